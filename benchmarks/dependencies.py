@@ -12,9 +12,9 @@ from typing import Any, Final
 from benchmarks.measure import cpu_seconds_of, interleave
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import FILES_PER_FOLDER, Bench
-from factory.dependencies.manifests import Manifests
-from shared.languages.javascript.dependencies.locks import KNOWN_HOSTS, check_npm_lock, read_json
-from shared.languages.python.dependencies.wishes import read_wishes
+from factory.dependencies import Manifests
+from shared.languages.javascript.node_modules import KNOWN_HOSTS, check_npm_lock, read_json
+from shared.languages.python.python_packages import read_wishes
 
 _FILES: Final = 20_000
 _PACKAGES: Final = 1_000

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from benchmarks.measure import cpu_seconds_of, interleave
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench
-from factory.proposal.edits.assemble import Present, assemble
-from factory.proposal.edits.blocks import Block, DefinitionBlock, SearchBlock
+from factory.proposal.assemble_edits import Present, assemble
+from factory.proposal.edit_blocks import Block, DefinitionBlock, SearchBlock
 
 _LINES = 20_000
 _LIMIT_MS = 50

@@ -58,7 +58,7 @@ def _fleet(
     bench: Bench, cluster: postgres.Cluster, model: float, verify: float
 ) -> Iterator[SmallFleet]:
     """Open a fleet without workers, on a database and a repo of its own."""
-    from factory.fleet.initialise import initialise
+    from factory.fleet.fleet_admin import initialise
 
     url = cluster.url(cluster.new_database())
     initialise(url)

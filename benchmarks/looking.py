@@ -10,8 +10,9 @@ from benchmarks.measure import interleave, run_child
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench, chain, make_repo, write_orders
 from benchmarks.start import llmch_command
+from factory.orders.documents import UsageRecord
 from factory.orders.stages import AttemptStage
-from factory.orders.usage import UsageRecord
+from factory.preflight import find_repo
 from factory.record.journal import journal_path, open_journal
 from factory.record.journal_entries import (
     LandingBegun,
@@ -22,7 +23,6 @@ from factory.record.journal_entries import (
     RunBegun,
     StageBegun,
 )
-from factory.repo.preflight import find_repo
 
 _LIMIT_MS = 500
 _STAGES = (

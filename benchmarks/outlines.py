@@ -15,8 +15,8 @@ import tree_sitter_typescript
 from benchmarks.measure import cpu_seconds_of, interleave
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench
+from shared.languages.declared.declarations import parse
 from shared.languages.registry import LANGUAGES
-from shared.languages.syntax_tree import parse
 
 _OUTLINERS: Final = tuple(each.outliner for each in LANGUAGES)
 _BYTES: Final = 200_000  # of code in each language

@@ -11,13 +11,11 @@ from pathlib import Path
 from benchmarks.measure import counting, cpu_seconds_of, interleave, seconds_of
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench, order_document, plan_document
-from planner.compile.model import PlannerModel
-from planner.compile.options import PlanOptions
-from planner.judging.validation import judge
-from planner.plan.plan import Plan
-from planner.plan.response import read_reply
+from planner.compile.inputs import PlannerModel, PlanOptions
+from planner.judge_plan import judge
+from planner.plan.plan import Plan, read_reply
 from planner.run import run_plan
-from shared.events.event import ignore
+from shared.events import ignore
 from shared.llm.stack import Mode, ModelSource
 from tests.fakes import ScriptedModel
 

@@ -23,17 +23,14 @@ from benchmarks.setting import (
     replies_to,
     write_orders,
 )
-from factory.attempt.graph import prepare_graph
-from factory.batch.coordinator import run_all
-from factory.orders.ladder import Rung
-from factory.orders.model_choice import ModelChoice
-from factory.orders.options import RunOptions
+from factory.attempt.attempt_graph import prepare_graph
+from factory.batch.batch import run_all
+from factory.orders.model_choice import ModelChoice, Rung
+from factory.orders.task import RunOptions
 from factory.sandbox import Backend
-from shared.events.event import Event
-from shared.events.orders import OrderStarted
+from shared.events import Event, OrderStarted
 from shared.llm.stack import Mode, ModelSource
-from shared.settings.sandbox import SandboxSettings
-from shared.settings.settings import Settings
+from shared.settings.settings import SandboxSettings, Settings
 from tests.fakes import ScriptedModel
 
 _SMALL, _SMALL_AIM = 10, Aim(factor=2.5)

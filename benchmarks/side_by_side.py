@@ -17,11 +17,10 @@ from benchmarks.setting import (
     replies_to,
     write_orders,
 )
-from factory.attempt.graph import prepare_graph
-from factory.batch.coordinator import run_all
-from shared.events.event import Event, ignore
-from shared.events.order_commands import CommandEnded
-from shared.llm.client import Completion, LlmClient, Request
+from factory.attempt.attempt_graph import prepare_graph
+from factory.batch.batch import run_all
+from shared.events import CommandEnded, Event, ignore
+from shared.llm.model_client import Completion, LlmClient, Request
 from shared.llm.stack import Mode, ModelSource
 from tests.factory.batch.test_train import independent
 from tests.factory.batch.test_train_growth import seconds_of as scheduling_seconds

@@ -16,10 +16,10 @@ from benchmarks.measure import interleave, seconds_of
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench
 from factory.sandbox import Backend, Policy, Sandbox, open_sandbox
-from factory.sandbox.seeds import go_seed, standard_imports
-from factory.sandbox.toolchains.found import NO_TOOLCHAINS, Toolchains
-from factory.sandbox.toolchains.search import find_toolchains
-from factory.sandbox.visible.environment import SYSTEM_PATH
+from factory.sandbox.lent_folders import go_seed, standard_imports
+from factory.sandbox.private_folder import SYSTEM_PATH
+from factory.sandbox.toolchain_search import find_toolchains
+from factory.sandbox.toolchains import NO_TOOLCHAINS, Toolchains
 from shared.errors import SandboxUnavailable
 
 _SOURCE = 'package two\n\nimport (\n\t"fmt"\n\t"strings"\n)\n\n'

@@ -14,15 +14,15 @@ from unittest import mock
 from benchmarks.measure import Samples, cpu_seconds_of, interleave, run_child, seconds_of
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench
-from factory.workbench.tool_runner import SandboxRunner
-from planner.judging.validation import judge
+from factory.workbench.judging_tools import SandboxRunner
+from planner.judge_plan import judge
 from planner.plan.plan import parse_plan
-from planner.repo.hints import read_repo_hints
-from shared.files.tree_sources import TreeSources
-from shared.languages.capabilities.tools import Tools
-from shared.languages.typescript.language import TYPESCRIPT
-from shared.settings.sandbox import SandboxSettings
-from shared.tools.pinned import TSC, installed_program, tools_root
+from planner.planned_repo import read_repo_hints
+from shared.files.text_sources import TreeSources
+from shared.languages.language_tools import Tools
+from shared.languages.typescript.typescript_language import TYPESCRIPT
+from shared.pinned_tools import TSC, installed_program, tools_root
+from shared.settings.settings import SandboxSettings
 
 FETCHED: Final = tools_root()  # before the bench has a home of its own
 _ORDERS: Final = 10

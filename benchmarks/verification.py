@@ -8,8 +8,8 @@ from pathlib import Path
 from benchmarks.measure import cpu_seconds_of, interleave
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import FILES_PER_FOLDER, Bench
-from shared.files.repo_sources import RepoSources
-from shared.projects.verification import Ground, find_verification
+from shared.files.text_sources import RepoSources
+from shared.projects.build_tools import Ground, find_verification
 
 _FILES = 20_000
 _LIMIT_MS = 20

@@ -6,15 +6,14 @@ import argparse
 import os
 from pathlib import Path
 
-from factory.dependencies.own_environment import choose_python
-from factory.orders.ladder import parse_ladder
-from factory.orders.model_choice import ModelChoice
-from factory.orders.options import RunOptions
-from factory.orders.reply_format import ReplyFormat
-from factory.repo.preflight import BranchPolicy
-from shared.llm.wire.access import is_openai
+from factory.dependencies import choose_python
+from factory.orders.documents import ReplyFormat
+from factory.orders.model_choice import ModelChoice, parse_ladder
+from factory.orders.task import RunOptions
+from factory.preflight import BranchPolicy
+from shared.llm.transport import is_openai
 from shared.settings.declaration import FlagGroup
-from shared.settings.flags import add_setting_flags
+from shared.settings.loading import add_setting_flags
 from shared.settings.settings import Settings
 
 _AUTO = "auto"

@@ -8,22 +8,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from factory.dependencies.own_environment import choose_python
-from factory.recovery.reset import find_run_leftovers
-from factory.repo.lock import holder
-from factory.repo.preflight import RepoPlace, find_repo, inspect_repo
+from factory.dependencies import choose_python
+from factory.preflight import RepoPlace, find_repo, holder, inspect_repo
+from factory.recovery import find_run_leftovers
 from factory.sandbox import find_backends
-from factory.sandbox.toolchains.found import Unshown
-from factory.sandbox.visible.environment import SYSTEM_PATH
-from factory.workbench.toolset import toolchains_for
+from factory.sandbox.private_folder import SYSTEM_PATH
+from factory.sandbox.toolchains import Unshown
+from factory.workbench.judging_tools import toolchains_for
 from factory.workbench.workspace import workspaces_root
 from shared.errors import InvalidInput, LlmchError
-from shared.files.repo_sources import RepoSources
-from shared.git.index import tracked_files
+from shared.files.text_sources import RepoSources
+from shared.git.trees import tracked_files
 from shared.health import Checkup, Health, check_folder
 from shared.process import ToolFailed, ToolMissing, run_tool
-from shared.projects.verification import find_verification
-from shared.settings.sandbox import SandboxBackend, SandboxSettings
+from shared.projects.build_tools import find_verification
+from shared.settings.settings import SandboxBackend, SandboxSettings
 
 # The build tools that are asked for their version, and how; others would take a second.
 _VERSIONS: Final = {

@@ -6,13 +6,11 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from planner.compile.model import PlannerModel
-from planner.compile.options import PlanOptions
-from planner.plan.target import Allowed
+from planner.compile.inputs import PlannerModel, PlanOptions
+from planner.plan.file_projection import Allowed
 from shared.settings.declaration import FlagGroup
-from shared.settings.flags import add_setting_flags
-from shared.settings.roles import RoleSettings
-from shared.settings.settings import Settings
+from shared.settings.loading import add_setting_flags
+from shared.settings.settings import RoleSettings, Settings
 
 
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,23 +8,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from planner.compile.options import PlanOptions
-from planner.plan_result import PlanResult
-from planner.prompts.template import load_template
-from planner.replan.read import read_predecessor
-from planner.run import run_plan
-from planner.spec.difference import compare_requirements
-from planner.spec.read import read_spec
+from planner.compile.inputs import PlanOptions
+from planner.predecessor import read_predecessor
+from planner.prompts.prompt_templates import load_template
+from planner.run import PlanResult, run_plan
+from planner.spec.read_spec import read_spec
+from planner.spec.spec_difference import compare_requirements
 from shared.errors import InvalidInput
-from shared.events.event import Emit
-from shared.events.messages import Noted
-from shared.files.atomic_io import make_folder, write_json
-from shared.files.exclusive import exclusively
-from shared.languages.capabilities.tools import ToolRunner
+from shared.events import Emit, Noted
+from shared.files.atomic_io import exclusively, make_folder, write_json
+from shared.languages.language_tools import ToolRunner
 from shared.llm.stack import ModelSource
-from shared.plan_folder.names import MANIFEST_NAME
-from shared.plan_folder.read import PlanFacts, read_manifest
-from shared.work_order.hashing import canonical_json, sha256_bytes
+from shared.parse_order import canonical_json, sha256_bytes
+from shared.plan_folder import MANIFEST_NAME, PlanFacts, read_manifest
 
 
 @dataclass(frozen=True, slots=True)

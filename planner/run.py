@@ -1,8 +1,8 @@
-"""Plans a spec. `run_plan` goes through all stages:
+"""The whole walk from a specification to a folder, and its outcome.
 
 spec -> prompt -> reply -> plan -> report -> revision -> review -> manifest -> folder.
 
-`planner.compile.inputs` reads the spec, the template and the repo. `planner.compile.compiler`
+`planner.compile.inputs` reads the spec, the template and the repo. `planner.compile.compile_loop`
 goes from the prompt to the reviewed plan. `planner.plan.manifest` seals the plan, and
 `shared.plan_folder` writes it.
 """
@@ -10,33 +10,33 @@ goes from the prompt to the reviewed plan. `planner.plan.manifest` seals the pla
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from planner.compile.attempt import Judged, chosen
-from planner.compile.compiler import Compilation, compile_plan
-from planner.compile.export import check_export, export_plan
-from planner.compile.inputs import CompileInputs, gather_inputs
-from planner.compile.judge import PlanJudge
-from planner.compile.model import PlannerModel
-from planner.compile.options import PlanOptions, settings_document
-from planner.compile.record import CompileRecord, summarised
-from planner.compile.remarks import remarks_on, remarks_on_kept
-from planner.judging.validation import Report
+from planner.compile.compile_loop import Compilation, compile_plan
+from planner.compile.compile_record import CompileRecord, check_export, export_plan, summarised
+from planner.compile.inputs import (
+    CompileInputs,
+    PlannerModel,
+    PlanOptions,
+    gather_inputs,
+    settings_document,
+)
+from planner.compile.judge_reply import Judged, PlanJudge, chosen, remarks_on, remarks_on_kept
+from planner.judge_plan import Report
+from planner.merge_plans import PlanChange, change_of, no_change
 from planner.plan.manifest import PlanOrigin, build_manifest, no_base
-from planner.plan_result import PlanResult
-from planner.replan.change import PlanChange, change_of, no_change
-from planner.replan.follow_up import FollowUp
+from planner.predecessor import FollowUp
 from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
-from shared.events.event import Emit
-from shared.events.messages import Noted, Warned
-from shared.events.plans import PlanEnded, PlanStarted
+from shared.events import Emit, Noted, PlanEnded, PlanStarted, Warned
 from shared.files.atomic_io import make_folder
-from shared.languages.capabilities.tools import ToolRunner, Tools
-from shared.llm.client import LlmClient
-from shared.llm.cost.usage import Tally, usage_counted, usage_document
+from shared.languages.language_tools import ToolRunner, Tools
+from shared.llm.model_client import LlmClient
 from shared.llm.stack import ModelSource, open_model
-from shared.plan_folder.write import write_plan
+from shared.llm.usage import Tally, usage_counted, usage_document
+from shared.parse_order import order_key, parse_document
+from shared.plan_folder import write_plan
 from shared.run_record import (
     ModelSettings,
     Recording,
@@ -45,9 +45,58 @@ from shared.run_record import (
     new_run_id,
     recorded_run,
 )
-from shared.work_order.hashing import order_key
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import Manifest
+from shared.work_order import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class PlanResult:
+    """Hold the outcome of a planning run: where the valid plan is, or why there is none."""
+
+    ok: bool
+    attempts: int
+    work_orders: int
+    run_id: str
+    run_dir: Path
+    output_dir: Path | None
+    report: Report
+    tally: Tally
+    error: LlmchError | None
+    """The error that ends the command where the model's last reply could not even be judged."""
+    unchanged: bool = False
+    """Whether the plan before carries out the spec already: no model was asked then."""
+    change: PlanChange | None = None
+    """What the plan changes in the one that it follows, where it follows one and is valid."""
+
+
+def plan_document(result: PlanResult) -> dict[str, Any]:
+    """Return what `plan --json` prints; the last two keys where the plan follows another one."""
+    return {
+        "ok": result.ok,
+        "attempts": result.attempts,
+        "work_orders": result.work_orders,
+        "run_id": result.run_id,
+        "run_dir": str(result.run_dir),
+        "output_dir": str(result.output_dir) if result.output_dir else None,
+        "findings": result.report.to_json()["findings"],
+        "usage": usage_document(result.tally),
+        **_change_document(result),
+    }
+
+
+def _change_document(result: PlanResult) -> dict[str, Any]:
+    if result.change is None:
+        return {}
+    return {"unchanged": result.unchanged, "change": result.change.to_json()}
+
+
+"""Plans a spec. `run_plan` goes through all stages:
+
+spec -> prompt -> reply -> plan -> report -> revision -> review -> manifest -> folder.
+
+`planner.compile.inputs` reads the spec, the template and the repo. `planner.compile.compile_loop`
+goes from the prompt to the reviewed plan. `planner.plan.manifest` seals the plan, and
+`shared.plan_folder` writes it.
+"""
 
 
 def run_plan(

@@ -1,7 +1,7 @@
 """Defines the exit codes and the errors that carry them.
 
 An expected failure of a run is a value (a report, a verdict). An `LlmchError` says that a
-command cannot go on. It is caught once, in `llmch.entry.boundary`, and printed as a message and a
+command cannot go on. It is caught once, in `llmch.boundary`, and printed as a message and a
 hint.
 """
 

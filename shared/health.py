@@ -12,7 +12,7 @@ from pathlib import Path
 
 from shared.errors import LlmchError
 from shared.git.client import Git
-from shared.tools.pinned import TOOLS, build_here, installed_program
+from shared.pinned_tools import TOOLS, build_here, installed_program
 
 # The first git with `merge-tree --write-tree`, which merges orders that were made side by side.
 _MERGING_GIT = (2, 38)

@@ -33,7 +33,7 @@ class RuleText:
 
     `why` says what goes wrong without the rule, `remedy` what to do. `bad` and `good` are the two
     sides of an `Example`. They are empty where languages decide the code: each of them then has an
-    example of its own (`shared.languages.capabilities.examples`).
+    example of its own (`shared.languages.capabilities`).
     """
 
     code: str

@@ -1,4 +1,4 @@
-"""Creates a run's folder, and keeps its `run.json` and its event log."""
+"""The folder of a run: `run.json`, the events kept, and how they are read again."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from shared.ending import Ending, ending_of
+from shared import events
 from shared.errors import InvalidInput, LlmchError
-from shared.events.event import Emit, Event, event_to_json, fan_out
-from shared.events.model_calls import ModelTextArrived
+from shared.events import Emit, Ending, Event, ModelTextArrived, ending_of, event_to_json, fan_out
 from shared.files.atomic_io import make_folder, write_bytes, write_json, write_refused, write_text
-from shared.secrets.redaction import redact, secret_values
+from shared.secrets import redact, secret_values
 from shared.version import VERSION
 
 _EPOCH_DIGITS = 12  # beyond the year 30000; git's own limit is not much further
@@ -184,3 +184,42 @@ def recorded_run(folder: RunFolder, head: Mapping[str, Any], emit: Emit) -> Iter
     finally:
         log.close()
         run_head.complete(ending, recording.results)
+
+
+# A hostile row may name any number of kinds.
+_MOST_KINDS = 100
+_MODULES = (events, events, events, events, events, events)
+
+
+def event_from_json(document: Mapping[str, Any]) -> Event | None:
+    """Return the event that `event_to_json` made the document of; `None` if it is not one.
+
+    An event is shown or not, and nothing depends on it, so one of another version is no error.
+    """
+    from pydantic import ValidationError
+
+    fields = dict(document)
+    adapter = _adapter(str(fields.pop("event", "")))
+    if adapter is None:
+        return None
+    try:
+        event: Event = adapter.validate_python(fields)
+    except ValidationError:
+        return None
+    return event
+
+
+@lru_cache(_MOST_KINDS)
+def _adapter(kind: str) -> Any:
+    """Return what reads the events of a kind; `None` for an unknown kind."""
+    from pydantic import TypeAdapter
+
+    found = next((each for each in _events() if each.kind == kind), None)
+    return None if found is None else TypeAdapter(found)
+
+
+def _events() -> Iterator[type[Event]]:
+    for module in _MODULES:
+        for each in vars(module).values():
+            if isinstance(each, type) and issubclass(each, Event) and each is not Event:
+                yield each

@@ -15,17 +15,22 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-from llmch.verbs.demo.build import DemoOptions, DemoResult, build_demo
-from llmch.verbs.demo.examples import Example, list_examples
-from llmch.verbs.demo.replies import recorded_models
+from llmch.verbs.demo import (
+    DemoOptions,
+    DemoResult,
+    Example,
+    build_demo,
+    list_examples,
+    recorded_models,
+)
 from shared.errors import LlmchError
-from shared.events.event import Emit, ignore
-from shared.llm.client import Completion, LlmClient, Request, Role, Usage
-from shared.llm.record.clients import ReplayClient
-from shared.llm.record.origin import OriginKind, ReplyOrigin
-from shared.llm.record.transcript import Transcript
+from shared.events import Emit, ignore
+from shared.llm.model_client import Completion, LlmClient, Request, Role, Usage
+from shared.llm.replayed_replies import ReplayClient
 from shared.llm.stack import Mode, ModelSource
-from shared.work_order.hashing import EMPTY_SHA256
+from shared.llm.transcript import Transcript
+from shared.llm.transcript_lines import OriginKind, ReplyOrigin
+from shared.parse_order import EMPTY_SHA256
 
 AUTHORED = ReplyOrigin(OriginKind.AUTHORED, model="authored")
 _SHOWN = re.compile(r"^## (\S+).*\nbase_sha256: (\w+)", re.MULTILINE)

@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 
-from shared.llm.client import Completion, Request, Usage
+from shared.llm.model_client import Completion, Request, Usage
 
 Reply = str | Exception | Callable[[Request], str]
 

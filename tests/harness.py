@@ -15,20 +15,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from factory.batch.coordinator import run_all
-from factory.orders.documents import AttemptRecord, BatchSummary, RunSummary
-from factory.orders.ladder import Rung
-from factory.orders.model_choice import ModelChoice
-from factory.orders.options import RunOptions
-from factory.orders.reply_format import ReplyFormat
-from factory.run.one_order import run_order
+from factory.batch.batch import run_all
+from factory.orders.documents import AttemptRecord, BatchSummary, ReplyFormat, RunSummary
+from factory.orders.model_choice import ModelChoice, Rung
+from factory.orders.task import RunOptions
+from factory.run.run_order import run_order
 from factory.sandbox import Backend
-from shared.events.attempts import StageStarted
-from shared.events.event import Event
+from shared.events import Event, StageStarted
 from shared.llm.stack import Mode, ModelSource
-from shared.settings.sandbox import SandboxSettings
-from shared.settings.settings import Settings
-from shared.work_order.hashing import manifest_sha256
+from shared.parse_order import manifest_sha256
+from shared.settings.settings import SandboxSettings, Settings
 from tests.fakes import Reply, ScriptedModel
 
 Json = dict[str, Any]

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from factory.sandbox.commands.supervision import WARDEN
+from factory.sandbox.supervision import WARDEN
 
 _PR_SET_CHILD_SUBREAPER = 36
 _PATIENCE_SECONDS = 60.0  # a process that was killed needs a moment, on a loaded machine a long one

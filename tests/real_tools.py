@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from factory.sandbox import Backend, find_backends
-from factory.sandbox.seeds import go_seed
+from factory.sandbox.lent_folders import go_seed
 from factory.workbench.workspace import seeds_root
-from shared.settings.sandbox import SandboxSettings
+from shared.settings.settings import SandboxSettings
 from tests.once import made_once
 
 ROOT = Path(__file__).parents[1]

@@ -6,9 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from shared.settings.declaration import FlagKind, Key
-from shared.settings.environment import VARIABLES
-from shared.settings.package_folders import PACKAGE_FOLDERS
+from shared.settings.declaration import PACKAGE_FOLDERS, VARIABLES, FlagKind, Key
 from shared.settings.settings import KEYS
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"

@@ -6,7 +6,7 @@ import re
 import sys
 from pathlib import Path
 
-from factory.orders.stage_texts import ATTEMPT_STAGE_TEXTS, STAGE_TEXTS
+from factory.orders.stages import ATTEMPT_STAGE_TEXTS, STAGE_TEXTS
 
 PAGE = Path(__file__).parents[1] / "docs" / "stages.md"
 _TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)

@@ -15,12 +15,10 @@ from typing import Any
 import pytest
 import yaml
 
-from llmch.verbs.demo.build import make_repo
-from llmch.verbs.demo.examples import find_example
-from planner.compile.model import PlannerModel
-from planner.compile.options import PlanOptions
+from llmch.verbs.demo import find_example, make_repo
+from planner.compile.inputs import PlannerModel, PlanOptions
 from planner.run import run_plan
-from shared.events.event import ignore
+from shared.events import ignore
 from shared.llm.stack import Mode, ModelSource
 from tests.harness import git
 from tests.llmch.ci.test_junit import read

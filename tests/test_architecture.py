@@ -111,7 +111,7 @@ def test_no_two_files_import_each_other_in_a_circle() -> None:
 
 def test_processes_are_started_in_one_place() -> None:
     """The warden is the exception: it is a program of its own that runs inside the sandbox."""
-    assert importers("subprocess") - {"factory.sandbox.commands.warden"} == {"shared.process"}
+    assert importers("subprocess") - {"factory.sandbox.warden"} == {"shared.process"}
     started_otherwise = [
         f"{module.name}: {ast.unparse(node.func)}"
         for module in MODULES
@@ -125,8 +125,8 @@ def test_processes_are_started_in_one_place() -> None:
 
 
 def test_the_sdk_is_imported_in_one_place_and_only_when_a_call_is_made() -> None:
-    assert importers("openai", "httpx") == {"shared.llm.wire.transport"}
-    transport = BY_NAME["shared.llm.wire.transport"]
+    assert importers("openai", "httpx") == {"shared.llm.transport"}
+    transport = BY_NAME["shared.llm.transport"]
     assert not [name for name in transport.imports(at_work=False) if name.startswith("openai")]
 
 
@@ -171,7 +171,7 @@ def test_the_library_of_the_protocol_is_known_in_one_file() -> None:
 
 
 def test_traces_are_drawn_in_one_file() -> None:
-    assert importers("opentelemetry") == {"llmch.telemetry.tracing"}
+    assert importers("opentelemetry") == {"llmch.telemetry"}
 
 
 def test_the_terminal_library_stays_behind_one_door() -> None:
@@ -181,8 +181,8 @@ def test_the_terminal_library_stays_behind_one_door() -> None:
 # Where the program starts, before there is a console or without need of one.
 ENTRIES = {
     "llmch.cli",
-    "llmch.entry.boundary",
-    "llmch.entry.parsing",
+    "llmch.boundary",
+    "llmch.command_line",
     "planner.__main__",
     "factory.__main__",
 }
@@ -204,67 +204,50 @@ def _is_sys(node: ast.Attribute) -> bool:
 
 
 PURE = {
-    "factory.judging.excerpt",
-    "factory.judging.failure.notes",
-    "shared.languages.python.reports.phrases",
-    "shared.languages.python.reports.pytest_report",
-    "shared.languages.python.reports.pytest_values",
-    "factory.judging.failure.tools",
-    "shared.languages.tool_reports",
-    "shared.languages.python.reports.tracebacks",
-    "shared.languages.python.reports.values.observation",
-    "factory.fleet.jobs",
+    "factory.judging.failure_brief",
+    "factory.judging.contract",
+    "shared.languages.python.python_reports",
+    "shared.languages.language_tools",
+    "shared.languages.python.second_look",
+    "factory.fleet.wire",
     "factory.proposal.read_reply",
     "factory.proposal.prompt",
     "factory.orders.documents",
     "factory.proposal.scope",
     "factory.record.summary",
-    "factory.orders.verdict",
-    "planner.compile.attempt",
-    "planner.plan.bootstrap",
-    "planner.compile.compiler",
-    "planner.steps.findings",
+    "factory.orders.task",
+    "planner.compile.judge_reply",
+    "planner.plan.plan_edits",
+    "planner.compile.compile_loop",
+    "planner.rules.rule_model",
     "planner.plan.manifest",
     "planner.plan.plan",
-    "planner.plan.projection",
-    "planner.plan.promise",
-    "planner.compile.prompts",
-    "planner.compile.remarks",
-    "planner.plan.response",
-    "planner.steps.step",
-    "planner.compile.summary",
-    "planner.judging.follow_up",
-    "planner.judging.validation",
-    "planner.plan.succession",
-    "planner.replan.answer",
-    "planner.replan.change",
-    "planner.replan.follow_up",
-    "planner.replan.merge",
-    "planner.replan.predecessor",
-    "planner.replan.prompt",
-    "shared.commands.commands",
-    "shared.work_order.coverage",
+    "planner.plan.file_projection",
+    "planner.compile.compile_record",
+    "planner.judge_plan",
+    "planner.merge_plans",
+    "planner.predecessor",
+    "planner.replan_prompt",
+    "shared.commands",
+    "shared.work_order",
     "shared.errors",
-    "shared.work_order.field_path",
-    "shared.work_order.hashing",
-    "shared.llm.client",
-    "shared.llm.wire.refusals",
-    "factory.proposal.files_format",
-    "shared.llm.record.lines",
-    "shared.llm.json_in_reply",
+    "shared.parse_order",
+    "shared.llm.model_client",
+    "shared.llm.server_replies",
+    "factory.proposal.reply_formats",
+    "shared.llm.transcript_lines",
     "shared.files.paths",
-    "shared.languages.python.grammar",
-    "shared.work_order.schemas",
+    "shared.languages.python.python_code",
     "shared.shell_words",
-    "shared.files.strict_json",
-    "shared.files.template",
+    "shared.files.strict_documents",
+    "shared.files.text_sources",
     *(name for name in BY_NAME if name.startswith("planner.rules.")),
 }
 WORLD = (
     *("os", "io", "shutil", "tempfile", "socket", "time", "datetime", "random", "secrets", "uuid"),
     *("subprocess", "threading", "signal", "sys", "pathlib", "glob", "fcntl", "logging", "urllib"),
     *(f"shared.git.{each}" for each in ("client", "commits", "index", "patches", "refs", "repos")),
-    *("shared.git.trees", "shared.git.worktrees"),
+    *("shared.git.trees", "shared.git.repos"),
     *("shared.process", "shared.files.atomic_io", "shared.run_record"),
 )
 # What is there by nature and touches nothing: names of the standard library, path arithmetic.

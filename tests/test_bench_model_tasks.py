@@ -11,9 +11,9 @@ from benchmarks.model.asked import judge_reply, passes
 from benchmarks.model.edit_tasks import SourceMissing, read_edit_tasks, source_versions
 from benchmarks.model.first_prompts import FIRST_PROMPTS, focus_of_task, shown_files
 from benchmarks.model.tasks import Task
-from factory.proposal.focus import focus_of
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import WorkOrder
+from factory.proposal.shown_code import focus_of
+from shared.parse_order import parse_document
+from shared.work_order import WorkOrder
 
 TASKS = {task.name: task for task in read_edit_tasks()}
 

@@ -15,13 +15,11 @@ from typing import Any
 import pytest
 from _pytest.mark.structures import ParameterSet
 
-from llmch.verbs.demo.examples import Example, find_example, list_examples
-from llmch.verbs.demo.needs import is_there
-from shared.llm.client import Request
-from shared.llm.record.clients import RecordingClient
-from shared.llm.record.lines import Intent, parse_record
-from shared.llm.record.origin import describe_origin
-from shared.llm.record.transcript import Transcript
+from llmch.verbs.demo import Example, find_example, is_there, list_examples
+from shared.llm.model_client import Request
+from shared.llm.replayed_replies import RecordingClient
+from shared.llm.transcript import Transcript
+from shared.llm.transcript_lines import Intent, describe_origin, parse_record
 from tests.authoring import AuthoredPlanner, factory_of, make_transcript
 from tests.harness import git
 from tests.llmch.command_line import Said, Say, run, say_in

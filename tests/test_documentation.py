@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from factory.orders.stages import AttemptStage, Stage
-from llmch.entry.verb_table import VERBS
+from llmch.verb_table import VERBS
 from shared.errors import ExitCode
 from tests import commands_page, rules_page, stages_page, work_orders_page
 

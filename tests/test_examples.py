@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from llmch.verbs.demo.examples import find_example
-from planner.judging.validation import judge
-from planner.plan.response import read_reply
-from shared.languages.capabilities.tools import Tools
-from shared.languages.python.checker.checker import TypeChecker
-from shared.languages.python.conformance.conformance import check_conformance
-from shared.languages.python.stubs.contracts import contracts_in_force
-from shared.languages.typescript.language import TYPESCRIPT
-from shared.work_order.schemas import WorkOrder
+from llmch.verbs.demo import find_example
+from planner.judge_plan import judge
+from planner.plan.plan import read_reply
+from shared.languages.language_tools import Tools
+from shared.languages.python.conformance import check_conformance
+from shared.languages.python.merge_stubs import contracts_in_force
+from shared.languages.python.type_checker import TypeChecker
+from shared.languages.typescript.typescript_language import TYPESCRIPT
+from shared.work_order import WorkOrder
 from tests.shared.languages.ecmascript.plans import FETCHED, Runner, needs_tsc
 
 DECLARED = pytest.mark.parametrize("name", ["hello", "maze", "wordgame"])

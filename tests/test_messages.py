@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 import llmch
-from llmch.answers.codes import CODES
-from llmch.answers.stages import STAGE_NAMES
-from llmch.entry.verb_table import VERBS
+from llmch.answers import CODES, STAGE_NAMES
+from llmch.verb_table import VERBS
 
 ROOT = Path(llmch.__file__).parents[1]
 FLOORS = ("llmch", "planner", "factory", "shared")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import llmch
-from llmch.verbs.demo.examples import list_examples
+from llmch.verbs.demo import list_examples
 from tests.once import made_once
 
 ROOT = Path(llmch.__file__).parents[1]

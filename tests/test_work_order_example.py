@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from factory.orders.read import read_order
-from planner.judging.validation import judge
+from factory.orders.read_orders import read_order
+from planner.judge_plan import judge
 from planner.plan.plan import parse_plan
-from shared.files.strict_json import JsonValue, parse_json
-from shared.work_order.schemas import WorkOrder
+from shared.files.strict_documents import JsonValue, parse_json
+from shared.work_order import WorkOrder
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all
 from tests.work_orders_page import EXAMPLE

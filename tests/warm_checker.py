@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from shared.languages.capabilities.tools import Tools
-from shared.languages.python.checker.checker import TypeChecker
+from shared.languages.language_tools import Tools
+from shared.languages.python.type_checker import TypeChecker
 from tests import processes
 
 

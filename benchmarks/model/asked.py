@@ -12,12 +12,12 @@ from pathlib import Path
 from benchmarks.model.first_prompts import FIRST_PROMPTS, focus_of_task, shown_files
 from benchmarks.model.results import Result
 from benchmarks.model.tasks import Task
-from factory.orders.reply_format import ReplyFormat
+from factory.orders.documents import ReplyFormat
 from factory.proposal.read_reply import ProposalInvalid, parse_proposal
-from factory.proposal.shown import hashes_of, texts_of
+from factory.proposal.shown_code import hashes_of, texts_of
 from factory.sandbox import Backend, Policy, open_sandbox
-from shared.llm.client import Api, CallPlace, LlmClient, ReplyFailed, Request, Role
-from shared.work_order.hashing import sha256_bytes
+from shared.llm.model_client import Api, CallPlace, LlmClient, ReplyFailed, Request, Role
+from shared.parse_order import sha256_bytes
 
 MAX_OUTPUT_TOKENS = 600
 """The bound of a reply that is no longer than this; a whole file may need more."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from benchmarks.model.results import Result
-from factory.orders.reply_format import ReplyFormat
+from factory.orders.documents import ReplyFormat
 
 # Of the normal distribution, for an interval that holds the true rate in 95 of 100 measurements.
 _Z = 1.959964

@@ -6,16 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from benchmarks.model.tasks import Task
-from factory.orders.reply_format import Offer, ReplyFormat
-from factory.proposal.files_format import fence_for
-from factory.proposal.focus import Focus, focus_of
-from factory.proposal.prompt import render_prompt
+from factory.orders.documents import Offer, ReplyFormat
+from factory.proposal.prompt import has_short_prompt, render_prompt, render_short_prompt
+from factory.proposal.reply_formats import fence_for
 from factory.proposal.scope import FileKind, FileState
-from factory.proposal.short_prompt import has_short_prompt, render_short_prompt
-from factory.proposal.shown import ShownFile
-from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import WorkOrder
+from factory.proposal.shown_code import Focus, ShownFile, focus_of
+from shared.parse_order import EMPTY_SHA256, parse_document, sha256_bytes
+from shared.work_order import WorkOrder
 
 # What verifies a repo without a script of its own, as an order's prompt lists it.
 _VERIFICATION = (

@@ -14,8 +14,8 @@ from benchmarks.model.first_prompts import FIRST_PROMPTS
 from benchmarks.model.ran import Server, run
 from benchmarks.model.results import Result, append_result, read_results
 from benchmarks.model.tasks import Task
-from shared.llm.client import LlmClient
-from shared.work_order.hashing import sha256_bytes
+from shared.llm.model_client import LlmClient
+from shared.parse_order import sha256_bytes
 
 VARIANTS = (*RUNS, *FIRST_PROMPTS)
 

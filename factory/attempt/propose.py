@@ -1,39 +1,277 @@
-"""Gets a proposal from the model (the node SE): preconditions, context, prompt, reply."""
+"""Gets a proposal from the model: context, prompt, questions, replies.
+
+A question asked again is no attempt: nothing has run. There are at most `MAX_QUESTIONS` of them in
+an attempt; each is recorded and paid for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from langgraph.runtime import Runtime
 
-from factory.attempt.apply import check_writes
-from factory.attempt.ask import ask
-from factory.attempt.placing import CannotPlace, acceptance_writes, show_acceptance_files
-from factory.attempt.preconditions import find_unmet
-from factory.attempt.removing import CannotRemove, removals_alone, remove_files
-from factory.attempt.state import Attempt, FactoryContext, FactoryState, StateUpdate
-from factory.judging.brief import brief_of, brief_of_fault
-from factory.judging.environment import missing_command
-from factory.judging.evidence import Evidence, Gathering, beside
-from factory.judging.programs import may_come, programs_not_found
-from factory.judging.surroundings import surroundings_of
-from factory.judging.warm_checker import warm_up
-from factory.orders.documents import FailureBrief
-from factory.orders.limits import MAX_CONTEXT_BYTES, MAX_EDITED_BYTES
-from factory.orders.past_attempt import PastAttempt
-from factory.orders.reply_format import ReplyFormat
+from factory.attempt.apply_proposal import (
+    CannotPlace,
+    CannotRemove,
+    acceptance_writes,
+    check_writes,
+    find_unmet,
+    removals_alone,
+    remove_files,
+    show_acceptance_files,
+)
+from factory.attempt.attempt_state import Attempt, FactoryContext, FactoryState, StateUpdate
+from factory.judging.acceptance_evidence import (
+    Evidence,
+    Gathering,
+    beside,
+    may_come,
+    programs_not_found,
+)
+from factory.judging.contract import notes_on, warm_up
+from factory.judging.environment_faults import missing_command, surroundings_of
+from factory.judging.failure_brief import brief_of, brief_of_fault, quote_reply
+from factory.orders.documents import (
+    MAX_CONTEXT_BYTES,
+    MAX_EDITED_BYTES,
+    AskedAgain,
+    FailureBrief,
+    Form,
+    Offer,
+    ReplyFormat,
+    ReplyRecord,
+    is_small,
+    reply_sha256,
+)
+from factory.orders.model_choice import MAX_QUESTIONS, Asking, PastAttempt, ask_again, first_asking
 from factory.orders.stages import AttemptStage, Stage
-from factory.proposal.large_files import render_parts, show_large_in_parts
+from factory.proposal.edit_blocks import form_of
+from factory.proposal.prompt import (
+    doubt_about_parts,
+    has_short_prompt,
+    render_parts,
+    render_prompt,
+    render_short_prompt,
+    show_large_in_parts,
+    show_more_of,
+)
+from factory.proposal.read_reply import (
+    BlocksRefused,
+    Doubt,
+    DoubtKind,
+    ProposalInvalid,
+    ReplyReader,
+    doubt_about,
+    doubt_refused,
+    doubt_unreadable,
+)
+from factory.proposal.request import Question, build_request, offer_for
 from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState
-from factory.proposal.shown import ShownFile
+from factory.proposal.shown_code import Focus, ShownFile, focus_of, parse_show_request
 from factory.workbench.tree import NotReadable, Tree
-from shared.files.atomic_io import write_json
+from shared.events import ModelAskedAgain
+from shared.files.atomic_io import write_json, write_text
 from shared.git import trees
-from shared.llm.client import Completion, Request
-from shared.projects.programs import BRINGING
-from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
-from shared.work_order.schemas import WorkOrder
+from shared.llm.model_client import Completion, ReplyFailed, Request
+from shared.parse_order import EMPTY_SHA256, sha256_bytes
+from shared.projects.build_tools import BRINGING
+from shared.work_order import WorkOrder
+
+_WHOLE_FILES = Offer(ReplyFormat.FILES)
+
+
+@dataclass(slots=True)
+class Dialogue:
+    """Hold how the model is asked next, and what its last reply left open."""
+
+    context: FactoryContext
+    state: FactoryState
+    asking: Asking
+    _reader: ReplyReader = field(init=False)
+    _doubt: Doubt | None = None
+    _focused: bool = False
+    """Whether the last question asked for one definition alone."""
+
+    def __post_init__(self) -> None:
+        self._reader = ReplyReader(self.context.order)
+
+    def ask(
+        self, attempt: Attempt, complete: Callable[[Request], Completion]
+    ) -> tuple[Attempt, Doubt | None]:
+        """Return the attempt with the reply's proposal, if it has one, and the doubt about it.
+
+        Raises `ReplyFailed` if there is no reply.
+        """
+        context, again = self.context, len(attempt.questions)
+        question = self._question(attempt)
+        self._focused = question.focus is not None
+        folder = context.attempt_folder(attempt)
+        write_text(_record(folder, "se_prompt", again), question.prompt, sync=False)
+        models = context.options.models
+        request = build_request(context.order, attempt.number, question, attempt.shown, models)
+        completion = complete(request)
+        write_text(_record(folder, "raw_llm_response", again), completion.text, sync=False)
+        attempt = replace(
+            attempt,
+            rung=self.asking.rung,
+            temperature=self.asking.temperature,
+            model=completion.model,
+            repairs=completion.adjustments,
+            replies=(*attempt.replies, _on_record(completion, question)),
+            proposal=None,
+        )
+        attempt, self._doubt = self._read(attempt, completion.text, question)
+        return attempt, self._doubt
+
+    def _read(
+        self, attempt: Attempt, reply: str, question: Question
+    ) -> tuple[Attempt, Doubt | None]:
+        if wanted := parse_show_request(reply):
+            more = show_more_of(attempt.shown, wanted)
+            return replace(attempt, shown=more), doubt_about_parts(attempt.shown, wanted)
+        try:
+            parsed = self._reader.read(reply, attempt.shown, question.offer.format, question.focus)
+        except BlocksRefused as refused:
+            misfits = {(each.block.path, form_of(each.block)) for each in refused.refusals}
+            attempt = replace(attempt, misfits=attempt.misfits | misfits)
+            return attempt, doubt_refused(refused, with_format=question.focus is None)
+        except ProposalInvalid as invalid:
+            return attempt, doubt_unreadable(str(invalid), quote_reply(reply))
+        repairs = (*attempt.repairs, *parsed.repairs)
+        attempt = replace(attempt, proposal=parsed.proposal, repairs=repairs)
+        hollow = notes_on(self.context.order, parsed.proposal, attempt.shown)
+        return attempt, doubt_about(parsed.proposal, attempt.shown, self.state["past"], hollow)
+
+    def _question(self, attempt: Attempt) -> Question:
+        order, task, past = self.context.order, self.context.task, self.state["past"]
+        note, known = self._doubt.note if self._doubt else "", task.loaded.known
+        offer = self._offer(attempt)
+        focus, hint = self._focus(attempt, offer), task.loaded.hint
+        if focus or self._is_to_be_short(attempt, offer):
+            told = not is_small(self.asking.model)
+            earlier = () if self.asking.afresh else past
+            prompt = render_short_prompt(
+                order, attempt.shown, known, earlier, note, hint, focus=focus, with_commands=told
+            )
+            return Question(self.asking, offer if focus else _WHOLE_FILES, prompt, focus)
+        commands = tuple(check.text for check in self.context.verification.checks())
+        prompt = render_prompt(order, attempt.shown, commands, offer, known, past, note, hint)
+        return Question(self.asking, offer, prompt)
+
+    def _focus(self, attempt: Attempt, offer: Offer) -> Focus | None:
+        """Return the definition that a small model is asked for alone, if the order names one."""
+        if not is_small(self.asking.model) or self._reader.refused:
+            return None
+        focus = focus_of(self.context.order, attempt.shown)
+        if focus is None or self._is_in_doubt_by(DoubtKind.MORE_WANTED):
+            return None
+        return focus if offer.forms.get(focus.path) is Form.DEFINITION else None
+
+    def _is_to_be_short(self, attempt: Attempt, offer: Offer) -> bool:
+        """Return whether the short prompt is asked: for whole files, and as the last question."""
+        about_form = (DoubtKind.BLOCKS_REFUSED, DoubtKind.MORE_WANTED)
+        if any(map(self._is_in_doubt_by, about_form)):
+            return False
+        last = len(attempt.questions) == MAX_QUESTIONS
+        wanted = last or offer.format is ReplyFormat.FILES
+        return wanted and has_short_prompt(self.context.order, attempt.shown)
+
+    def _is_in_doubt_by(self, kind: DoubtKind) -> bool:
+        return self._doubt is not None and self._doubt.kind is kind
+
+    def _offer(self, attempt: Attempt) -> Offer:
+        models = self.context.options.models
+        unreadable = sum(each.reason == DoubtKind.UNREADABLE for each in attempt.questions)
+        asked = models.format_for(self.state["records"], unreadable)
+        earlier = (each.misfits for each in self.state["past"])
+        # Within the attempt, refused blocks are asked for once more in the form they have.
+        as_before = self._reader.refused or self._focused
+        own = frozenset[tuple[str, Form]]() if as_before else attempt.misfits
+        return offer_for(
+            self.context.order,
+            attempt.shown,
+            asked,
+            models.reply_format,
+            self.asking.model,
+            own.union(*earlier),
+        )
+
+
+def _on_record(completion: Completion, question: Question) -> ReplyRecord:
+    return ReplyRecord(
+        sha256=reply_sha256(completion.text),
+        model=completion.model,
+        asked=question.offer.format,
+        focused=question.focus is not None,
+    )
+
+
+def _record(folder: Path, name: str, again: int) -> Path:
+    return folder / (f"{name}_again_{again}.txt" if again else f"{name}.txt")
+
+
+Complete = Callable[[Request], Completion]
+
+_JUDGEABLE = frozenset({DoubtKind.UNCHANGED, DoubtKind.HOLLOW})
+
+
+def ask(state: FactoryState, context: FactoryContext, attempt: Attempt, first: Complete) -> Attempt:
+    """Return the attempt with the model's proposal, or with a brief that says why it has none.
+
+    The first question goes to `first`, all others to the client of the context. A proposal that
+    only a doubt is against is returned after all where no better one comes.
+    """
+    models, complete = context.options.models, first
+    order, shown = context.order, attempt.shown
+    is_short = has_short_prompt(order, shown) or focus_of(order, shown) is not None
+    asking = first_asking(models, state["past"], attempt.number, is_short=is_short)
+    dialogue = Dialogue(context, state, asking)
+    doubtful: Attempt | None = None
+    while True:
+        context.progress.check_cancelled()  # nobody may want the reply any more
+        try:
+            attempt, doubt = dialogue.ask(attempt, complete)
+        except ReplyFailed as failed:
+            return doubtful or _ended_ask(context, attempt, Stage.EXCEPTION, str(failed))
+        if doubt is None or (doubtful and doubtful.proposal == attempt.proposal):
+            return attempt
+        if attempt.proposal is not None:
+            doubtful = attempt if doubt.kind in _JUDGEABLE else None
+        if len(attempt.questions) == MAX_QUESTIONS:
+            return doubtful or _given_up(context, attempt, doubt, state)
+        attempt = _noted(context, attempt, doubt)
+        doubtful = doubtful and replace(doubtful, questions=attempt.questions)
+        repeated = doubt.kind is DoubtKind.REPEATED
+        dialogue.asking = ask_again(models, dialogue.asking, len(attempt.questions), repeated)
+        complete = context.client.complete
+
+
+def _noted(context: FactoryContext, attempt: Attempt, doubt: Doubt) -> Attempt:
+    context.emit(ModelAskedAgain(context.order.id, attempt.number, doubt.kind, doubt.note))
+    question = AskedAgain(reason=doubt.kind, note=doubt.note)
+    return replace(attempt, questions=(*attempt.questions, question))
+
+
+def _given_up(
+    context: FactoryContext, attempt: Attempt, doubt: Doubt, state: FactoryState
+) -> Attempt:
+    """Return the attempt ended, after its last question brought nothing to judge."""
+    if doubt.repeats is None:
+        account = "\n".join(filter(None, (doubt.note, doubt.quote)))
+        return _ended_ask(context, attempt, Stage.LLM_OUTPUT_INVALID, account)
+    earlier = next(each for each in state["past"] if each.number == doubt.repeats)
+    account = (
+        f"The files are those of attempt {earlier.number} again, so they were not judged again. "
+        f"It failed with: {earlier.brief.primary_error_excerpt}"
+    )
+    ended = _ended_ask(context, attempt, Stage.REPEATED, account)
+    return replace(ended, repeats=doubt.repeats)
+
+
+def _ended_ask(context: FactoryContext, attempt: Attempt, stage: Stage, account: str) -> Attempt:
+    return replace(attempt, brief=brief_of(stage, context.order, account))
 
 
 class _Refused(Exception):

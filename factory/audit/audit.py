@@ -1,30 +1,57 @@
-"""Walks the commits that a person asks about, and looks into each claim of each of them."""
+"""Walks the commits that a person asks about, and rules on each claim."""
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
-from factory.audit.acceptance_claims import (
+from factory.audit.audit_evidence import (
+    Case,
+    Claim,
+    Evidence,
+    Ruling,
+    Standing,
+    not_provable,
+    open_cases,
+    worst_of,
+)
+from factory.audit.commit_claims import (
+    rule_on_chain,
+    rule_on_commit,
+    rule_on_files,
+    rule_on_order,
+    rule_on_parent,
+    rule_on_plan,
+    rule_on_reply,
+)
+from factory.audit.judgement_claims import (
+    Judge,
     rule_on_accepted_commit,
     rule_on_accepted_files,
     rule_on_accepted_order,
     rule_on_accepted_reply,
     rule_on_accepted_statement,
+    rule_on_checks,
+    rule_on_signature,
+    rule_on_statement,
 )
-from factory.audit.case import Case, open_cases
-from factory.audit.chain_claim import rule_on_chain
-from factory.audit.check_claims import Judge, rule_on_checks
-from factory.audit.claims import Claim, Ruling, Standing, not_provable, worst_of
-from factory.audit.content_claims import rule_on_files, rule_on_parent, rule_on_reply
-from factory.audit.evidence import Evidence
-from factory.audit.identity_claims import rule_on_commit, rule_on_order, rule_on_plan
-from factory.audit.statement_claims import rule_on_signature, rule_on_statement
-from shared.errors import InvalidInput
-from shared.git import refs, repos
+from factory.judging.proof import verified_by
+from factory.orders.documents import FailureBrief, VerifiedBy
+from factory.orders.order_commit import NOBODY, CommitTerms, identify
+from factory.orders.read_orders import LoadedOrder, decide_exempt
+from factory.orders.task import OrderTask, RunOptions
+from factory.preflight import RepoPlace
+from factory.run.reproduce import CommitJudge, open_judge
+from factory.workbench.pool import sweep_side_workspaces
+from shared.errors import InvalidInput, PreflightRefused
+from shared.events import Emit
+from shared.git import refs, repos, trees
 from shared.git.client import Git, GitFailed
-from shared.git.commit_object import CommitObject, read_commits
+from shared.git.commits import CommitObject, read_commits
 
 _MOST_COMMITS: Final = 10_000
 _Rules = Sequence[tuple[Claim, Callable[[Case], Ruling | None]]]
@@ -220,3 +247,55 @@ def _checked(
     if judge is None or worst_of(stated) is Standing.CONTRADICTED:
         return tuple(_together([stated]))
     return (rule_on_checks(cases[0], judge),)
+
+
+_NOBODYS_TERMS = CommitTerms(NOBODY, "@0 +0000")  # no commit is made
+
+
+@contextlib.contextmanager
+def rerunning(first: str, place: RepoPlace, options: RunOptions, emit: Emit) -> Iterator[Judge]:
+    """Open what it takes to judge commits again; `first` is the first of them.
+
+    No lock is taken, so no run is disturbed. Logs are removed with the rest when the block ends.
+    Raises `SandboxUnavailable`.
+    """
+    sweep_side_workspaces(place.git, place.common_dir)
+    with (
+        tempfile.TemporaryDirectory(prefix="llmch-verify-") as folder,
+        open_judge(first, place, options, emit) as judge,
+    ):
+        yield _Rerun(judge, options, Path(folder)).judge
+
+
+@dataclass(frozen=True, slots=True)
+class _Rerun:
+    judge_of: CommitJudge
+    options: RunOptions
+    folder: Path
+
+    def judge(self, case: Case) -> VerifiedBy | FailureBrief:
+        """Return how the commands end on the commit's tree.
+
+        Raises `PreflightRefused` where they cannot be run as they were.
+        """
+        if not case.has_parent:
+            raise PreflightRefused("its parent is not in this repo", "`git fetch --unshallow`")
+        loaded = _loaded(case)
+        exempt, _ = decide_exempt(loaded, allow=self.options.allow_verify_exempt)
+        commit, folder = case.commit.id, self.folder / case.commit.id / loaded.order.id
+        task = OrderTask(loaded, exempt, case.parent, _NOBODYS_TERMS, folder)
+        changed = trees.files_between(case.git, case.parent, commit)
+        judged = self.judge_of.judge(commit, task, changed, folder / "base")
+        return judged.brief or verified_by(judged.verify, judged.acceptance)
+
+
+def _loaded(case: Case) -> LoadedOrder:
+    """Return the order as its plan has it, with what earlier orders declare; else by itself.
+
+    An exemption from verification is not part of an order's key, so only the plan vouches for it.
+    """
+    assert case.order is not None and case.identity is not None, "there is an order to judge by"
+    for each in case.plan.orders if case.plan else ():
+        if identify(each.order, case.identity.plan) == case.identity:
+            return each
+    return LoadedOrder(case.order, None)

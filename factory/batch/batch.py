@@ -1,41 +1,45 @@
-"""Lands the orders of one call in the plan's sequence, and sums up what became of them."""
+"""Executes a plan: lands its orders in sequence, and sums them up."""
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from typing import Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, Literal
 
-from factory.batch.choice import Choice
-from factory.batch.driving import Driving
-from factory.batch.history import BranchHistory
+from factory.attempt.attempt_graph import prepare_graph
+from factory.batch.order_driver import Driving, LocalWorker, Worker
 from factory.batch.order_graph import derive_graph
-from factory.batch.schedule import Schedule, places_for
+from factory.batch.schedule import BranchHistory, Choice, Schedule, places_for
 from factory.batch.train import Train
-from factory.batch.worker import Worker
 from factory.orders.documents import BatchSummary, RunSummary
-from factory.orders.order_state import OrderState
-from factory.orders.read import LoadedOrder
-from factory.orders.task import OrderResult, OrderTask
-from factory.orders.verdict import Passed
+from factory.orders.read_orders import LoadedOrder, read_workdir
+from factory.orders.stages import OrderState
+from factory.orders.task import OrderResult, OrderTask, Passed, RunOptions
 from factory.record import journal_entries
 from factory.record.progress import failure_facts
 from factory.record.summary import batch_verdict, public_json, summarise_unexecuted, usage_record
-from factory.recovery.signals import deferring_signals
-from factory.run.session import Session, error_of
-from factory.run.steps import Making
+from factory.recovery import deferring_signals
+from factory.run.commission import Commission, after_the_orders
+from factory.run.execution import Making
+from factory.run.run_order import begin_run
+from factory.run.session import Session, announce_forecast, error_of
 from shared.errors import LlmchError
-from shared.events.messages import Noted
-from shared.events.orders import (
+from shared.events import (
     BatchEnded,
     BatchStarted,
     CandidateCoupled,
     CandidateDropped,
+    Emit,
+    Noted,
     OrderSkipped,
 )
 from shared.files.atomic_io import write_json
-from shared.llm.cost.usage import usage_counted
+from shared.llm.stack import Mode, ModelSource
+from shared.llm.usage import usage_counted
 from shared.run_record import Recording
 
 
@@ -266,3 +270,76 @@ def _in_sequence(landed: Mapping[int, str], commits: Sequence[str]) -> list[int]
         (each for each, commit in landed.items() if commit in place),
         key=lambda each: (place[landed[each]], each),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerKind:
+    """Say what takes the steps of a run's orders, and what is imported for it meanwhile."""
+
+    open: Callable[[Session], AbstractContextManager[Worker]]
+    import_ahead: Callable[[], None]
+
+
+@contextlib.contextmanager
+def _local_worker(session: Session) -> Iterator[Worker]:
+    yield LocalWorker(session.execution, session.parts.options.jobs)
+
+
+THIS_PROCESS: Final = WorkerKind(_local_worker, prepare_graph)
+
+
+def run_all(
+    workdir: Path,
+    options: RunOptions,
+    source: ModelSource,
+    emit: Emit,
+    kind: WorkerKind = THIS_PROCESS,
+) -> BatchSummary:
+    """Run the orders in `workdir` on one branch and return the summary of all.
+
+    Orders that the branch already has are skipped, so the same call again continues where the last
+    one stopped. Raises as `factory.run.run_order` does.
+    """
+    orders = read_workdir(workdir)
+    commission = Commission("run-all", workdir, orders, options, source, emit, kind.import_ahead)
+    return run_orders(commission, kind=kind)
+
+
+def run_orders(
+    commission: Commission,
+    only: str = "",
+    rest: str = "",
+    kind: WorkerKind = THIS_PROCESS,
+) -> BatchSummary:
+    """Run the orders of a commission, or the one with the id `only`, as `run_all` does.
+
+    The summary is then about that order alone. `rest` is the command that makes the others.
+    """
+    options, source = commission.options, commission.source
+    with begin_run(commission) as run:
+        session, recording = run.session, run.recording
+        history = BranchHistory.of(run.target.tip, run.landed)
+        batch = Batch(run.orders, run.exempt, session, history, Choice(run.decisions, only))
+        if (first := batch.first_to_make()) is not None:
+            run.verify_base(first)
+        if source.mode is Mode.LIVE and (remaining := batch.remaining()):
+            announce_forecast(remaining, session)
+        try:
+            with kind.open(session) as worker:
+                error = batch.run(worker, options.jobs)
+        except BaseException:
+            with contextlib.suppress(LlmchError):  # the run's error matters more than the disk's
+                batch.summarise(recording, cut_short=True)
+            raise
+        summary = batch.summarise(
+            recording,
+            lambda orders: after_the_orders(replace(run.standing, rest=rest), orders, error),
+        )
+        if any(each.state.is_on_branch for each in summary.orders):
+            summary = summary.model_copy(update={"pushed": session.push()})
+            recording.results["summary"] = public_json(summary)
+        if error:
+            raise error
+    if options.out is not None:
+        write_json(options.out / f"{summary.run_id}.json", public_json(summary))
+    return summary

@@ -1,25 +1,184 @@
-"""Records what a person decides about an order: to have it made again, or to leave it out."""
+"""Records what a person decides about an order of the plan on a branch."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import json
+import shlex
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from factory.batch.coordinator import run_orders
+from factory.batch.batch import run_orders
 from factory.batch.order_graph import derive_graph
-from factory.batch.plan_on_branch import PlanOnBranch
-from factory.orders.decision import NOTHING_DECIDED
 from factory.orders.documents import RunSummary
-from factory.orders.options import RunOptions
-from factory.record.decided import write_decision
-from factory.record.plan_decisions import left_out
-from factory.repo.lock import hold
-from factory.repo.preflight import RepoPlace
-from factory.run.commission import Commission
-from factory.run.going_on import place_option
+from factory.orders.read_orders import LoadedOrder, read_order, read_workdir
+from factory.orders.stages import PlanAtHand
+from factory.orders.task import NOTHING_DECIDED, Decision, DecisionKey, RunOptions
+from factory.preflight import RepoPlace, hold
+from factory.record.decisions import (
+    accepted_commits,
+    decision_key,
+    decisions_of,
+    left_out,
+    write_decision,
+)
+from factory.record.journal import journal_path, read_understood
+from factory.record.journal_entries import RunBegun
+from factory.record.landed import LandedOrders, find_landed, plan_branch
+from factory.run.commission import Commission, place_option
 from shared.errors import InvalidInput, PreflightRefused
-from shared.events.event import Emit
+from shared.events import Emit
+from shared.git import refs
+from shared.git.client import Git
 from shared.llm.stack import ModelSource
+from shared.plan_folder import read_manifest, read_stored_plan
+
+
+@dataclass(frozen=True, slots=True)
+class LatestRun:
+    """Hold the folder of a run's records, and what its `run.json` says."""
+
+    folder: Path
+    head: Mapping[str, Any]
+
+    @property
+    def path(self) -> Path | None:
+        """Return the folder or the file that the run was asked for, as far as it is on record."""
+        named = self.head.get("workdir") or self.head.get("work_order")
+        return Path(named) if isinstance(named, str) and "\0" not in named else None
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOnBranch:
+    """Hold a plan with the branch that its commits go to. `path` is its folder, or one file."""
+
+    path: Path
+    orders: tuple[LoadedOrder, ...]
+    branch: str
+    latest: LatestRun | None = None
+    """The repo's latest run, if it was of this plan."""
+
+    def named(self, name: str) -> LoadedOrder:
+        """Return the order with the id `name`. Raises `InvalidInput`, which lists the ids."""
+        for each in self.orders:
+            if each.order.id == name:
+                return each
+        ids = [each.order.id for each in self.orders]
+        known = ids[0] if len(ids) == 1 else f"{ids[0]} to {ids[-1]}"
+        raise InvalidInput(
+            f"the plan in {self.path} has no order {name}",
+            f"it has {known}; --workdir names a plan",
+        )
+
+    def key_of(self, name: str) -> DecisionKey:
+        """Return what a decision about an order is found by."""
+        return decision_key(self.named(name), self.branch)
+
+    def decisions(self, common_dir: Path) -> Mapping[str, Decision]:
+        """Return what was decided about the orders, by id. Raises `Busy` as `read_decisions`."""
+        return decisions_of(common_dir, self.branch, self.orders)
+
+    def landed(self, git: Git, common_dir: Path) -> Mapping[str, str]:
+        """Return the commits that made orders or stand for them, by the order's id."""
+        found = self.history(git)
+        accepted = accepted_commits(self.decisions(common_dir), found.first_parents)
+        return found.with_accepted(accepted).landed
+
+    def still_to_make(self, git: Git, common_dir: Path) -> tuple[str, ...]:
+        """Return the orders that are neither landed nor accepted nor left out, in sequence."""
+        done = {*self.landed(git, common_dir), *left_out(self.decisions(common_dir))}
+        return tuple(each.order.id for each in self.orders if each.order.id not in done)
+
+    def history(self, git: Git) -> LandedOrders:
+        """Return the commits of the branch, and which of the orders they made."""
+        tip = refs.tip_of_branch(git, self.branch)
+        return find_landed(git, self.branch, tip, self.orders) if tip else LandedOrders()
+
+    def run_all(self, place: str) -> str:
+        """Return the command that makes the plan's orders; `place` is the option of the repo."""
+        return self.command("run-all", place)
+
+    def command(self, words: str, place: str) -> str:
+        """Return a command about the plan; `place` is the option of the repo."""
+        folder = self.path if self.path.is_dir() else self.path.parent
+        branch = f" --branch {shlex.quote(self.branch)}"
+        return f"llmch {words} --workdir {shlex.quote(str(folder))}{branch}{place}"
+
+
+def plan_on_branch(place: RepoPlace, workdir: Path | None, branch: str | None) -> PlanOnBranch:
+    """Return the plan in `workdir` on `branch`; where they are `None`, those of the latest run.
+
+    A plan that is not the latest run's has the branch that `run-all` would choose. Raises
+    `InvalidInput` if there was no run, or if its plan is not there any more.
+    """
+    begun, latest = _latest_run(place.common_dir)
+    path = workdir or (latest.path if latest else None)
+    if path is None:
+        raise InvalidInput(
+            "no run of this repo says which plan is meant",
+            "name the plan's folder with --workdir DIR, and its branch with --branch B",
+        )
+    if workdir is None and not path.exists():
+        raise InvalidInput(
+            f"the plan of the latest run is not in {path} any more",
+            "name its folder with --workdir DIR, and its branch with --branch B",
+        )
+    path, orders = _read(path)
+    if begun is None or latest is None or not _is_of(begun, latest, path, orders):
+        return PlanOnBranch(path, orders, branch or plan_branch(place.git, orders))
+    return PlanOnBranch(path, orders, branch or begun.branch, latest)
+
+
+def plan_at_hand(common_dir: Path) -> PlanAtHand | None:
+    """Return where the plan of the latest run is; `None` where there is none with a hash."""
+    _, latest = _latest_run(common_dir)
+    path = latest.path if latest else None
+    if path is None:
+        return None
+    folder = path if path.is_dir() else path.parent
+    try:
+        manifest = read_manifest(folder)
+    except InvalidInput:
+        return None
+    if manifest is None or not manifest.stated_hash:
+        return None
+    try:
+        read_stored_plan(folder)
+    except InvalidInput:
+        return PlanAtHand(folder, edited=True)
+    return PlanAtHand(folder, edited=manifest.was_edited)
+
+
+def _latest_run(common_dir: Path) -> tuple[RunBegun | None, LatestRun | None]:
+    entries = read_understood(journal_path(common_dir))
+    begun = next((each for each in entries if isinstance(each, RunBegun)), None)
+    return begun, LatestRun(begun.folder, _head_in(begun.folder)) if begun else None
+
+
+def _is_of(begun: RunBegun, latest: LatestRun, path: Path, orders: tuple[LoadedOrder, ...]) -> bool:
+    """Return whether the latest run was of this plan, or of one before it."""
+    plan = orders[0].plan
+    if plan is not None and begun.plan:
+        return begun.plan == plan.root
+    of_run = latest.path
+    return of_run is not None and of_run.resolve() in (path.resolve(), path.parent.resolve())
+
+
+def _read(path: Path) -> tuple[Path, tuple[LoadedOrder, ...]]:
+    if path.is_dir():
+        return path, read_workdir(path)
+    loaded = read_order(path)
+    return (path, (loaded,)) if loaded.plan is None else (path.parent, read_workdir(path.parent))
+
+
+def _head_in(folder: Path) -> Mapping[str, Any]:
+    """Return a run's `run.json`; empty where it cannot be read."""
+    try:
+        head = json.loads((folder / "run.json").read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return head if isinstance(head, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +209,7 @@ def retry_order(
 
     `hint` holds from now on, also in later runs; `None` leaves the hint that is on record. An order
     that has landed is left alone. Raises `PreflightRefused` if an order that it needs has not
-    landed, and as `factory.batch.coordinator.run_all` does.
+    landed, and as `factory.batch.batch.run_all` does.
     """
     with hold(place.common_dir):
         _take_up(plan, name, hint, place)

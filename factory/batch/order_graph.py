@@ -1,4 +1,4 @@
-"""Derives which orders need which, from what each order reads, writes and promises. Pure.
+"""Which orders need which, derived and drawn.
 
 For orders i < j there is an edge from i to j where j cannot be made before i is there:
 
@@ -17,14 +17,74 @@ a snapshot, and orders land in the plan's sequence. Removing a file counts as wr
 
 from __future__ import annotations
 
+import posixpath
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from enum import StrEnum
+from functools import cache, cached_property
+from typing import Any
 
-from factory.batch.command_reads import named_paths
-from factory.dependencies.manifests import is_manifest
-from shared.projects.programs import LOCK_FILES
-from shared.work_order.schemas import VERIFY_SCRIPT, WorkOrder
+from factory.dependencies import is_manifest
+from shared.commands import analyse_command
+from shared.languages.read_commands import Command
+from shared.languages.registry import LANGUAGES, language_named
+from shared.projects.build_tools import LOCK_FILES
+from shared.work_order import VERIFY_SCRIPT, AcceptanceFile, WorkOrder
+
+_WORD = re.compile(r"[\w./-]+")
+_MAX_WORDS = 40  # of one line
+
+
+def named_paths(order: WorkOrder) -> frozenset[str]:
+    """Return the files and folders that an order's acceptance commands and tests may read.
+
+    Their texts alone decide. Too many paths do no harm: a path that no earlier order writes means
+    nothing.
+    """
+    commands = (
+        path
+        for text in order.acceptance_commands
+        for path in _paths_of_command(analyse_command(text))
+    )
+    files = (path for each in order.acceptance_files for path in _paths_of_test(each))
+    return frozenset((*commands, *files))
+
+
+def _paths_of_test(file: AcceptanceFile) -> Iterator[str]:
+    """Yield the paths that a test may name, from the root or from its folder, and its modules."""
+    folder = posixpath.dirname(file.path)
+    for line in file.content.splitlines():
+        words = _WORD.findall(line)[:_MAX_WORDS]
+        for word in words:
+            for path in (word, posixpath.join(folder, word)):
+                yield posixpath.normpath(path)
+                yield from (f"{posixpath.normpath(path)}{suffix}" for suffix in _suffixes())
+            yield from _paths_of_module(word)
+        if words[:1] == ["from"]:
+            for name in words[2:]:
+                yield from _paths_of_module(f"{words[1]}.{name}")
+
+
+@cache
+def _suffixes() -> tuple[str, ...]:
+    return tuple(suffix for each in LANGUAGES for suffix in each.suffixes)
+
+
+def _paths_of_command(command: Command) -> Iterator[str]:
+    for word in command.argv:  # the first may be a script of the repo
+        # `tests/test_a.py::test_b` names a file to pytest.
+        yield posixpath.normpath(word.partition("::")[0])
+    language = language_named(command.language)
+    if language is not None and language.commands is not None:
+        yield from language.commands.read_paths(command)
+
+
+def _paths_of_module(module: str) -> Iterator[str]:
+    """Yield the paths that a module of any language may have, by its name."""
+    for each in LANGUAGES:
+        if each.commands is not None:
+            yield from each.commands.module_paths(module)
 
 
 @dataclass(frozen=True)
@@ -220,3 +280,74 @@ def _with_their_needs(direct: Sequence[int], known: Sequence[int]) -> int:
     for each in direct:
         found |= known[each] | 1 << each
     return found
+
+
+class GraphFormat(StrEnum):
+    """Name a format in which a graph is printed."""
+
+    TREE = "tree"
+    MERMAID = "mermaid"
+    DOT = "dot"
+    JSON = "json"
+
+
+def render_tree(graph: OrderGraph) -> list[str]:
+    """Return a line for each order with what it needs, and at the end the critical path."""
+    critical = set(graph.critical_path)
+    width = max((len(each) for each in graph.ids), default=0)
+    lines = []
+    for position, name in enumerate(graph.ids):
+        needs = ", ".join(graph.ids[each] for each in sorted(graph.needs[position]))
+        mark = "*" if position in critical else " "
+        after = f"  (after {needs})" if needs else "  (at once)"
+        title = " ".join(graph.titles[position].split())
+        lines.append(f"{mark} {name:<{width}}  {title}{after}")
+    path = " -> ".join(graph.ids[each] for each in graph.critical_path)
+    count = len(graph.critical_path)
+    lines += ["", f"* critical path, {count} of {len(graph.ids)} orders: {path}"]
+    return lines
+
+
+def render_mermaid(graph: OrderGraph) -> list[str]:
+    """Return the graph as a Mermaid flowchart."""
+    lines = ["flowchart TD"]
+    for position, name in enumerate(graph.ids):
+        title = " ".join(graph.titles[position].split()).replace('"', "#quot;")
+        lines.append(f'    {name}["{name} {title}"]')
+    lines += [f"    {before} --> {after}" for before, after in _edges(graph)]
+    return lines
+
+
+def render_dot(graph: OrderGraph) -> list[str]:
+    """Return the graph in Graphviz's language."""
+    lines = ["digraph orders {", "    node [shape=box];"]
+    for position, name in enumerate(graph.ids):
+        title = " ".join(graph.titles[position].split())
+        label = f"{name} {title}".replace("\\", "\\\\").replace('"', '\\"')
+        lines.append(f'    "{name}" [label="{label}"];')
+    lines += [f'    "{before}" -> "{after}";' for before, after in _edges(graph)]
+    return [*lines, "}"]
+
+
+def graph_document(graph: OrderGraph) -> dict[str, Any]:
+    """Return the graph as JSON: each order with what it needs and what it blocks."""
+    return {
+        "orders": [
+            {
+                "id": name,
+                "title": graph.titles[position],
+                "needs": [graph.ids[each] for each in sorted(graph.needs[position])],
+                "blocks": [graph.ids[each] for each in sorted(graph.blocks[position])],
+            }
+            for position, name in enumerate(graph.ids)
+        ],
+        "critical_path": [graph.ids[each] for each in graph.critical_path],
+    }
+
+
+def _edges(graph: OrderGraph) -> list[tuple[str, str]]:
+    return [
+        (graph.ids[before], graph.ids[after])
+        for after, needed in enumerate(graph.needs)
+        for before in sorted(needed)
+    ]

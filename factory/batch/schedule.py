@@ -1,16 +1,82 @@
-"""Decides which orders may start, may land, or no longer can. Pure: states in, decisions out."""
+"""Which orders a run makes, and which of them may start or land."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Final
 
 from factory.batch.order_graph import OrderGraph
-from factory.batch.readiness import Readiness
-from factory.orders.order_state import OrderState
+from factory.orders.read_orders import LoadedOrder
+from factory.orders.stages import OrderState
+from factory.orders.task import Decision
+from factory.record.decisions import accepted_commits, left_out
+from factory.record.landed import LandedOrders
+from shared.errors import PreflightRefused
+
+_IN_THE_START = -1
+"""Numbers what was on the branch before the first landing that counts."""
+
+
+@dataclass(slots=True)
+class Readiness:
+    """Follow the orders of a plan as they end, in time linear in the edges of its graph.
+
+    An order is *settled* once it is over and all that it needs is settled. An order that is over
+    may wait for that: where a person's commit stands for it, an order that it needs may land later.
+    """
+
+    graph: OrderGraph
+    _landings: list[str] = field(default_factory=list)
+    """The commits that landed, as they follow each other on the branch."""
+    _numbers: dict[int, int] = field(default_factory=dict)
+    """The number of each order's landing."""
+    _on_branch: dict[int, bool] = field(default_factory=dict)
+    """Whether an order that is over is on the branch."""
+    _unsettled: list[int] = field(init=False)
+    """How many of the orders that each order needs directly are not settled."""
+    _last: dict[int, int] = field(default_factory=dict)
+    """For each settled order, the last number among its own landing and all that it needs."""
+
+    def __post_init__(self) -> None:
+        self._unsettled = [len(each) for each in self.graph.needs]
+
+    def number_landing(self, position: int, commit: str) -> None:
+        """Record that an order's commit is the newest on the branch."""
+        self._numbers[position] = len(self._landings)
+        self._landings.append(commit)
+
+    def end(self, position: int, *, on_branch: bool) -> None:
+        """Record that an order is over, on the branch or not."""
+        self._on_branch[position] = on_branch
+        to_settle = [position]
+        while to_settle:
+            each = to_settle.pop()
+            if self._unsettled[each] or each not in self._on_branch:
+                continue
+            own = self._numbers.get(each, _IN_THE_START)
+            self._last[each] = max(own, self._last_need(each))
+            for later in self.graph.blocks[each]:
+                self._unsettled[later] -= 1
+                to_settle.append(later)
+
+    def is_ready(self, position: int) -> bool:
+        """Return whether all that an order needs is settled and on the branch."""
+        return not self._unsettled[position] and all(
+            self._on_branch[each] for each in self.graph.needs[position]
+        )
+
+    def base_of(self, position: int, start: str) -> str:
+        """Return the commit that landed last of all that a ready order needs; `start` if none."""
+        last = self._last_need(position)
+        return start if last == _IN_THE_START else self._landings[last]
+
+    def _last_need(self, position: int) -> int:
+        needs = self.graph.needs[position]
+        return max((self._last[each] for each in needs), default=_IN_THE_START)
+
 
 _LEAST_PLACES: Final = 8
 
@@ -183,3 +249,113 @@ class Schedule:
         self.states[position] = state
         del self._unfinished[position]
         self._readiness.end(position, on_branch=state.is_on_branch)
+
+
+@dataclass(frozen=True, slots=True)
+class BranchHistory:
+    """Hold the commits of a branch along first parents, newest first.
+
+    A branch that does not exist yet has those of the commit that it will start from.
+    """
+
+    tip: str
+    commits: tuple[str, ...]
+    landed: Mapping[str, str]
+    """The commit of each order that has landed, by the order's id."""
+
+    @classmethod
+    def of(cls, tip: str, landed: LandedOrders) -> BranchHistory:
+        """Return the history of a branch whose last commit is `tip`."""
+        return cls(tip, landed.first_parents, landed.landed)
+
+    def start_before(self, own: Collection[str]) -> tuple[str, tuple[str, ...]]:
+        """Return where orders begin that need none of `own`, and the commits of `own` after that.
+
+        `own` are the commits of the plan's orders; those after the start are returned oldest first.
+        The start is the newest commit that is not one of `own`. It is where the plan's first order
+        began, also after a restart, or a commit that somebody added since, which may hold the very
+        thing that was missing. Where history is cut off before such a commit (a shallow clone),
+        the start is the tip.
+        """
+        newest = tuple(takewhile(own.__contains__, self.commits))
+        if len(newest) == len(self.commits):
+            return self.tip, ()
+        return self.commits[len(newest)], newest[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Hold what a person decided about a plan's orders, by id, and the only order to make.
+
+    Without `only`, all orders are made that have not landed and are not left out.
+    """
+
+    decisions: Mapping[str, Decision] = field(default_factory=dict)
+    only: str = ""
+
+    def landed(
+        self, names: Sequence[str], history: BranchHistory
+    ) -> tuple[Mapping[int, str], frozenset[str]]:
+        """Return the commits of orders by position, and which of them orders made.
+
+        The latter leaves out what people made: such a commit may hold more than its order, so later
+        orders begin from it. Raises `PreflightRefused` where a commit that stands for an order is
+        not on the branch: nobody knows then whether the order is still done.
+        """
+        accepted = self._accepted(history.commits, history.landed)
+        found = {n: history.landed[name] for n, name in enumerate(names) if name in history.landed}
+        return found, frozenset(found.values()).difference(accepted.values())
+
+    def _accepted(self, on_branch: Collection[str], made: Collection[str]) -> Mapping[str, str]:
+        """Return the commits that stand for orders, by id; those `made` need none."""
+        found = accepted_commits(self.decisions, on_branch)
+        done = {*found, *made}
+        for name, each in self.decisions.items():
+            asked = not self.only or name == self.only
+            if each.accepted is not None and asked and name not in done:
+                raise PreflightRefused(
+                    f"the commit {each.accepted.commit[:12]}, which stands for {name}, is not on "
+                    "the branch",
+                    f"name the commit that has its work now by `llmch accept {name} --commit SHA`, "
+                    f"or have the order made by `llmch retry {name}`",
+                )
+        return found
+
+    def left_out(self, orders: Sequence[LoadedOrder], landed: Collection[int]) -> frozenset[int]:
+        """Return the positions of the orders that a person left out and that have not landed."""
+        reasons = left_out(self.decisions)
+        return frozenset(
+            position
+            for position, each in enumerate(orders)
+            if each.order.id in reasons and position not in landed
+        )
+
+    def others(self, orders: Sequence[LoadedOrder]) -> frozenset[int]:
+        """Return the positions of the orders that this run is not to make."""
+        if not self.only:
+            return frozenset()
+        return frozenset(n for n, each in enumerate(orders) if each.order.id != self.only)
+
+    def shown(self, orders: Sequence[LoadedOrder]) -> tuple[int, ...]:
+        """Return the positions of the orders that the run's summary is about."""
+        others = self.others(orders)
+        return tuple(position for position in range(len(orders)) if position not in others)
+
+    def describe(
+        self, graph: OrderGraph, skipped: Collection[int], landed: Collection[int]
+    ) -> tuple[str, ...]:
+        """Return a line for each left-out order: the reason, and the orders that it blocks."""
+        reasons = left_out(self.decisions)
+        blocked = {each: sorted(graph.all_dependents(each).difference(landed)) for each in skipped}
+        return tuple(
+            f"{graph.ids[position]} is left out: {reasons[graph.ids[position]]}"
+            f"{_blocking([graph.ids[each] for each in blocked[position]])}"
+            for position in sorted(skipped)
+        )
+
+
+def _blocking(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    need = "needs" if len(names) == 1 else "need"
+    return f"; {', '.join(names)} {need} it and cannot be made"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from factory.batch.schedule import Schedule
-from factory.orders.order_state import OrderState
+from factory.orders.stages import OrderState
 
 
 class Outcome(Enum):

@@ -1,4 +1,4 @@
-"""Has the workers of a fleet take the steps of a run, behind the protocol of any worker."""
+"""A run's side: steps go into the queue, outcomes come back, nothing stays."""
 
 from __future__ import annotations
 
@@ -6,31 +6,79 @@ import contextlib
 import itertools
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
-from factory.attempt.state import first_state
-from factory.fleet.asked import AskedSteps
-from factory.fleet.clearing import forget_run, sweep_dead_runs
-from factory.fleet.jobs import Job, Kind
-from factory.fleet.leases import Lease, runner_of
-from factory.fleet.link import Link
-from factory.fleet.looking import LOOK_EVERY_SECONDS, Looking
-from factory.fleet.outcomes import Outcomes
-from factory.fleet.refs import RunRefs
-from factory.fleet.replies import transcript_lines
-from factory.fleet.shared_options import shared_options
-from factory.fleet.wire import StepDocument, render, state_document
-from factory.record.dropped_judgements import set_aside
-from factory.run.parts import RunParts
+from factory.attempt.attempt_state import first_state
+from factory.fleet.database import Database
+from factory.fleet.job_queue import Queue
+from factory.fleet.leases import (
+    Lease,
+    Link,
+    forget_events,
+    forget_takeovers,
+    forget_workers,
+    mark_cleared,
+    run_of,
+    runner_of,
+    workers_seen,
+)
+from factory.fleet.outcomes import LOOK_EVERY_SECONDS, AskedSteps, Looking, Outcomes
+from factory.fleet.shared_state import forget_candidates, forget_spending, transcript_lines
+from factory.fleet.wire import Job, Kind, StepDocument, render, shared_options, state_document
+from factory.fleet.worker_clones import ALL_REFS, RunRefs, run_of_ref
+from factory.record.runs_on_record import set_aside
+from factory.run.execution import Making, RunParts, Step
 from factory.run.session import Session
-from factory.run.steps import Making, Step
 from shared.errors import CommandFailed, FleetUnavailable, InvalidInput
-from shared.events.messages import Noted, Warned
-from shared.git import remote_refs
-from shared.settings.fleet import FleetSettings
+from shared.events import Noted, Warned
+from shared.git import refs
+from shared.git.client import Git
+from shared.settings.settings import FleetSettings
+
+_KEPT_SECONDS: Final = 7 * 86_400.0
+
+
+def forget_run(database: Database, queue: Queue, run: str, jobs: Sequence[str]) -> None:
+    """Delete what queue and database hold of a run that is over; its replies stay on record."""
+    queue.forget(jobs)
+    forget_takeovers(database, jobs)
+    forget_events(database, [run])
+    forget_candidates(database, [run])
+    forget_spending(database, [run])
+
+
+def sweep_dead_runs(database: Database, queue: Queue, git: Git, remote: str) -> None:
+    """Remove what runs of a remote left that were killed, or that the remote refused to sweep.
+
+    The refs of other fleets stay.
+
+    Raises `CommandFailed` where the remote refuses, and `FleetUnavailable`.
+    """
+    there = {run_of_ref(each) for each in refs.list_refs(git, remote, ALL_REFS)}
+    for each in workers_seen(database):
+        run = run_of(each.id)
+        if run in there and each.dead:
+            jobs = queue.all_of(run)
+            queue.cancel(jobs)
+            forget_run(database, queue, run, jobs)
+            RunRefs(git, remote, run).sweep()
+            mark_cleared(database, each.id)
+
+
+def forget_old_ends(database: Database, queue: Queue) -> None:
+    """Delete what has been over for a week: ends that nobody has read, and workers that ended.
+
+    Raises `FleetUnavailable`.
+    """
+    jobs = queue.over_for_long(_KEPT_SECONDS)
+    queue.forget(jobs)
+    forget_takeovers(database, jobs)
+    forget_events(database, jobs)
+    forget_workers(database, _KEPT_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +240,10 @@ def fleet_worker(
 
 
 def _remote_of(parts: RunParts, name: str) -> str:
-    remote = remote_refs.url_of(parts.repo.git, name)
+    remote = refs.url_of(parts.repo.git, name)
     if not remote:
         raise InvalidInput(
             f"the repo has no remote {name!r}, which the fleet needs",
             "add one that all workers reach, or name it in the setting `fleet.remote`",
         )
-    return remote_refs.absolute(remote, parts.repo.tree)
+    return refs.absolute(remote, parts.repo.tree)

@@ -1,4 +1,5 @@
-"""Keeps track of which workers of a fleet live, by the clock of the database.
+"""The connections of a process to a fleet: which workers live, who rescues jobs, events on their
+way.
 
 A worker lives while it says so at least once in each lease. Who was silent for longer is declared
 dead once and for all, and its id is never used again: had it only been slow, it ends itself.
@@ -6,14 +7,22 @@ dead once and for all, and its id is never used again: had it only been slow, it
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import socket
-from collections.abc import Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
-from factory.fleet.database import Cursor, Database
-from factory.fleet.jobs import PROTOCOL
-from shared.errors import InvalidInput
+from factory.fleet.database import Cursor, Database, check_schema
+from factory.fleet.job_queue import Queue
+from factory.fleet.wire import PROTOCOL, JobState, Standing
+from shared.errors import FleetUnavailable, InvalidInput
+from shared.events import Event, ModelTextArrived, event_to_json
+from shared.secrets import redact
+from shared.settings.setting_values import DatabaseUrl
 from shared.version import VERSION
 
 # An entry says that it lives so many times in each lease, but no less often than this.
@@ -152,3 +161,225 @@ def workers_seen(database: Database) -> Sequence[WorkerSeen]:
         return [WorkerSeen(*row) for row in rows]
 
     return database.run(read)
+
+
+# A job that brought down so many workers is given to no other one.
+MAX_TAKEOVERS = 5
+
+_LOCK = 0x6C6C6D63685F72  # any number that only this file uses
+
+
+@dataclass(frozen=True, slots=True)
+class Rescued:
+    """Say what became of a dead worker's job: taken over, or cancelled as poison."""
+
+    job: str
+    worker: str
+    cancelled: bool
+
+
+def rescue(database: Database, queue: Queue, *, declare: bool = True) -> Sequence[Rescued]:
+    """Give back what dead workers had claimed; `declare` silent workers and runs dead before.
+
+    Nothing is done, and nothing returned, where another rescuer is at work. A rescuer that dies on
+    the way leaves the rest to the next one. Raises `FleetUnavailable`.
+    """
+    return database.run(lambda cursor: tuple(_rescue(cursor, queue, declare)))
+
+
+def _rescue(cursor: Cursor, queue: Queue, declare: bool) -> Iterator[Rescued]:
+    row = cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", (_LOCK,)).fetchone()
+    if not row or not row[0]:
+        return
+    if declare:
+        cursor.execute(
+            "UPDATE llmch.workers SET dead = now(), "
+            "cause = 'silent for ' || round(extract(epoch FROM now() - seen)) || ' s' "
+            "WHERE dead IS NULL AND now() - seen > make_interval(secs => lease_seconds)"
+        )
+    jobs = queue.unfinished()
+    named = {each.worker for each in jobs} | {runner_of(each.plan) for each in jobs}
+    dead: dict[str, str] = dict(
+        cursor.execute(
+            "SELECT id, cause FROM llmch.workers WHERE dead IS NOT NULL AND id = ANY(%s)",
+            (sorted(named),),
+        ).fetchall()
+    )
+    # Nobody takes the outcomes of a run whose process died; the next run begins anew.
+    lost = [each.id for each in jobs if runner_of(each.plan) in dead]
+    queue.cancel(lost)
+    queue.forget(lost)
+    cursor.execute("DELETE FROM llmch.takeovers WHERE job = ANY(%s)", (lost,))
+    for job in jobs:
+        if job.state is not JobState.RUNNING or job.worker not in dead or job.id in lost:
+            continue
+        if dead[job.worker] != LEFT and _takeovers(cursor, job) >= MAX_TAKEOVERS:
+            queue.cancel([job.id])
+            yield Rescued(job.id, job.worker, cancelled=True)
+        else:
+            queue.hand_on(job)
+            yield Rescued(job.id, job.worker, cancelled=False)
+
+
+def _takeovers(cursor: Cursor, job: Standing) -> int:
+    """Count the workers that died with this job, the last one included."""
+    cursor.execute(
+        "INSERT INTO llmch.takeovers (job, worker) VALUES (%s, %s) ON CONFLICT DO NOTHING",
+        (job.id, job.worker),
+    )
+    row = cursor.execute(
+        "SELECT count(*) FROM llmch.takeovers WHERE job = %s", (job.id,)
+    ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def died_with(database: Database, job: str) -> Sequence[str]:
+    """Return the workers that died while they had this job, the first one first."""
+    return database.run(
+        lambda cursor: [
+            str(worker)
+            for (worker,) in cursor.execute(
+                "SELECT worker FROM llmch.takeovers WHERE job = %s ORDER BY taken, worker", (job,)
+            ).fetchall()
+        ]
+    )
+
+
+def forget_takeovers(database: Database, jobs: Sequence[str]) -> None:
+    """Delete what is on record about the takeovers of jobs that are over."""
+    database.run(
+        lambda cursor: cursor.execute(
+            "DELETE FROM llmch.takeovers WHERE job = ANY(%s)", (list(jobs),)
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Hold a fleet's tables and its queue. Threads may share them."""
+
+    database: Database
+    queue: Queue
+
+
+@contextlib.contextmanager
+def linked(url: DatabaseUrl, purpose: str) -> Iterator[Link]:
+    """Connect to a fleet while the block runs; `purpose` names this process to administrators.
+
+    Raises `FleetUnavailable` where that fails, or where the fleet is none of this llmch.
+    """
+    with contextlib.closing(Database(url, purpose)) as database:
+        check_schema(database)
+        with contextlib.closing(Queue(url)) as queue:
+            yield Link(database, queue)
+
+
+_PASS_ON_EVERY_SECONDS: Final = 0.3
+_MOST_READ: Final = 1000
+
+
+@dataclass(slots=True)
+class LiveEvents:
+    """Pass on the events of one job of a run while it is done; secrets are masked.
+
+    Events wait while the database is away, and are dropped once the run is over. The pieces of a
+    streamed reply are left out.
+    """
+
+    database: Database
+    run: str
+    job: str
+    worker: str
+    secrets: Sequence[str] = ()
+    _waiting: list[tuple[int, str]] = field(default_factory=list)
+    _count: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _over: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def __enter__(self) -> LiveEvents:
+        self._thread = threading.Thread(target=self._run, name=f"events {self.job}", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._over.set()
+        if self._thread:
+            self._thread.join()
+        with contextlib.suppress(FleetUnavailable):
+            self._pass_on()
+
+    def __call__(self, event: Event) -> None:
+        """Take an event."""
+        if isinstance(event, ModelTextArrived):
+            return
+        text = redact(json.dumps(event_to_json(event)), self.secrets)
+        with self._lock:
+            self._waiting.append((self._count, text))
+            self._count += 1
+
+    def _run(self) -> None:
+        while not self._over.wait(_PASS_ON_EVERY_SECONDS):
+            with contextlib.suppress(FleetUnavailable):
+                self._pass_on()
+
+    def _pass_on(self) -> None:
+        with self._lock:
+            waiting = tuple(self._waiting)
+        if not waiting:
+            return
+        numbers, texts = [number for number, _ in waiting], [text for _, text in waiting]
+
+        def insert(cursor: Cursor) -> None:
+            cursor.execute(
+                "INSERT INTO llmch.events (run, job, worker, number, event) "
+                "SELECT %s, %s, %s, number, event FROM unnest(%s::integer[], %s::text[]) "
+                "AS given (number, event) WHERE NOT EXISTS "
+                "(SELECT FROM llmch.workers WHERE id = %s AND dead IS NOT NULL) "
+                "ON CONFLICT DO NOTHING",
+                (self.run, self.job, self.worker, numbers, texts, runner_of(self.run)),
+            )
+
+        self.database.run(insert)
+        with self._lock:
+            del self._waiting[: len(waiting)]
+
+
+@dataclass(frozen=True, slots=True)
+class EventSeen:
+    """Hold an event that came through the database; `id` rises with each."""
+
+    id: int
+    job: str
+    worker: str
+    document: Any
+
+
+def events_after(database: Database, last: Mapping[str, int]) -> Sequence[EventSeen]:
+    """Return the events of jobs after the one whose id `last` has for the job, 0 for all.
+
+    No more than a thousand are returned at a time. The ids of a job rise as its events become
+    visible; those of different jobs need not.
+    """
+
+    def read(cursor: Cursor) -> Sequence[EventSeen]:
+        rows = cursor.execute(
+            "SELECT e.id, e.job, e.worker, e.event FROM llmch.events e "
+            "JOIN unnest(%s::text[], %s::bigint[]) AS known (job, last) "
+            "ON e.job = known.job AND e.id > known.last ORDER BY e.id LIMIT %s",
+            (list(last), list(last.values()), _MOST_READ),
+        ).fetchall()
+        return [EventSeen(number, job, by, json.loads(text)) for number, job, by, text in rows]
+
+    return database.run(read)
+
+
+def forget_events(database: Database, runs: Sequence[str]) -> None:
+    """Delete the events of runs that are over: of these, and of all whose process has ended."""
+    database.run(
+        lambda cursor: cursor.execute(
+            "DELETE FROM llmch.events WHERE run = ANY(%s) OR EXISTS (SELECT FROM llmch.workers "
+            "WHERE workers.id = %s || events.run AND workers.dead IS NOT NULL)",
+            (list(runs), runner_of("")),
+        )
+    )

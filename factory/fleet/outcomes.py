@@ -1,24 +1,56 @@
-"""Makes of a worker's answer what the run goes on with. No answer is believed as it is."""
+"""What a run makes of a worker's answer."""
 
 from __future__ import annotations
 
+import contextlib
 import json
-from dataclasses import dataclass, replace
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
 
-from factory.attempt.state import FactoryState, first_state
+from factory.attempt.attempt_state import FactoryState, first_state
 from factory.fleet.database import Database
-from factory.fleet.inspection import inspect_commit
-from factory.fleet.jobs import Answer, Refusal
-from factory.fleet.refs import RunRefs
-from factory.fleet.replay import replay
-from factory.fleet.rescue import died_with
-from factory.fleet.usage import usage_of
-from factory.fleet.wire import OutcomeDocument, error_of, making_of, parse
-from factory.orders.task import OrderResult
-from factory.orders.verdict import Errored, Passed
+from factory.fleet.leases import Lease, Link, WorkerSeen, died_with, events_after, workers_seen
+from factory.fleet.shared_state import announced
+from factory.fleet.wire import (
+    PROTOCOL,
+    Answer,
+    JobState,
+    OutcomeDocument,
+    Refusal,
+    Standing,
+    error_of,
+    making_of,
+    parse,
+    unpack,
+    usage_of,
+)
+from factory.fleet.worker_clones import RunRefs, inspect_commit
+from factory.orders.task import Errored, OrderResult, Passed
+from factory.record.journal import Journal
+from factory.record.journal_entries import FailedAttempt, StageBegun, parse_entry
+from factory.run.execution import Making, Step
 from factory.run.session import Session
-from factory.run.steps import Making, Step
-from shared.errors import CommandFailed
+from shared.errors import CommandFailed, FleetUnavailable, LlmchError
+from shared.events import Emit, Noted, Warned
+from shared.run_record import event_from_json
+
+
+def replay(outcome: OutcomeDocument, folder: Path, journal: Journal, emit: Emit) -> None:
+    """Write the step's files into the order's folder, record its entries, emit its events."""
+    unpack(outcome.files, folder)
+    for line in outcome.entries:
+        entry = parse_entry(line.encode())
+        if isinstance(entry, StageBegun | FailedAttempt):
+            journal.record(entry)
+    for document in outcome.events:
+        if event := event_from_json(document):
+            emit(event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,3 +126,211 @@ def _outcome_in(answer: Answer | None, step: Step) -> OutcomeDocument:
 
 def _state_before(step: Step) -> FactoryState:
     return step.making.state if step.making else first_state()
+
+
+@dataclass(slots=True)
+class Asked:
+    """Hold a step that a worker takes, and how much of it is known."""
+
+    step: Step
+    future: Future[Making] = field(default_factory=Future)
+    told: set[str] = field(default_factory=set)
+    """The commits that it announced."""
+    last_event: int = 0
+    shown: Counter[str] = field(default_factory=Counter)
+    """How many of its events were passed on while it ran, by the worker that they came from."""
+
+    def settle(self, making: Making) -> None:
+        """Say how far the step brought its order, unless it was dropped at the same moment."""
+        with contextlib.suppress(InvalidStateError):
+            self.future.set_result(making)
+
+    def fail(self, error: BaseException) -> None:
+        """Say that the step ended in an error, unless it was dropped at the same moment."""
+        with contextlib.suppress(InvalidStateError):
+            self.future.set_exception(error)
+
+
+class AskedSteps:
+    """Hold the steps that the fleet has not answered yet, by their jobs.
+
+    `over` lists the jobs that were answered, dropped or given up.
+    """
+
+    def __init__(self) -> None:
+        self.over: list[str] = []
+        self._steps: dict[str, Asked] = {}
+        self._given_up: LlmchError | None = None
+        self._lock = threading.Lock()
+
+    def add(self, job: str, step: Step) -> Asked:
+        """Hold a step; it has failed at once where all steps were given up."""
+        asked = Asked(step)
+        with self._lock:
+            if self._given_up:
+                asked.fail(self._given_up)
+            else:
+                self._steps[job] = asked
+        return asked
+
+    def now(self) -> Mapping[str, Asked]:
+        """Return the steps at this moment."""
+        with self._lock:
+            return dict(self._steps)
+
+    def take(self, job: str) -> Asked | None:
+        """Remove a step and return it; `None` where it was dropped."""
+        with self._lock:
+            self.over.append(job)
+            return self._steps.pop(job, None)
+
+    def take_all(self, step: Step | None = None) -> Mapping[str, Asked]:
+        """Remove the jobs of a step, or of all steps, and return them."""
+        with self._lock:
+            found = {job: each for job, each in self._steps.items() if step in (None, each.step)}
+            for job in found:
+                del self._steps[job]
+            self.over += found
+        return found
+
+    def give_up(self, error: LlmchError) -> None:
+        """Have all steps fail, those that are still to be asked too."""
+        with self._lock:
+            self._given_up = self._given_up or error
+        for each in self.take_all().values():
+            each.fail(error)
+
+
+LOOK_EVERY_SECONDS: Final = 0.2
+_SHOW_EVERY_SECONDS: Final = 0.5
+# How long jobs may wait before the person is told why, and told again.
+_PATIENCE_SECONDS: Final = 10.0
+_TELL_AGAIN_SECONDS: Final = 60.0
+
+GOES_ON: Final = "the same command again goes on from there"
+_STOOD_STILL: Final = "this process stood still for longer than its lease, and the fleet gave it up"
+_DROPPED: Final = "the plan was cancelled, or given to another worker"
+
+
+@dataclass(slots=True)
+class Looking:
+    """Bring back what came of steps, and say that the run lives, until it is closed.
+
+    An outage of the database is waited for. Where no worker is alive, the run `waits` for one, or
+    its steps are given up. `dropped` says that another process has the run.
+    """
+
+    link: Link
+    asked: AskedSteps
+    outcomes: Outcomes
+    lease: Lease
+    emit: Emit
+    waits: bool = True
+    dropped: threading.Event = field(default_factory=threading.Event)
+    _closed: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+    _shown_at: float = 0.0
+    _beaten_at: float = 0.0
+    _idle_since: float | None = None
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._thread = threading.Thread(target=self._run, name="fleet", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop looking."""
+        self._closed.set()
+        if self._thread:
+            self._thread.join()
+
+    def _run(self) -> None:
+        told = False
+        while not self._closed.wait(LOOK_EVERY_SECONDS):
+            try:
+                self._look()
+            except FleetUnavailable as lost:
+                if not told:
+                    self.emit(Warned(f"{lost.message}; the run waits for it"))
+                told = True
+            else:
+                if told:
+                    self.emit(Noted("the fleet's database is back"))
+                told = False
+
+    def _look(self) -> None:
+        now = time.monotonic()
+        if now - self._beaten_at > self.lease.seconds_between_beats:
+            if not self.lease.beat():
+                self.asked.give_up(CommandFailed(_STOOD_STILL, GOES_ON))
+            self._beaten_at = now
+        if self.dropped.is_set():
+            self.asked.give_up(CommandFailed(_DROPPED, GOES_ON))
+        asked = self.asked.now()
+        standing = self.link.queue.look(list(asked))
+        self._announce(asked)
+        self._show_events(asked)
+        for each in standing.values():
+            if each.state in (JobState.DONE, JobState.CANCELLED):
+                self._conclude(each)
+        self._say_why_nothing_happens(list(standing.values()))
+
+    def _announce(self, asked: Mapping[str, Asked]) -> None:
+        for job, commits in announced(self.link.database, list(asked)).items():
+            for commit in commits:
+                if commit not in asked[job].told:
+                    asked[job].told.add(commit)
+                    asked[job].step.announce(commit)
+
+    def _show_events(self, asked: Mapping[str, Asked]) -> None:
+        """Pass on what happened since, while the steps are taken."""
+        if time.monotonic() - self._shown_at < _SHOW_EVERY_SECONDS:
+            return
+        self._shown_at = time.monotonic()
+        last = {job: each.last_event for job, each in asked.items()}
+        for seen in events_after(self.link.database, last):
+            asked[seen.job].last_event = seen.id
+            asked[seen.job].shown[seen.worker] += 1
+            if event := event_from_json(seen.document):
+                self.emit(event)
+
+    def _conclude(self, standing: Standing) -> None:
+        asked = self.asked.take(standing.id)
+        if asked is None:
+            return  # it was dropped
+        try:
+            if standing.state is JobState.CANCELLED:
+                making = self.outcomes.of_cancelled(standing.id, asked.step)
+            else:
+                shown = asked.shown[standing.worker]
+                making = self.outcomes.of(asked.step, standing.answer, shown)
+        except BaseException as error:
+            asked.fail(error)
+        else:
+            asked.settle(making)
+
+    def _say_why_nothing_happens(self, standing: Sequence[Standing]) -> None:
+        """Say it where jobs have waited for a while and none runs."""
+        now = time.monotonic()
+        if {each.state for each in standing} != {JobState.WAITING}:
+            self._idle_since = None
+            return
+        self._idle_since = self._idle_since or now
+        if now - self._idle_since < _PATIENCE_SECONDS:
+            return
+        self._idle_since = now + _TELL_AGAIN_SECONDS
+        alive = [each for each in workers_seen(self.link.database) if each.lives and each.slots]
+        if not alive and not self.waits:
+            hint = f"start one by `llmch worker`; {GOES_ON}"
+            self.asked.give_up(FleetUnavailable("no worker of the fleet is alive", hint))
+        else:
+            self.emit(Warned(_why(alive)))
+
+
+def _why(alive: Sequence[WorkerSeen]) -> str:
+    if not alive:
+        return "no worker of the fleet is alive: the run waits for one (`llmch worker`)"
+    if any(each.protocol == PROTOCOL for each in alive):
+        return "all workers of the fleet are at work for other plans: the run waits"
+    named = (f"{each.id} speaks {each.protocol} (llmch {each.version})" for each in alive)
+    return f"no worker speaks this llmch's protocol {PROTOCOL}: {', '.join(named)}"

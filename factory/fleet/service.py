@@ -1,22 +1,29 @@
-"""Runs one worker: claims jobs, performs them, says that it lives, and helps where others died."""
+"""Runs one worker: claims jobs, performs them, runs submitted plans, says that it lives."""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import math
 import os
+import shutil
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
 
-from factory.fleet.clearing import forget_old_ends
-from factory.fleet.database import Database
-from factory.fleet.engine.claiming import Claiming
-from factory.fleet.engine.queue import Queue
-from factory.fleet.jobs import (
+from factory.batch.batch import WorkerKind, run_all
+from factory.fleet.database import Database, check_schema
+from factory.fleet.fleet_worker import FleetWorker, RunTerms, fleet_worker, forget_old_ends
+from factory.fleet.job_claims import Claiming
+from factory.fleet.job_queue import Queue, import_engine
+from factory.fleet.leases import Lease, Link, LiveEvents, Rescued, rescue
+from factory.fleet.machine import Means
+from factory.fleet.submission import PlanDocument, PlanOutcome
+from factory.fleet.wire import (
     Answer,
     Job,
     JobMisread,
@@ -24,16 +31,25 @@ from factory.fleet.jobs import (
     Kind,
     Refusal,
     answer_to_json,
+    pack,
+    parse,
     parse_job,
+    refusal_of,
+    render,
+    with_shared,
 )
-from factory.fleet.leases import Lease
-from factory.fleet.memory import free_what_was_closed, leave_out_what_stays
-from factory.fleet.rescue import Rescued, rescue
-from factory.fleet.schema import check_schema
-from shared.errors import ExitCode, FleetUnavailable, LlmchError
-from shared.events.event import Emit
-from shared.events.messages import Noted, Warned
-from shared.settings.values.database import DatabaseUrl
+from factory.fleet.worker_clones import PLANS, free_what_was_closed, leave_out_what_stays
+from factory.land import Landing, LandingOnRemote
+from factory.orders.order_commit import NOTES_REF
+from factory.orders.task import RunOptions
+from factory.run.session import Session
+from shared.errors import CommandFailed, ExitCode, FleetUnavailable, LlmchError
+from shared.events import BatchEnded, Emit, Event, Noted, Warned
+from shared.files.atomic_io import make_folder, write_text
+from shared.git import refs, repos
+from shared.git.client import Git
+from shared.plan_folder import plan_file_names
+from shared.settings.setting_values import DatabaseUrl
 
 Handler = Callable[[Job, threading.Event], Answer]
 """Performs a job. The event says that the result is no longer wanted, or that the worker ends."""
@@ -246,3 +262,148 @@ class Service:
         with contextlib.suppress(Exception):
             self.end_commands()
         os._exit(ExitCode.FLEET)
+
+
+_ORIGIN = "origin"
+
+
+def clone_for(plan: PlanDocument, folder: Path) -> Path:
+    """Clone what a plan needs of its remote, as a person's clone would be, and return its tree.
+
+    That is the branch that the plan is for, the one that it began on, and the notes on commits.
+    Raises `CommandFailed` where the remote does not answer, or has lost the plan's base.
+    """
+    tree = make_folder(folder / (Path(plan.repo).name or "repo"))
+    git = Git(tree)
+    repos.initialise(git)
+    git.run("config", f"remote.{_ORIGIN}.url", plan.remote)
+    heads = refs.branch_tips(git, plan.remote)
+    wanted = [f"refs/heads/{each}" for each in (plan.base_branch, plan.branch) if each in heads]
+    notes = refs.list_refs(git, plan.remote, NOTES_REF)
+    specs = [f"+{each}:{each}" for each in (*wanted, *notes)]
+    refs.fetch_refs(git, plan.remote, specs)
+    if not refs.commit_of(git, plan.base):
+        raise CommandFailed(
+            f"{plan.base[:12]} is not on branch {plan.base_branch!r} of {plan.remote} any more",
+            "submit the plan again: it then begins where the branch is now",
+        )
+    # A plan that goes on, on the very branch that it began on, stands at the branch's tip.
+    goes_on = plan.branch == plan.base_branch and plan.branch in heads
+    repos.begin_on(git, plan.base_branch, heads[plan.branch] if goes_on else plan.base)
+    return tree
+
+
+_GO_ON: Final = "the records say why; the plan submitted again goes on from there"
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinator:
+    """Run submitted plans. `folder` is the worker's alone, for its clones."""
+
+    means: Means
+    link: Link
+    folder: Path
+
+    def take(self, job: Job, dropped: threading.Event) -> Answer:
+        """Run the plan of a job to its end. Raises `LlmchError` where it cannot be begun."""
+        plan = parse(PlanDocument, job.document.get("plan"))
+        name = hashlib.sha256(job.id.encode()).hexdigest()[:12]
+        folder = make_folder(self.folder / PLANS / name)
+        try:
+            with LiveEvents(
+                self.link.database, job.plan, job.id, self.means.worker, self.means.secrets
+            ) as events:
+                return {"outcome": render(self._run(job, plan, folder, events, dropped))}
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _run(
+        self,
+        job: Job,
+        plan: PlanDocument,
+        folder: Path,
+        events: LiveEvents,
+        dropped: threading.Event,
+    ) -> PlanOutcome:
+        workdir = _written(plan, make_folder(folder / "plan"))
+        options = self._options(plan, clone_for(plan, folder / "clone"), folder / "artifacts")
+        kind = self._fleet(job, plan, dropped)
+        summary, error = None, None
+        try:
+            emit = _for_others(plan, events)
+            done = run_all(workdir, options, self.means.source, emit, kind)
+            summary = done.model_dump(mode="json")
+        except LlmchError as failed:
+            error = refusal_of(failed)
+        records = make_folder(options.settings.artifacts_dir)
+        return PlanOutcome(summary, error, str(records), pack(records))
+
+    def _options(self, plan: PlanDocument, tree: Path, artifacts: Path) -> RunOptions:
+        """Return this machine's options with those that the plan was submitted with."""
+        options = with_shared(self.means.options, plan.options)
+        settings = options.settings
+        settings = replace(
+            settings,
+            artifacts_dir=artifacts,
+            commit=replace(settings.commit, author=plan.author, subject=plan.subject),
+            protected_branches=settings.protected_branches | plan.protected_branches,
+        )
+        return replace(
+            options,
+            repo=tree,
+            settings=settings,
+            branch=plan.branch,
+            date=plan.date,
+            jobs=plan.train,
+            keep_going=plan.keep_going,
+            allow_verify_exempt=plan.allow_verify_exempt,
+            allow_changed=plan.allow_changed,
+            allow_lost=plan.allow_lost,
+        )
+
+    def _fleet(self, job: Job, plan: PlanDocument, dropped: threading.Event) -> WorkerKind:
+        """Return what opens the fleet for a run, and has the run land on the remote."""
+
+        @contextlib.contextmanager
+        def opened(session: Session) -> Iterator[FleetWorker]:
+            assert isinstance(session.landing, Landing), "the run has just begun"
+            landing = LandingOnRemote(session.landing, plan.remote, session.terms.author)
+            session.landing = landing
+            settings = self.means.options.settings.fleet
+            try:
+                with fleet_worker(
+                    session, settings, self.link, RunTerms(job.id, dropped)
+                ) as worker:
+                    yield worker
+            finally:
+                _publish_notes(landing, session)
+
+        return WorkerKind(opened, import_engine)
+
+
+def _for_others(plan: PlanDocument, emit: Emit) -> Emit:
+    """Return what passes events on to those who have no access to this worker's clone."""
+
+    def passed_on(event: Event) -> None:
+        if isinstance(event, BatchEnded):
+            next_step = _GO_ON if event.landed < event.orders else ""
+            event = replace(event, repo="", remote=plan.remote, next_step=next_step)
+        emit(event)
+
+    return passed_on
+
+
+def _publish_notes(landing: LandingOnRemote, session: Session) -> None:
+    try:
+        landing.publish_notes()
+    except CommandFailed as failed:
+        session.parts.emit(Warned(f"notes on commits were not pushed: {failed.message}"))
+
+
+def _written(plan: PlanDocument, folder: Path) -> Path:
+    """Write the plan's files, and nothing that is none."""
+    if set(plan.files) != set(plan_file_names(plan.files)):
+        raise JobMisread("the plan has files that are none of a plan")
+    for name, text in plan.files.items():
+        write_text(folder / name, text, sync=False)
+    return folder

@@ -1,28 +1,212 @@
-"""Renders the steps of orders, and what came of them, as JSON for the queue, and parses them.
+"""What goes through the queue, as JSON: steps, outcomes, usage, options, files.
 
 Texts of models and commands may hold any character: all goes as ASCII.
 """
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, TypeVar
 
-from factory.attempt.state import Attempt, FactoryState
-from factory.fleet.jobs import JobMisread, Refusal
-from factory.fleet.shared_options import SharedOptions
-from factory.judging.evidence import Evidence
-from factory.judging.known_commits import KnownCommit
-from factory.orders.documents import AttemptRecord, CommandFlag
-from factory.orders.past_attempt import PastAttempt
-from factory.orders.task import OrderResult, OrderTask
-from factory.orders.verdict import Errored, Failed, Passed
-from factory.orders.verified_by import VerifiedBy
-from factory.run.steps import Making
+from factory.attempt.attempt_state import Attempt, FactoryState
+from factory.judging.acceptance_evidence import Evidence
+from factory.judging.proof import KnownCommit
+from factory.orders.documents import AttemptRecord, CommandFlag, VerifiedBy
+from factory.orders.model_choice import ModelChoice, PastAttempt
+from factory.orders.task import Errored, Failed, OrderResult, OrderTask, Passed, RunOptions
+from factory.run.execution import Making
 from shared import errors
 from shared.errors import LlmchError
+from shared.files.atomic_io import make_folder, write_bytes
+from shared.llm.model_client import Usage
+from shared.llm.usage import Tally
+from shared.version import VERSION
+
+# What a job's document means. Workers take only jobs of their own protocol: two versions of llmch
+# that differ in it can share a database, but neither does work of the other.
+PROTOCOL = 1
+
+
+class Kind(StrEnum):
+    """Say what a job asks for."""
+
+    PROPOSE = "propose"
+    JUDGE = "judge"
+    COORDINATE = "coordinate"
+
+
+class JobState(StrEnum):
+    """Say where a job stands."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Hold one piece of work.
+
+    An id that ended stays ended, so `id` contains the run's. Workers go round the `turn`s, and take
+    of each the job with the lowest `priority`, from 1 on; without one, a plan's jobs share a turn.
+    `submission` names the submitted plan that the job is done for, if it is done for one. `about`
+    says in a few words what the job is, for those who look at the queue.
+    """
+
+    id: str
+    kind: Kind
+    plan: str
+    document: Mapping[str, Any]
+    priority: int = 1
+    turn: str = ""
+    submission: str = ""
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Say in words why a job has no result; `code` is the exit code for a command that waited."""
+
+    code: int
+    message: str
+    hint: str = ""
+
+
+Answer = Mapping[str, Any] | Refusal
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Say where a job stands and, once it is done, what came of it."""
+
+    id: str
+    plan: str
+    kind: str
+    state: JobState
+    worker: str = ""
+    submission: str = ""
+    about: str = ""
+    answer: Answer | None = field(default=None, repr=False)
+
+
+class JobMisread(ValueError):
+    """Say in words why a job, or an answer, of the queue is not done or not taken."""
+
+
+def job_to_json(job: Job) -> dict[str, Any]:
+    """Return the job as the queue holds it."""
+    return {
+        "protocol": PROTOCOL,
+        "llmch": VERSION,
+        "kind": job.kind.value,
+        "plan": job.plan,
+        "document": dict(job.document),
+    }
+
+
+def parse_job(job_id: str, value: object) -> Job:
+    """Return the job that the queue holds. Raises `JobMisread` where it is not of this protocol."""
+    match value:
+        case {"protocol": int(protocol), "llmch": str(version)} if protocol != PROTOCOL:
+            raise JobMisread(
+                f"the job speaks protocol {protocol} (llmch {version}), and this worker {PROTOCOL} "
+                f"(llmch {VERSION})"
+            )
+        case {"kind": str(kind), "plan": str(plan), "document": dict(document)}:
+            try:
+                return Job(job_id, Kind(kind), plan, document)
+            except ValueError:
+                raise JobMisread(f"the job is of an unknown kind: {kind!r}") from None
+        case _:
+            raise JobMisread("the job is not one of llmch's")
+
+
+def answer_to_json(answer: Answer) -> dict[str, Any]:
+    """Return an answer as the queue holds it."""
+    match answer:
+        case Refusal(code, message, hint):
+            return {"refused": {"code": code, "message": message, "hint": hint}}
+        case _:
+            return {"result": dict(answer)}
+
+
+def parse_answer(value: object) -> Answer:
+    """Return the answer that the queue holds. Raises `JobMisread` where it is not one."""
+    match value:
+        case {"refused": {"code": int(code), "message": str(message), "hint": str(hint)}}:
+            return Refusal(code, message, hint)
+        case {"result": dict(result)}:
+            return result
+        case _:
+            raise JobMisread("what the queue holds is not an answer of llmch")
+
+
+@dataclass(frozen=True, slots=True)
+class SharedOptions:
+    """Hold the options that decide what is asked and how it is judged, on any machine."""
+
+    models: ModelChoice
+    timeout_seconds: float
+    strict_acceptance: bool
+    verify: tuple[str, ...]
+    dependencies: tuple[str, ...]
+    attempts: int
+    retry_flaky: int
+    install_dependencies: bool
+    allow_red: bool
+    patience_seconds: float
+    max_tokens: int | None
+    max_cost: Decimal | None
+
+
+def shared_options(options: RunOptions) -> SharedOptions:
+    """Return the options of a run that hold on all machines."""
+    settings = options.settings
+    return SharedOptions(
+        options.models,
+        settings.timeout_seconds,
+        settings.strict_acceptance,
+        settings.verify,
+        settings.dependencies,
+        settings.factory_attempts,
+        options.retry_flaky,
+        options.install_dependencies,
+        options.allow_red,
+        options.patience_seconds,
+        settings.max_tokens,
+        settings.max_cost,
+    )
+
+
+def with_shared(options: RunOptions, shared: SharedOptions) -> RunOptions:
+    """Return this machine's options with what must be the same on all machines."""
+    settings = replace(
+        options.settings,
+        timeout_seconds=shared.timeout_seconds,
+        strict_acceptance=shared.strict_acceptance,
+        verify=shared.verify,
+        dependencies=shared.dependencies,
+        factory_attempts=shared.attempts,
+        max_tokens=shared.max_tokens,
+        max_cost=shared.max_cost,
+    )
+    return replace(
+        options,
+        settings=settings,
+        models=shared.models,
+        retry_flaky=shared.retry_flaky,
+        install_dependencies=shared.install_dependencies,
+        allow_red=shared.allow_red,
+        patience_seconds=shared.patience_seconds,
+    )
+
 
 T = TypeVar("T")
 
@@ -198,3 +382,81 @@ def error_of(refusal: Refusal) -> LlmchError:
         if each.exit_code == refusal.code:
             return each(refusal.message, refusal.hint)
     return errors.CommandFailed(refusal.message, refusal.hint)
+
+
+def usage_between(before: Tally, after: Tally) -> UsageDocument:
+    """Return what was used from the one tally to the other."""
+    names = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
+    old, new = asdict(before.live), asdict(after.live)
+    cost = None
+    if before.live.cost_usd is not None and after.live.cost_usd is not None:
+        cost = str(after.live.cost_usd - before.live.cost_usd)
+    return UsageDocument(
+        **{name: new[name] - old[name] for name in names},
+        cost_usd=cost,
+        replayed=after.replayed.calls - before.replayed.calls,
+    )
+
+
+def usage_of(document: UsageDocument) -> Usage:
+    """Return the usage of a step's live calls."""
+    return Usage(
+        document.calls,
+        document.input_tokens,
+        document.cached_tokens,
+        document.output_tokens,
+        document.reasoning_tokens,
+        None if document.cost_usd is None else Decimal(document.cost_usd),
+    )
+
+
+# The database is no place for larger files, such as the log of a command that never stops.
+_MOST_BYTES_OF_A_FILE: Final = 1024 * 1024
+_MOST_BYTES: Final = 32 * 1024 * 1024
+# These hold paths of the folder that they were written in.
+_RECORDS: Final = frozenset((".json", ".jsonl"))
+
+
+def pack(folder: Path) -> Mapping[str, str]:
+    """Return the files below a folder by their path in it, in base64; large ones are left out.
+
+    Files of up to 1 MiB are carried, until they are 32 MiB together.
+    """
+    return dict(_packed(folder))
+
+
+def _packed(folder: Path) -> Iterator[tuple[str, str]]:
+    room = _MOST_BYTES
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file() or path.is_symlink():
+            continue
+        size = path.stat().st_size
+        if size <= min(_MOST_BYTES_OF_A_FILE, room):
+            room -= size
+            content = base64.b64encode(path.read_bytes()).decode("ascii")
+            yield str(path.relative_to(folder)), content
+
+
+def unpack(files: Mapping[str, str], folder: Path, was: str = "") -> None:
+    """Write carried files into a folder; in records, this folder takes the place of `was`.
+
+    A path that leads out of the folder is passed over. Raises `ValueError` for what is not base64,
+    and for a path that is to be a file and a folder.
+    """
+    names = frozenset(map(PurePosixPath, files))
+    for path, content in files.items():
+        parts = PurePosixPath(path)
+        if parts.is_absolute() or ".." in parts.parts:
+            continue
+        if not names.isdisjoint(parts.parents):
+            raise ValueError(f"{path!r} is below a file")
+        target = folder / parts
+        make_folder(target.parent)
+        data = base64.b64decode(content)
+        if was and target.suffix in _RECORDS:
+            data = data.replace(_in_json(was), _in_json(str(folder)))
+        write_bytes(target, data, sync=False)
+
+
+def _in_json(path: str) -> bytes:
+    return json.dumps(path)[1:-1].encode()

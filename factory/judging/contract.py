@@ -1,28 +1,42 @@
-"""Checks, without running code, that a proposal keeps declared interfaces and existing code.
+"""What can be said of a proposal without running it: declared interfaces, and what a person
+would point out.
 
 The type checker is imported and started only where there is something for it to check.
 """
 
 from __future__ import annotations
 
+import contextlib
+import difflib
+import re
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
+from factory.orders.documents import FailureBrief, WriteProposal
 from factory.proposal.scope import FileKind
+from factory.proposal.shown_code import ShownFile
+from factory.workbench.judging_tools import SandboxRunner
 from factory.workbench.tree import NotReadable, Tree
-from shared.languages.capabilities.checking import CheckerFailed
-from shared.languages.capabilities.conformance import DOES_NOT_PARSE
+from shared.languages.capabilities import DOES_NOT_PARSE, Conformance, check_shrinking
+from shared.languages.language_tools import (
+    HEAD_ALONE,
+    LESS_INDENTED,
+    CheckerFailed,
+    CheckerProcess,
+    Diagnostic,
+    Tool,
+    Tools,
+)
 from shared.languages.registry import LANGUAGES, language_of
-from shared.languages.shrinking import check_shrinking
-from shared.work_order.schemas import Interface, WorkOrder
+from shared.settings.settings import SandboxSettings
+from shared.work_order import Interface, WorkOrder
 
 if TYPE_CHECKING:
-    from factory.orders.documents import WriteProposal
-    from factory.proposal.shown import ShownFile
     from shared.languages.base import Language
-    from shared.languages.capabilities.conformance import ContractViolation
-    from shared.languages.capabilities.tools import Tools
+    from shared.languages.capabilities import ContractViolation
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,3 +179,239 @@ class _Sources(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self._files)
+
+
+_LOOK_EVERY_SECONDS: Final = 0.05
+
+
+class WarmChecker:
+    """Serve a type checker to several threads; its process starts with the first question.
+
+    Closing it ends a question that another thread is waiting for.
+    """
+
+    def __init__(self, open_checker: Callable[[], CheckerProcess]) -> None:
+        self._open = open_checker
+        self._lock = threading.Lock()
+        self._checker: CheckerProcess | None = None
+        self._closed = False
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether the process runs: from the first question until it is closed."""
+        return self._checker is not None and self._checker.is_running
+
+    def check(
+        self, files: Mapping[str, str], targets: Sequence[str], roots: Sequence[str] = ("",)
+    ) -> tuple[Diagnostic, ...]:
+        """Return the problems in `targets`, as a `Checker` does."""
+        with self._lock:
+            if self._closed:
+                raise CheckerFailed("the type checker was ended with the run")
+            if self._checker is None:
+                self._checker = self._open()
+            return self._checker.check(files, targets, roots)
+
+    def abort(self) -> None:
+        """End the process from another thread. A question that is being answered fails."""
+        if self._checker is not None:
+            self._checker.abort()
+
+    def close(self) -> None:
+        """End the type checker for good."""
+        self._closed = True
+        while not self._lock.acquire(timeout=_LOOK_EVERY_SECONDS):
+            self.abort()
+        try:
+            if self._checker is not None:
+                self._checker.close()
+        finally:
+            self._lock.release()
+
+
+def warm_tools(settings: SandboxSettings, checkout: Path) -> Tools:
+    """Return what judges the code of all languages, for several threads. Nothing starts yet.
+
+    Tools run in the sandbox of `settings`, and none is taken from the folder `checkout`.
+    """
+    return Tools(SandboxRunner(settings, checkout), keep=WarmChecker)
+
+
+def warm_up(tools: Tools, paths: Iterable[str]) -> None:
+    """Start the checkers for these files in the background, so that first questions are quick."""
+    languages = {each.name: each for path in paths if (each := language_of(path)) is not None}
+    for name, language in languages.items():
+        if language.conformance is not None and not tools.is_warm(name):
+            arguments = (language.conformance, tools)
+            threading.Thread(
+                target=_ask_nothing, args=arguments, name="type checker", daemon=True
+            ).start()
+
+
+def _ask_nothing(conformance: Conformance, tools: Tools) -> None:
+    # The first real question reports what is wrong with the checker, if anything is.
+    with contextlib.suppress(CheckerFailed):
+        conformance.warm_up(tools)
+
+
+_MAX_NAMES: Final = 6
+_SYNTAX: Final = re.compile(rf"\b(?:SyntaxError|IndentationError|TabError)\b|{DOES_NOT_PARSE}")
+
+
+def notes_on(
+    order: WorkOrder,
+    proposal: WriteProposal,
+    shown: Sequence[ShownFile],
+    failure: FailureBrief | None = None,
+    files: Collection[str] = (),
+) -> tuple[str, ...]:
+    """Return sentences on what is wrong with a proposal, the most telling ones last.
+
+    Without a `failure`, only what is certainly wrong is said: no file changes, a file or a name
+    that the order wants is missing, a function has no body. With one, also what explains it: a
+    function that returns a constant, a file that did not change, a line that does not parse, a name
+    that does not exist and what does. `shown` are the files as the prompt showed them, and `files`
+    are the paths of the repository.
+    """
+    before = {each.path: each.text for each in shown if each.state.kind is FileKind.FILE}
+    after = {each.path: each.content for each in proposal.writes}
+    if all(before.get(path) == text for path, text in after.items()):
+        named = ", ".join(after)
+        return (f"The reply changes nothing: it gives {named} exactly as it was shown.",)
+    notes = [
+        *_missing_files(order, before, after),
+        *(_unchanged_files(order, before, after) if failure else ()),
+        *_missing_names(order, after),
+        *(_errors(failure, before, after, files) if failure else ()),
+        *_unwritten(order, before, after, with_doubtful=failure is not None),
+    ]
+    return tuple(dict.fromkeys(notes))
+
+
+def _missing_files(
+    order: WorkOrder, before: Mapping[str, str], after: Mapping[str, str]
+) -> Iterator[str]:
+    wanted = {each.path for each in order.postconditions}
+    wanted.update(each.path for each in order.interfaces)
+    for path in order.allowed_files:
+        if path in wanted and path not in before and path not in after:
+            yield f"The reply does not write {path}, which the work order wants."
+
+
+def _unchanged_files(
+    order: WorkOrder, before: Mapping[str, str], after: Mapping[str, str]
+) -> Iterator[str]:
+    for path in order.allowed_files:
+        if path in before and after.get(path, before[path]) == before[path]:
+            given = "is given as it was shown" if path in after else "is not in the reply"
+            yield f"{path} {given}: it did not change."
+
+
+def _missing_names(order: WorkOrder, after: Mapping[str, str]) -> Iterator[str]:
+    for interface in order.interfaces:
+        language = language_of(interface.path)
+        notes = language.notes if language is not None else None
+        if notes is None or interface.path not in after:
+            continue
+        declared = notes.names_in(interface.stub)
+        existing = notes.names_in(after[interface.path])
+        if declared is None or existing is None:
+            continue
+        for name in sorted({*declared} - {*existing}):
+            if "." not in name:
+                yield _without(name, interface.path, existing)
+
+
+def _without(name: str, path: str, existing: Iterable[str]) -> str:
+    names = sorted(existing)
+    offered = difflib.get_close_matches(name, names, n=3) or [
+        each for each in names if "." not in each and not each.startswith("_")
+    ]
+    has = ", ".join(f"`{each}`" for each in offered[:_MAX_NAMES])
+    return f"{path} has no `{name}`, which the work order declares" + (
+        f"; it has {has}." if has else "."
+    )
+
+
+def _errors(
+    failure: FailureBrief,
+    before: Mapping[str, str],
+    after: Mapping[str, str],
+    files: Collection[str],
+) -> Iterator[str]:
+    output = "\n".join((failure.primary_error_excerpt, *failure.facts))
+    for path, text in after.items():
+        language = language_of(path)
+        notes = language.notes if language is not None else None
+        if notes and _SYNTAX.search(output) and (note := notes.note_syntax(path, text)):
+            yield note
+    for each in LANGUAGES:
+        if each.notes is not None:
+            yield from each.notes.note_errors(output, {**before, **after}, files)
+
+
+def _unwritten(
+    order: WorkOrder, before: Mapping[str, str], after: Mapping[str, str], *, with_doubtful: bool
+) -> Iterator[str]:
+    words = _words_of(order)
+    for path, text in after.items():
+        language = language_of(path)
+        notes = language.notes if language is not None else None
+        for each in notes.find_unwritten(path, before.get(path, ""), text) if notes else ():
+            is_named = each.name.rpartition(".")[2] in words
+            if (is_named or not each.was_so) and (each.is_certain or with_doubtful):
+                yield each.message
+
+
+def _words_of(order: WorkOrder) -> frozenset[str]:
+    """Return the words of what the order asks for."""
+    stubs = (each.stub for each in order.interfaces)
+    texts = (order.title, order.intent, order.notes or "", *order.changes, *stubs)
+    return frozenset(re.findall(r"\w+", " ".join((*texts, *order.acceptance_commands))))
+
+
+TOOLS: Final = (
+    Tool(
+        "javac",
+        head=re.compile(r"(?P<path>[^\s:]+\.java):(?P<line>\d+): (?P<message>error: .*)$"),
+        end=re.compile(r"\S"),
+        told=re.compile(r"  (?P<told>(?:symbol|location|required|found|reason): .*)$"),
+    ),
+    Tool(
+        "java",
+        head=re.compile(r'Exception in thread "[^"]*" (?P<message>.*)$'),
+        end=re.compile(r"\S"),
+        place=re.compile(r"\s+at .*\((?P<path>[^\s():]+\.java):(?P<line>\d+)\)$"),
+    ),
+    Tool(
+        "compilers that write as gcc does",
+        head=re.compile(
+            r"(?P<path>[^\s:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?(?P<message>error: .*)$"
+        ),
+        end=LESS_INDENTED,
+    ),
+    Tool(
+        "the linker",
+        head=re.compile(r"(?:.*: )?(?P<message>undefined reference to .*)$"),
+        end=HEAD_ALONE,
+    ),
+    Tool(
+        "a shell",
+        head=re.compile(r"(?P<path>[^\s:]+): line (?P<line>\d+): (?P<message>.*)$"),
+        end=HEAD_ALONE,
+    ),
+    Tool(
+        "make, without a rule",
+        head=re.compile(
+            r"make(?:\[\d+\])?: \*\*\* (?P<message>No rule to make target .*?)\.? +Stop"
+        ),
+        end=HEAD_ALONE,
+    ),
+    Tool(
+        "make",
+        head=re.compile(r"make(?:\[\d+\])?: \*\*\* \[(?P<message>.*)$"),
+        end=HEAD_ALONE,
+        before=3,
+        silent=True,
+    ),
+)

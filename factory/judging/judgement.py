@@ -5,37 +5,121 @@ The tree is what a proposal wrote or, later, what a landing merged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from factory.judging.brief import brief_of, brief_of_fault, brief_of_success, with_facts
-from factory.judging.commands import Judging, LookUp, observe, record_results, run_check
-from factory.judging.counting.of_command import is_cut
-from factory.judging.declared import follow_manifests, not_installed
-from factory.judging.environment import find_fault
-from factory.judging.excerpt import cut
-from factory.judging.failure.account import account_of
-from factory.judging.known_commits import NOTHING_KNOWN, KnownCommit
-from factory.judging.known_red import NOTHING_RED, KnownRed, RedCheck, more_failures
+from factory.dependencies import RegistryUnreachable
+from factory.judging.count_tests import is_cut
+from factory.judging.environment_faults import Fault, find_fault, surroundings_of
+from factory.judging.failure_brief import (
+    account_of,
+    brief_of,
+    brief_of_fault,
+    brief_of_success,
+    cut,
+    with_facts,
+)
 from factory.judging.proof import (
+    NOTHING_KNOWN,
+    NOTHING_RED,
     FewerTests,
+    KnownCommit,
+    KnownRed,
+    RedCheck,
     find_fewer_tests,
+    more_failures,
     verified_by,
     warnings_on,
     why_nothing_is_proven,
 )
-from factory.judging.surroundings import surroundings_of
-from factory.judging.tampering import describe_tampering
-from factory.judging.unending import likely_cause
-from factory.judging.verification import Check, parse_check
-from factory.judging.verification_key import verification_key
-from factory.orders.documents import CmdResult, FailureBrief
+from factory.judging.run_checks import (
+    Check,
+    Judging,
+    LookUp,
+    likely_cause,
+    observe,
+    parse_check,
+    record_results,
+    run_check,
+    verification_key,
+)
+from factory.orders.documents import CmdResult, CountedTests, FailureBrief
 from factory.orders.stages import AttemptStage, Stage
-from factory.orders.verified_by import CountedTests
+from factory.preflight import name_paths
 from factory.proposal.scope import FileKind, FileState
-from factory.repo.path_names import name_paths
 from factory.sandbox import Cause, Ended
+from factory.workbench.pool import Workbench
+from factory.workbench.tree import NotReadable, Tree
+from shared.errors import EnvironmentFault, InvalidInput
+from shared.languages.registry import LANGUAGES
+from shared.work_order import WorkOrder
+
+
+def follow_manifests(bench: Workbench, order: WorkOrder) -> FailureBrief | None:
+    """Have commands find what the tree declares; return the brief of a failure to do so.
+
+    A registry that cannot be reached is the environment's fault. Anything else that an installer
+    refuses is due to what the manifests say.
+    """
+    try:
+        bench.follow_manifests()
+    except RegistryUnreachable as error:
+        brief = brief_of(Stage.VERIFY_FAILED, order, error.message)
+        return brief_of_fault(Fault(error.message.splitlines()[0], error.hint), brief)
+    except (InvalidInput, EnvironmentFault) as error:
+        return brief_of(Stage.VERIFY_FAILED, order, error.message)
+    return None
+
+
+def not_installed(ended: Ended, tree: Tree, written: Collection[str]) -> tuple[str, ...]:
+    """Return sentences on what a failed command missed and the written manifests declare."""
+    output = f"{ended.stdout.text}\n{ended.stderr.text}"
+    return tuple(
+        f"{what} is not installed. {path} declares it, but what an order declares is installed "
+        "with --deps auto alone."
+        for path in written
+        for what in _missed(path, output, tree)
+    )
+
+
+def _missed(path: str, output: str, tree: Tree) -> Iterator[str]:
+    for language in LANGUAGES:
+        if language.packages is not None and language.packages.declares(path):
+            yield from language.packages.not_installed(_text(tree, path), output)
+
+
+def _text(tree: Tree, path: str) -> str:
+    try:
+        return tree.read(path).decode("utf-8", "replace")
+    except NotReadable:
+        return ""
+
+
+def describe_tampering(changed: Sequence[str], order: WorkOrder) -> str:
+    """Return the account of a failure by commands that changed the files `changed`."""
+    placed = {each.path for each in order.acceptance_files}
+    tests = [path for path in changed if path in placed]
+    back = [path for path in changed if path in order.removed_files]
+    written = [path for path in changed if path not in placed and path not in back]
+    accounts: list[str] = []
+    if written:
+        accounts.append(
+            f"a command changed {name_paths(written)} after it was written; what is committed "
+            "must be exactly what was proposed"
+        )
+    if tests:
+        accounts.append(
+            f"a command changed the plan's own test {name_paths(tests)}; it must stay byte for "
+            "byte as the work order has it"
+        )
+    if back:
+        accounts.append(
+            f"a command made {name_paths(back)} again, which the order removes; what is committed "
+            "must be exactly what was judged"
+        )
+    return "\n".join(accounts)
+
 
 _FILES: Final = frozenset({FileKind.FILE, FileKind.LINK, FileKind.OTHER})
 

@@ -1,18 +1,38 @@
-"""Says what the commands that judged an order prove, by the tests that they ran. Pure."""
+"""What the commands that judged an order prove, and what was red before it.
+
+This matters only with `--allow-red`; without it, no order begins on a base that is red. The rule,
+for each command of the verification:
+
+- A command that passed on the base has to pass.
+- A command that failed on the base may fail again in the same manner (by its own exit code, or by
+  the same limit). Where the output of both runs names all failures, no new name may be among them;
+  where it only counts them, there may not be more. A run without a count, after a base with one,
+  is a failure: it does not show that nothing more fails.
+"""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
-from factory.orders.documents import CmdResult
+from factory.judging.count_tests import Failures, count_failures
+from factory.orders.documents import (
+    CmdResult,
+    CountedTests,
+    JudgingCommand,
+    VerifiedBy,
+    count_of_tests,
+)
 from factory.orders.task import OrderTask
-from factory.orders.verified_by import CountedTests, JudgingCommand, VerifiedBy, count_of_tests
-from shared.commands.test_runs import runs_tests
+from factory.sandbox import Cause, Ended
+from shared.commands import runs_tests
 from shared.languages.registry import language_of
-from shared.work_order.schemas import WorkOrder
+from shared.rule_text import RuleText
+from shared.work_order import WorkOrder
 
 _TEST_FOLDERS: Final = frozenset({"test", "tests"})
 
@@ -152,3 +172,179 @@ def warnings_on(verified: VerifiedBy, fewer: FewerTests | None, task: OrderTask)
         yield "the verification ran no test: the order rests on its acceptance commands alone"
     elif fewer is not None and (not fewer.now or not _takes_away(task.order)):
         yield fewer.describe()
+
+
+W234: Final = RuleText(
+    "W234",
+    "passes on code that does nothing",
+    why=(
+        "The factory tries each command on a skeleton of the interfaces, whose functions return "
+        "0, [] and the like. A command that passes there would pass on any code."
+    ),
+    bad=r"""{"allowed_files": ["words.py"],
+ "interfaces": [{"path": "words.py", "stub": "def pick(seed: int) -> str: ..."}],
+ "acceptance_commands": ["python -c \"from words import pick; assert pick(1) == pick(1)\""]}""",
+    good=r"""{"allowed_files": ["words.py"],
+ "interfaces": [{"path": "words.py", "stub": "def pick(seed: int) -> str: ..."}],
+ "acceptance_commands": ["python -c \"from words import pick; assert pick(1) == 'crane'\""]}""",
+    remedy=(
+        "Assert what only the right code gives: a value worked out from the specification. With "
+        "--strict-acceptance an order that has such a command is not begun."
+    ),
+)
+
+W252: Final = RuleText(
+    "W252",
+    "passes before anything is written",
+    why=(
+        "The factory tries each command on the commit that the order starts from. A command that "
+        "passes there already says nothing about what the order adds."
+    ),
+    bad=r"""{"repo": {"words.py": "WORDS = ['crane']\n"},
+ "allowed_files": ["words.py"],
+ "acceptance_commands": ["python -c \"from words import WORDS; assert 'crane' in WORDS\""]}""",
+    good=r"""{"repo": {"words.py": "WORDS = ['crane']\n"},
+ "allowed_files": ["words.py"],
+ "regression": ["python -c \"from words import WORDS; assert 'crane' in WORDS\""],
+ "acceptance_commands": ["python -c \"from words import WORDS; assert 'crane' in WORDS\"",
+   "python -c \"from words import WORDS; assert 'label' in WORDS\""]}""",
+    remedy=(
+        "Assert what the order adds. A command that is meant to pass before it too, because "
+        "something has to stay as it is, is listed in `regression` as well."
+    ),
+)
+
+FLAGS: Final = (W234, W252)
+
+
+_NAMED: Final = 5  # the most new failures that a message lists by name
+
+
+@dataclass(frozen=True, slots=True)
+class RedCheck:
+    """Hold how a check failed: what ended the command, and its failures where they are counted."""
+
+    cause: Cause
+    failures: Failures | None = None
+
+    @classmethod
+    def of(cls, ended: Ended) -> RedCheck:
+        """Return the account of a command that failed."""
+        return cls(ended.cause, count_failures(f"{ended.stdout.text}\n{ended.stderr.text}"))
+
+    def describe(self) -> str:
+        """Return what failed, in a few words."""
+        if self.failures is not None:
+            return f"{self.failures.count} failed"
+        return "failed" if self.cause is Cause.EXITED else str(self.cause).replace("_", " ")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownRed:
+    """Hold the checks that failed on a commit, by the text of their commands; none as a rule."""
+
+    checks: Mapping[str, RedCheck] = field(default_factory=lambda: MappingProxyType({}))
+
+    def allows(self, command: str, now: RedCheck) -> bool:
+        """Return whether the command may fail as it did now."""
+        before = self.checks.get(command)
+        return before is not None and not more_failures(before, now)
+
+
+NOTHING_RED: Final = KnownRed()
+
+
+def more_failures(before: RedCheck, now: RedCheck) -> str:
+    """Return how `now` is worse than `before`, as a sentence; "" if it is not worse."""
+    if now.cause is not before.cause:
+        return f"On the base it failed in another way ({before.describe()})."
+    if before.failures is None:
+        return ""
+    if now.failures is None:
+        return (
+            f"On the base it reported {_counted(before.failures)}; now it reports none by count, "
+            "so nothing shows that no more tests fail."
+        )
+    if before.failures.all_named and now.failures.all_named:
+        new = sorted(now.failures.names - before.failures.names)
+        more = f", and {len(new) - _NAMED} more" if len(new) > _NAMED else ""
+        listed = ", ".join(new[:_NAMED]) + more
+        return f"These did not fail on the base: {listed}." if new else ""
+    if now.failures.count > before.failures.count:
+        return f"On the base there were {_counted(before.failures)}, now {now.failures.count}."
+    return ""
+
+
+def _counted(failures: Failures) -> str:
+    return "1 failure" if failures.count == 1 else f"{failures.count} failures"
+
+
+_LOOK_EVERY_SECONDS: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class KnownCommit:
+    """Hold what the verification of a commit showed.
+
+    `red` holds the checks that failed. `tests` holds the tests of each command that reported any,
+    by the text of the command.
+    """
+
+    red: KnownRed = NOTHING_RED
+    tests: Mapping[str, CountedTests] = field(default_factory=lambda: MappingProxyType({}))
+
+
+NOTHING_KNOWN: Final = KnownCommit()
+
+
+class KnownCommits:
+    """Record what is known of the commits that the orders of a run follow.
+
+    Several threads may use it. A commit that was never recorded counts as the base of the run,
+    of which nothing is known unless `assume` says otherwise.
+    """
+
+    def __init__(self) -> None:
+        self._base = NOTHING_KNOWN
+        self._known: dict[str, KnownCommit] = {}
+        self._expected: set[str] = set()
+        self._changed = threading.Condition()
+
+    def assume(self, known: KnownCommit) -> None:
+        """Record what is known of the base of the run."""
+        self._base = known
+
+    def of(self, commit: str, check_cancelled: Callable[[], None] = lambda: None) -> KnownCommit:
+        """Return what is known of `commit`; where it is being verified, wait until that is known.
+
+        `check_cancelled` is called meanwhile, and ends the waiting by raising.
+        """
+        with self._changed:
+            while commit in self._expected:
+                check_cancelled()
+                self._changed.wait(_LOOK_EVERY_SECONDS)
+            return self._known.get(commit, self._base)
+
+    def expect(self, commit: str) -> None:
+        """Record that `commit` is about to be verified, so that who asks for it waits."""
+        with self._changed:
+            if commit not in self._known:
+                self._expected.add(commit)
+
+    def learn(self, commit: str, known: KnownCommit) -> None:
+        """Record what is known of `commit`, so that an order that follows it may not break more.
+
+        What an order has fixed stays fixed in this way.
+        """
+        with self._changed:
+            self._known[commit] = known
+            self._settle(commit)
+
+    def give_up(self, commit: str) -> None:
+        """Record that nothing will be learned of `commit`: it failed, or nobody wants it."""
+        with self._changed:
+            self._settle(commit)
+
+    def _settle(self, commit: str) -> None:
+        self._expected.discard(commit)
+        self._changed.notify_all()

@@ -1,18 +1,65 @@
-"""Defines what is passed to a worker, and what comes back: an order to make, and its result."""
+"""What is passed to a worker and what comes back; what the caller and a person decide.
+
+Nothing else is imported: `status` shows decisions, and starts without pydantic.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final, Literal
 
-from factory.orders.commit_message import CommitTerms, describe_commit
-from factory.orders.documents import AttemptRecord, CommandFlag
-from factory.orders.identity import OrderIdentity, identify
-from factory.orders.read import LoadedOrder
-from factory.orders.verdict import Verdict
-from factory.orders.verified_by import VerifiedBy
+from pydantic import BaseModel, ConfigDict
+
+from factory.orders.documents import AttemptRecord, CommandFlag, FailureBrief, VerifiedBy
+from factory.orders.model_choice import ModelChoice
+from factory.orders.order_commit import CommitTerms, OrderIdentity, describe_commit, identify
+from factory.orders.read_orders import LoadedOrder
+from factory.preflight import BranchPolicy
+from shared.errors import LlmchError
 from shared.git.commits import CommitFacts
-from shared.work_order.schemas import WorkOrder
+from shared.settings.settings import SandboxBackend, SandboxNet, SandboxSettings, Settings
+from shared.work_order import WorkOrder
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """Hold a verified commit in the workspace, which is not on the branch yet.
+
+    `summary` is what the model says of its change. `verified` is the key of the verification; it is
+    empty where the commit did not pass all of it. `files` were written, and `removed` are gone.
+    """
+
+    commit: str
+    tree: str
+    files: tuple[str, ...]
+    summary: str
+    verified: str = ""
+    removed: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Return the paths that the commit touches, sorted."""
+        return tuple(sorted((*self.files, *self.removed)))
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Say that all attempts failed, or that one failed in a way that no other attempt can fix."""
+
+    brief: FailureBrief
+
+
+@dataclass(frozen=True, slots=True)
+class Errored:
+    """Say that the order could not be judged, because the harness or its environment failed."""
+
+    cause: str
+    error: LlmchError | None = None
+    """The error that ends the whole run; `None` if the run goes on."""
+
+
+Verdict = Passed | Failed | Errored
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +108,148 @@ class OrderResult:
     def proof(self) -> str:
         """Return in one line what speaks for the commit; "" where there is none."""
         return self.verified_by.describe() if self.verified_by else ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """Hold where to work, the models, the settings and the other choices of the caller."""
+
+    repo: Path
+    settings: Settings
+    models: ModelChoice
+    python: Path
+    python_why: str = field(default="", kw_only=True)
+    """Why commands get this interpreter, in a few words for the first lines of a run."""
+    branch: str | None = None
+    policy: BranchPolicy = BranchPolicy.EITHER
+    start: str | None = None
+    retry_flaky: int = 0
+    install_dependencies: bool = False
+    jobs: int = 1
+    keep_going: bool = False
+    allow_verify_exempt: bool = False
+    allow_red: bool = False
+    """Whether orders may begin on a base whose verification fails; then none may make more fail."""
+    allow_dirty: bool = False
+    """Whether a run may begin from HEAD beside uncommitted changes, which it does not see."""
+    allow_changed: bool = False
+    """Whether orders are made though files that the plan was made for have changed since."""
+    allow_lost: bool = False
+    """Whether orders are made again whose commits the branch once had and then lost."""
+    patience_seconds: float = 10.0
+    """How long to wait, once a model's reply has arrived, for trials started beside the call.
+    The default is about the time that a model takes itself; a replay must not wait longer."""
+    allow_repo_filters: bool = False
+    push: bool = False
+    date: str = ""
+    """The date of all commits, in git's form; the time at which the run begins where it is ""."""
+    out: Path | None = None
+
+
+MAX_HINT_CHARACTERS: Final = 4000
+"""The limit of a hint. It stands in every prompt of the order, so it costs as often."""
+
+MAX_REASON_CHARACTERS: Final = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionKey:
+    """Identify an order on a branch, also in the plans that follow its plan.
+
+    `plan` is the hash of the oldest plan, "" for an order without a plan. `key` is the hash of the
+    order's work: an order that is worded anew is another order.
+    """
+
+    branch: str
+    plan: str
+    order: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedCommit:
+    """Name the commit that stands for an order, and the requirements that it covers by that.
+
+    `beyond` are the files that it changes although the order does not allow it.
+    """
+
+    commit: str
+    title: str = ""
+    covers: tuple[str, ...] = ()
+    beyond: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Hold what holds of an order: `hint` for its prompts, the reason to leave it out, its commit.
+
+    A commit and a reason exclude each other. Empty values mean that nothing was decided.
+    """
+
+    hint: str = ""
+    left_out: str = ""
+    accepted: AcceptedCommit | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return self == NOTHING_DECIDED
+
+
+NOTHING_DECIDED: Final = Decision()
+
+
+class CommandSettings(BaseModel):
+    """Hold the choices that decide how commands run: interpreter, sandbox, time, folders."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    python: Path
+    install_dependencies: bool
+    allow_repo_filters: bool
+    timeout_seconds: float
+    link: tuple[str, ...] | Literal["auto"]
+    backend: SandboxBackend
+    net: SandboxNet
+    read: tuple[Path, ...]
+    write: tuple[Path, ...]
+    env: tuple[str, ...]
+    path: tuple[Path, ...] = ()
+
+    def applied_to(self, options: RunOptions) -> RunOptions:
+        """Return `options` with these choices."""
+        sandbox = SandboxSettings(
+            backend=self.backend,
+            net=self.net,
+            read=self.read,
+            write=self.write,
+            path=self.path,
+            env=self.env,
+        )
+        settings = replace(
+            options.settings, timeout_seconds=self.timeout_seconds, link=self.link, sandbox=sandbox
+        )
+        return replace(
+            options,
+            settings=settings,
+            python=self.python,
+            install_dependencies=self.install_dependencies,
+            allow_repo_filters=self.allow_repo_filters,
+        )
+
+
+def command_settings(options: RunOptions) -> CommandSettings:
+    """Return how the commands of a run with these options are run."""
+    settings, sandbox = options.settings, options.settings.sandbox
+    return CommandSettings(
+        python=options.python,
+        install_dependencies=options.install_dependencies,
+        allow_repo_filters=options.allow_repo_filters,
+        timeout_seconds=settings.timeout_seconds,
+        link=settings.link,
+        backend=sandbox.backend,
+        net=sandbox.net,
+        read=sandbox.read,
+        write=sandbox.write,
+        env=sandbox.env,
+        path=sandbox.path,
+    )

@@ -1,27 +1,184 @@
-"""Renders the factory's prompts. Pure: equal input gives equal text.
+"""Renders the factory's prompts; its fixed text lies beside this file.
 
 A prompt contains nothing about the run or the machine, so that a recorded reply is found again.
+
+A small model follows a short prompt best: docs/local-models.md has the figures. It is told neither
+a format with examples, whose paths it would copy, nor how to name the one file that it may write.
+Of a file of which it has to change one definition, it sees this definition alone: shown the file,
+it copies the file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from importlib import resources
 
-from factory.orders.past_attempt import PastAttempt
-from factory.orders.reply_format import Offer, ReplyFormat
+from factory.orders.documents import WHOLE_UP_TO_LINES, Offer, ReplyFormat
+from factory.orders.model_choice import PastAttempt
 from factory.orders.stages import Stage
-from factory.proposal.files_format import NO_FINAL_NEWLINE, fence_for
-from factory.proposal.hint import render_hint
-from factory.proposal.history import render_history, room_for_history
-from factory.proposal.instructions import render_format
-from factory.proposal.large_files import render_parts
-from factory.proposal.removed import REMOVED, name_removed
+from factory.proposal.assemble_edits import render_format
+from factory.proposal.prompt_parts import (
+    REMOVED,
+    name_removed,
+    render_hint,
+    render_history,
+    room_for_history,
+)
+from factory.proposal.read_reply import Doubt, DoubtKind
+from factory.proposal.reply_formats import NO_FINAL_NEWLINE, fence_for
 from factory.proposal.scope import FileKind
-from factory.proposal.shown import ShownFile
-from shared.files.template import fill
-from shared.work_order.schemas import Interface, WorkOrder
+from factory.proposal.shown_code import (
+    Focus,
+    Pointers,
+    ShownFile,
+    WantedPart,
+    Window,
+    choose_windows,
+    example_request,
+    lines_of,
+    merge_lines,
+    words_of,
+)
+from shared.files.text_sources import fill
+from shared.languages.capabilities import OutlineEntry
+from shared.languages.registry import language_of
+from shared.work_order import Interface, WorkOrder
+
+_OUTLINE_BYTES = 8 * 1024
+_MORE_LINES = 400
+"""The most lines of a file that a model gets to see by asking for them."""
+
+
+def show_large_in_parts(
+    files: Sequence[ShownFile], order: WorkOrder, past: Sequence[PastAttempt], limit: int
+) -> tuple[ShownFile, ...]:
+    """Return the files, the largest of them in parts, so that all together keep within `limit`.
+
+    The limit is in bytes. It may be exceeded where even the parts of all files have more.
+    """
+    shown = {each.path: each for each in files}
+    sizes = {each.path: len(each.text.encode()) for each in files}
+    for path in sorted(sizes, key=lambda path: -sizes[path]):
+        if sum(sizes.values()) <= limit:
+            break
+        shown[path] = show_in_parts(shown[path], pointers_of(order, path, past))
+        sizes[path] = len(render_parts(shown[path]).encode())
+    return tuple(shown[each.path] for each in files)
+
+
+def show_in_parts(file: ShownFile, pointers: Pointers) -> ShownFile:
+    """Return a file with its outline and the windows that `pointers` point to."""
+    language = language_of(file.path)
+    outline = language.edits.outline(file.text) if language and language.edits else ()
+    return replace(file, outline=outline, parts=choose_windows(file.text, outline, pointers))
+
+
+def pointers_of(order: WorkOrder, path: str, past: Sequence[PastAttempt]) -> Pointers:
+    """Return what an order and its failures say about places in the file at `path`."""
+    named = [each.stub for each in order.interfaces if each.path == path]
+    briefs = [each.brief for each in past]
+    said = [text for each in briefs for text in (each.primary_error_excerpt, *each.facts)]
+    return Pointers(
+        names=words_of(*order.changes, *named),
+        words=words_of(
+            order.title, order.intent, order.notes or "", *order.acceptance_commands, *said
+        ),
+        lines=tuple(line for text in said for line in lines_of(path, text)),
+    )
+
+
+def show_more(file: ShownFile, wanted: Sequence[WantedPart]) -> ShownFile | str:
+    """Return a file with more of its parts, or a sentence that says why one cannot be shown."""
+    numbers = [n for each in file.parts or () for n in range(each.first, each.last + 1)]
+    last_line = len(file.text.splitlines())
+    added: set[int] = set()
+    for part in wanted:
+        window = _window_of(part, file.outline)
+        if window is None:
+            return f"{file.path} has no definition {part.name!r}; its outline lists all names."
+        if not 0 < window.first <= min(window.last, last_line):
+            return f"{file.path} has no lines {window.first} to {window.last}: it has {last_line}."
+        added |= set(range(window.first, min(window.last, last_line) + 1))
+    if len(added) > _MORE_LINES:
+        return f"That is {len(added)} lines of {file.path}: ask for {_MORE_LINES} at most."
+    return replace(file, parts=merge_lines({*numbers, *added}), may_ask=False)
+
+
+def show_more_of(shown: Sequence[ShownFile], wanted: Sequence[WantedPart]) -> tuple[ShownFile, ...]:
+    """Return the files with the parts that a reply asks for; nothing more can be asked for then."""
+    return tuple(_with_more(file, wanted) for file in shown)
+
+
+def _with_more(file: ShownFile, wanted: Sequence[WantedPart]) -> ShownFile:
+    if file.parts is None:
+        return file
+    asked = [each for each in wanted if each.path == file.path]
+    more = show_more(file, asked) if asked and file.may_ask else file
+    return replace(more if isinstance(more, ShownFile) else file, may_ask=False)
+
+
+def doubt_about_parts(shown: Sequence[ShownFile], wanted: Sequence[WantedPart]) -> Doubt:
+    """Return what is answered to a reply that asks to see more."""
+    parted = {each.path: each for each in shown if each.parts is not None}
+    problems = []
+    for path in dict.fromkeys(each.path for each in wanted):
+        if path not in parted:
+            problems.append(f"{path} is not a file that is shown in part.")
+        elif not parted[path].may_ask:
+            problems.append(f"No more of {path} can be shown. Make the change now.")
+        else:
+            more = show_more(parted[path], [each for each in wanted if each.path == path])
+            problems += [more] if isinstance(more, str) else []
+    note = " ".join(problems) or "The parts that you asked for are shown now."
+    return Doubt(DoubtKind.MORE_WANTED, note)
+
+
+def _window_of(part: WantedPart, outline: Sequence[OutlineEntry]) -> Window | None:
+    if not part.name:
+        return Window(part.first, part.last)
+    for entry in outline:
+        if part.name in (entry.name, entry.name.split(".")[-1]):
+            return Window(entry.first, entry.last)
+    return None
+
+
+def render_parts(file: ShownFile) -> str:
+    """Return what a prompt shows of a file in parts, without its heading."""
+    lines = file.text.splitlines()
+    said = [f"This file has {len(lines)} lines; parts of it are shown."]
+    if file.outline:
+        said += ["Its outline:", *_fenced(_outline_lines(file.outline))]
+    for part in file.parts or ():
+        said.append(f"Lines {part.first} to {part.last}:")
+        said += _fenced(lines[part.first - 1 : part.last])
+    if file.may_ask:
+        by_lines, by_name = example_request(file.path)
+        said.append(
+            f"To see more of it first, reply with lines like `{by_lines}` or `{by_name}` and "
+            "nothing else; you can do so once."
+        )
+    return "\n".join(said) + "\n"
+
+
+def _fenced(lines: Sequence[str]) -> Iterator[str]:
+    fence = fence_for("\n".join(lines))
+    yield from (fence, *lines, fence)
+
+
+def _outline_lines(outline: Sequence[OutlineEntry]) -> list[str]:
+    room = _OUTLINE_BYTES
+    found: list[str] = []
+    for entry in outline:
+        line = f"{entry.first}-{entry.last} {entry.name}"
+        room -= len(line.encode()) + 1
+        if room < 0:
+            found.append(f"(and {len(outline) - len(found)} more)")
+            break
+        found.append(line)
+    return found
+
 
 _PLACED = (
     "These tests are put in place before the commands run, exactly as they are shown. They are not "
@@ -201,3 +358,92 @@ def _render_opening(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
     keep = "A block replaces its whole file: also give all the lines that stay.\n" if exists else ""
     opening = f"Summary: {' '.join(order.title.split())}\n\n```{first}"
     return f"{keep}\nYour reply begins like this{unless}:\n\n{opening}"
+
+
+_WHOLE_FILE = "Reply with the whole file in one fenced code block."
+_DEFINITION = "Reply with the whole changed {kind} in one fenced code block."
+
+
+def has_short_prompt(order: WorkOrder, shown: Sequence[ShownFile]) -> bool:
+    """Return whether an order is simple enough: one short file to write, and no other to read."""
+    placed = {each.path for each in order.acceptance_files}
+    listed = set(order.context_files) <= {*order.allowed_files, *placed}
+    single = len(order.allowed_files) == 1 and listed
+    return single and all(
+        each.parts is None and len(each.text.splitlines()) <= WHOLE_UP_TO_LINES for each in shown
+    )
+
+
+def render_short_prompt(
+    order: WorkOrder,
+    shown: Sequence[ShownFile],
+    known: Sequence[Interface] = (),
+    past: Sequence[PastAttempt] = (),
+    note: str = "",
+    hint: str = "",
+    *,
+    focus: Focus | None = None,
+    with_commands: bool = True,
+) -> str:
+    """Return the prompt of an order that `has_short_prompt`, after the failed attempts in `past`.
+
+    `note` says why the reply before could not be used, if this is asked again within an attempt.
+    `hint` is what the person who runs the order says. With a `focus` of the order, this definition
+    is shown and asked for, whatever the size of its file. The acceptance commands tempt a small
+    model to write tests as well; `with_commands` says whether they are told.
+    """
+    parts = _told(order, shown, known, focus, with_commands)
+    told = "\n\n".join([*parts, render_hint(hint)] if hint else parts)
+    history = render_history(past, shown, ReplyFormat.FILES, room_for_history(told, note))
+    all_parts = (told, history.rstrip("\n"), note, _how_to_reply(focus))
+    return "\n\n".join(part for part in all_parts if part) + "\n"
+
+
+def _told(
+    order: WorkOrder,
+    shown: Sequence[ShownFile],
+    known: Sequence[Interface],
+    focus: Focus | None,
+    with_commands: bool,
+) -> list[str]:
+    (path,) = order.allowed_files
+    text = next((each.text for each in shown if each.path == path), "")
+    # The code comes first: a small model that reads the task before the code copies more of it.
+    parts = [_fenced_short_prompt(focus.code, focus.language.lower())] if focus else []
+    parts.append(order.intent)
+    if order.notes:
+        parts.append(order.notes)
+    # What the rest of the file has to define, a model that writes one definition cannot change.
+    declared = order.interfaces if focus else (*order.interfaces, *known)
+    own = [each.stub for each in declared if each.path == path]
+    others = [each for each in known if each.path != path]
+    if own:
+        parts += [
+            f"{path} has to define, exactly so:",
+            *map(_fenced_short_prompt, dict.fromkeys(own)),
+        ]
+    for each in others:
+        parts += [f"{each.path} is there, and you can rely on it:", _fenced_short_prompt(each.stub)]
+    if text and not focus:
+        parts += [f"This is {path}:", _fenced_short_prompt(text)]
+    elif path not in order.intent and not focus:
+        parts.append(f"The file is {path}, and it does not exist yet.")
+    if order.removed_files:
+        parts.append(f"{REMOVED} Use none of them: {', '.join(name_removed(order.removed_files))}")
+    for test in order.acceptance_files:
+        parts += [f"{test.path} is there, and has to pass:", _fenced_short_prompt(test.content)]
+    if with_commands:
+        commands = "\n".join(f"- {each}" for each in order.acceptance_commands)
+        parts.append(f"These commands must succeed afterwards:\n{commands}")
+    return parts
+
+
+def _how_to_reply(focus: Focus | None) -> str:
+    if focus is None:
+        return _WHOLE_FILE
+    return _DEFINITION.format(kind="class" if focus.holds_others else "function")
+
+
+def _fenced_short_prompt(text: str, info: str = "") -> str:
+    fence, body = fence_for(text), text.rstrip("\n")
+    return f"{fence}{info}\n{body}\n{fence}"

@@ -1,32 +1,53 @@
-"""Turns a model's reply into a proposal, or says why the reply is not a proposal. Pure."""
+"""Turns a reply into a proposal, or says why it is none or not worth judging.
+
+The same replies to the same questions give the same proposals, now and when a commit is verified.
+
+A doubt is a reason to ask again, not a verdict: a model that insists on its reply is judged by it,
+unless these files were judged before.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import PurePosixPath
 
 from pydantic import ValidationError
 
-from factory.orders.documents import FileWrite, ModelProposal, WriteProposal
-from factory.orders.limits import MAX_BLOCKS, MAX_REPLY_CHARACTERS
-from factory.orders.reply_format import ReplyFormat
-from factory.proposal.edits.assemble import Present, assemble
-from factory.proposal.edits.blocks import BlockRefusal
-from factory.proposal.edits.question import render_refusals
-from factory.proposal.edits.read_blocks import BlocksReply, read_blocks
-from factory.proposal.files_format import (
+from factory.orders.documents import (
+    MAX_BLOCKS,
+    MAX_REPLY_CHARACTERS,
+    FileWrite,
+    ModelProposal,
+    ReplyFormat,
+    WriteProposal,
+)
+from factory.orders.model_choice import PastAttempt
+from factory.orders.stages import Stage
+from factory.proposal.assemble_edits import Present, assemble, render_question, render_refusals
+from factory.proposal.edit_blocks import (
+    Block,
+    BlockRefusal,
+    BlocksReply,
+    DefinitionBlock,
+    FileBlock,
+    SearchBlock,
+    read_blocks,
+)
+from factory.proposal.reply_formats import (
     FilesReply,
     ProposedFile,
     parse_files_reply,
     unwrap_fenced_content,
 )
-from factory.proposal.focus import Focus
-from factory.proposal.scope import FileState
-from shared.files.strict_json import JsonProblem, JsonValue, parse_json
-from shared.llm.json_in_reply import ReplyMalformed, extract_json_object
-from shared.work_order.hashing import EMPTY_SHA256
+from factory.proposal.scope import FileKind, FileState
+from factory.proposal.shown_code import Focus, ShownFile, hashes_of, texts_of
+from shared.files.strict_documents import JsonProblem, JsonValue, parse_json
+from shared.llm.model_client import ReplyMalformed, extract_json_object
+from shared.parse_order import EMPTY_SHA256
+from shared.work_order import WorkOrder
 
 _PROBLEMS_SHOWN = 5
 _FENCED_BY_NATURE = (".md", ".markdown")
@@ -277,3 +298,210 @@ def _describe(error: ValidationError) -> str:
     if len(problems) > _PROBLEMS_SHOWN:
         lines.append(f"and {len(problems) - _PROBLEMS_SHOWN} more")
     return "the JSON object is no proposal:\n" + "\n".join(lines)
+
+
+def read_again(
+    refused: BlocksRefused,
+    answer: str,
+    shown: Mapping[str, FileState],
+    allowed: Sequence[str],
+    *,
+    texts: Mapping[str, str],
+    changes: Sequence[str] = (),
+) -> ParsedReply:
+    """Return the proposal of a reply whose refused blocks are replaced by those of `answer`.
+
+    The parameters after `answer` are those of `parse_proposal`. A block of the answer also takes
+    the place of a kept block with the same target, and a whole file that of all its kept blocks.
+    Raises `BlocksRefused`, with all blocks as they are now, if some cannot be applied or a refused
+    block got no answer, and `ProposalInvalid` if the answer has no blocks.
+    """
+    check_length(answer)
+    try:
+        read = read_blocks(parse_files_reply(answer, _paths_to_answer(refused, allowed)), texts)
+    except ReplyMalformed as problem:
+        raise ProposalInvalid(problem.reason) from None
+    gone = {each.index for each in refused.refusals}
+    kept = [
+        block
+        for index, block in enumerate(refused.reply.blocks)
+        if index not in gone and not any(_supersedes(new, block) for new in read.blocks)
+    ]
+    answered = {block.path for block in read.blocks}
+    open_ones = [
+        each
+        for each in refused.refusals
+        if each.block.path in allowed and each.block.path not in answered
+    ]
+    blocks = (*kept, *read.blocks, *(each.block for each in open_ones))
+    refusals = [
+        BlockRefusal(each.index + len(kept), each.block, each.reason) for each in read.refusals
+    ]
+    first_open = len(kept) + len(read.blocks)
+    refusals += [
+        BlockRefusal(first_open + offset, each.block, each.reason, each.nearest, each.line)
+        for offset, each in enumerate(open_ones)
+    ]
+    summary = refused.reply.summary or read.summary
+    repairs = (
+        *refused.reply.repairs,
+        f"{len(gone)} of {len(refused.reply.blocks)} blocks were asked for again",
+        *read.repairs,
+    )
+    return propose_blocks(
+        BlocksReply(summary, blocks, repairs, tuple(refusals)),
+        shown,
+        Present(allowed, texts, changes),
+    )
+
+
+def _paths_to_answer(refused: BlocksRefused, allowed: Sequence[str]) -> Sequence[str]:
+    """Return the paths of the refused blocks: where there is one, a block without a path is its."""
+    paths = {each.block.path for each in refused.refusals}.intersection(allowed)
+    return sorted(paths) if len(paths) == 1 else allowed
+
+
+def _supersedes(new: Block, old: Block) -> bool:
+    """Return whether a block of the answer takes the place of a block that was kept."""
+    if new.path != old.path:
+        return False
+    match new, old:
+        case FileBlock(), _:
+            return True
+        case DefinitionBlock(name=name), DefinitionBlock(name=other):
+            return name == other
+        case SearchBlock(search=search), SearchBlock(search=other):
+            return search == other
+        case _:
+            return False
+
+
+@dataclass(slots=True)
+class ReplyReader:
+    """Hold what the last reply left open: `refused` are blocks that were asked for again."""
+
+    order: WorkOrder
+    refused: BlocksRefused | None = field(default=None, init=False)
+
+    def read(
+        self, reply: str, shown: Sequence[ShownFile], asked: ReplyFormat, focus: Focus | None
+    ) -> ParsedReply:
+        """Return the proposal in a reply. Raises `BlocksRefused` and `ProposalInvalid`.
+
+        `shown` are the files that the prompt showed, `asked` is the format that it asked for, and
+        `focus` the definition that it asked for alone, if it did.
+        """
+        try:
+            parsed = self._parse(reply, shown, asked, focus)
+        except BlocksRefused as refused:
+            # The one definition is asked for whole again, so that no block has to be kept.
+            self.refused = None if focus else refused
+            raise
+        self.refused = None
+        return parsed
+
+    def _parse(
+        self, reply: str, shown: Sequence[ShownFile], asked: ReplyFormat, focus: Focus | None
+    ) -> ParsedReply:
+        order, hashes, texts = self.order, hashes_of(shown), texts_of(shown)
+        allowed, changes = order.allowed_files, order.changes
+        if self.refused:
+            return read_again(self.refused, reply, hashes, allowed, texts=texts, changes=changes)
+        return parse_proposal(
+            reply, asked, hashes, allowed, texts=texts, changes=changes, focus=focus
+        )
+
+
+_EXACTLY = "Reply in exactly the format that is asked for, and nothing else."
+
+
+class DoubtKind(StrEnum):
+    """Name the reason why a reply is not worth judging.
+
+    Blocks are refused that do not fit the file; the other blocks are kept. More is wanted where the
+    reply asks to see more of a large file.
+    """
+
+    UNREADABLE = "unreadable"
+    UNCHANGED = "unchanged"
+    REPEATED = "repeated"
+    HOLLOW = "hollow"
+    BLOCKS_REFUSED = "blocks refused"
+    MORE_WANTED = "more wanted"
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Hold why a reply is not worth judging, and the note that tells the model.
+
+    `repeats` is the attempt whose files were given again. `quote` shows a reply that could not be
+    read to a person.
+    """
+
+    kind: DoubtKind
+    note: str
+    repeats: int | None = None
+    quote: str = ""
+
+
+def doubt_unreadable(problem: str, quote: str) -> Doubt:
+    """Return the doubt about a reply that is not a proposal."""
+    note = f"Your last reply could not be read: {problem}\n{_EXACTLY}"
+    return Doubt(DoubtKind.UNREADABLE, note, quote=quote)
+
+
+def doubt_refused(refused: BlocksRefused, *, with_format: bool = True) -> Doubt:
+    """Return the doubt about a reply some of whose blocks do not fit the files.
+
+    `with_format` says whether the note asks for these blocks alone, and how they are written; a
+    note without it says only what was wrong.
+    """
+    render = render_question if with_format else render_refusals
+    return Doubt(DoubtKind.BLOCKS_REFUSED, render(refused.refusals, len(refused.reply.blocks)))
+
+
+def doubt_about(
+    proposal: WriteProposal,
+    shown: Sequence[ShownFile],
+    past: Sequence[PastAttempt],
+    hollow: Sequence[str],
+) -> Doubt | None:
+    """Return the first doubt about a proposal, if there is one.
+
+    `hollow` are the sentences that say which parts of it do nothing.
+    """
+    earlier = next((each for each in past if _is_the_same(each, proposal)), None)
+    if earlier is not None:
+        note = (
+            f"You gave the same files as in attempt {earlier.number}, and they fail in the same "
+            "way. Change what is wrong in them."
+        )
+        return Doubt(DoubtKind.REPEATED, note, earlier.number)
+    if _changes_nothing(proposal, shown):
+        note = (
+            "Your last reply left every file as it is. Make the change that the task asks for, "
+            "and give the file with it."
+        )
+        return Doubt(DoubtKind.UNCHANGED, note)
+    return Doubt(DoubtKind.HOLLOW, "\n".join(hollow)) if hollow else None
+
+
+def files_of(proposal: WriteProposal) -> frozenset[tuple[str, str]]:
+    """Return paths and contents: what two proposals must share to be the same."""
+    return frozenset((each.path, each.content) for each in proposal.writes)
+
+
+def _is_the_same(earlier: PastAttempt, proposal: WriteProposal) -> bool:
+    # Stale hashes, and a disk that refused, say nothing about the files themselves.
+    if earlier.proposal is None or earlier.brief.stage in (
+        Stage.STALE_CONTEXT,
+        Stage.WRITE_FAILED,
+        Stage.REPEATED,
+    ):
+        return False
+    return files_of(earlier.proposal) == files_of(proposal)
+
+
+def _changes_nothing(proposal: WriteProposal, shown: Sequence[ShownFile]) -> bool:
+    there = {each.path: each.text for each in shown if each.state.kind is FileKind.FILE}
+    return all(there.get(each.path) == each.content for each in proposal.writes)

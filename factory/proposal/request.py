@@ -1,21 +1,181 @@
-"""Builds the request for a proposal: Chat Completions, in the format that the prompt asks for."""
+"""The request for a proposal, and the schema of its reply.
+
+Strict servers accept a subset of JSON schema: every object is closed, every property is required,
+avoidable references are inlined, and few keywords are known. Such servers guarantee the form of a
+reply, but not that it ends: small models have written a string without a bound for ever. So this
+module bounds whatever can be bounded.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from factory.orders.documents import ModelProposal
-from factory.orders.model_choice import ModelChoice
-from factory.orders.reply_format import Form, Offer, ReplyFormat
-from factory.orders.retry import Asking
-from factory.proposal.focus import Focus
-from factory.proposal.reply_schema import reply_schema
-from factory.proposal.reply_size import ample_reply_tokens
+from factory.orders.documents import (
+    Form,
+    ModelProposal,
+    Offer,
+    ReplyFormat,
+    WritableFile,
+    choose_offer,
+)
+from factory.orders.model_choice import Asking, ModelChoice
 from factory.proposal.scope import FileState
-from factory.proposal.shown import ShownFile
-from shared.llm.client import Api, CallPlace, ReplySchema, Request, Role
-from shared.work_order.schemas import WorkOrder
+from factory.proposal.shown_code import Focus, ShownFile, focus_of
+from shared.languages.registry import language_of
+from shared.llm.budget import likely_tokens, most_tokens
+from shared.llm.model_client import Api, CallPlace, ReplySchema, Request, Role
+from shared.work_order import WorkOrder
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+# The keywords that strict servers know, besides those of the structure itself.
+_KEPT = ("enum", "pattern", "minimum", "maximum", "minItems", "maxItems")
+
+# With larger bounds, the grammar that a server compiles from a pattern becomes too large.
+_LONGEST_PATTERN_BOUND = 500
+
+_NO_CHOICES: Mapping[str, Sequence[str]] = {}
+
+
+def reply_schema(
+    name: str,
+    model: type[BaseModel],
+    *,
+    omit: Collection[str] = (),
+    choices: Mapping[str, Sequence[str]] = _NO_CHOICES,
+) -> ReplySchema:
+    """Return `strict_schema(model)` under `name`, in the form that a request needs."""
+    return ReplySchema(name, strict_schema(model, omit=omit, choices=choices))
+
+
+def strict_schema(
+    model: type[BaseModel],
+    *,
+    omit: Collection[str] = (),
+    choices: Mapping[str, Sequence[str]] = _NO_CHOICES,
+) -> dict[str, Any]:
+    """Return a schema for a reply from which a value of `model` can be made.
+
+    `omit` names properties, at any depth, that the program fills itself. `choices` maps the name
+    of a string property to the only values that it may have: the paths that may be written, the
+    hashes that were shown. Raises `ValueError` for models that no strict schema can express:
+    recursive models, and mappings with free keys.
+    """
+    source = model.model_json_schema()
+    return _Strict(source.get("$defs", {}), frozenset(omit), choices).node(source, ())
+
+
+class _Strict:
+    def __init__(
+        self,
+        definitions: Mapping[str, Any],
+        omit: Collection[str],
+        choices: Mapping[str, Sequence[str]],
+    ) -> None:
+        self._definitions = definitions
+        self._omit = omit
+        self._choices = choices
+
+    def node(self, source: Mapping[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
+        """Return the strict form of one schema node; `inside` are the references it is within."""
+        match source:
+            case {"$ref": str(reference)}:
+                return self._inlined(reference, inside)
+            case {"allOf": [only]}:
+                return self.node(only, inside)
+            case {"anyOf": [*options]} | {"oneOf": [*options]}:
+                return {"anyOf": [self.node(option, inside) for option in options]}
+            case {"const": value}:
+                return {"type": _json_type(value), "enum": [value]}
+            case {"type": "object"}:
+                return self._object(source, inside)
+            case {"type": "array", "items": {} as items}:
+                return {"type": "array", "items": self.node(items, inside), **_kept(source)}
+            case {"type": "string"}:
+                return {"type": "string", **_bounded(source), **_kept(source)}
+            case {"type": "integer" | "number" | "boolean" | "null" as kind}:
+                return {"type": kind, **_kept(source)}
+            case _:
+                raise ValueError(f"no strict schema can express {dict(source)}")
+
+    def _inlined(self, reference: str, inside: tuple[str, ...]) -> dict[str, Any]:
+        if reference in inside:
+            raise ValueError(f"no strict schema can express the recursion of {reference}")
+        name = reference.rpartition("/")[2]
+        return self.node(self._definitions[name], (*inside, reference))
+
+    def _object(self, source: Mapping[str, Any], inside: tuple[str, ...]) -> dict[str, Any]:
+        if "properties" not in source:
+            raise ValueError("no strict schema can express a mapping with free keys")
+        properties = {
+            name: self._property(name, each, inside)
+            for name, each in source["properties"].items()
+            if name not in self._omit
+        }
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+            **_kept(source),
+        }
+
+    def _property(
+        self, name: str, source: Mapping[str, Any], inside: tuple[str, ...]
+    ) -> dict[str, Any]:
+        strict = self.node(source, inside)
+        if self._choices.get(name) and strict.get("type") == "string":
+            return {"type": "string", "enum": list(self._choices[name])}
+        return strict
+
+
+def _kept(source: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: source[name] for name in _KEPT if name in source}
+
+
+def _bounded(source: Mapping[str, Any]) -> dict[str, str]:
+    """Return a length bound as a pattern, because strict servers do not know `maxLength`."""
+    most = source.get("maxLength")
+    if most is None or most > _LONGEST_PATTERN_BOUND:
+        return {}
+    return {"pattern": rf"^[\s\S]{{{source.get('minLength', 0)},{most}}}$"}
+
+
+def _json_type(value: object) -> str:
+    match value:
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case None:
+            return "null"
+        case _:
+            return "string"
+
+
+# A file that an order of usual size creates has about this many bytes: a module of 100 lines.
+NEW_FILE_BYTES = 4_000
+
+# The reply has a summary and marks around its files, and a model may reason before it answers.
+_ASIDE_TOKENS = 1_000
+
+
+def likely_reply_tokens(sizes: Iterable[int | None]) -> int:
+    """Return how many tokens a reply probably takes that writes files whole.
+
+    `sizes` are the bytes of the files to write as they are now; `None` is a new file.
+    """
+    return _ASIDE_TOKENS + sum(likely_tokens(size or NEW_FILE_BYTES) for size in sizes)
+
+
+def ample_reply_tokens(sizes: Iterable[int | None]) -> int:
+    """Return with how many tokens a reply that writes files whole should not be cut short."""
+    return _ASIDE_TOKENS + sum(most_tokens(size or NEW_FILE_BYTES) for size in sizes)
+
 
 _EDIT_BYTES = 8000
 """How many bytes the edits of one file may take, by a generous guess."""
@@ -70,3 +230,37 @@ def _schema(order: WorkOrder, shown: Sequence[FileState]) -> ReplySchema:
     hashes = sorted({state.sha256 for state in shown})
     choices = {"path": order.allowed_files, "base_sha256": hashes}
     return reply_schema("write_proposal", ModelProposal, choices=choices)
+
+
+def offer_for(
+    order: WorkOrder,
+    shown: Sequence[ShownFile],
+    asked: ReplyFormat,
+    forced: ReplyFormat | None,
+    model: str,
+    misfits: Iterable[tuple[str, Form]],
+) -> Offer:
+    """Return how `model` is asked for the files of an order.
+
+    `asked` and `forced` are those of `choose_offer`. `misfits` names by path the forms in which
+    earlier replies could not be applied.
+    """
+    focus = focus_of(order, shown)
+    failed: dict[str, Collection[Form]] = {}
+    for path, form in misfits:
+        failed[path] = {*failed.get(path, ()), form}
+    files = [_writable(each, order, focus) for each in shown if each.path in order.allowed_files]
+    return choose_offer(asked, forced, files, model, failed)
+
+
+def _writable(file: ShownFile, order: WorkOrder, focus: Focus | None) -> WritableFile:
+    named = any(each.path == file.path for each in order.interfaces) or bool(order.changes)
+    language = language_of(file.path)
+    return WritableFile(
+        path=file.path,
+        lines=len(file.text.splitlines()),
+        size=len(file.text.encode()),
+        has_outline=language is not None and language.edits is not None,
+        is_named=named,
+        has_focus=focus is not None and focus.path == file.path,
+    )

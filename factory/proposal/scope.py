@@ -9,16 +9,17 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Protocol
 
-from factory.orders.documents import FileWrite, WriteProposal
-from factory.orders.limits import (
+from factory.orders.documents import (
     MAX_EDITED_BYTES,
     MAX_EDITED_IN_ALL_BYTES,
     MAX_PROPOSAL_BYTES,
     MAX_WRITE_BYTES,
+    FileWrite,
+    WriteProposal,
 )
 from factory.orders.stages import Stage
 from shared.files.paths import PathProblem, check_path, fold_path, is_git_path
-from shared.work_order.schemas import WorkOrder
+from shared.work_order import WorkOrder
 
 _MAX_NAME_BYTES = 255  # of one component, on every file system in common use
 

@@ -15,10 +15,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from factory.record.journal_entries import Entry, JournalStep, RunConcluded
-from factory.record.journal_format import parse_entry, render_entry
-from shared.ending import Ending, ending_of
+from factory.record.journal_entries import (
+    Entry,
+    JournalStep,
+    RunConcluded,
+    parse_entry,
+    render_entry,
+)
 from shared.errors import Busy, CommandFailed, PreflightRefused
+from shared.events import Ending, ending_of
 from shared.files.atomic_io import sync_folder
 
 _CLOSED = -1

@@ -1,4 +1,4 @@
-"""Finds the commits of a branch by which the orders of a plan have landed.
+"""What of a plan has landed on a branch, and what changed since.
 
 A commit names its order in its trailers, and they survive a rebase, a merge and most squashes.
 Where they are gone, the commits that once landed, as the branch's reflog and the notes have them,
@@ -7,18 +7,63 @@ are compared with the branch by what they change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from factory.orders.branch_name import branch_of_earlier_versions, default_branch
-from factory.orders.identity import NOTES_REF, OrderIdentity, identities, landed_orders
-from factory.orders.read import LoadedOrder
-from factory.record.moved_back import was_moved_back
-from shared.git import commits, patches, refs
-from shared.git.client import Git
+from factory.orders.order_commit import (
+    NOTES_REF,
+    OrderIdentity,
+    branch_of_earlier_versions,
+    covered_requirements,
+    default_branch,
+    identities,
+    landed_orders,
+    parse_proof,
+)
+from factory.orders.read_orders import LoadedOrder
+from factory.orders.task import AcceptedCommit, DecisionKey
+from factory.record.decisions import read_decisions
+from shared.git import commits, refs, repos, trees
+from shared.git.client import FileChange, Git
 from shared.git.commits import LoggedCommit
+from shared.plan_folder import PlanFacts
+from shared.work_order import CoveredRequirement, CoveringOrder, WorkOrder, with_proofs
 
-_SEARCHED = 10_000  # commits of the branch, newest first
+_SEARCHED = 10_000
+
+
+def was_moved_back(git: Git, reflog: Sequence[str], commit: str) -> bool:
+    """Return whether the branch lost `commit` by moving back to a commit before it.
+
+    `reflog` are the commits that the branch was at, newest first. Somebody who moves a branch back
+    takes the later commits away on purpose. A rebase or an amended commit keeps the work.
+    """
+    children = _children(git, reflog)
+    having = _with_descendants(children, commit)
+    newest = next((n for n, each in enumerate(reflog) if each in having), 0)
+    if not newest:
+        return False
+    return commit in _with_descendants(children, reflog[newest - 1])
+
+
+def _children(git: Git, tips: Sequence[str]) -> Mapping[str, Sequence[str]]:
+    children: dict[str, list[str]] = {}
+    for child, parents in commits.parents_before(git, tips, limit=_SEARCHED).items():
+        for parent in parents:
+            children.setdefault(parent, []).append(child)
+    return children
+
+
+def _with_descendants(children: Mapping[str, Sequence[str]], commit: str) -> set[str]:
+    found = {commit}
+    waiting = [commit]
+    while waiting:
+        new = [each for each in children.get(waiting.pop(), ()) if each not in found]
+        found.update(new)
+        waiting += new
+    return found
+
+
 _COMPARED = 500  # commits whose changes are compared: git writes each as a patch
 _REFLOG = 1_000
 
@@ -168,8 +213,8 @@ def _same_changes(
     since = commits.ids_since(git, base, tip, limit=_COMPARED)
     if not since:
         return {}, 0
-    of_branch = {patch: commit for commit, patch in patches.ids_of(git, since).items()}
-    of_gone = patches.ids_of(git, tuple(gone.values()))
+    of_branch = {patch: commit for commit, patch in trees.ids_of(git, since).items()}
+    of_gone = trees.ids_of(git, tuple(gone.values()))
     alike = {
         order: of_branch[of_gone[commit]]
         for order, commit in gone.items()
@@ -191,4 +236,168 @@ def _changed_together(git: Git, gone: Sequence[LoggedCommit]) -> str:
     first = [each for each in gone if not {*each.parents} & {other.id for other in gone}]
     if len(last) != 1 or len(first) != 1 or not first[0].parents:
         return ""
-    return patches.id_between(git, first[0].parents[0], *last)
+    return trees.id_between(git, first[0].parents[0], *last)
+
+
+_WALKED = 1_000  # commits of the branch along first parents, newest first
+_CHANGES = 200  # commits that change one of the files
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """Name a file that is not as it was for the plan, and the commits that changed it.
+
+    The commits are newest first. There are none where no commit of the branch has the file as it
+    was: the plan may have been made for another branch, or for changes that were not committed.
+    """
+
+    path: str
+    commits: tuple[str, ...]
+
+
+def changed_files(
+    git: Git,
+    first_parents: Sequence[str],
+    base: Mapping[str, str],
+    own: Collection[str],
+) -> tuple[ChangedFile, ...]:
+    """Return those files of `base` that others than the plan's orders changed, by path.
+
+    `first_parents` are the branch's commits, newest first. `base` has the SHA-256 of each file as
+    it was. `own` are the commits of orders: a file is as it should be where the last change of it
+    is one of these.
+    """
+    if not base or not first_parents:
+        return ()
+    tip = first_parents[0]
+    now = trees.hashes_of(git, tip, tuple(base))
+    differing = sorted(path for path, digest in base.items() if now.get(path) != digest)
+    if not differing:
+        return ()
+    until = first_parents[_WALKED] if len(first_parents) > _WALKED else ""
+    changes = trees.changes_of_files(git, tip, until, differing, limit=_CHANGES)
+    blobs = {each.before for each in changes}
+    blobs |= {each.after for each in changes if each.commit in own}
+    contents = trees.hashes_of_blobs(git, blobs)
+    found = []
+    for path in differing:
+        of_path = [each for each in changes if each.path == path]
+        foreign, known = _foreign(of_path, base[path], now.get(path), contents, own)
+        if foreign or not known:
+            found.append(ChangedFile(path, foreign if known else ()))
+    return tuple(found)
+
+
+def _foreign(
+    changes: Iterable[FileChange],
+    digest: str,
+    now: str | None,
+    contents: Mapping[str, str],
+    own: Collection[str],
+) -> tuple[tuple[str, ...], bool]:
+    """Return the commits of others since the file was as it was, and whether it ever was.
+
+    `digest` is the SHA-256 of the file as it was, and `now` that of the branch. `contents` has
+    those of blobs. Dates decide the sequence of commits that a merge brought together, so the
+    newest commit need not be the one whose content is there.
+    """
+    found: list[str] = []
+    known = False
+    for each in changes:
+        if each.commit in own:
+            known = True
+            if contents.get(each.after) == now:
+                return (), True
+        else:
+            found.append(each.commit)
+            known = known or contents.get(each.before) == digest
+        if known and found:
+            break
+    return (tuple(found), True) if known else ((), False)
+
+
+_MAX_COMMITS = 10_000  # per branch, newest first: far more than any plan has orders
+
+
+@dataclass(frozen=True, slots=True)
+class LandedCommits:
+    """Hold the commits of all branches by the order that each landed; `plan` is whose orders."""
+
+    by_order: Mapping[OrderIdentity, tuple[str, ...]]
+    plan: PlanFacts | None
+
+    def of(self, order: WorkOrder) -> tuple[str, ...]:
+        """Return the commits of an order of the plan, or of the plans that it follows."""
+        names = identities(order, self.plan)
+        found = (commit for name in names for commit in self.by_order.get(name, ()))
+        return tuple(dict.fromkeys(found))
+
+
+def landed_commits(git: Git, plan: PlanFacts | None) -> LandedCommits:
+    """Return the commits of all branches that landed an order or stand for one.
+
+    `plan` is the plan whose orders are looked for; `None` is for orders without a manifest.
+    """
+    found: dict[OrderIdentity, tuple[str, ...]] = {}
+    messages = _messages(git)
+    for commit, message in messages.items():
+        for identity in landed_orders([(commit, message)]):
+            found[identity] = (*found.get(identity, ()), commit)
+    for key, accepted in _accepted(git, messages):
+        identity = OrderIdentity(key.order, key.key, key.plan)
+        if accepted.commit not in found.get(identity, ()):
+            found[identity] = (*found.get(identity, ()), accepted.commit)
+    return LandedCommits(found, plan)
+
+
+def coverage_of_repo(git: Git) -> tuple[CoveredRequirement, ...]:
+    """Return the requirements that the commits of any branch cover by their messages, by id."""
+    orders: dict[str, list[CoveringOrder]] = {}
+    for (name, order, title), ids in sorted(_claimed(git).items()):
+        orders.setdefault(name, []).append(CoveringOrder(order, title, (), ids))
+    return tuple(CoveredRequirement(name, orders=tuple(each)) for name, each in orders.items())
+
+
+def with_proofs_of(
+    git: Git, rows: tuple[CoveredRequirement, ...]
+) -> tuple[CoveredRequirement, ...]:
+    """Return the requirements with what verified each commit, as far as the notes on it say."""
+    landed = {commit for row in rows for order in row.orders for commit in order.commits}
+    notes = commits.notes(git, NOTES_REF, landed)
+    return with_proofs(rows, {commit: parse_proof(note) for commit, note in notes.items()})
+
+
+def _claimed(git: Git) -> dict[tuple[str, str, str], tuple[str, ...]]:
+    """Return the commits of all branches by requirement, order and title."""
+    found: dict[tuple[str, str, str], tuple[str, ...]] = {}
+    messages = _messages(git)
+    for key, accepted in _accepted(git, messages):
+        for name in accepted.covers:
+            claim = name, key.order, accepted.title
+            found[claim] = (*found.get(claim, ()), accepted.commit)
+    for commit, message in messages.items():
+        for order, name in dict.fromkeys(covered_requirements(message)):
+            title = message.partition("\n")[0].removeprefix(f"{order}: ")
+            claim = name, order, title
+            found[claim] = (*found.get(claim, ()), commit)
+    return found
+
+
+def _accepted(
+    git: Git, on_branches: Collection[str]
+) -> Iterator[tuple[DecisionKey, AcceptedCommit]]:
+    """Yield the commits that stand for orders because a person accepted them."""
+    layout = repos.layout(git)
+    for key, decision in read_decisions(layout[2]).items() if layout else ():
+        if decision.accepted is not None and decision.accepted.commit in on_branches:
+            yield key, decision.accepted
+
+
+def _messages(git: Git) -> dict[str, str]:
+    """Return the message of each commit of any branch."""
+    tips = git.run("for-each-ref", "--format=%(objectname)", "refs/heads").split()
+    return {
+        each.id: each.message
+        for tip in dict.fromkeys(tips)
+        for each in commits.log(git, tip, limit=_MAX_COMMITS)
+    }

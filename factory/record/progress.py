@@ -13,15 +13,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from factory.orders.documents import FailureBrief
+from factory.orders.documents import FailureBrief, UsageRecord
 from factory.orders.stages import AttemptStage
-from factory.orders.usage import UsageRecord
 from factory.record.journal import Journal
 from factory.record.journal_entries import FailedAttempt, FailureFacts, StageBegun
 from shared.errors import Interrupted
-from shared.events.attempts import AttemptFailed, AttemptStarted, StageStarted
-from shared.events.event import Emit
-from shared.secrets.redaction import redact, secret_values
+from shared.events import AttemptFailed, AttemptStarted, Emit, StageStarted
+from shared.secrets import redact, secret_values
 
 _EXCERPT_LINES = 5
 _EXCERPT_CHARACTERS = 500

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import assert_never
 
+from factory.orders.documents import UsageRecord
 from factory.orders.stages import AttemptStage
-from factory.orders.usage import UsageRecord
 from factory.record.journal_entries import (
     CandidateCoupled,
     CandidateDropped,
@@ -26,7 +26,7 @@ from factory.record.journal_entries import (
     WorkspaceOpened,
     WorkspaceOpening,
 )
-from shared.ending import Ending
+from shared.events import Ending
 
 
 class OrderActivity(StrEnum):

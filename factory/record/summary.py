@@ -14,14 +14,13 @@ from factory.orders.documents import (
     FailureBrief,
     OrderFailure,
     RunSummary,
+    UsageRecord,
+    VerifiedBy,
 )
-from factory.orders.order_state import OrderState
-from factory.orders.stages import VerdictWord
-from factory.orders.usage import UsageRecord
-from factory.orders.verdict import Errored, Failed, Passed, Verdict
-from factory.orders.verified_by import VerifiedBy
-from factory.repo.path_names import name_paths
-from shared.llm.cost.usage import Tally, usage_document
+from factory.orders.stages import OrderState, VerdictWord
+from factory.orders.task import Errored, Failed, Passed, Verdict
+from factory.preflight import name_paths
+from shared.llm.usage import Tally, usage_document
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,38 +1,119 @@
-"""Verifies the base of a run before a model is paid: what is red there is not the model's fault."""
+"""Verifies the base of a run before a model is paid.
+
+Only success is kept, with the tests that each command reported. A failure is looked at again each
+time, because the user may have fixed its cause outside of the repo.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from factory.judging.counting.of_command import tests_of
-from factory.judging.environment import Surroundings, find_fault
-from factory.judging.excerpt import cut, select_lines, stable_text
-from factory.judging.failure.account import find_failures
-from factory.judging.known_commits import NOTHING_KNOWN, KnownCommit, KnownCommits
-from factory.judging.known_red import KnownRed, RedCheck
-from factory.judging.surroundings import surroundings_of
-from factory.judging.unending import likely_cause
-from factory.judging.verification import Check, verification_of
-from factory.judging.verification_key import verification_key
-from factory.orders.options import RunOptions
+from pydantic import ValidationError
+
+from factory.judging.count_tests import tests_of
+from factory.judging.environment_faults import Surroundings, find_fault, surroundings_of
+from factory.judging.failure_brief import cut, find_failures, select_lines, stable_text
+from factory.judging.proof import NOTHING_KNOWN, KnownCommit, KnownCommits, KnownRed, RedCheck
+from factory.judging.run_checks import Check, likely_cause, verification_key, verification_of
+from factory.orders.documents import CountedTests
 from factory.orders.stages import AttemptStage
-from factory.orders.verified_by import CountedTests
-from factory.repo.preflight import Repo
-from factory.run.kept_bases import KeptBases
+from factory.orders.task import RunOptions
+from factory.preflight import Repo
 from factory.sandbox import Cause, Ended
-from factory.workbench.pool import WorkbenchPool
-from factory.workbench.workbench import Workbench
+from factory.workbench.pool import Workbench, WorkbenchPool
 from shared.errors import PreflightRefused
-from shared.events.event import Emit
-from shared.events.messages import Noted
-from shared.events.order_commands import CommandEnded, CommandStarted
+from shared.events import CommandEnded, CommandStarted, Emit, Noted
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.git import trees
-from shared.projects.documents import holds_only_documents
-from shared.projects.verification import Verification
+from shared.projects.build_tools import Verification
+from shared.projects.manifests import holds_only_documents
+
+_MOST_KEPT: Final = 200
+_LARGEST_FILE: Final = 256 * 1024  # bytes; 200 keys with the tests of three commands take 60,000
+# O_NONBLOCK, because opening a FIFO would otherwise wait for a writer that never comes.
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_KEY = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class KeptBases:
+    """Keep the keys of verified trees in a repo's git folder. Only the holder of the lock writes.
+
+    What else stands in the file, or in its place, counts as nothing and is replaced.
+    """
+
+    path: Path
+
+    @classmethod
+    def of(cls, common_dir: Path) -> KeptBases:
+        """Return the keys that the repo with this git folder keeps."""
+        return cls(common_dir / "llmch" / "verified.json")
+
+    def tests_of(self, key: str) -> dict[str, CountedTests] | None:
+        """Return the tests of a verified tree by command; `None` where the key is not kept.
+
+        A key that an older version kept without the tests counts as not kept.
+        """
+        return self._read().get(key)
+
+    def add(self, key: str, tests: Mapping[str, CountedTests]) -> None:
+        """Keep a key with the tests that ran, and forget the oldest keys.
+
+        A disk that refuses is no error. A file that a crash leaves torn counts as nothing, so it
+        need not be written atomically.
+        """
+        kept = self._read()
+        kept.pop(key, None)
+        newest = list({**kept, key: tests}.items())[-_MOST_KEPT:]
+        document = {
+            "verified": [each for each, _ in newest],
+            "tests": {
+                each: {text: counted.model_dump(mode="json") for text, counted in ran.items()}
+                for each, ran in newest
+            },
+        }
+        with contextlib.suppress(OSError):
+            self.path.parent.mkdir(exist_ok=True)
+            self.path.unlink(missing_ok=True)
+            try:
+                with os.fdopen(os.open(self.path, _WRITE, 0o644), "w") as file:
+                    json.dump(document, file)
+            except OSError:
+                self.path.unlink(missing_ok=True)
+
+    def _read(self) -> dict[str, dict[str, CountedTests]]:
+        try:
+            with os.fdopen(os.open(self.path, _READ), "rb") as file:
+                document = json.loads(file.read(_LARGEST_FILE))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        document = document if isinstance(document, dict) else {}
+        listed, tests = document.get("verified"), document.get("tests")
+        keys = listed if isinstance(listed, list) else []
+        tests = tests if isinstance(tests, dict) else {}
+        return {
+            each: _parse_tests(tests[each])
+            for each in keys
+            if isinstance(each, str) and _KEY.fullmatch(each) and isinstance(tests.get(each), dict)
+        }
+
+
+def _parse_tests(document: Mapping[str, object]) -> dict[str, CountedTests]:
+    """Return the tests by command; what is not understood counts as nothing."""
+    found: dict[str, CountedTests] = {}
+    for text, each in document.items():
+        with contextlib.suppress(ValidationError):
+            found[text] = CountedTests.model_validate(each)
+    return found
+
 
 _WHO: Final = "base"  # stands in events where an order's id would
 _SHOWN_LINES: Final = 12

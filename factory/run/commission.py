@@ -1,26 +1,47 @@
-"""Says what one command asks for, and records the request: in the journal and in `run.json`."""
+"""What one command asks for, whether branch and files allow it, and how a run goes on.
+
+Only what is true is said. The same command does not go on where it demanded a new branch that now
+exists, or where it named the commit of a branch that has moved since.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from factory.attempt.graph import prepare_graph
-from factory.orders.command_settings import command_settings
-from factory.orders.commit_message import CommitTerms
-from factory.orders.next_step import PlanAtHand
-from factory.orders.options import RunOptions
-from factory.orders.read import LoadedOrder
+from factory.attempt.attempt_graph import prepare_graph
+from factory.orders.documents import RunSummary
+from factory.orders.order_commit import NOBODY, CommitTerms
+from factory.orders.read_orders import LoadedOrder
+from factory.orders.stages import OrderState, PlanAtHand, Stage, next_step
+from factory.orders.task import RunOptions, command_settings
+from factory.preflight import (
+    BranchPolicy,
+    Repo,
+    TargetBranch,
+    checkout_of,
+    name_paths,
+    untracked_in_the_way,
+)
 from factory.record.journal_entries import ListedOrder, RunBegun
-from factory.repo.preflight import TargetBranch
-from shared.events.event import Emit
-from shared.llm.record.earlier_run import EarlierRun
+from factory.record.landed import ChangedFile, LandedOrders, changed_files
+from shared.commands import order_files
+from shared.errors import LlmchError, PreflightRefused
+from shared.events import Emit, Noted
+from shared.git import repos
+from shared.git.client import Git
+from shared.git.repos import parse_identity, read_identity
+from shared.llm.replayed_replies import EarlierRun
 from shared.llm.stack import ModelSource, transcript_of
-from shared.run_record import ModelSettings, RunFolder
-from shared.work_order.hashing import order_key
+from shared.parse_order import order_key
+from shared.run_record import ModelSettings, RunFolder, commit_date
+from shared.settings.settings import CommitSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,4 +142,253 @@ def _model_settings(commission: Commission) -> ModelSettings:
         reasoning_effort=models.reasoning_effort,
         replies=commission.source.mode,
         base_url=commission.source.base_url,
+    )
+
+
+_DATE = re.compile(r"@[0-9]{1,12} \+0000")
+
+
+def commit_terms(
+    git: Git,
+    settings: CommitSettings,
+    continued: RunBegun | None,
+    environ: Mapping[str, str] = os.environ,
+) -> CommitTerms:
+    """Return the terms for the commits of a run that begins now.
+
+    A run that goes on where `continued` was cut off keeps its author and date, so that it makes
+    the commits that the other run would have made. What the settings or `SOURCE_DATE_EPOCH` say
+    comes before that. Raises `InvalidInput` where that variable is not a number of seconds.
+    """
+    date = commit_date(datetime.now(UTC), environ)
+    kept_author = parse_identity(continued.author) if continued else None
+    if continued and _DATE.fullmatch(continued.date) and not environ.get("SOURCE_DATE_EPOCH"):
+        date = continued.date
+    author = settings.author or kept_author or read_identity(git, environ) or NOBODY
+    return CommitTerms(author, date, settings.subject)
+
+
+def refuse_files_in_the_way(
+    repo: Repo, target: TargetBranch, orders: Sequence[LoadedOrder]
+) -> None:
+    """Raise `PreflightRefused` if untracked files stand where orders write.
+
+    Looked at are the checkout, whose owner would lose them on switching to the branch, and the
+    working tree that has the branch checked out.
+    """
+    for tree in _trees(repo, target):
+        git = repo.git.at(tree)
+        if found := untracked_in_the_way(git, _written_by(orders)):
+            raise PreflightRefused(
+                f"{tree} has untracked files where orders would write: {name_paths(found)}",
+                "commit these files, so that the orders see them, or move them elsewhere",
+            )
+
+
+def _trees(repo: Repo, target: TargetBranch) -> tuple[Path, ...]:
+    checkout = checkout_of(target.branch, repos.checkouts(repo.git)) if target.exists else None
+    return (repo.tree,) if checkout is None else tuple({repo.tree: 0, checkout.path: 0})
+
+
+def _written_by(orders: Iterable[LoadedOrder]) -> frozenset[str]:
+    placed = (file.path for each in orders for file in each.order.acceptance_files)
+    return frozenset((*(path for each in orders for path in each.order.allowed_files), *placed))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Hold what decides how a run goes on: its options, and whether its branch has moved.
+
+    `plan` is where the orders' plan is, if they have one. `rest` is the command that makes the
+    other orders of the plan, after a run of a single one.
+    """
+
+    options: RunOptions
+    moved: bool
+    plan: PlanAtHand | None = None
+    rest: str = ""
+
+    @property
+    def place(self) -> str:
+        """Return the option with which other verbs find the repo, after a space; "" in it."""
+        return place_option(self.options.repo)
+
+    @property
+    def command(self) -> str:
+        """Return, in words, the command that goes on."""
+        if self.rest:
+            return f"`{self.rest}`"
+        changes = []
+        if self.moved and self.options.policy is BranchPolicy.CREATE:
+            changes.append("with --reuse-branch instead of --create-branch")
+        if self.moved and self.options.start is not None:
+            changes.append("without --commit-hash")
+        return f"the same command {' and '.join(changes) or 'again'}"
+
+
+def place_option(repo: Path) -> str:
+    """Return the option that names `repo`, after a space; "" for the current folder."""
+    return "" if repo == Path() else f" --repo {shlex.quote(str(repo))}"
+
+
+def after_interruption(standing: Standing) -> str:
+    """Return what goes on after Ctrl-C or SIGTERM."""
+    return f"the state is kept: {standing.command} goes on from here"
+
+
+def after_the_orders(
+    standing: Standing, orders: Sequence[RunSummary], error: LlmchError | None
+) -> str:
+    """Return what to do after a run of orders; "" if none is left to be made.
+
+    `error` is what ended the run early. It is reported after this, with a hint of its own.
+    """
+    if all(each.verdict == "PASS" for each in orders):
+        return f"{standing.command} goes on with the other orders" if standing.rest else ""
+    goes_on = f"{standing.command} goes on where this one stopped"
+    if error is not None:
+        return f"once the error below is dealt with, {goes_on}"
+    failed = next((each for each in orders if each.state is OrderState.FAILED), None)
+    if failed is None or failed.failure is None:
+        return _after_left_out(orders, standing.place) or goes_on
+    stage, order = failed.failure.stage, failed.work_order
+    if stage == "error":
+        return f"{goes_on} and asks for {order} anew"
+    stage = Stage(stage)
+    remedy = failed.failure.remedy
+    step = next_step(stage, order, place=standing.place, remedy=remedy, plan=standing.plan)
+    if remedy:
+        return f"{step}; then {goes_on}"
+    match stage:
+        case Stage.ENVIRONMENT | Stage.WRITE_FAILED:
+            return f"{step}; then {goes_on}"
+        case Stage.PREFLIGHT:
+            return f"{step}; the same command would refuse this order again"
+        case _:
+            return f"{step}; {goes_on} and asks for {order} anew"
+
+
+def _after_left_out(orders: Sequence[RunSummary], place: str) -> str:
+    """Return how the orders that a left-out one blocks come to be made; "" if there are none."""
+    out = next((each for each in orders if each.state is OrderState.LEFT_OUT), None)
+    if out is None or any(each.state is OrderState.PENDING for each in orders):
+        return ""
+    return (
+        f"`llmch skip {out.work_order}{place} --undo` takes up {out.work_order} again, "
+        "so that the orders that need it can be made"
+    )
+
+
+_SHOWN = 10  # files, or commits of a file
+
+
+def files_changed_since(
+    git: Git, commission: Commission, landed: LandedOrders, accepted: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Return a warning for each file that changed since the plan and does not stop the run.
+
+    Looked at are the files that the plan recorded and that orders which have not landed touch or
+    read. A change by an order of the plan, or by a commit of `accepted`, is as it should be. A
+    change by somebody who worked on the branch after the plan's first order is a warning. Raises
+    `PreflightRefused` where any other commit changed such a file, unless the options allow that.
+    """
+    concerned = _concerned(commission.orders, landed.landed)
+    plan = commission.orders[0].plan
+    if plan is None or not concerned:
+        return ()
+    base = {each.path: each.sha256 for each in plan.base_files if each.path in concerned}
+    own = {*landed.of_plans, *landed.landed.values(), *accepted}
+    changed = changed_files(git, landed.first_parents, base, own)
+    of_plan = {each for each, digest in landed.of_plans.items() if digest == plan.manifest_sha256}
+    since_begun = _since_begun(landed.first_parents, of_plan)
+    foreign = [
+        each for each in changed if not each.commits or not since_begun.issuperset(each.commits)
+    ]
+    if foreign and not commission.options.allow_changed:
+        raise _refusal(commission, foreign, concerned)
+    return tuple(
+        f"{each.path} has changed since the plan was made{_by(each)}: "
+        f"{', '.join(concerned[each.path])} goes on with it as it is"
+        for each in changed[:_SHOWN]
+    )
+
+
+def _concerned(
+    orders: Sequence[LoadedOrder], landed: Mapping[str, str]
+) -> Mapping[str, Sequence[str]]:
+    """Return, by file, the orders that have not landed and that touch or read it."""
+    found: dict[str, list[str]] = {}
+    for each in orders:
+        if each.order.id not in landed:
+            for path in order_files(each.order):
+                found.setdefault(path, []).append(each.order.id)
+    return found
+
+
+def _since_begun(first_parents: Sequence[str], of_plan: Collection[str]) -> frozenset[str]:
+    """Return the commits made on the branch itself after the plan's first order landed there."""
+    last = max((n for n, each in enumerate(first_parents) if each in of_plan), default=0)
+    return frozenset(first_parents[:last])
+
+
+def _refusal(
+    commission: Commission, changed: Sequence[ChangedFile], concerned: Mapping[str, Sequence[str]]
+) -> PreflightRefused:
+    lines = [
+        f"  {each.path}, which {_listed(concerned[each.path])} touches or reads{_by(each)}"
+        for each in changed[:_SHOWN]
+    ]
+    if len(changed) > _SHOWN:
+        lines.append(f"  and {len(changed) - _SHOWN} more")
+    path = commission.path.parent if commission.command == "run" else commission.path
+    options = commission.options
+    branch = f" --branch {shlex.quote(options.branch)}" if options.branch else ""
+    return PreflightRefused(
+        "files have changed since the plan was made for them:\n" + "\n".join(lines),
+        "look at what changed: --allow-changed goes on where the orders still fit, and "
+        "`llmch accept ORDER --commit SHA` says that a commit is the work of an order; once the "
+        f"specification says something else, `llmch plan --spec SPEC --from "
+        f"{shlex.quote(str(path))}"
+        f"{place_option(options.repo)}{branch}` plans for the files as they are now",
+    )
+
+
+def _by(file: ChangedFile) -> str:
+    commits = [each[:12] for each in file.commits]
+    return f" (changed by {_listed(commits)})" if commits else " (no commit here has it as it was)"
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
+
+
+def remaining_orders(commission: Commission, landed: LandedOrders) -> tuple[LoadedOrder, ...]:
+    """Return the orders that the run makes: of a plan those that have not landed.
+
+    Raises `PreflightRefused` where the branch lost the commit of an order and nothing on the
+    branch changes the same, unless the options allow that the order is made again.
+    """
+    if commission.command == "run":
+        return commission.orders
+    if landed.lost and not commission.options.allow_lost:
+        raise _lost(commission, landed)
+    return tuple(each for each in commission.orders if each.order.id not in landed.landed)
+
+
+def note_found_by_content(landed: LandedOrders, emit: Emit) -> None:
+    """Report the orders whose commits do not name them."""
+    for order in landed.by_content:
+        commit = landed.landed[order][:12]
+        emit(Noted(f"{order} counts as landed: {commit} changes the same, and does not name it"))
+
+
+def _lost(commission: Commission, landed: LandedOrders) -> PreflightRefused:
+    names = ", ".join(f"{each.order} ({each.commit[:12]})" for each in landed.lost)
+    first = landed.lost[0].order
+    return PreflightRefused(
+        f"the branch had commits of orders that it no longer has: {names}; none of the "
+        f"{landed.compared} commits compared names these orders or changes the same",
+        f"`llmch accept {first} --commit SHA` says which commit has the work of an order now; "
+        "--allow-lost makes such orders again",
     )

@@ -1,4 +1,4 @@
-"""Takes the steps of orders, each in a workbench, by the graph of attempts. Nothing lands here."""
+"""Takes the steps of orders, each in a workbench."""
 
 from __future__ import annotations
 
@@ -7,28 +7,126 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from factory.attempt.fit_to_parent import DoesNotFit
-from factory.attempt.graph import attempt_states
-from factory.attempt.state import FactoryContext, FactoryState, first_state
-from factory.judging.brief import brief_of
-from factory.judging.known_commits import KnownCommits
-from factory.judging.proof import verified_by
-from factory.judging.verification import verification_of
+from factory.attempt.apply_proposal import DoesNotFit
+from factory.attempt.attempt_graph import attempt_states
+from factory.attempt.attempt_state import FactoryContext, FactoryState, first_state
+from factory.judging.failure_brief import brief_of
+from factory.judging.proof import KnownCommits, verified_by
+from factory.judging.run_checks import verification_of
 from factory.orders.documents import AttemptRecord
 from factory.orders.stages import Stage
-from factory.orders.task import OrderResult, OrderTask
-from factory.orders.verdict import Errored, Passed
-from factory.record.dropped_judgements import set_aside
+from factory.orders.task import Errored, OrderResult, OrderTask, Passed, RunOptions
+from factory.preflight import Repo
+from factory.record.journal import Journal
 from factory.record.progress import AttemptProgress
+from factory.record.runs_on_record import set_aside
 from factory.record.summary import usage_record
-from factory.run.parts import RunParts
-from factory.run.steps import Making, Step, StepClient
-from factory.workbench.pool import WorkbenchPool
-from factory.workbench.workbench import Workbench
-from shared.errors import LlmchError
-from shared.events.event import Emit, Event
+from factory.workbench.pool import Workbench, WorkbenchPool
+from shared.errors import Interrupted, LlmchError
+from shared.events import Emit, Event
 from shared.files.atomic_io import write_json
-from shared.languages.capabilities.tools import Tools
+from shared.languages.language_tools import Tools
+from shared.llm.model_client import Completion, LlmClient, Request
+from shared.llm.stack import Model
+from shared.run_record import RunFolder
+
+
+@dataclass(frozen=True, slots=True)
+class RunParts:
+    """Hold what a run works with from its beginning to its end, whichever orders it makes."""
+
+    options: RunOptions
+    repo: Repo
+    model: Model
+    folder: RunFolder
+    journal: Journal
+    emit: Emit
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """Hold how far an order has come: everything that its next step goes on from.
+
+    `result` is how the attempts ended. `unfit` says why the proposal cannot be judged on the commit
+    that it was to follow, so that the order has to be made again there.
+    """
+
+    state: FactoryState
+    result: OrderResult | None = None
+    unfit: str = ""
+
+    @property
+    def is_proposed(self) -> bool:
+        """Return whether a proposal waits to be judged."""
+        return self.result is None and self.state["attempt"].proposal is not None
+
+
+def _tell_nobody(commit: str) -> None:
+    """Announce a commit where no other order waits for it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """Describe one step of an order.
+
+    Without a `parent`, the model is asked for the next proposal, on the order's base. With one, the
+    proposal that `making` holds is judged on that commit; `announce` is told the id of the order's
+    own commit before a command runs. `drops` is how often the order was dropped before.
+    """
+
+    task: OrderTask
+    making: Making | None = None
+    parent: str = ""
+    announce: Callable[[str], None] = _tell_nobody
+    drops: int = 0
+    dropped: threading.Event = field(default_factory=threading.Event)
+    reporting: threading.Lock = field(default_factory=threading.Lock)
+    """Held while the step reports its progress."""
+    asking: threading.Event = field(default_factory=threading.Event)
+    """Set while the step waits for a model."""
+
+    def drop(self) -> bool:
+        """Say that nobody wants the outcome any more; after this the step reports no progress.
+
+        Return whether the step waits for a model. It then leaves the order's records alone, even
+        after the reply, so that another step of the order can be taken meanwhile.
+        """
+        with self.reporting:
+            self.dropped.set()
+            return self.asking.is_set()
+
+    @contextlib.contextmanager
+    def waiting_for_model(self) -> Iterator[None]:
+        """Say that the step waits for a model while the block runs.
+
+        Raises `Interrupted` where the step was dropped before or meanwhile, whatever the model did.
+        """
+        with self.reporting:
+            self._check_wanted()
+            self.asking.set()
+        try:
+            yield
+        finally:
+            with self.reporting:
+                self.asking.clear()
+                self._check_wanted()
+
+    def _check_wanted(self) -> None:
+        if self.dropped.is_set():
+            raise Interrupted("nobody wants the outcome of this step any more")
+
+
+@dataclass(frozen=True, slots=True)
+class StepClient:
+    """Ask a model for a step. Where nobody wants the reply any more, it is only recorded."""
+
+    step: Step
+    inner: LlmClient
+
+    def complete(self, request: Request) -> Completion:
+        """Return the reply of `inner`; raise `Interrupted` if the step is dropped until then."""
+        with self.step.waiting_for_model():
+            return self.inner.complete(request)
 
 
 @dataclass(slots=True)
@@ -184,7 +282,7 @@ class Execution:
 
 
 def _end_attempts(under_way: _UnderWay, cause: str) -> tuple[AttemptRecord, ...]:
-    from factory.attempt.conclude import attempt_record
+    from factory.attempt.judge_attempt import attempt_record
 
     context, state = under_way.context, under_way.state
     if state["verdict"] is not None:

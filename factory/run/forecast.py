@@ -1,19 +1,216 @@
-"""Foresees what executing a plan costs, before anybody pays for it. Pure."""
+"""Foresees what executing a plan costs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import TypedDict
 
-from factory.orders.ladder import Rung, parse_ladder, rung_for_attempt
-from factory.run.order_sizes import OrderSize
-from factory.run.past_usage import PastUsage
-from shared.llm.client import Usage
-from shared.llm.cost.estimates import DEFAULT_OUTPUT_LIMIT, total_tokens
-from shared.llm.cost.usage import priced
-from shared.llm.cost.windows import window_of
+from factory.orders.documents import MAX_CONTEXT_BYTES, Offer, ReplyFormat
+from factory.orders.model_choice import Rung, parse_ladder, rung_for_attempt
+from factory.orders.read_orders import LoadedOrder
+from factory.proposal.prompt import render_prompt
+from factory.proposal.request import NEW_FILE_BYTES, likely_reply_tokens
+from factory.proposal.scope import FileKind, FileState
+from factory.proposal.shown_code import ShownFile
+from shared.errors import InvalidInput
+from shared.files.strict_documents import JsonProblem, JsonValue, parse_json
+from shared.files.text_sources import read_regular_file
+from shared.git import trees
+from shared.git.client import Git
+from shared.llm.budget import (
+    DEFAULT_OUTPUT_LIMIT,
+    TEMPLATE_TOKENS,
+    likely_tokens,
+    most_tokens,
+    total_tokens,
+)
+from shared.llm.model_client import Usage
+from shared.llm.usage import priced, window_of
+from shared.parse_order import EMPTY_SHA256
 from shared.settings.settings import Settings
+from shared.work_order import WorkOrder
+
+# The commands that verify the tree, and the hashes and the schema of the format `json`.
+_ASIDE_BYTES = 3_000
+
+
+@dataclass(frozen=True, slots=True)
+class OrderSize:
+    """Hold the tokens of an order's first prompt and of its reply.
+
+    `most_prompt` is a bound that holds whatever the orders before write. All are 0 where no model
+    is asked.
+    """
+
+    prompt: int
+    most_prompt: int
+    reply: int
+
+    @property
+    def asks_model(self) -> bool:
+        return self.prompt > 0
+
+
+def measure_orders(orders: Sequence[LoadedOrder], git: Git, commit: str) -> tuple[OrderSize, ...]:
+    """Return the sizes of the orders on the files of `commit`, which may be empty for no files."""
+    paths = sorted({path for each in orders for path in _paths(each.order)})
+    sizes = trees.sizes_of(git, commit, paths) if commit and paths else {}
+    return size_orders(orders, sizes)
+
+
+def size_orders(orders: Sequence[LoadedOrder], sizes: Mapping[str, int]) -> tuple[OrderSize, ...]:
+    """Return the sizes of the orders; `sizes` are the bytes of the files that there are now.
+
+    A file that an earlier order creates is taken for one of usual size. Pure.
+    """
+    likely, most = dict(sizes), dict(sizes)
+    found: list[OrderSize] = []
+    for loaded in orders:
+        found.append(_measure(loaded, likely, most))
+        for path in loaded.order.allowed_files:
+            likely.setdefault(path, NEW_FILE_BYTES)
+            most[path] = MAX_CONTEXT_BYTES
+        for file in loaded.order.acceptance_files:
+            likely[file.path] = most[file.path] = len(file.content.encode())
+    return tuple(found)
+
+
+def _measure(loaded: LoadedOrder, likely: Mapping[str, int], most: Mapping[str, int]) -> OrderSize:
+    """Return the sizes of an order on files that are likely to be so large, and at most so large.
+
+    An order starts without what it writes itself, also on a later attempt.
+    """
+    order, paths = loaded.order, _paths(loaded.order)
+    if not order.asks_model:
+        return OrderSize(0, 0, 0)
+    prompt = _prompt_bytes(loaded, {path: likely.get(path, 0) for path in paths})
+    bare = _prompt_bytes(loaded, dict.fromkeys(paths, 0))
+    files = min(sum(most.get(path, 0) for path in paths), MAX_CONTEXT_BYTES)
+    return OrderSize(
+        prompt=likely_tokens(prompt) + TEMPLATE_TOKENS,
+        most_prompt=most_tokens(bare + files + _ASIDE_BYTES) + TEMPLATE_TOKENS,
+        reply=likely_reply_tokens(likely.get(path) for path in order.allowed_files),
+    )
+
+
+def _prompt_bytes(loaded: LoadedOrder, sizes: Mapping[str, int]) -> int:
+    """Return the size of the first prompt where the files that it shows have these sizes."""
+    shown = [_stand_in(path, min(size, MAX_CONTEXT_BYTES)) for path, size in sizes.items()]
+    shown += [
+        _stand_in(each.path, len(each.content.encode())) for each in loaded.order.acceptance_files
+    ]
+    prompt = render_prompt(loaded.order, shown, (), Offer(ReplyFormat.FILES), loaded.known)
+    return len(prompt.encode())
+
+
+def _stand_in(path: str, size: int) -> ShownFile:
+    """Return a file of the given size, absent where that is 0: only its length counts."""
+    kind = FileKind.FILE if size else FileKind.ABSENT
+    return ShownFile(path, FileState(kind, EMPTY_SHA256), "x" * size)
+
+
+def _paths(order: WorkOrder) -> tuple[str, ...]:
+    placed = {each.path for each in order.acceptance_files}
+    paths = dict.fromkeys((*order.context_files, *order.allowed_files))
+    return tuple(path for path in paths if path not in placed)
+
+
+# Enough for an average, and read in some milliseconds.
+_RUNS = 20
+_MAX_BYTES = 2_000_000
+_MOST = 10**9
+"""No order takes more calls or tokens: a larger number in a record is a fault of the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastUsage:
+    """Hold what `orders` orders of earlier runs took on average."""
+
+    orders: int
+    calls_per_order: float
+    reply_tokens: float
+    """Output tokens of a call."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    calls: int
+    """The order's calls, with those of earlier attempts that a record answered."""
+    live_calls: int
+    output_tokens: int
+
+
+def read_past_usage(artifacts: Path, repo: Path, model: str) -> PastUsage | None:
+    """Return what the orders of `repo` took in its latest runs with `model` as the first model.
+
+    The result is `None` where there is no record of such an order. Records that cannot be read
+    are left out. Never raises.
+    """
+    samples = [
+        sample
+        for folder in _latest(artifacts / "factory")
+        for sample in _samples(_read(folder / "run.json"), str(repo.resolve()), model)
+    ]
+    live = sum(each.live_calls for each in samples)
+    if not live:
+        return None
+    return PastUsage(
+        orders=len(samples),
+        calls_per_order=sum(each.calls for each in samples) / len(samples),
+        reply_tokens=sum(each.output_tokens for each in samples) / live,
+    )
+
+
+def _latest(folder: Path) -> list[Path]:
+    """Return the folders of the latest runs: their names sort by the time they were made."""
+    try:
+        names = sorted((each.name for each in folder.iterdir()), reverse=True)
+    except OSError:
+        return []
+    return [folder / name for name in names if not name.startswith(".")][:_RUNS]
+
+
+def _read(path: Path) -> JsonValue:
+    try:
+        start = read_regular_file(path, "record", _MAX_BYTES)
+        return parse_json(start.data) if start.size <= _MAX_BYTES else None
+    except (InvalidInput, JsonProblem):
+        return None
+
+
+def _samples(document: JsonValue, repo: str, model: str) -> Iterator[_Sample]:
+    match document:
+        case {"repo": str(at), "model": str(asked), "summary": {"orders": list(orders)}}:
+            summaries = orders
+        case {"repo": str(at), "model": str(asked), "summary": dict(summary)}:
+            summaries = [summary]
+        case _:
+            return
+    if (at, asked) == (repo, model):
+        yield from filter(None, map(_sample, summaries))
+
+
+def _sample(summary: JsonValue) -> _Sample | None:
+    """Return what an order took, and `None` where it did not end by itself or took nothing."""
+    match summary:
+        case {
+            "state": "landed" | "failed",
+            "attempts": attempts,
+            "usage": {"calls": calls, "output_tokens": output},
+        } if (calls := _figure(calls)) and (output := _figure(output)):
+            return _Sample(max(calls, _figure(attempts)), calls, output)
+        case _:
+            return None
+
+
+def _figure(value: JsonValue) -> int:
+    """Return a count of calls or tokens; 0 where the value is none."""
+    return value if type(value) is int and 0 < value <= _MOST else 0
+
 
 # A prompt that asks again is at most this much longer than the first.
 _RETRY_GROWTH = 1.6
@@ -120,3 +317,84 @@ def _dearest(bounds: Sequence[Usage]) -> Usage:
     costs = [bound.cost_usd for bound in bounds if bound.cost_usd is not None]
     known = max(costs) if len(costs) == len(bounds) else None
     return replace(max(bounds, key=total_tokens), cost_usd=known)
+
+
+class UsageForeseen(TypedDict):
+    """Represent foreseen usage; `cost_usd` is null where a price is unknown."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    cost_usd: float | None
+
+
+class ForecastDocument(TypedDict):
+    """Represent a forecast in a `--json` document.
+
+    `past_orders` counts the orders of earlier runs that the expectation is made from; with 0 it is
+    assumed.
+    """
+
+    orders: int
+    attempts: int
+    models: list[str]
+    expected: UsageForeseen
+    worst_case: UsageForeseen
+    calls_per_order: float
+    past_orders: int
+
+
+def forecast_document(forecast: Forecast) -> ForecastDocument:
+    """Return the forecast as plain values."""
+    return {
+        "orders": forecast.orders,
+        "attempts": forecast.attempts,
+        "models": list(forecast.models),
+        "expected": _usage_document(forecast.expected),
+        "worst_case": _usage_document(forecast.worst),
+        "calls_per_order": round(forecast.calls_per_order, 2),
+        "past_orders": forecast.past.orders if forecast.past else 0,
+    }
+
+
+def forecast_lines(forecast: Forecast, what: str = "the plan") -> tuple[str, ...]:
+    """Return what running `what` probably takes, and what it takes at most: a line each."""
+    if not forecast.orders:
+        return (f"cost of running {what}: none, because no model is asked",)
+    models, rate = ", ".join(forecast.models), f"{forecast.calls_per_order:.1f} calls an order"
+    basis = (
+        f"{rate}, as in {_count(forecast.past.orders, 'order')} of earlier runs"
+        if forecast.past
+        else f"assumed: {rate} and files of usual size, as no earlier run of this repo with "
+        f"{forecast.models[0]} is on record"
+    )
+    times = f"{_count(forecast.orders, 'order')} x {_count(forecast.attempts, 'attempt')}"
+    return (
+        f"expected cost of running {what}: {_figures(forecast.expected)} with {models} ({basis})",
+        f"worst case: {_figures(forecast.worst)} ({times} x {QUESTIONS} questions; broken replies "
+        "and orders made again come on top); --max-tokens and --max-cost cap it",
+    )
+
+
+def _figures(usage: Usage) -> str:
+    calls, tokens = _count(usage.calls, "call"), total_tokens(usage)
+    return f"{calls}, {tokens:,} tokens, {_dollars(usage.cost_usd)}"
+
+
+def _dollars(cost: Decimal | None) -> str:
+    if cost is None:
+        return "cost unknown"
+    return f"${cost:.2f}" if cost == 0 or cost >= Decimal("0.1") else f"${cost:.4f}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _usage_document(usage: Usage) -> UsageForeseen:
+    return {
+        "calls": usage.calls,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cost_usd": None if usage.cost_usd is None else float(usage.cost_usd),
+    }

@@ -1,23 +1,22 @@
-"""Begins, makes, lands and concludes orders, on one branch of a held repo."""
+"""Begins, makes, lands and concludes orders on one branch."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 import time
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Literal
 
-from factory.landing.land import Landing
-from factory.landing.notary import Notary
-from factory.landing.notes_on_remote import publish_notes
-from factory.landing.on_remote import LandingOnRemote
-from factory.orders.commit_message import CommitTerms
-from factory.orders.commit_note import render_note
+from factory.land import Landing, LandingOnRemote, Notary, publish_notes
 from factory.orders.documents import CommandFlag, RunSummary
-from factory.orders.identity import NOTES_REF
-from factory.orders.task import OrderResult, OrderTask
-from factory.orders.verdict import Errored, Failed, Passed, Verdict
+from factory.orders.model_choice import parse_ladder
+from factory.orders.order_commit import NOTES_REF, CommitTerms, render_note
+from factory.orders.read_orders import LoadedOrder
+from factory.orders.task import Errored, Failed, OrderResult, OrderTask, Passed, Verdict
+from factory.preflight import find_repo
 from factory.record.journal_entries import (
     FailureFacts,
     LandingBegun,
@@ -28,22 +27,28 @@ from factory.record.journal_entries import (
 )
 from factory.record.progress import failure_facts, short_excerpt
 from factory.record.summary import Circumstances, summarise_order, summarise_stopped
-from factory.recovery.signals import deferring_signals
-from factory.run.baseline import Baseline
-from factory.run.execution import Execution
-from factory.run.kept_bases import KeptBases
-from factory.run.parts import RunParts
-from factory.run.steps import Making
-from factory.workbench.side_by_side import side_by_side
-from shared.commands.order_files import order_files
+from factory.recovery import deferring_signals
+from factory.run.baseline import Baseline, KeptBases
+from factory.run.execution import Execution, Making, RunParts
+from factory.run.forecast import (
+    Forecast,
+    OrderSize,
+    PastUsage,
+    forecast_lines,
+    foresee,
+    measure_orders,
+    read_past_usage,
+    size_orders,
+)
+from factory.workbench.workspace import side_by_side
+from shared.commands import order_files
 from shared.errors import CommandFailed, Interrupted, LlmchError
-from shared.events.messages import Noted, Warned
-from shared.events.order_commands import CommandFlagged
-from shared.events.orders import OrderEnded, OrderStarted
+from shared.events import CommandFlagged, Noted, OrderEnded, OrderStarted, Warned
 from shared.files.atomic_io import make_folder, write_json
 from shared.git import commits, refs, trees
 from shared.git.client import GitFailed
-from shared.llm.cost.usage import usage_counted
+from shared.llm.usage import usage_counted
+from shared.settings.settings import Settings
 
 _CREDENTIALS = re.compile(r"://[^/@\s]*@")
 
@@ -279,3 +284,55 @@ def _failure_facts(verdict: Verdict) -> FailureFacts | None:
             return failure_facts(brief)
         case Errored(cause):
             return FailureFacts("error", excerpt=short_excerpt(cause))
+
+
+@dataclass(frozen=True, slots=True)
+class SizedOrders:
+    """Hold the sizes of a plan's orders by id, and what a forecast is made from besides."""
+
+    sizes: Mapping[str, OrderSize]
+    settings: Settings
+    past: PastUsage | None = None
+
+    def forecast(self, ids: Collection[str]) -> Forecast:
+        """Return the forecast of those orders of the plan that have these ids."""
+        sizes = [self.sizes[name] for name in ids if name in self.sizes]
+        return foresee(sizes, self.settings, self.past)
+
+
+def size_plan(
+    orders: Sequence[LoadedOrder], repo: Path | None, settings: Settings, branch: str | None = None
+) -> SizedOrders:
+    """Return the sizes of a plan's orders, on the files that `repo` has.
+
+    The files are those of `branch`, where it exists, else those at HEAD. Without a repo that can
+    be read, the plan is taken to begin with no files.
+    """
+    if repo is not None:
+        with contextlib.suppress(LlmchError):
+            git = find_repo(repo).git
+            tip = refs.tip_of_branch(git, branch) if branch else ""
+            sizes = measure_orders(orders, git, tip or refs.commit_of(git, "HEAD"))
+            first = parse_ladder(settings.factory.model)[0].model
+            past = read_past_usage(settings.artifacts_dir, repo, first)
+            return SizedOrders(_by_id(orders, sizes), settings, past)
+    return SizedOrders(_by_id(orders, size_orders(orders, {})), settings)
+
+
+def announce_forecast(
+    orders: Sequence[LoadedOrder], session: Session, what: str = "the plan"
+) -> None:
+    """Report what `orders` cost on the session's tip, before the first of them is begun.
+
+    `what` is what the message calls them.
+    """
+    options = session.parts.options
+    past = read_past_usage(options.settings.artifacts_dir, options.repo, options.models.model(1))
+    sizes = measure_orders(orders, session.parts.repo.git, session.tip)
+    forecast = foresee(sizes, options.settings, past)
+    for line in forecast_lines(forecast, what):
+        session.parts.emit(Noted(line))
+
+
+def _by_id(orders: Sequence[LoadedOrder], sizes: Sequence[OrderSize]) -> Mapping[str, OrderSize]:
+    return {each.order.id: size for each, size in zip(orders, sizes, strict=True)}

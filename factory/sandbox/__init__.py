@@ -1,10 +1,18 @@
 """Runs untrusted commands, only through `open_sandbox(choice, policy).run(argv, ...)`."""
 
-from factory.sandbox.commands.supervision import end_all
 from factory.sandbox.detect import Found, Sandbox, find_backends, open_sandbox, require_backend
-from factory.sandbox.guarantees import Guarantee, Guarantees
-from factory.sandbox.outcome import Captured, Cause, Ended, SessionEnded
-from factory.sandbox.policy import Backend, Limits, Policy
+from factory.sandbox.policy import (
+    Backend,
+    Captured,
+    Cause,
+    Ended,
+    Guarantee,
+    Guarantees,
+    Limits,
+    Policy,
+    SessionEnded,
+)
+from factory.sandbox.supervision import end_all
 
 __all__ = [
     "Backend",

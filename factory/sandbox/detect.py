@@ -13,16 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from factory.sandbox.backends import landlock, seccomp
-from factory.sandbox.backends.bare import Bare
-from factory.sandbox.backends.bwrap import MINIMUM_VERSION, Bubblewrapped
-from factory.sandbox.backends.landlock import Landlocked
-from factory.sandbox.commands.capture import Show
-from factory.sandbox.commands.runner import Runner
-from factory.sandbox.guarantees import Guarantees
-from factory.sandbox.outcome import Ended, SessionEnded
-from factory.sandbox.policy import Backend, Limits, Policy
-from factory.sandbox.visible.layout import Layout, lay_out
+from factory.sandbox import landlock
+from factory.sandbox.bwrap import MINIMUM_VERSION, Bubblewrapped
+from factory.sandbox.landlock import Bare, Landlocked
+from factory.sandbox.policy import Backend, Ended, Guarantees, Limits, Policy, SessionEnded
+from factory.sandbox.private_folder import Layout, lay_out
+from factory.sandbox.runner import Runner
+from factory.sandbox.supervision import Show
 from shared.errors import SandboxUnavailable
 from shared.process import ToolFailed, ToolMissing, run_tool
 
@@ -215,9 +212,9 @@ def _check_landlock() -> None:
     try:
         level = landlock.abi()
         problem = f"the kernel's ABI is {level}, but {landlock.MINIMUM_ABI} or later is needed"
-        if level >= landlock.MINIMUM_ABI and seccomp.supported():
+        if level >= landlock.MINIMUM_ABI and landlock.supported():
             return
-        if not seccomp.supported():
+        if not landlock.supported():
             problem = f"llmch has no system call filter for {platform.machine()}"
     except OSError as error:
         problem = error.strerror or str(error)

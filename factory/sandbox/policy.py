@@ -1,16 +1,17 @@
-"""Defines what a command may do. The caller decides this once for all commands of a run."""
+"""What a command may do, what a backend guarantees, and how a command ended."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from factory.sandbox.linked import Linked
-from factory.sandbox.toolchains.found import NO_TOOLCHAINS, Toolchains
-from shared.settings.sandbox import SandboxBackend, SandboxNet
+from factory.sandbox.lent_folders import Linked
+from factory.sandbox.toolchains import NO_TOOLCHAINS, Toolchains
+from shared.settings.settings import SandboxBackend, SandboxNet
 
 GIB = 1024**3
 MIB = 1024**2
@@ -72,3 +73,106 @@ class Policy:
     def go_cache(self) -> Path:
         """Return the folder of Go's build cache, which commands find under the same path."""
         return self.private / "go-build"
+
+
+class Guarantee(StrEnum):
+    """Name one thing that a backend guarantees while a command runs."""
+
+    FILES = "files"
+    METADATA = "metadata"
+    SECRETS = "secrets"
+    GIT_DIR = "git_dir"
+    GIT_CREDENTIALS = "git_credentials"
+    NETWORK = "network"
+    UNIX_SOCKETS = "unix_sockets"
+    PROCESSES = "processes"
+    PROCESS_LIMIT = "process_limit"
+    LIMITS = "limits"
+    NAMESPACES = "namespaces"
+    SURVIVORS = "survivors"
+    LOOPBACK = "loopback"
+    MULTIPROCESSING = "multiprocessing"
+
+
+MEANINGS: Final = {
+    Guarantee.FILES: "nothing outside the workspace and the private /tmp is written",
+    Guarantee.METADATA: "modes, owners and times of those files do not change",
+    Guarantee.SECRETS: "files outside the allow-list cannot be read",
+    Guarantee.GIT_DIR: "the git directory and the workspace's `.git` stay as they are",
+    Guarantee.GIT_CREDENTIALS: "credentials in the git directory cannot be read",
+    Guarantee.NETWORK: "no TCP or UDP except on the command's own loopback",
+    Guarantee.UNIX_SOCKETS: "no socket of the host, by path or abstract name",
+    Guarantee.PROCESSES: "no other process can be read, traced or signalled",
+    Guarantee.PROCESS_LIMIT: "the limit on processes is enforced",
+    Guarantee.LIMITS: "the limits on memory, CPU time, file size and output are enforced",
+    Guarantee.NAMESPACES: "a command cannot make namespaces of its own",
+    Guarantee.SURVIVORS: "no process is left when the command has ended",
+    Guarantee.LOOPBACK: "a server on the command's own loopback works",
+    Guarantee.MULTIPROCESSING: "semaphores and shared memory work",
+}
+"""What each guarantee says, as a sentence without its end."""
+
+Guarantees = Mapping[Guarantee, bool]
+
+
+def holding(*held: Guarantee) -> Guarantees:
+    """Return the map in which exactly the guarantees `held` are true."""
+    return MappingProxyType({each: each in held for each in Guarantee})
+
+
+def render(guarantees: Guarantees) -> str:
+    """Return one line that says what holds and what does not."""
+    held = ", ".join(each for each in Guarantee if guarantees[each])
+    gaps = ", ".join(each for each in Guarantee if not guarantees[each])
+    return f"holds: {held or 'nothing'}; does not hold: {gaps or 'nothing'}"
+
+
+class Cause(StrEnum):
+    """Say why a command ended. Only `EXITED` means that the command chose its exit code."""
+
+    EXITED = "exited"
+    SIGNALLED = "signalled"
+    TIMED_OUT = "timed_out"
+    CPU_LIMIT = "cpu_limit"
+    OUTPUT_LIMIT = "output_limit"
+    NOT_FOUND = "not_found"
+    NOT_STARTED = "not_started"
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """Hold one stream. When truncated, `text` is its head and tail with a mark between."""
+
+    text: str
+    total_bytes: int
+    truncated: bool
+    log: Path
+    """A file with the stream, bounded too: it holds a longer head, a mark and the tail."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Record how a command ended. `exit_code` is 128 + N when signal N ended it, as in a shell."""
+
+    argv: tuple[str, ...]
+    exit_code: int
+    cause: Cause
+    stdout: Captured
+    stderr: Captured
+    duration_seconds: float
+    backend: Backend
+    reason: str = ""
+    """Why the command was not started or was ended, or what had to be put back; else empty."""
+
+    @property
+    def ok(self) -> bool:
+        """Return whether the command ended by itself with exit code 0."""
+        return self.cause is Cause.EXITED and self.exit_code == 0
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEnded:
+    """Record how an interactive command ended; `reason` is as in `Ended`."""
+
+    exit_code: int
+    reason: str = ""

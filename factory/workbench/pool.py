@@ -1,34 +1,122 @@
-"""Opens workspaces with their sandboxes as needed, and lends each to one order at a time."""
+"""Lends workspaces with their sandboxes, each to one order at a time.
+
+A run's journal names the workspaces of that run. A command that works beside runs has no journal,
+because the journal belongs to whoever holds the repo's lock. It keeps a file of its own in the
+repo's git folder instead, which lists its workspaces, and which it locks as long as it lives.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from factory.orders.options import RunOptions
-from factory.record.journal_entries import WorkspaceOpened, WorkspaceOpening
-from factory.repo.preflight import Repo
+from factory.orders.task import RunOptions
+from factory.preflight import Repo
+from factory.record.journal_entries import Entry, WorkspaceOpened, WorkspaceOpening
 from factory.sandbox import Policy, Sandbox, open_sandbox
-from factory.workbench.linking import find_links
-from factory.workbench.listings import Listings
-from factory.workbench.supplies import Supplier, Supplies
-from factory.workbench.toolset import Toolset, find_toolset
-from factory.workbench.workbench import Workbench
+from factory.sandbox.lent_folders import Linked
+from factory.sandbox.toolchains import NO_TOOLCHAINS, Toolchains
+from factory.sandbox.visible_files import interpreter_of, python_paths
+from factory.workbench.judging_tools import Toolset, find_toolset
+from factory.workbench.supplies import Supplier, Supplies, find_links
 from factory.workbench.workspace import (
+    Listings,
     Workspace,
+    close_workspace,
+    is_root_of,
     open_workspace,
     remove_tree,
     workspace_refused,
     workspaces_root,
 )
-from shared.events.event import Emit
-from shared.events.messages import Noted, Warned
-from shared.git import worktrees
+from shared.events import Emit, Noted, Warned
+from shared.git import repos
+from shared.git.client import Git
+from shared.run_record import new_run_id
+
+
+@dataclass(slots=True, eq=False)
+class Workbench:
+    """Hold a workspace, its sandbox, and the interpreter that commands find as `python`.
+
+    `temporary` is the folder of the host that commands see as /tmp and HOME. `supplies` are what
+    commands find beside the tree, and `toolchains` those that they find on PATH; `supply` looks for
+    the supplies again where they follow the manifests. `used` is true once an order has worked on
+    the tree.
+    """
+
+    workspace: Workspace
+    sandbox: Sandbox
+    python: Path
+    temporary: Path
+    supplies: Supplies
+    toolchains: Toolchains = NO_TOOLCHAINS
+    supply: Callable[[Workbench], None] | None = None
+    used: bool = False
+
+    @property
+    def linked(self) -> tuple[Linked, ...]:
+        """Return the folders that commands find in the tree and that do not belong to it."""
+        return self.supplies.linked
+
+    def follow_manifests(self) -> None:
+        """Have commands find what the manifests in the tree declare now, with `--deps auto`.
+
+        No command may be running. Raises `InvalidInput` for a manifest that cannot be followed, and
+        `EnvironmentFault` where an installer fails; the supplies then stay as they were.
+        """
+        if self.supply:
+            self.supply(self)
+
+    def reset(self) -> None:
+        """Restore the state before any command: the tree is its baseline, and /tmp is empty.
+
+        Bytecode in /tmp from the last attempt must not stay: Python would use it for a new file of
+        equal size that was written within the same second. Raises `CommandFailed` if disk or git
+        refuse.
+        """
+        self.workspace.reset()
+        self._clear()
+
+    def restore(self) -> None:
+        """Do what `reset` does, with less work if the commands left the tree unchanged."""
+        self.workspace.restore()
+        self._clear()
+
+    def _clear(self) -> None:
+        try:
+            self.sandbox.clear()
+        except OSError as error:
+            raise workspace_refused(self.workspace.root.parent, error) from error
+
+    @property
+    def reads_alike(self) -> bool:
+        """Return whether the commands' Python has the version that runs llmch.
+
+        Then both accept the same syntax.
+        """
+        return interpreter_of(self.python).tag == sys.implementation.cache_tag
+
+    def path_names(self) -> Mapping[str, str]:
+        """Map each path of this machine that may appear in output to the name that replaces it."""
+        workspace = self.workspace
+        return {
+            f"{workspace.root}/": "",
+            str(workspace.root): ".",
+            str(self.temporary): "/tmp",  # noqa: S108  # as the sandbox shows it
+            str(workspace.private): "<private>",
+            **{str(each.source): each.path for each in self.linked},
+            **{str(each): "<dependencies>" for each in self.supplies.prepared.read},
+            **python_paths(self.python),
+        }
 
 
 class WorkspaceLog(Protocol):
@@ -103,7 +191,7 @@ class WorkbenchPool:
         with ThreadPoolExecutor(1, "closing") as closing:  # git does not lock its list of them
             for root in self._roots:
                 remove_tree(root)
-                closing.submit(worktrees.forget, self._repo.git, root)
+                closing.submit(repos.forget, self._repo.git, root)
         with contextlib.suppress(OSError):
             self._root.rmdir()
 
@@ -170,3 +258,108 @@ class WorkbenchPool:
             toolchains=toolset.toolchains,
             go_seed=toolset.go_seed,
         )
+
+
+_MOST_BYTES = 64 * 1024
+_FLAGS = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """Hold the file that lists the workspaces of one command; `owner` names their folder."""
+
+    owner: str
+    descriptor: int
+
+    def record(self, entry: Entry) -> None:
+        """Note a workspace that is about to be made, before it is made."""
+        if isinstance(entry, WorkspaceOpening):
+            os.write(self.descriptor, f"{entry.root}\n".encode("utf-8", "surrogateescape"))
+
+
+@contextlib.contextmanager
+def registered(common_dir: Path) -> Iterator[Register]:
+    """Register the workspaces that are made while the block runs; all must be closed in it.
+
+    No run is disturbed: the repo's lock is not touched. Raises `CommandFailed` where the git
+    folder cannot be written.
+    """
+    folder = _folder(common_dir)
+    owner = new_run_id()
+    path = folder / owner
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = _create_locked(path)
+    except OSError as error:
+        raise workspace_refused(path, error) from error
+    try:
+        yield Register(owner, descriptor)
+    finally:
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def sweep_side_workspaces(git: Git, common_dir: Path) -> None:
+    """Remove the workspaces of commands that were killed; those of living ones stay."""
+    for path, roots, living in _registers(common_dir):
+        if not living:
+            for root in roots:
+                close_workspace(git, root)
+                with contextlib.suppress(OSError):
+                    root.parent.parent.rmdir()
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+
+
+def side_workspaces_in_use(common_dir: Path) -> frozenset[Path]:
+    """Return the workspaces that a living command uses at the moment."""
+    found = _registers(common_dir)
+    return frozenset(root for _, roots, living in found if living for root in roots)
+
+
+def _folder(common_dir: Path) -> Path:
+    return common_dir / "llmch" / "beside"
+
+
+def _create_locked(path: Path) -> int:
+    """Make the file and lock it. A sweep may take it for abandoned before it is locked."""
+    while True:
+        descriptor = os.open(path, _FLAGS | os.O_CREAT, 0o644)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            if os.fstat(descriptor).st_ino == path.lstat().st_ino:
+                return descriptor
+        except FileNotFoundError:
+            pass
+        os.close(descriptor)
+
+
+def _registers(common_dir: Path) -> Iterator[tuple[Path, tuple[Path, ...], bool]]:
+    """Yield each register with its workspaces, and whether its process lives.
+
+    The lock of one that does not live is held until the next is asked for.
+    """
+    folder = _folder(common_dir)
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        try:
+            descriptor = os.open(path, _FLAGS | os.O_NONBLOCK)
+        except OSError:
+            continue
+        try:
+            living = not _lock(descriptor)
+            text = os.pread(descriptor, _MOST_BYTES, 0).decode("utf-8", "surrogateescape")
+            roots = (Path(line) for line in text.splitlines())
+            yield path, tuple(each for each in roots if is_root_of(path.name, each)), living
+        except OSError:
+            continue
+        finally:
+            os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

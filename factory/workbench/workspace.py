@@ -1,4 +1,8 @@
-"""Opens a working tree outside the repo, resets it between attempts, and commits from it.
+"""A working tree outside the repository: opened, reset, swept, committed from.
+
+`git clean` leaves FIFOs, sockets, repos inside tracked folders and the contents of submodules
+behind. It gives up on folders without permissions, and on folders nested too deep for a path. Any
+such leftover could change how a later attempt is judged.
 
 Nothing in this module writes to the user's checkout.
 """
@@ -6,23 +10,198 @@ Nothing in this module writes to the user's checkout.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
+from typing import Final, Self, TypeVar
 
-from factory.repo.path_names import printable
-from factory.workbench.listings import Listings
-from factory.workbench.side_by_side import side_by_side
-from factory.workbench.sweep import Listing, discard, find_leftovers
+from factory.preflight import printable
 from factory.workbench.tree import Tree
 from shared.errors import CommandFailed, EnvironmentFault
 from shared.files.atomic_io import is_disk_full
-from shared.git import worktrees
+from shared.git import repos, trees
 from shared.git.client import Git
+
+_MOST_LISTINGS: Final = 8
+
+
+class Listings:
+    """Hold what the trees of the latest commits hold, for all workspaces of a repo."""
+
+    def __init__(self) -> None:
+        self._files: OrderedDict[str, frozenset[str]] = OrderedDict()
+        self._submodules: dict[str, frozenset[str]] = {}
+        self._lock = threading.Lock()
+
+    def files_of(self, git: Git, commit: str) -> frozenset[str]:
+        """Return the paths of a commit's files."""
+        with self._lock:
+            known = self._files.get(commit)
+        if known is None:
+            known = frozenset(trees.files_of(git, commit))
+            self.remember(commit, known)
+        return known
+
+    def remember(self, commit: str, files: frozenset[str]) -> None:
+        """Record the paths of a commit's files; the oldest ones are forgotten."""
+        with self._lock:
+            self._files[commit] = files
+            if len(self._files) > _MOST_LISTINGS:
+                self._files.popitem(last=False)
+
+    def submodules_of(self, git: Git, commit: str) -> frozenset[str]:
+        """Return the folders of a commit's submodules."""
+        with self._lock:
+            if commit not in self._submodules:
+                self._submodules = {commit: frozenset(trees.submodules_of(git, commit))}
+            return self._submodules[commit]
+
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+
+def side_by_side(here: Callable[[], A], beside: Callable[[], B]) -> tuple[A, B]:
+    """Run `here`, and `beside` in another thread; return the results of both.
+
+    Both have ended when `side_by_side` returns or raises. If both raise, the exception of `here`
+    is raised.
+    """
+    other = _threads().submit(beside)
+    try:
+        result = here()
+    finally:
+        wait((other,))
+    return result, other.result()
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Return the pool of threads, which is kept.
+
+    Starting a thread takes as long as some of the functions that it would run. Each caller needs
+    one thread.
+    """
+    return ThreadPoolExecutor(max_workers=_MOST_AT_ONCE, thread_name_prefix="side by side")
+
+
+_MOST_AT_ONCE = 64
+
+
+# Called for each file, where `pathlib` would take longer than the system does:
+# ruff: noqa: PTH101, PTH104, PTH106, PTH108, PTH118
+
+
+_ACCESS = os.R_OK | os.W_OK | os.X_OK
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """List what belongs in a tree: the paths of its files, and of the folders that hold them.
+
+    The folder of a submodule belongs in the tree too, but nothing inside that folder does. The
+    `linked` paths belong to the sandbox: nobody looks at them.
+    """
+
+    files: frozenset[str]
+    folders: frozenset[str]
+    linked: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls, files: Iterable[str], submodules: Iterable[str], linked: Iterable[str] = ()
+    ) -> Self:
+        """Return the listing of a tree that holds these files, submodules and linked folders."""
+        folders, places = frozenset(submodules), frozenset(linked)
+        above = _folders_of(folders | places)
+        return cls(frozenset(), folders | above, places).with_files(files)
+
+    def with_files(self, paths: Iterable[str]) -> Self:
+        """Return the listing with `paths` as further files."""
+        added = frozenset(paths) - self.folders
+        return replace(self, files=self.files | added, folders=self.folders | _folders_of(added))
+
+
+def _folders_of(paths: Iterable[str]) -> set[str]:
+    folders: set[str] = set()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = folder.rpartition("/")[0]
+    return folders
+
+
+def find_leftovers(root: Path, expected: Listing) -> tuple[Path, ...]:
+    """Return every path below `root` that is not expected there, except the `.git` of `root`.
+
+    A folder that does not belong there is returned without its contents. A folder in the place of
+    a file is a leftover. Git sees anything else in the place of a file, so it is not returned.
+    Raises `OSError`.
+    """
+    files, folders = expected.files, expected.folders
+    found: list[str] = []
+    waiting = [""]
+    while waiting:
+        here = waiting.pop()
+        for entry in _entries(os.path.join(root, here)):
+            path = here + entry.name
+            if path in expected.linked:
+                continue
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if is_folder and path in folders:
+                waiting.append(path + "/")
+            elif (is_folder or path not in files) and path != ".git":
+                found.append(entry.path)
+    return tuple(map(Path, found))
+
+
+def discard(paths: Iterable[Path], beside: Path) -> None:
+    """Remove files and folders by way of a new folder in `beside`. Raises `OSError`.
+
+    Each folder is moved into the new folder before it is emptied. So no path grows long, however
+    deep the folders were nested.
+    """
+    paths = tuple(paths)  # now, because `paths` may list `beside`, where the new folder will be
+    if not paths:
+        return
+    trash = tempfile.mkdtemp(prefix="trash-", dir=beside)
+    numbers = itertools.count()
+    waiting: list[str] = []
+
+    def remove(path: str, is_folder: bool) -> None:
+        if is_folder:
+            os.chmod(path, 0o700)  # moving a folder requires the permission to write to it
+            waiting.append(f"{trash}/{next(numbers)}")
+            os.rename(path, waiting[-1])
+        else:
+            os.unlink(path)
+
+    for path in paths:
+        remove(str(path), path.is_dir() and not path.is_symlink())
+    while waiting:
+        folder = waiting.pop()
+        for entry in _entries(folder):
+            remove(entry.path, entry.is_dir(follow_symlinks=False))
+        os.rmdir(folder)
+    os.rmdir(trash)
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    if not os.access(folder, _ACCESS, effective_ids=True):
+        os.chmod(folder, 0o700)
+    with os.scandir(folder) as entries:
+        return list(entries)
+
 
 _OWNER = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
 _OWN_CONFIG = (
@@ -112,7 +291,7 @@ class Workspace:
             return
         with self._refusals_reported():
             discard(find_leftovers(self.root, seen.listing), beside=self.root.parent)
-        worktrees.reset(self.git, self.baseline)
+        repos.reset(self.git, self.baseline)
 
     def restore(self) -> None:
         """Do what `reset` does, faster if the commands left nothing: look first, then reset."""
@@ -120,7 +299,7 @@ class Workspace:
         with self._refusals_reported():
             littered, unchanged = side_by_side(
                 lambda: bool(find_leftovers(self.root, seen.listing)),
-                lambda: worktrees.is_exactly(self.git, self.baseline),
+                lambda: repos.is_exactly(self.git, self.baseline),
             )
         self._seen = replace(seen, exact=unchanged and not littered)
         self.reset()
@@ -144,20 +323,20 @@ class Workspace:
         )
 
         def move_and_look() -> bool:
-            worktrees.detach_head(self.git, commit)
+            repos.detach_head(self.git, commit)
             return bool(find_leftovers(self.root, listing))
 
         with self._refusals_reported():
             # Git compares the tracked files while `find_leftovers` looks for all other files.
             littered, unchanged = side_by_side(
-                move_and_look, lambda: worktrees.is_exactly(self.git, commit)
+                move_and_look, lambda: repos.is_exactly(self.git, commit)
             )
         exact = unchanged and not littered
         self._seen = _Seen(commit, listing, exact)
         return () if exact else self._drift(paths)
 
     def _drift(self, paths: Sequence[str]) -> tuple[str, ...]:
-        changes = worktrees.changes(self.git, own_tree=True)
+        changes = repos.changes(self.git, own_tree=True)
         differing = {*changes.changed, *changes.untracked}.difference(paths)
         linked = tuple(f"{each}/" for each in self.linked)
         others = (each for each in differing if not f"{each}/".startswith(linked))
@@ -198,7 +377,7 @@ def open_workspace(
         raise workspace_refused(root.parent, error) from error
     workspace = Workspace(repo, root, private, commit, listings=listings or Listings())
     try:
-        worktrees.add(workspace.git.at(repo.folder), root, commit)
+        repos.add(workspace.git.at(repo.folder), root, commit)
         workspace.submodules = workspace.listings.submodules_of(repo, commit)
     except BaseException:
         close_workspace(repo, root)
@@ -212,7 +391,7 @@ def close_workspace(repo: Git, root: Path) -> None:
     Commits made in the tree stay in the repo's object store.
     """
     remove_tree(root)
-    worktrees.forget(repo, root)
+    repos.forget(repo, root)
 
 
 def remove_tree(root: Path) -> None:

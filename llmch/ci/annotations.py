@@ -1,20 +1,20 @@
-"""Renders annotations as workflow commands of GitHub Actions: `::error file=...::message`. Pure.
+"""Renders annotations as workflow commands of GitHub Actions.
 
 GitHub shows an annotation beside the file that it names, and at the top of the page of the job.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Final, TypeAlias
 
-from llmch.console.clean import one_line, shorten
-from llmch.console.figures import count
-from llmch.page.visible import printed
-from llmch.run_view.model.orders import OrderView
-from llmch.run_view.model.run import RunView
+from llmch.console.line import count, one_line, shorten
+from llmch.page.run_words import printed
+from llmch.runs.run_model import OrderView, RunView
 from shared.errors import LlmchError
 
 Mask: TypeAlias = Callable[[str], str]
@@ -112,3 +112,31 @@ def _data(text: str) -> str:
 
 def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+_FOLDERS = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
+
+
+def in_checkout(path: Path, environ: Mapping[str, str] = os.environ) -> str:
+    """Return the path of a file relative to the job's checkout; "" where it is not in there."""
+    folder = next((environ[name] for name in _FOLDERS if environ.get(name)), "")
+    if not folder:
+        return ""
+    try:
+        return path.resolve().relative_to(Path(folder).resolve()).as_posix()
+    except (OSError, ValueError):
+        return ""
+
+
+def order_files(plan: Path | None, orders: Iterable[str]) -> Mapping[str, str]:
+    """Return the files of orders in the checkout, by id.
+
+    `plan` is a plan's folder, the file of one order, or `None` for neither.
+    """
+    if plan is None:
+        return {}
+    from shared.plan_folder import order_file_name
+
+    is_folder = plan.is_dir()
+    paths = {each: plan / order_file_name(each) if is_folder else plan for each in orders}
+    return {each: in_checkout(path) for each, path in paths.items() if path.is_file()}

@@ -1,4 +1,4 @@
-"""Renders a run in the XML format of JUnit, which every CI system shows. Pure.
+"""Renders a run in the XML format of JUnit.
 
 The format has no standard. The schema that Jenkins uses (`junit-10.xsd`) describes what its readers
 agree on, and the tests hold the files against it.
@@ -7,15 +7,243 @@ agree on, and the tests hold the files against it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from typing import Final, TypeAlias
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from llmch.ci.cases import Case, Result, Suite, error_suite, suites_of
-from llmch.page.visible import printed
-from llmch.run_view.model.run import RunView
+from llmch.console.line import count, listed, one_line, short, shorten
+from llmch.page.run_words import printed
+from llmch.runs.run_model import (
+    AttemptView,
+    BriefView,
+    CommandView,
+    Judged,
+    OrderView,
+    RunView,
+    Standing,
+)
+
+_LONGEST_LINE: Final = 300  # characters; a list of tests is read by names and messages
+_LONGEST_TEXT: Final = 20_000  # characters of one output or excerpt; a record quotes less
+_MOST_LISTED: Final = 5
+# These stages say that something other than the work was at fault.
+_NOT_THE_WORK: Final = frozenset({"error", "exception", "environment", "preflight", "write_failed"})
+_UNFINISHED: Final = (Standing.ENDED_EARLY, Standing.INTERRUPTED, Standing.CUT_OFF)
+
+
+class Result(StrEnum):
+    """Say how a case ended. A failure is one of the work, an error is one of anything else."""
+
+    PASSED = "passed"
+    FAILURE = "failure"
+    ERROR = "error"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Hold one case; `message` says in one line why it did not pass, and `detail` at length."""
+
+    name: str
+    result: Result
+    seconds: float = 0.0
+    kind: str = ""
+    """The stage of the failure, or the state of an order that was not made."""
+    message: str = ""
+    detail: str = ""
+    stdout: str = ""
+    stderr: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """Hold the cases of one order, or of the run itself; `facts` are names with values."""
+
+    id: str
+    name: str
+    cases: tuple[Case, ...]
+    seconds: float = 0.0
+    start: float | None = None
+    """When the order began, in seconds since the start of the run; `None` where that is unknown."""
+    facts: tuple[tuple[str, str], ...] = ()
+
+    def number_of(self, result: Result) -> int:
+        """Return how many cases ended so."""
+        return sum(each.result is result for each in self.cases)
+
+
+def suites_of(run: RunView) -> tuple[Suite, ...]:
+    """Return a suite for each order, and one for the run itself where it did not end by itself."""
+    suites = tuple(_suite(order, run) for order in run.orders)
+    return (*suites, *_run_suite(run, suites))
+
+
+def error_suite(message: str, hint: str, name: str) -> Suite:
+    """Return the suite of a command that ended before there was a run; `name` is the error's."""
+    case = Case("begin", Result.ERROR, kind=name, message=_line(message), detail=hint)
+    return Suite("llmch", "llmch", (case,))
+
+
+def _run_suite(run: RunView, suites: Iterable[Suite]) -> Iterator[Suite]:
+    if run.standing not in _UNFINISHED:
+        return
+    why = run.error or f"the run was {run.standing}: it did not end by itself"
+    case = Case(
+        f"end of the run {run.run_id}",
+        Result.ERROR,
+        kind=str(run.standing),
+        message=_line(why),
+        detail=_bounded(why),
+    )
+    yield Suite(run.command or "run", f"llmch {run.command}", (case,))
+
+
+def _suite(order: OrderView, run: RunView) -> Suite:
+    track = next((each for each in run.tracks if each.order == order.id), None)
+    return Suite(
+        order.id,
+        _line(f"{order.id} {order.title}".strip()),
+        tuple(_named_apart(_cases(order, run))),
+        track.end - track.start if track else 0.0,
+        track.start if track else None,
+        tuple(_facts(order)),
+    )
+
+
+def _cases(order: OrderView, run: RunView) -> Iterator[Case]:
+    if order.state in _NOT_MADE and order.failure is None:
+        yield _not_made(order)
+        return
+    last = order.attempts[-1] if order.attempts else None
+    cases = [*_commands(last)] if last else []
+    yield from cases
+    if order.is_on_branch:
+        if not cases:
+            yield Case("landed", Result.PASSED, detail=order.proof)
+    elif order.state == "begun":
+        yield _cut_off(run)
+    elif all(each.result is Result.PASSED for each in cases):
+        yield _stage(order, last)
+
+
+_NOT_MADE: Final = ("skipped", "blocked", "pending", "left_out", "waiting")
+
+
+def _not_made(order: OrderView) -> Case:
+    """Return the one case of an order that this run did not work on."""
+    match order.state:
+        case "skipped":
+            run = f" by run {order.earlier_run}" if order.earlier_run else ""
+            why = f"landed before this run{run}, as {short(order.commit)}"
+            return Case("landed before", Result.SKIPPED, kind="landed_before", message=why)
+        case "blocked":
+            why = "an order that it needs did not land"
+            if order.needs:
+                why += f" (it needs {listed(order.needs, _MOST_LISTED)})"
+        case "left_out":
+            why = "a person left it out"
+        case _:
+            why = "the run ended before its turn"
+    return Case(order.state.replace("_", " "), Result.SKIPPED, kind=order.state, message=why)
+
+
+def _cut_off(run: RunView) -> Case:
+    if run.standing is Standing.RUNNING:
+        return Case("under way", Result.SKIPPED, kind="running", message="the run goes on")
+    why = "the record ends while the order is being worked on"
+    return Case("end of the order", Result.ERROR, kind="cut_off", message=why)
+
+
+def _commands(attempt: AttemptView) -> Iterator[Case]:
+    """Yield the commands of the attempt that decided about an order."""
+    for each in attempt.commands:
+        failed = attempt.judged is not Judged.PASSED and _failed(each, attempt.brief)
+        brief = attempt.brief if failed and attempt.brief and _names(attempt.brief, each) else None
+        yield Case(
+            _line(f"{each.purpose}: {each.text}"),
+            Result.FAILURE if failed else Result.PASSED,
+            each.seconds or 0.0,
+            kind=(brief.stage if brief else f"{each.purpose}_failed") if failed else "",
+            message=_ended(each, brief) if failed else "",
+            detail=_account(brief) if brief else "" if failed else each.note,
+            stdout=_bounded(each.stdout.text),
+            stderr=_bounded(each.stderr.text),
+        )
+
+
+def _failed(command: CommandView, brief: BriefView | None) -> bool:
+    return not command.passed or (
+        command.exit_code != 0 and brief is not None and _names(brief, command)
+    )
+
+
+def _names(brief: BriefView, command: CommandView) -> bool:
+    return brief.command == command.text
+
+
+def _ended(command: CommandView, brief: BriefView | None) -> str:
+    code = "unknown" if command.exit_code is None else command.exit_code
+    parts = [f"exit code {code}", command.note, brief.facts[-1] if brief and brief.facts else ""]
+    return _line(": ".join(filter(None, parts)))
+
+
+def _stage(order: OrderView, last: AttemptView | None) -> Case:
+    """Return the case of an order that failed although none of its commands did."""
+    brief = (last.brief if last else None) or order.failure or BriefView("error")
+    told = brief.facts[-1] if brief.facts else brief.excerpt
+    words = brief.stage.replace("_", " ")
+    return Case(
+        words,
+        Result.ERROR if brief.stage in _NOT_THE_WORK else Result.FAILURE,
+        kind=brief.stage,
+        message=_line(f"{words}: {told}" if told else words),
+        detail=_account(brief),
+    )
+
+
+def _account(brief: BriefView) -> str:
+    parts = (brief.command and f"$ {brief.command}", *brief.facts, brief.excerpt, brief.remedy)
+    return _bounded("\n".join(filter(None, parts)))
+
+
+def _facts(order: OrderView) -> Iterator[tuple[str, str]]:
+    """Yield what stands beside the cases of an order."""
+    yield "state", order.state
+    if order.commit:
+        yield "commit", order.commit
+    if order.attempts:
+        yield "attempts", str(len(order.attempts))
+    if order.rejected:
+        yield "rejected", count(order.rejected, "attempt")
+    if order.proof:
+        yield "proof", _line(order.proof)
+    if order.earlier_run:
+        yield "run", order.earlier_run
+
+
+def _named_apart(cases: Iterable[Case]) -> Iterator[Case]:
+    """Yield the cases, those that are named as one before them with a number."""
+    seen: dict[str, int] = {}
+    for each in cases:
+        seen[each.name] = number = seen.get(each.name, 0) + 1
+        yield each if number == 1 else replace(each, name=f"{each.name} ({number})")
+
+
+def _line(text: str) -> str:
+    return shorten(one_line(text), _LONGEST_LINE)
+
+
+def _bounded(text: str) -> str:
+    """Return the head and the tail of a long text, with a line between them that says so."""
+    if len(text) <= _LONGEST_TEXT:
+        return text
+    half = _LONGEST_TEXT // 2
+    left_out = count(len(text) - 2 * half, "character")
+    return f"{text[:half]}\n... {left_out} left out ...\n{text[-half:]}"
+
 
 Mask: TypeAlias = Callable[[str], str]
 

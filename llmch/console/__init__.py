@@ -7,6 +7,6 @@ that the verb returned, in the format that the user asked for.
 
 from llmch.console.console import Color, Console, open_console
 from llmch.console.line import Verbosity
-from llmch.console.renderers import Format
+from llmch.console.render import Format
 
 __all__ = ["Color", "Console", "Format", "Verbosity", "open_console"]

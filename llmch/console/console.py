@@ -1,7 +1,8 @@
-"""Defines the console, which prints everything that a command shows to people and programs."""
+"""The only code that prints: what a command shows to people and programs."""
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
@@ -10,21 +11,29 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
-from llmch.console.clean import clean
 from llmch.console.document import Block, Document, ErrorDocument, Patch, Remark, Verbatim
-from llmch.console.line import Line, Verbosity, Weight
-from llmch.console.plain import HEARTBEAT_SECONDS, Surroundings, WatchfulPrinter
-from llmch.console.printer import OnDemand, Printer
-from llmch.console.renderers import Format, renderer_of
-from llmch.console.renderers.text_lines import text_lines
-from llmch.console.stream import Stream
-from llmch.console.workflow_commands import inert, inert_json, runs_in_actions, uninterpreted
+from llmch.console.line import Line, Verbosity, Weight, clean
+from llmch.console.plain_printer import (
+    HEARTBEAT_SECONDS,
+    OnDemand,
+    Printer,
+    Stream,
+    Surroundings,
+    WatchfulPrinter,
+    inert,
+    inert_json,
+    runs_in_actions,
+    uninterpreted,
+)
+from llmch.console.render import Format, renderer_of, text_lines
 from shared.errors import CommandFailed
 
-# Verbs without events, and errors, need not wait for the import of the code that renders events.
 if TYPE_CHECKING:
-    from llmch.console.narration.narrator import Narrator
-    from shared.events.event import Emit, Event
+    from llmch.console.narration import Narrator
+    from shared.events import Emit, Event
+
+
+# Verbs without events, and errors, need not wait for the import of the code that renders events.
 
 
 class Color(StrEnum):
@@ -169,7 +178,7 @@ class Console:
                 self._print(text_lines((block,), self._protect))
 
     def _begin(self) -> Narrator:
-        from llmch.console.narration.narrator import Narrator
+        from llmch.console.narration import Narrator
 
         verbose = self._verbosity is Verbosity.VERBOSE
         self._narrator = Narrator(verbose=verbose, cwd=_cwd(), protect=self._protect)
@@ -239,7 +248,7 @@ def open_console(
             fit = inert if in_actions and not stream.is_file else str
             return WatchfulPrinter(stream, heartbeat_seconds, protect, Surroundings(clock, fit))
         from llmch.console.activity import Activity
-        from llmch.console.terminal.printer import TerminalPrinter
+        from llmch.console.terminal import TerminalPrinter
 
         colour = color is Color.AUTO and not environ.get("NO_COLOR")
         return TerminalPrinter(stream, Activity(), protect, colour=colour)
@@ -264,3 +273,32 @@ def _cwd() -> str:
         return str(Path.cwd())
     except OSError:  # the folder no longer exists
         return ""
+
+
+def someone_is_there() -> bool:
+    """Return whether a person would see a question and could answer it."""
+    return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
+
+
+def agrees(question: str) -> bool:
+    """Ask the question and return whether the answer is yes; no answer counts as no."""
+    Stream(sys.stderr).write(f"{question} [y/N] ")
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def has_standard_streams() -> bool:
+    """Return whether standard input and output were open when this process began."""
+    # Python has `None` for one that was closed.
+    return sys.stdin is not None and sys.stdout is not None
+
+
+def terminal_descriptors() -> tuple[int, int] | None:
+    """Return the descriptors of keyboard and screen, `None` where either is not a terminal."""
+    if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
+        return None
+    return sys.stdin.fileno(), sys.stdout.fileno()
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    # `sys.stdin` is `None` where the stream was closed before Python started.
+    return Stream(stream).isatty()

@@ -1,14 +1,85 @@
-"""Defines a shown line as a value and lays out its columns: mark, who, what, text.
+"""A shown line as a value: its columns, its figures, its text made safe for a terminal.
+
+This module is pure.
 
 This module is pure.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum, StrEnum, auto
+from typing import Any
 
-from llmch.console.clean import one_line, shorten
+# ECMA-48, in its 7-bit (ESC [) and 8-bit (U+009B) forms: control sequences, control strings (OSC,
+# DCS, SOS, PM, APC) with their content, and the short escapes. A string stops at any further
+# introducer, so that many unfinished strings take linear time.
+_SEQUENCES = re.compile(
+    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x90\x98\x9b-\x9f]*(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b[ -/]*[0-~]"
+)
+_BREAKS = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
+# The remaining control characters, and invisible characters that change how text is seen: soft
+# hyphen, bidi marks, embeddings, overrides and isolates, zero-width characters, tags.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_FOLD = re.compile(r"\s*\n\s*")
+_TAB_WIDTH = 4
+
+
+def clean(text: str) -> str:
+    """Return `text` without escape sequences, control characters and invisible ones.
+
+    Every kind of line break becomes a newline, and tabs become spaces.
+    """
+    text = _BREAKS.sub("\n", _SEQUENCES.sub("", text))
+    return _UNSEEN.sub("", text.expandtabs(_TAB_WIDTH))
+
+
+def one_line(text: str) -> str:
+    """Return `text` on one line: breaks, with the space around them, become one space."""
+    return _FOLD.sub(" ", text.strip())
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return `text`, cut to `limit` characters where it is longer; the dots count in."""
+    return text if len(text) <= limit else f"{text[: limit - 3].rstrip()}..."
+
+
+def cell_width(text: str) -> int:
+    """Return how many columns `text` takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(_cells(character) for character in text)
+
+
+def on_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Return a JSON value, an event or a block with `change` made to every text in it."""
+    match value:
+        case str():
+            return change(value)
+        case tuple() | list():
+            return type(value)(on_texts(each, change) for each in value)
+        case dict():
+            return {on_texts(key, change): on_texts(each, change) for key, each in value.items()}
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            texts = {each.name: getattr(value, each.name) for each in fields(value)}
+            return replace(value, **on_texts(texts, change))
+        case _:
+            return value
+
+
+def _cells(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
 
 _WHO_WIDTH = 8
 _WHAT_WIDTH = 9
@@ -209,3 +280,48 @@ def _on_one_line(line: Line) -> str:
     if line.mark in _INDENTED or line.mark in _AS_THEY_ARE:
         return line.text.replace("\n", " ").rstrip()
     return one_line(line.text)
+
+
+_SHORT_COMMIT = 10  # as many digits as git itself shows in large repos
+
+
+def duration(seconds: float) -> str:
+    """Return seconds as `3.2s`, `1m05s` or `2h03m`."""
+    tenths = round(max(seconds, 0.0), 1)
+    if tenths < 60:
+        return f"{tenths:.1f}s"
+    whole = round(tenths)
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes}m{rest:02d}s"
+    return f"{minutes // 60}h{minutes % 60:02d}m"
+
+
+def ticking(seconds: float) -> str:
+    """Return the duration of a wait that still goes on, in whole seconds: `12s` or `1m05s`."""
+    whole = int(max(seconds, 0.0))
+    return f"{whole}s" if whole < 60 else duration(whole)
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun: `1 file`, `2,000 files`."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def cost(usd: float | None) -> str:
+    """Return a cost in dollars; below one dollar it has four decimals, else two."""
+    if usd is None:
+        return "cost unknown"
+    return f"${usd:.4f}" if usd < 1 else f"${usd:,.2f}"
+
+
+def short(commit: str) -> str:
+    """Return the short form of a commit's hash."""
+    return commit[:_SHORT_COMMIT]
+
+
+def listed(items: Sequence[str], limit: int) -> str:
+    """Return the items joined by commas; those beyond `limit` are only counted."""
+    if len(items) <= limit:
+        return ", ".join(items)
+    return f"{', '.join(items[:limit])} and {len(items) - limit:,} more"

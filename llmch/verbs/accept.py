@@ -11,20 +11,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from factory.cli import add_judging_arguments, judging_options
-from llmch.console import Console
-from llmch.console.document import Block, Conclusion, Outcome, Paragraph, Remark
-from llmch.console.figures import short
-from llmch.entry.arguments import add_record_arguments
-from llmch.entry.order_argument import (
+from llmch.command_line import (
     add_branch_argument,
     add_order_argument,
+    add_record_arguments,
     as_in_the_latest_run,
     order_asked_for,
 )
+from llmch.console import Console
+from llmch.console.document import Block, Conclusion, Outcome, Paragraph, Remark
+from llmch.console.line import short
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
-    from factory.batch.accept import Acceptance
+    from factory.batch.accept_commit import Acceptance
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class AcceptDocument:
 
     def to_json(self) -> object:
         """Return the acceptance as plain values."""
-        from factory.batch.accept import acceptance_document
+        from factory.batch.accept_commit import acceptance_document
 
         return acceptance_document(self.accepted)
 
@@ -111,12 +111,12 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
     It is 5 where the environment lacks what a command needs. With `--undo`, nothing is judged.
     """
-    from factory.batch.accept import accept_commit, take_back
+    from factory.batch.accept_commit import accept_commit, take_back
     from factory.orders.stages import Stage
-    from factory.repo.preflight import find_repo
-    from factory.run.going_on import place_option
-    from llmch.entry.consent import with_consent
-    from llmch.entry.wiring import settings_for
+    from factory.preflight import find_repo
+    from factory.run.commission import place_option
+    from llmch.run_orders import with_consent
+    from llmch.wiring import settings_for
 
     settings = settings_for(args, console, repo=args.repo)
     place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)

@@ -11,23 +11,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from factory.cli import add_batch_arguments, add_run_arguments, run_options
-from factory.orders.options import RunOptions
-from llmch.answers.changed_requirements import changed_requirements
-from llmch.answers.plan import PlanDocument
+from factory.orders.task import RunOptions
+from llmch.answers import PlanDocument
+from llmch.ci.finding_reports import annotate_spec
+from llmch.ci.pull_requests import add_pull_request_argument, pushing
+from llmch.ci.run_reports import Reports, add_report_arguments, reports_asked
+from llmch.command_line import add_model_arguments, add_record_arguments
 from llmch.console import Console, Format
 from llmch.console.document import Outcome
-from llmch.entry.arguments import add_model_arguments, add_record_arguments
-from llmch.entry.execution import batch_with_consent
-from llmch.entry.finding_reports import annotate_spec
-from llmch.entry.pull_request import add_pull_request_argument, pushing
-from llmch.entry.reports import Reports, add_report_arguments, reports_asked
+from llmch.plan_difference import changed_requirements
+from llmch.run_orders import batch_with_consent
 from planner.cli import add_acceptance_arguments, add_planner_flags, compile_options
 from shared.errors import ExitCode, InterruptedRun
 
 if TYPE_CHECKING:
-    from factory.repo.preflight import RepoPlace
-    from planner.compile.options import PlanOptions
-    from planner.plan_result import PlanResult
+    from factory.preflight import RepoPlace
+    from planner.compile.inputs import PlanOptions
+    from planner.run import PlanResult
     from shared.llm.stack import ModelSource
     from shared.settings.settings import Settings
 
@@ -64,7 +64,7 @@ class _Ground:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Make the plan, unless the same plan is on file already, then run all its orders."""
-    from llmch.entry.reports import reporting
+    from llmch.ci.run_reports import reporting
     from planner.known_plans import known_plan
     from shared.llm.stack import Mode
 
@@ -85,7 +85,7 @@ def _plan_and_run(
     ground: _Ground,
     console: Console,
 ) -> Outcome:
-    from llmch.entry.wiring import tool_runner
+    from llmch.wiring import tool_runner
     from planner.known_plans import plan_once
 
     runner = tool_runner(ground.settings, args.repo)
@@ -100,16 +100,10 @@ def _plan_and_run(
 
 
 def _ground(args: argparse.Namespace, console: Console) -> _Ground:
-    from factory.repo.preflight import find_repo
-    from llmch.entry.wiring import (
-        inputs_first,
-        model_source,
-        planning_source,
-        reviews_plan,
-        settings_for,
-    )
-    from planner.spec.read import read_spec
-    from shared.llm.cost.budget import SharedBudget
+    from factory.preflight import find_repo
+    from llmch.wiring import inputs_first, model_source, planning_source, reviews_plan, settings_for
+    from planner.spec.read_spec import read_spec
+    from shared.llm.budget import SharedBudget
 
     reports = reports_asked(args)
     settings = settings_for(args, console, repo=args.repo, spec=args.spec)
@@ -125,8 +119,7 @@ def _ground(args: argparse.Namespace, console: Console) -> _Ground:
 
 def _planning(args: argparse.Namespace, ground: _Ground) -> PlanOptions:
     """Return the options to plan with: after the repo's last plan, where the spec follows it."""
-    from llmch.entry.predecessor import following
-    from llmch.entry.wiring import reviews_plan
+    from llmch.wiring import following, reviews_plan
     from planner.known_plans import known_plan, plan_to_follow
 
     # Orders work from HEAD beside uncommitted changes, so their plan is made for HEAD too.
@@ -152,10 +145,9 @@ def _run_plan(
 
     `made` is the result of the planning, `None` where the plan was on file.
     """
-    from factory.batch.coordinator import run_all
-    from llmch.answers.preview import KeptPlanDocument
-    from llmch.entry.plan_consent import agreed_to_execute
-    from llmch.preview.reading import read_preview
+    from factory.batch.batch import run_all
+    from llmch.preview_document import KeptPlanDocument, read_preview
+    from llmch.run_orders import agreed_to_execute
     from shared.llm.stack import Mode
 
     source = ground.factory
@@ -186,8 +178,8 @@ def _check_first(options: RunOptions, console: Console, *, verify: bool) -> RunO
 
     Return the options to run the orders with: the user may have agreed to do without a sandbox.
     """
-    from factory.run.before_plan import check_before_plan
-    from llmch.entry.consent import with_consent
+    from factory.run.run_order import check_before_plan
+    from llmch.run_orders import with_consent
 
     def check(each: RunOptions) -> RunOptions:
         check_before_plan(each, console, verify=verify)

@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llmch.answers.plan import rule_findings
+from llmch.answers import rule_findings
+from llmch.ci.finding_reports import add_finding_arguments, finding_files, report_findings
+from llmch.command_line import add_optional_repo, repo_meant
 from llmch.console import Console
 from llmch.console.document import Block, Conclusion, Outcome, Remark
-from llmch.console.figures import count
-from llmch.entry.finding_reports import add_finding_arguments, finding_files, report_findings
-from llmch.entry.repo_argument import add_optional_repo, repo_meant
+from llmch.console.line import count
 from planner.cli import add_tree_argument
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
-    from llmch.answers.edits import Edits
-    from planner.judging.validation import Report
-    from planner.plan.edits import OrderEdit
+    from llmch.answers import Edits
+    from planner.judge_plan import Report
     from planner.plan.plan import Plan
-    from planner.repair.repair import Mended
-    from planner.repo.tracked import RepoTree
-    from shared.work_order.coverage import CoveredRequirement
+    from planner.plan.plan_edits import OrderEdit
+    from planner.planned_repo import RepoTree
+    from planner.repair import Mended
+    from shared.work_order import CoveredRequirement
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class CheckDocument:
     @property
     def requirements(self) -> tuple[CoveredRequirement, ...]:
         """Return the plan's requirements, each with the orders that carry it out."""
-        from planner.judging.requirement_coverage import coverage_of_plan
+        from planner.rules.coverage import coverage_of_plan
 
         return coverage_of_plan(self.outcome.plan)
 
     def blocks(self) -> Iterator[Block]:
         """Return edits, fixes, findings, what asserts each requirement, and the verdict."""
-        from llmch.answers.coverage import render_assertions
+        from llmch.runs.run_report import render_assertions
 
         report, fixes = self.outcome.report, self.outcome.fixes
         taken = "taken" if report.ok else "not taken"
@@ -91,16 +91,15 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
     With `--accept-edits`, nothing is written where an error is left.
     """
-    from llmch.answers.edits import note_edited, read_edits
-    from llmch.entry.predecessor import history_on
-    from llmch.entry.wiring import settings_for, tool_runner
+    from llmch.answers import note_edited, read_edits
+    from llmch.wiring import history_on, settings_for, tool_runner
     from planner.cli import allowed_by
-    from planner.judging.validation import judge
-    from planner.plan.folder import read_plan_folder
+    from planner.judge_plan import judge
     from planner.plan.plan import parse_plan
-    from planner.repair.repair import Mended, mend
-    from planner.repo.tracked import NO_TREE, open_tree
-    from shared.languages.capabilities.tools import Tools
+    from planner.plan.plan_edits import read_plan_folder
+    from planner.planned_repo import NO_TREE, open_tree
+    from planner.repair import Mended, mend
+    from shared.languages.language_tools import Tools
 
     targets = finding_files(args)
     repo = repo_meant(args, console, "the plan is judged for an empty one")
@@ -137,8 +136,8 @@ def _write(
     args: argparse.Namespace, edits: Edits | None, plan: Plan, outcome: Mended, tree: RepoTree
 ) -> None:
     """Write what was edited and fixed; `plan` is the plan before the fixes."""
-    from planner.repair.folder import rewrite_plan_folder, write_edits
-    from planner.repo.base_tree import base_tree
+    from planner.planned_repo import base_tree
+    from planner.repair import rewrite_plan_folder, write_edits
 
     known, verified = tree.files.paths if args.repo else None, bool(tree.verification)
     if edits is None:

@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from llmch.command_line import add_attempt_arguments, attempt_asked_for, two_plans
 from llmch.console import Console, Format
 from llmch.console.document import Block, Outcome, Paragraph, Patch, Remark, Rows
-from llmch.console.figures import count
-from llmch.entry.attempt_words import add_attempt_arguments, attempt_asked_for
-from llmch.entry.plan_words import two_plans
+from llmch.console.line import count
 from shared.errors import InvalidInput
-from shared.git import patches
+from shared.git import trees
 
 if TYPE_CHECKING:
-    from factory.record.attempts_on_record import AttemptOnRecord
-    from llmch.answers.difference import PlanDifferenceDocument
-    from shared.git.answers import PatchedFile
+    from factory.record.runs_on_record import AttemptOnRecord
+    from llmch.plan_difference import PlanDifferenceDocument
+    from shared.git.client import PatchedFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,23 +79,23 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Print what an attempt changed, or how plans differ. The exit code is 0, also for nothing."""
     if plans := two_plans(args.attempt):
         return Outcome(_compared(*plans, args))
-    from factory.repo.preflight import find_repo
-    from factory.workbench.patch import patch_of_attempt
-    from llmch.entry.wiring import settings_for
+    from factory.preflight import find_repo
+    from factory.workbench.tree import patch_of_attempt
+    from llmch.wiring import settings_for
 
     place = find_repo(args.repo)
     attempt = attempt_asked_for(args, settings_for(args, console, repo=args.repo), place)
     patch = patch_of_attempt(place.git, attempt)
     counted = args.stat or args.output_format == Format.JSON
-    files = patches.files_in(place.git, patch) if counted else ()
+    files = trees.files_in(place.git, patch) if counted else ()
     return Outcome(DiffDocument(attempt, patch.decode("utf-8", "replace"), files, args.stat))
 
 
 def _compared(before: Path, after: Path, args: argparse.Namespace) -> PlanDifferenceDocument:
     """Return how two plans differ, and which of their orders have landed where a repo is known."""
-    from llmch.answers.difference import PlanDifferenceDocument
-    from llmch.entry.repo_argument import lies_in_repo
-    from llmch.preview.reading import read_difference
+    from llmch.command_line import lies_in_repo
+    from llmch.plan_difference import PlanDifferenceDocument
+    from llmch.preview_document import read_difference
 
     if args.stat:
         raise InvalidInput(

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from llmch.command_line import add_record_arguments, lies_in_repo
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Paragraph
-from llmch.entry.arguments import add_record_arguments
-from llmch.entry.repo_argument import lies_in_repo
 from shared.errors import ExitCode, LlmchError
 
 if TYPE_CHECKING:
     from shared.health import Checkup
-    from shared.settings.roles import RoleSettings
-    from shared.settings.settings import Settings
+    from shared.settings.settings import RoleSettings, Settings
 
 _MARKS = {"well": "ok", "limited": "warn", "broken": "no"}
 
@@ -70,13 +68,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Examine the machine. The exit code is 1 where a fault keeps llmch from working, else 0."""
-    from llmch.entry.wiring import settings_for
+    from llmch.wiring import settings_for
 
     repo = args.repo or _repo_here()
     settings = settings_for(args, console, repo=repo)
     if args.fetch:
-        from shared.tools.fetch import fetch
-        from shared.tools.pinned import TOOLS
+        from shared.pinned_tools import TOOLS, fetch
 
         fetch(TOOLS[args.fetch])
     document = DoctorDocument(tuple(_examine(settings, repo, online=args.online)))
@@ -87,7 +84,7 @@ def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator
     """Yield the checkups in a fixed order. The machine is not changed."""
     from factory import health as factory_health
     from shared.health import Checkup, Health, check_folder, check_git, check_tools
-    from shared.llm.wire.health import check_model
+    from shared.llm.live_client import check_model
 
     yield check_git()
     yield factory_health.check_interpreter(settings.python, repo)

@@ -12,8 +12,7 @@ from llmch.console import Console
 from llmch.console.document import Block, Outcome, Paragraph
 
 if TYPE_CHECKING:
-    from factory.batch.graph_rendering import GraphFormat
-    from factory.batch.order_graph import OrderGraph
+    from factory.batch.order_graph import GraphFormat, OrderGraph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,18 +35,13 @@ class GraphDocument:
 
     def to_json(self) -> object:
         """Return the orders and the edges as plain values."""
-        from factory.batch.graph_rendering import graph_document
+        from factory.batch.order_graph import graph_document
 
         return graph_document(self.graph)
 
     def blocks(self) -> Iterator[Block]:
         """Return the graph in the format that the user asked for."""
-        from factory.batch.graph_rendering import (
-            GraphFormat,
-            render_dot,
-            render_mermaid,
-            render_tree,
-        )
+        from factory.batch.order_graph import GraphFormat, render_dot, render_mermaid, render_tree
         from shared.files.atomic_io import render_json
 
         match self.format:
@@ -63,9 +57,8 @@ class GraphDocument:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Read the plan and derive its graph."""
-    from factory.batch.graph_rendering import GraphFormat
-    from factory.batch.order_graph import derive_graph
-    from factory.orders.read import read_workdir
+    from factory.batch.order_graph import GraphFormat, derive_graph
+    from factory.orders.read_orders import read_workdir
 
     graph = derive_graph([each.order for each in read_workdir(args.dir)])
     return Outcome(GraphDocument(graph, GraphFormat(args.format)))

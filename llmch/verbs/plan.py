@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from llmch.answers.plan import PlanDocument
+from llmch.answers import PlanDocument
+from llmch.ci.finding_reports import annotate_spec
+from llmch.command_line import (
+    add_model_arguments,
+    add_optional_repo,
+    add_record_arguments,
+    repo_meant,
+)
 from llmch.console import Console
 from llmch.console.document import Outcome, Paragraph
-from llmch.entry.arguments import add_model_arguments, add_record_arguments
-from llmch.entry.finding_reports import annotate_spec
-from llmch.entry.repo_argument import add_optional_repo, repo_meant
 from planner.cli import add_plan_arguments, plan_options
 from shared.errors import ExitCode
 
@@ -24,18 +28,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Compile the spec. The exit code is 0 for a valid plan, and 2 where E-codes are left."""
-    from factory.repo.preflight import find_repo
-    from llmch.entry.predecessor import following
-    from llmch.entry.wiring import (
+    from factory.preflight import find_repo
+    from llmch.preview_document import read_preview
+    from llmch.wiring import (
+        following,
         inputs_first,
         planning_source,
         reviews_plan,
         settings_for,
         tool_runner,
     )
-    from llmch.preview.reading import read_preview
     from planner.run import run_plan
-    from planner.spec.read import read_spec
+    from planner.spec.read_spec import read_spec
 
     repo = repo_meant(args, console, "the plan is for an empty one")
     settings = settings_for(args, console, repo=repo, spec=args.spec)

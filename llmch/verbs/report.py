@@ -9,17 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from llmch.ci.run_reports import add_report_arguments, reports_asked, write_junit
+from llmch.command_line import add_optional_repo, add_record_arguments, repo_meant
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Paragraph, Remark
-from llmch.console.figures import count
-from llmch.entry.arguments import add_record_arguments
-from llmch.entry.repo_argument import add_optional_repo, repo_meant
-from llmch.entry.reports import add_report_arguments, reports_asked, write_junit
+from llmch.console.line import count
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from llmch.run_view.model.run import RunView
-    from shared.work_order.coverage import CoveredRequirement
+    from llmch.runs.run_model import RunView
+    from shared.work_order import CoveredRequirement
 
 _NONE = (
     "no order names a requirement; orders name requirements where the specification gives them "
@@ -35,13 +34,13 @@ class CoverageDocument:
 
     def to_json(self) -> object:
         """Return the requirements and the number of covered ones as plain values."""
-        from llmch.answers.coverage import coverage_document
+        from llmch.runs.run_report import coverage_document
 
         return coverage_document(self.rows)
 
     def blocks(self) -> Iterator[Block]:
         """Return each requirement with its orders, and the number of covered ones."""
-        from llmch.answers.coverage import count_covered, render_asserted, render_coverage
+        from llmch.runs.run_report import count_covered, render_asserted, render_coverage
 
         yield Paragraph(tuple(render_coverage(self.rows)))
         covered, wanted = count_covered(self.rows)
@@ -89,10 +88,10 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _run_report(args: argparse.Namespace, console: Console) -> Outcome:
-    from llmch.answers.run_report import RunReportDocument
-    from llmch.entry.wiring import settings_for
-    from llmch.page.file import open_page, place_for, write_page
-    from llmch.run_view.reading import read_report
+    from llmch.page.run_page import open_page, place_for, write_page
+    from llmch.runs.read_run import read_report
+    from llmch.runs.run_report import RunReportDocument
+    from llmch.wiring import settings_for
 
     if args.open and args.html is None and not args.watch:
         raise InvalidInput(
@@ -121,9 +120,8 @@ def _watched(
     run: RunView, look: Callable[[], RunView], args: argparse.Namespace, console: Console
 ) -> RunView:
     """Serve the page of a run until the run ends, and return the run as it ended."""
-    from llmch.page.file import open_page
-    from llmch.page.live import serve_live
-    from llmch.run_view.model.states import Standing
+    from llmch.page.run_page import open_page, serve_live
+    from llmch.runs.run_model import Standing
 
     if run.standing is not Standing.RUNNING:
         raise InvalidInput(
@@ -140,11 +138,10 @@ def _watched(
 
 
 def _coverage(args: argparse.Namespace, console: Console) -> Outcome:
-    from factory.record.requirement_commits import coverage_of_repo, landed_commits, with_proofs_of
-    from planner.judging.requirement_coverage import coverage_of_folder, no_commits
-    from planner.repo.tracked import open_repo
-    from shared.plan_folder.names import holds_plan
-    from shared.plan_folder.read import read_manifest
+    from factory.record.landed import coverage_of_repo, landed_commits, with_proofs_of
+    from planner.planned_repo import open_repo
+    from planner.rules.coverage import coverage_of_folder, no_commits
+    from shared.plan_folder import holds_plan, read_manifest
 
     if holds_plan(args.coverage):
         repo = repo_meant(args, console, "no commits are shown")

@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from llmch.command_line import add_attempt_arguments, attempt_asked_for
 from llmch.console import Console
-from llmch.console.asking import terminal_descriptors
+from llmch.console.console import terminal_descriptors
 from llmch.console.document import Block, Outcome, Paragraph, Remark
-from llmch.entry.attempt_words import add_attempt_arguments, attempt_asked_for
 from shared.errors import ExitCode, InvalidInput
 
 if TYPE_CHECKING:
-    from factory.orders.options import RunOptions
-    from factory.record.attempts_on_record import AttemptOnRecord
-    from factory.repo.preflight import RepoPlace
-    from factory.run.repro import Reproduced
+    from factory.orders.task import RunOptions
+    from factory.preflight import RepoPlace
+    from factory.record.runs_on_record import AttemptOnRecord
+    from factory.run.reproduce import Reproduced
     from factory.sandbox import SessionEnded
 
 
@@ -102,11 +102,11 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     fails again.
     """
     from factory.cli import model_choice
-    from factory.dependencies.own_environment import choose_python
-    from factory.orders.options import RunOptions
-    from factory.repo.preflight import find_repo
-    from factory.run.repro import recorded_options
-    from llmch.entry.wiring import settings_for
+    from factory.dependencies import choose_python
+    from factory.orders.task import RunOptions
+    from factory.preflight import find_repo
+    from factory.run.reproduce import recorded_options
+    from llmch.wiring import settings_for
 
     settings = settings_for(args, console, repo=args.repo)
     place = find_repo(args.repo)
@@ -121,7 +121,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 def _command(
     attempt: AttemptOnRecord, place: RepoPlace, options: RunOptions, console: Console
 ) -> Outcome:
-    from factory.run.repro import failed_command, reproduce
+    from factory.run.reproduce import failed_command, reproduce
 
     command = failed_command(attempt)
     console.say(Remark((f"{_about(attempt)}:", f"$ {command}")))
@@ -135,7 +135,7 @@ def _command(
 def _shell(
     attempt: AttemptOnRecord, place: RepoPlace, options: RunOptions, console: Console
 ) -> Outcome:
-    from factory.run.repro import UserTerminal, open_shell
+    from factory.run.reproduce import UserTerminal, open_shell
 
     descriptors = terminal_descriptors()
     if descriptors is None:

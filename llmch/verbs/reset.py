@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llmch.console import Console
-from llmch.console.asking import agrees, someone_is_there
+from llmch.console.console import agrees, someone_is_there
 from llmch.console.document import Block, Outcome, Paragraph, Remark
-from llmch.console.figures import count
+from llmch.console.line import count
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from factory.recovery.reset import Leftovers
+    from factory.recovery import Leftovers
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Remove working trees and state. The exit code is 8 where a run is still going on."""
-    from factory.recovery.reset import find_run_leftovers, reset_repo
-    from factory.repo.preflight import find_repo
+    from factory.preflight import find_repo
+    from factory.recovery import find_run_leftovers, reset_repo
 
     place = find_repo(args.repo)
     found = find_run_leftovers(place)

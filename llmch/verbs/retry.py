@@ -7,12 +7,17 @@ import os
 from dataclasses import replace
 
 from factory.cli import add_run_arguments, run_options
+from llmch.ci.run_reports import add_report_arguments, reports_asked
+from llmch.command_line import (
+    add_model_arguments,
+    add_order_argument,
+    add_record_arguments,
+    as_in_the_latest_run,
+    order_asked_for,
+)
 from llmch.console import Console
 from llmch.console.document import Outcome
-from llmch.entry.arguments import add_model_arguments, add_record_arguments
-from llmch.entry.execution import run_one_with_consent
-from llmch.entry.order_argument import add_order_argument, as_in_the_latest_run, order_asked_for
-from llmch.entry.reports import add_report_arguments, reports_asked
+from llmch.run_orders import run_one_with_consent
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,10 +40,10 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     An order that has landed is left alone.
     """
     from factory.batch.decide import retry_order
-    from factory.proposal.hint import parse_hint
-    from factory.repo.preflight import find_repo
-    from llmch.entry.wiring import inputs_first, model_source, settings_for
-    from shared.secrets.redaction import secret_values
+    from factory.preflight import find_repo
+    from factory.proposal.prompt_parts import parse_hint
+    from llmch.wiring import inputs_first, model_source, settings_for
+    from shared.secrets import secret_values
 
     reports = reports_asked(args)
     hint = None if args.hint is None else parse_hint(args.hint, secret_values(os.environ))

@@ -6,12 +6,12 @@ import argparse
 from pathlib import Path
 
 from factory.cli import add_run_arguments
+from llmch.ci.pull_requests import add_pull_request_argument
+from llmch.ci.run_reports import add_report_arguments, reports_asked
+from llmch.command_line import add_model_arguments, add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Outcome
-from llmch.entry.arguments import add_model_arguments, add_record_arguments
-from llmch.entry.execution import options_and_source, run_one_with_consent
-from llmch.entry.pull_request import add_pull_request_argument
-from llmch.entry.reports import add_report_arguments, reports_asked
+from llmch.run_orders import options_and_source, run_one_with_consent
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,8 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Run the order. The exit code is 0 where its commit landed, and 1 where it failed."""
-    from factory.orders.read import read_order
-    from factory.run.one_order import run_order
+    from factory.orders.read_orders import read_order
+    from factory.run.run_order import run_order
 
     file = args.work_order
     reports = reports_asked(args, file)

@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from factory.cli import add_batch_arguments, add_run_arguments
+from llmch.ci.pull_requests import add_pull_request_argument
+from llmch.ci.run_reports import add_report_arguments, reports_asked
+from llmch.command_line import add_model_arguments, add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Outcome
-from llmch.entry.arguments import add_model_arguments, add_record_arguments
-from llmch.entry.execution import options_and_source, run_all_with_consent
-from llmch.entry.pull_request import add_pull_request_argument
-from llmch.entry.reports import add_report_arguments, reports_asked
+from llmch.run_orders import options_and_source, run_all_with_consent
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from factory.batch.coordinator import WorkerKind
-    from factory.batch.worker import Worker
-    from factory.orders.options import RunOptions
+    from factory.batch.batch import WorkerKind
+    from factory.batch.order_driver import Worker
+    from factory.orders.task import RunOptions
     from factory.run.session import Session
 
 
@@ -48,8 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Run the orders. The exit code is 0 where all have landed, and 1 where one failed."""
-    from factory.batch.coordinator import THIS_PROCESS, run_all
-    from factory.orders.read import read_workdir
+    from factory.batch.batch import THIS_PROCESS, run_all
+    from factory.orders.read_orders import read_workdir
 
     folder = args.workdir
     reports = reports_asked(args, folder)
@@ -66,11 +66,11 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 def _on_fleet(options: RunOptions, *, waits: bool) -> tuple[RunOptions, WorkerKind]:
     """Return the options with the width of the fleet's train, and what opens the fleet."""
-    from factory.batch.coordinator import WorkerKind
-    from factory.fleet.engine.guard import import_engine
+    from factory.batch.batch import WorkerKind
     from factory.fleet.fleet_worker import RunTerms, fleet_worker
-    from factory.fleet.link import linked
-    from llmch.entry.fleet_argument import fleet_of
+    from factory.fleet.job_queue import import_engine
+    from factory.fleet.leases import linked
+    from llmch.command_line import fleet_of
 
     fleet = options.settings.fleet
     url = fleet_of(options.settings)

@@ -6,13 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from llmch.command_line import add_optional_repo, repo_meant
 from llmch.console import Console
 from llmch.console.document import Outcome
-from llmch.entry.repo_argument import add_optional_repo, repo_meant
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
-    from planner.judging.validation import Report
+    from planner.judge_plan import Report
     from shared.settings.settings import Settings
 
 
@@ -32,9 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Show the plan. The exit code is 2 where it could not be executed, and else 0."""
-    from llmch.answers.preview import PreviewDocument
-    from llmch.entry.wiring import settings_for
-    from llmch.preview.reading import read_preview
+    from llmch.preview_document import PreviewDocument, read_preview
+    from llmch.wiring import settings_for
 
     repo = repo_meant(args, console, "the plan is shown for an empty one")
     settings = settings_for(args, console, repo=repo)
@@ -47,13 +46,12 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 def _report(
     args: argparse.Namespace, console: Console, repo: Path | None, settings: Settings
 ) -> Report:
-    from llmch.entry.predecessor import history_on
-    from llmch.entry.wiring import tool_runner
+    from llmch.wiring import history_on, tool_runner
     from planner.cli import allowed_by
-    from planner.judging.validation import judge
-    from planner.plan.folder import read_plan_folder
-    from planner.repo.tracked import NO_TREE, open_tree
-    from shared.languages.capabilities.tools import Tools
+    from planner.judge_plan import judge
+    from planner.plan.plan_edits import read_plan_folder
+    from planner.planned_repo import NO_TREE, open_tree
+    from shared.languages.language_tools import Tools
 
     tree = open_tree(repo, args.branch, settings.verify, console) if repo else NO_TREE
     with Tools(tool_runner(settings, repo)) as tools:

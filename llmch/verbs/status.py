@@ -14,7 +14,7 @@ from llmch.console import Console, Format
 from llmch.console.document import Block, Outcome, Paragraph, Remark, Rows
 
 if TYPE_CHECKING:
-    from factory.orders.next_step import PlanAtHand
+    from factory.orders.stages import PlanAtHand
 
 _LOOK_EVERY_SECONDS = 0.5
 
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Print the status. The exit code is 0 for any status, and 8 where it cannot be read."""
-    from factory.repo.preflight import find_repo
+    from factory.preflight import find_repo
 
     common_dir = find_repo(args.repo).common_dir
     document = _look(common_dir)
@@ -70,7 +70,7 @@ def _plan_at_fault(document: dict[str, Any] | None, common_dir: Path) -> PlanAtH
     failures = (order["failure"] for order in document["orders"]) if document else ()
     if not any(each and each["stage"] == "preflight" for each in failures):
         return None
-    from factory.batch.plan_on_branch import plan_at_hand
+    from factory.batch.decide import plan_at_hand
 
     return plan_at_hand(common_dir)
 
@@ -100,7 +100,7 @@ def _follow(
 
 
 def _look(common_dir: Path) -> dict[str, Any] | None:
-    from factory.record.status import read_status, status_document
+    from factory.record.run_status import read_status, status_document
 
     status = read_status(common_dir)
     return None if status is None else status_document(status, common_dir)
@@ -111,8 +111,7 @@ def _steps(document: dict[str, Any]) -> object:
 
 
 def _blocks(document: dict[str, Any], place: str) -> Iterator[Block]:
-    from factory.record.status import RunState
-    from factory.record.status_text import render_failures, render_status
+    from factory.record.run_status import RunState, render_failures, render_status
 
     run = f"run {document['run_id']} on {document['branch']}: {document['state']}"
     if document["state"] == "running":
@@ -142,7 +141,7 @@ def _ways_to_look(document: dict[str, Any], place: str) -> Iterator[str]:
 
 
 def _first_failed(document: dict[str, Any]) -> dict[str, Any]:
-    from factory.record.status_text import is_left_out
+    from factory.record.run_status import is_left_out
 
     failed = (each for each in document["orders"] if each["failure"] and not each["commit"])
     return next(each for each in failed if not is_left_out(each))
@@ -150,9 +149,8 @@ def _first_failed(document: dict[str, Any]) -> dict[str, Any]:
 
 def _next_step(document: dict[str, Any], place: str, plan: PlanAtHand | None) -> Iterator[Block]:
     """Yield the one thing to do about the first order that failed, unless it is still tried."""
-    from factory.orders.next_step import next_step
-    from factory.record.status import RunState
-    from factory.record.status_text import render_failures
+    from factory.orders.stages import next_step
+    from factory.record.run_status import RunState, render_failures
 
     if document["state"] != RunState.ENDED or not any(render_failures(document)):
         return

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from factory.cli import add_judging_arguments, judging_options
+from llmch.command_line import add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Block, Conclusion, Item, Outcome, Remark, Section, Sign, Tone
-from llmch.console.figures import count, short
-from llmch.entry.arguments import add_record_arguments
+from llmch.console.line import count, short
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
     from factory.audit.audit import Audit, AuditedCommit
-    from factory.audit.claims import Ruling
-    from factory.orders.options import RunOptions
+    from factory.audit.audit_evidence import Ruling
+    from factory.orders.task import RunOptions
 
 _WIDTH = len("contradicted")
 # Spelled out, because the room that knows them is imported only when the verb is called.
@@ -70,7 +70,7 @@ class VerifyDocument:
 
     @property
     def _ok(self) -> bool:
-        from factory.audit.claims import Standing
+        from factory.audit.audit_evidence import Standing
 
         return self.audit.standing is not Standing.CONTRADICTED and not self.missed
 
@@ -107,13 +107,12 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
     It is 1 as well where a required claim is not proven.
     """
-    from factory.audit.audit import as_stored, audit, commits_named
-    from factory.audit.evidence import Evidence, read_plan
-    from factory.audit.rerun import rerunning
+    from factory.audit.audit import as_stored, audit, commits_named, rerunning
+    from factory.audit.audit_evidence import Evidence, read_plan
+    from factory.preflight import find_repo
     from factory.record.runs_on_record import places_of_runs
-    from factory.repo.preflight import find_repo
-    from llmch.entry.consent import with_consent
-    from llmch.entry.wiring import settings_for
+    from llmch.run_orders import with_consent
+    from llmch.wiring import settings_for
 
     settings = settings_for(args, console, repo=args.repo)
     place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
@@ -133,7 +132,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _outcome(found: Audit, args: argparse.Namespace) -> Outcome:
-    from factory.audit.claims import Standing
+    from factory.audit.audit_evidence import Standing
 
     required = CLAIMS if args.strict else tuple(dict.fromkeys(args.require))
     missed = tuple(_missed(found, required))
@@ -142,7 +141,7 @@ def _outcome(found: Audit, args: argparse.Namespace) -> Outcome:
 
 
 def _missed(found: Audit, required: Sequence[str]) -> Iterator[str]:
-    from factory.audit.claims import Claim, Standing
+    from factory.audit.audit_evidence import Claim, Standing
 
     for claim in required:
         if claim == Claim.CHAIN:
@@ -155,7 +154,7 @@ def _missed(found: Audit, required: Sequence[str]) -> Iterator[str]:
 
 
 def _is_proven(commit: AuditedCommit, claim: str) -> bool:
-    from factory.audit.claims import Claim, Standing
+    from factory.audit.audit_evidence import Claim, Standing
 
     of_claim = [each for each in commit.rulings if each.claim == claim]
     if not of_claim:
@@ -176,7 +175,7 @@ def _ruling_json(ruling: Ruling) -> dict[str, object]:
 
 def _items(ruling: Ruling) -> Iterator[Item]:
     """Yield the line of a claim; below one that is not proven, what it says and what to do."""
-    from factory.audit.claims import DESCRIPTIONS, Standing
+    from factory.audit.audit_evidence import DESCRIPTIONS, Standing
 
     word = str(ruling.standing).replace("_", " ")
     sign = Sign.WARNING if ruling.standing is Standing.CONTRADICTED else Sign.NONE
@@ -188,7 +187,7 @@ def _items(ruling: Ruling) -> Iterator[Item]:
 
 
 def _summary(audit: Audit) -> str:
-    from factory.audit.claims import Standing
+    from factory.audit.audit_evidence import Standing
 
     found = [each.standing for each in audit.rulings]
     against = found.count(Standing.CONTRADICTED)

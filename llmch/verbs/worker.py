@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Remark
 from shared.settings.declaration import FlagGroup
-from shared.settings.flags import add_setting_flags
+from shared.settings.loading import add_setting_flags
 
 if TYPE_CHECKING:
     from factory.fleet.machine import Machine
@@ -61,14 +61,13 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
     It is 9 where the database cannot be used, and 6 where no sandbox works.
     """
-    from factory.fleet.disk import Disk
-    from factory.fleet.jobs import Kind
-    from factory.fleet.link import linked
-    from factory.fleet.plans.coordinator import Coordinator
-    from factory.fleet.service import Service, Terms
+    from factory.fleet.leases import linked
+    from factory.fleet.service import Coordinator, Service, Terms
+    from factory.fleet.wire import Kind
+    from factory.fleet.worker_clones import Disk
     from factory.sandbox import end_all, require_backend
-    from llmch.entry.fleet_argument import fleet_of
-    from llmch.entry.wiring import settings_for
+    from llmch.command_line import fleet_of
+    from llmch.wiring import settings_for
     from shared.run_record import new_run_id
 
     settings = settings_for(args, console)
@@ -94,16 +93,15 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 def _machine(worker: str, settings: Settings, console: Console) -> Machine:
     from factory.cli import model_choice
-    from factory.dependencies.own_environment import choose_python
-    from factory.fleet.clones import clones_of
+    from factory.dependencies import choose_python
     from factory.fleet.database import Database
-    from factory.fleet.machine import Machine
-    from factory.fleet.open_plan import Means
-    from factory.fleet.pace import FleetPace
-    from factory.orders.options import RunOptions
-    from llmch.entry.fleet_argument import fleet_of
-    from llmch.entry.wiring import live_source
-    from shared.secrets.redaction import secret_values
+    from factory.fleet.machine import Machine, Means
+    from factory.fleet.shared_state import FleetPace
+    from factory.fleet.worker_clones import clones_of
+    from factory.orders.task import RunOptions
+    from llmch.command_line import fleet_of
+    from llmch.wiring import live_source
+    from shared.secrets import secret_values
 
     chosen = choose_python(settings.python, None)
     options = RunOptions(

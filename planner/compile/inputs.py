@@ -1,31 +1,98 @@
-"""Gathers everything that a plan is made from: the spec, the prompt's template, and the repo."""
+"""Gathers everything that a plan is made from."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from planner.compile.options import PlanOptions
+from planner.plan.file_projection import NOTHING_MORE, Allowed
 from planner.plan.manifest import compile_hash
-from planner.plan.target import NOTHING_MORE, Allowed
-from planner.prompts.template import (
+from planner.planned_repo import BaseTree, base_tree, open_tree, read_repo_hints
+from planner.predecessor import FollowUp, Predecessor
+from planner.prompts.prompt_templates import (
     Template,
     default_doctrine,
     load_template,
     replan_template,
 )
-from planner.replan.follow_up import FollowUp
-from planner.replan.prompt import relevant_words
-from planner.repo.base_tree import BaseTree, base_tree
-from planner.repo.hints import read_repo_hints
-from planner.repo.tracked import open_tree
-from planner.spec.difference import compare_requirements
-from planner.spec.read import Spec, read_spec
+from planner.replan_prompt import relevant_words
+from planner.spec.read_spec import Spec, read_spec
+from planner.spec.spec_difference import compare_requirements
 from shared.errors import InvalidInput
-from shared.events.event import Emit, ignore
-from shared.projects.base import VerifyCommand
+from shared.events import Emit, ignore
+from shared.llm.model_client import Api, CallPlace, Request, Role
+from shared.projects.manifests import VerifyCommand
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerModel:
+    """Hold which model plans or reviews, and the parameters of its requests.
+
+    `max_output_tokens` includes reasoning. `None` leaves a parameter to the server.
+    """
+
+    model: str
+    reasoning_effort: str | None
+    max_output_tokens: int | None
+    temperature: float | None = None
+
+    def request(self, prompt: str, attempt: int, role: Role = Role.PLANNER) -> Request:
+        """Return the request of one attempt, or of one round of a review.
+
+        The request carries no schema. Rules judge a plan's shape, and say what is wrong in words
+        that the model can act on. A reply of this size that is bound to a schema fails on more
+        servers than it helps.
+        """
+        return Request(
+            api=Api.RESPONSES,
+            model=self.model,
+            prompt=prompt,
+            place=CallPlace(role, attempt),
+            max_output_tokens=self.max_output_tokens,
+            temperature=self.temperature,
+            reasoning_effort=self.reasoning_effort,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """Hold what to plan, with which model, and where to write the plan."""
+
+    spec: Path
+    artifacts: Path
+    model: PlannerModel
+    max_attempts: int
+    repo: Path | None = None
+    branch: str | None = None
+    """The branch whose files the plan begins with, if it exists."""
+    start: str | None = None
+    """The commit whose files the plan begins with otherwise; the checkout's without one."""
+    verify: tuple[str, ...] = ()
+    """The commands that the user says verify the repo."""
+    outdir: Path | None = None
+    template: Path | None = None
+    overwrite: bool = False
+    require_coverage: bool = False
+    allowed: Allowed = NOTHING_MORE
+    reviewer: PlannerModel | None = None
+    """The model that reviews a valid plan; `None` for no review."""
+    follows: Predecessor | None = None
+    """The plan that the new one follows; `None` for a plan of the whole specification."""
+
+
+def settings_document(options: PlanOptions) -> dict[str, Any]:
+    """Return the settings as `run.json` and `compile_summary.json` record them."""
+    return {
+        "model": options.model.model,
+        "reasoning_effort": options.model.reasoning_effort,
+        "max_output_tokens": options.model.max_output_tokens,
+        "reviewer": options.reviewer.model if options.reviewer else None,
+        "max_attempts": options.max_attempts,
+        "require_coverage": options.require_coverage,
+    }
+
 
 HINT_CHARACTERS: Final = 24_000  # about 6,000 tokens: a tenth of what a plan's reply may take
 # A change concerns few files, and the orders of the plan before name their own.

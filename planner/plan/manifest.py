@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from planner.plan.plan import Plan
-from planner.plan.projection import exempted_orders
-from planner.plan.succession import parse_succession
-from shared.files.strict_json import JsonObject, JsonValue
-from shared.work_order.hashing import canonical_json, manifest_sha256, sha256_bytes
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import BaseFile, Manifest, Provenance, RequirementEntry, WorkOrder
+from planner.plan.file_projection import exempted_orders
+from planner.plan.plan import Plan, parse_succession
+from shared.files.strict_documents import JsonObject, JsonValue
+from shared.parse_order import canonical_json, manifest_sha256, parse_document, sha256_bytes
+from shared.work_order import BaseFile, Manifest, Provenance, RequirementEntry, WorkOrder
 
 
 @dataclass(frozen=True, slots=True)

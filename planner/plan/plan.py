@@ -1,4 +1,4 @@
-"""Parses a plan as a model wrote it, as far as possible, and does not judge it.
+"""Parses a plan as a model wrote it; does not judge it.
 
 Each order keeps its raw fields beside the parsed order, so that a rule can still read the rest of
 an order that has one field at fault.
@@ -9,17 +9,24 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TypeVar
 
 from pydantic import BaseModel
 
-from planner.plan.succession import NO_SUCCESSION, Succession, parse_succession
 from planner.spec.requirements import Requirement
 from shared.files.paths import glob_characters
-from shared.files.strict_json import JsonValue
-from shared.work_order.field_path import FieldPath, at
-from shared.work_order.glob_paths import glob_paths
-from shared.work_order.parsing import DocumentInvalid, SchemaProblem, parse_document, unknown_keys
-from shared.work_order.schemas import (
+from shared.files.strict_documents import JsonProblem, JsonValue, parse_json
+from shared.llm.model_client import ReplyIsArray, ReplyMalformed, extract_json_object
+from shared.parse_order import (
+    DocumentInvalid,
+    FieldPath,
+    SchemaProblem,
+    at,
+    glob_paths,
+    parse_document,
+    unknown_keys,
+)
+from shared.work_order import (
     MAX_COMMANDS,
     MAX_LISTED,
     MAX_ORDERS,
@@ -27,11 +34,86 @@ from shared.work_order.schemas import (
     Condition,
     Interface,
     Manifest,
+    NotRemoved,
     RequirementEntry,
+    Supersedes,
     VerifyContract,
+    WithdrawnOrder,
     WorkOrder,
     order_number,
 )
+
+E = TypeVar("E", WithdrawnOrder, NotRemoved)
+
+
+@dataclass(frozen=True, slots=True)
+class Succession:
+    """Hold what a plan says of the plans before it; all is empty where it follows none.
+
+    `withdrawn` are the orders that no plan carries out any more, and `not_removed` the requirements
+    that are gone while their code stays.
+    """
+
+    supersedes: Supersedes | None = None
+    withdrawn: tuple[WithdrawnOrder, ...] = ()
+    not_removed: tuple[NotRemoved, ...] = ()
+
+    @property
+    def lineage(self) -> tuple[str, ...]:
+        """Return the hashes of the plans before this one, oldest first."""
+        return self.supersedes.lineage if self.supersedes else ()
+
+    @property
+    def withdrawn_numbers(self) -> frozenset[int]:
+        """Return the numbers of the withdrawn orders, which no order has again."""
+        numbers = (order_number(each.id) for each in self.withdrawn)
+        return frozenset(each for each in numbers if each is not None)
+
+
+NO_SUCCESSION = Succession()
+
+
+def is_inherited(order: WorkOrder, succession: Succession) -> bool:
+    """Say whether an order of a plan that follows another one was in the plan before."""
+    if succession.supersedes is None:
+        return False
+    made_by = order.provenance.manifest_sha256 if order.provenance else ""
+    return not made_by or made_by in succession.lineage
+
+
+def parse_succession(
+    document: Mapping[str, JsonValue],
+) -> tuple[Succession, tuple[SchemaProblem, ...]]:
+    """Return what a plan's document says, and its faults. Nothing counts without `supersedes`."""
+    stated = document.get("supersedes")
+    if stated is None:
+        return NO_SUCCESSION, ()
+    try:
+        supersedes = parse_document(Supersedes, stated)
+    except DocumentInvalid as error:
+        return NO_SUCCESSION, (SchemaProblem(at("supersedes"), str(error)),)
+    withdrawn, problems = parse_entries(WithdrawnOrder, "withdrawn", document.get("withdrawn"))
+    left, more = parse_entries(NotRemoved, "not_removed", document.get("not_removed"))
+    return Succession(supersedes, withdrawn, left), (*problems, *more)
+
+
+def parse_entries(
+    schema: type[E], key: str, value: JsonValue
+) -> tuple[tuple[E, ...], tuple[SchemaProblem, ...]]:
+    """Return the entries of the list at `key` that can be read, and the faults of the others."""
+    if value is None:
+        return (), ()
+    if not isinstance(value, list) or len(value) > MAX_LISTED:
+        return (), (SchemaProblem(at(key), f"is not a list of at most {MAX_LISTED} entries"),)
+    entries: list[E] = []
+    problems: list[SchemaProblem] = []
+    for index, each in enumerate(value):
+        try:
+            entries.append(parse_document(schema, each))
+        except DocumentInvalid as error:
+            problems.append(SchemaProblem(at(key, index), str(error)))
+    return tuple(entries), tuple(problems)
+
 
 RawOrder = Mapping[str, JsonValue]
 
@@ -247,3 +329,39 @@ def condition_paths(value: JsonValue) -> Iterator[tuple[int, str]]:
 def _first_of(value: JsonValue) -> list[JsonValue]:
     """Return at most `MAX_LISTED` entries of a list, as the schema allows; none if not a list."""
     return value[:MAX_LISTED] if isinstance(value, list) else []
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Hold the text of the JSON document in a model's reply, and the plan in that text.
+
+    `source` is empty where the reply holds no JSON document. The plan's `is_json` is false then.
+    """
+
+    source: str
+    plan: Plan
+
+
+def read_reply(text: str) -> Reply:
+    """Return the plan in a model's reply, whatever prose, fence or reasoning surrounds it.
+
+    Never raises: a reply without exactly one JSON document gives a plan with that as its problem.
+    A JSON array is a document too, although it is not a plan.
+    """
+    try:
+        source = extract_json_object(text)
+        return Reply(source, parse_plan(parse_json(source)))
+    except ReplyIsArray as array:
+        return _read_array(array)
+    except ReplyMalformed as problem:
+        return Reply("", unreadable_plan(problem.reason))
+    except JsonProblem as problem:
+        return Reply("", unreadable_plan(str(problem)))
+
+
+def _read_array(array: ReplyIsArray) -> Reply:
+    try:
+        plan = parse_plan(parse_json(array.source))
+    except JsonProblem as problem:
+        return Reply("", unreadable_plan(str(problem)))
+    return Reply(array.source, replace(plan, problems=(SchemaProblem(at(), array.reason),)))

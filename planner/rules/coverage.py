@@ -1,16 +1,25 @@
-"""Checks whether the orders carry out what the specification requires: E3xx and W302."""
+"""Checks whether the orders carry out what the specification requires."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Final
 
-from planner.plan.succession import is_inherited
-from planner.rules.model import PlanView, Rule
+from planner.plan.plan import Plan, is_inherited
+from planner.plan.plan_edits import read_plan_folder
+from planner.rules.acceptance import run_files, weakness
+from planner.rules.rule_model import Finding, PlanView, Rule, Step, plan_finding
 from planner.spec.requirements import Requirement
-from planner.steps.findings import Finding, plan_finding
-from planner.steps.step import Step
+from shared.commands import analyse_command, runs_tests
+from shared.errors import InvalidInput
+from shared.languages.read_commands import CodeRun, Command, ProgramRun, ShellCodeRun
+from shared.parse_order import at
 from shared.rule_text import quoted
-from shared.work_order.field_path import at
+from shared.work_order import Asserted, CoveredRequirement, CoveringOrder, WorkOrder
 
 
 def unknown_requirements(view: PlanView) -> Iterator[Finding]:
@@ -111,3 +120,128 @@ E302 = Rule(
     remedy="Name the requirement in `covers` of the order that carries it out, or add that order.",
     check=missing_requirements,
 )
+
+
+_NOT_OF_A_NAME = re.compile(r"[^a-z0-9]+")
+
+
+def assertions_of(order: WorkOrder, earlier: Mapping[str, str]) -> Mapping[str, Asserted]:
+    """Return what in an order asserts each of the requirements that it covers.
+
+    A test or command counts for every requirement of its order. Where tests or commands of the
+    order name its requirements by their ids, each counts for those that it names. Tests that the
+    executor writes itself count for nothing. `earlier` has the texts of the acceptance files of
+    earlier orders by path: the commands may run them again.
+    """
+    commands = [analyse_command(each) for each in order.acceptance_commands]
+    texts = {**earlier, **{each.path: each.content for each in order.acceptance_files}}
+    tests = [texts[path] for path in sorted(run_files(commands, texts))]
+    asserting = [each.text for each in commands if _asserts(each)]
+    by_test, by_command = _named(tests, order.covers), _named(asserting, order.covers)
+    if not by_test | by_command:
+        by_test = frozenset(order.covers if tests else ())
+        by_command = frozenset(order.covers if asserting else ())
+    return {
+        name: Asserted.TEST
+        if name in by_test
+        else Asserted.COMMAND
+        if name in by_command
+        else Asserted.NOTHING
+        for name in order.covers
+    }
+
+
+def _asserts(command: Command) -> bool:
+    """Say whether a command compares something by itself, without a test that somebody writes."""
+    if command.problem or command.operator or weakness(command) is not None:
+        return False
+    match command.run:
+        case CodeRun() | ShellCodeRun():
+            return True
+        case ProgramRun():
+            return runs_tests(command.text) is None
+        case _:
+            return False
+
+
+def _named(texts: Iterable[str], requirements: Iterable[str]) -> frozenset[str]:
+    """Return the requirements that a text names: in a comment, or in a name, as `test_r_2`."""
+    spelled = _spelled("\n".join(texts))
+    return frozenset(each for each in requirements if _spelled(each) in spelled)
+
+
+def _spelled(text: str) -> str:
+    """Return the letters and digits of a text in words, each between two underscores."""
+    return _NOT_OF_A_NAME.sub("_", f"_{text.lower()}_")
+
+
+# Commands of an order run tests again that came shortly before, if any.
+_MAX_EARLIER: Final = 200
+
+
+def no_commits(order: WorkOrder) -> tuple[str, ...]:
+    """Return no commits, for any order; this serves where no repo was given."""
+    return ()
+
+
+def coverage_of_folder(
+    folder: Path, commits_of: Callable[[WorkOrder], tuple[str, ...]] = no_commits
+) -> tuple[CoveredRequirement, ...]:
+    """Return the requirements of the plan in `folder`, as `coverage_of_plan` does.
+
+    Raises `InvalidInput` where there is no plan, or where a part of the plan cannot be read.
+    """
+    plan = read_plan_folder(folder)
+    if plan.problems or any(draft.order is None for draft in plan.drafts):
+        raise InvalidInput(
+            f"the plan in {folder} cannot be read",
+            f"`llmch check {shlex.quote(str(folder))}` says why",
+        )
+    return coverage_of_plan(plan, commits_of)
+
+
+def coverage_of_plan(
+    plan: Plan, commits_of: Callable[[WorkOrder], tuple[str, ...]] = no_commits
+) -> tuple[CoveredRequirement, ...]:
+    """Return the requirements of a plan, first those that it lists.
+
+    Others, of a plan that follows another one, were removed from the specification. `commits_of`
+    returns the commits that landed an order. Orders that cannot be read are left out.
+    """
+    follows = plan.succession.supersedes is not None
+    orders = [draft.order for draft in plan.drafts if draft.order is not None]
+    asserted = tuple(_assertions(orders))
+    listed = {each.id: each for each in plan.requirements}
+    named = {name: None for order in orders for name in order.covers}
+    return tuple(
+        CoveredRequirement(
+            name,
+            listed[name].text if name in listed else "",
+            listed[name].line if name in listed else None,
+            tuple(
+                CoveringOrder(
+                    order.id,
+                    order.title,
+                    order.acceptance_commands,
+                    commits_of(order),
+                    asserted_by=assertions[name],
+                )
+                for order, assertions in zip(orders, asserted, strict=True)
+                if name in order.covers
+            ),
+            removed=follows and name not in listed,
+        )
+        for name in dict.fromkeys([*listed, *named])
+    )
+
+
+def _assertions(orders: Sequence[WorkOrder]) -> Iterator[Mapping[str, Asserted]]:
+    """Yield, for each order in turn, what asserts the requirements that it covers."""
+    earlier: dict[str, str] = {}
+    for order in orders:
+        for path in order.removed_files:
+            earlier.pop(path, None)
+        yield assertions_of(order, dict(islice(reversed(earlier.items()), _MAX_EARLIER)))
+        for each in order.acceptance_files:
+            earlier.pop(each.path, None)  # so that it comes last
+            earlier[each.path] = each.content

@@ -1,4 +1,4 @@
-"""Splits a specification into requirements, each with an id that plans and commits name.
+"""Splits a specification into requirements, each with an id.
 
 An id that the author gave counts, in a structured spec and in a text. Other ids are derived from
 the words of each bullet and sentence, so that an id stays the same while other lines change.
@@ -6,18 +6,266 @@ the words of each bullet and sentence, so that an id stays the same while other 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
-from planner.spec.definitions import with_owned_text, with_settled_ids
-from planner.spec.derived_ids import derived_id
-from planner.spec.relevance import relevant_statements
-from planner.spec.scenarios import with_joined_steps
-from planner.spec.statements import Statement, find_statements
-from planner.spec.wording import folded
-from shared.work_order.schemas import MAX_LISTED
+from planner.spec.blocks import derived_id
+from planner.spec.likeness import folded
+from planner.spec.statements import (
+    Heading,
+    Section,
+    Statement,
+    demands_in,
+    find_statements,
+    has_demand,
+    is_about_something_else,
+    is_head_line,
+    names_product,
+    section_of,
+)
+from shared.errors import InvalidInput
+from shared.work_order import MAX_LISTED
+
+# Acceptance criteria and test cases are often counted from 1 again in each section.
+_COUNTED_ANEW: Final = re.compile(r"(?:AC|TC)[-_]?\d")
+
+
+def with_settled_ids(statements: Sequence[Statement], named: str) -> list[Statement]:
+    """Return the statements with their ids where these define, and without where they mention.
+
+    The title is left out, since it defines nothing. Nor does a criterion (`AC1`) inside of what
+    another id covers. A table or a section of tests that repeats an id mentions it, as does a list
+    where a heading has the id. A heading that says the same again is left out. Raises
+    `InvalidInput`, which begins with `named`, where two statements still define the same id.
+    """
+    title = _title(statements)
+    found = [
+        _without_id(each) if _is_part(each) else each
+        for each in statements
+        if not (each.is_heading and each.headings[-1] == title)
+    ]
+    by_id: dict[str, list[Statement]] = defaultdict(list)
+    for each in found:
+        if each.own_id:
+            by_id[each.own_id].append(each)
+    defining = {name: _defining(name, given, named) for name, given in by_id.items()}
+    settled = (_settled(each, defining.get(each.own_id)) for each in found)
+    return [each for each in settled if each is not None]
+
+
+def with_owned_text(statements: Sequence[Statement]) -> list[Statement]:
+    """Return the statements with those that belong to an id of the author's as a part of its text.
+
+    What stands below an item or a heading with an id belongs to it, except below a heading whose
+    section has further ids.
+    """
+    owners = _owners(statements)
+    owned: dict[int, list[str]] = defaultdict(list)
+    for each in statements:
+        owner = _owner(each, owners)
+        if owner:
+            owned[owner].append(each.text)
+    return [
+        replace(each, text=_joined(each.text, owned[each.line]) if each.own_id else each.text)
+        for each in statements
+        if not _owner(each, owners)
+    ]
+
+
+def _title(statements: Iterable[Statement]) -> Heading | None:
+    """Return the first heading where no other one is as high, else `None`."""
+    headings = {each.line: each for said in statements for each in said.headings}
+    first = next(iter(headings.values()), None)
+    if first is None or any(each.level <= first.level for each in [*headings.values()][1:]):
+        return None
+    return first if len(headings) > 1 else None
+
+
+def _is_part(statement: Statement) -> bool:
+    """Say whether the id of a statement is that of a criterion of what has an id itself."""
+    is_inside = bool(statement.owner) or any(each.own_id for each in statement.headings)
+    is_criterion = _COUNTED_ANEW.match(statement.own_id) and not statement.is_heading
+    return is_inside and bool(is_criterion)
+
+
+def _without_id(statement: Statement) -> Statement:
+    return replace(statement, own_id="", text=statement.whole)
+
+
+def _settled(statement: Statement, defining: frozenset[int] | None) -> Statement | None:
+    """Return a statement as it counts, given the lines that define its id; `None` for none."""
+    if defining is None or statement.line in defining:
+        return statement
+    if statement.is_heading or (statement.table and not has_demand(statement.whole)):
+        return None
+    return _without_id(statement)
+
+
+def _defining(name: str, given: Sequence[Statement], named: str) -> frozenset[int]:
+    """Return the lines that define an id. Raises `InvalidInput` where two of them differ."""
+    chosen = _strongest(given)
+    first = chosen[0]
+    for other in chosen[1:]:
+        if folded(first.text) and folded(other.text) == folded(first.text):
+            continue
+        if _COUNTED_ANEW.match(name):
+            return frozenset()
+        raise InvalidInput(
+            f"{named}: line {other.line}: {name!r} is already the id of the requirement on line "
+            f"{first.line}",
+            "give each requirement its own id; where one is only mentioned, write it inside the "
+            f'sentence, as in "see {name}"',
+        )
+    return frozenset([first.line])
+
+
+def _strongest(given: Sequence[Statement]) -> list[Statement]:
+    """Return those of the statements with an id that define it, if the others mention it."""
+    for is_weaker in (_is_in_tests, _is_row, _is_not_heading):
+        stronger = [each for each in given if not is_weaker(each)]
+        given = stronger or given
+    first_table = given[0].table
+    return [each for each in given if each.table == first_table]
+
+
+def _is_in_tests(statement: Statement) -> bool:
+    return section_of([each.title for each in statement.headings]) is Section.TESTS
+
+
+def _is_row(statement: Statement) -> bool:
+    return statement.table > 0
+
+
+def _is_not_heading(statement: Statement) -> bool:
+    return not statement.is_heading
+
+
+def _owners(statements: Sequence[Statement]) -> frozenset[int]:
+    """Return the lines of statements with an id, without headings that have ids below them."""
+    lines = {each.line for each in statements if each.own_id}
+    for each in statements:
+        if each.own_id:
+            above = each.headings[:-1] if each.is_heading else each.headings
+            lines -= {heading.line for heading in above}
+    return frozenset(lines)
+
+
+def _owner(statement: Statement, owners: frozenset[int]) -> int:
+    """Return the line of the statement that this one belongs to, else 0."""
+    if statement.own_id:
+        return 0
+    above = [statement.owner, *(each.line for each in reversed(statement.headings) if each.own_id)]
+    return next((line for line in above if line in owners), 0)
+
+
+def _joined(text: str, owned: Sequence[str]) -> str:
+    if owned and text and not text.endswith((".", ":", ";", "!", "?", ",")):
+        text += ":"
+    return " ".join([*([text] if text else []), *owned])
+
+
+# Where fewer demands are left, the overview may be all that says what to build.
+_FEW: Final = 2
+_TITLE_WORDS: Final = 8
+
+
+def relevant_statements(statements: Sequence[Statement]) -> list[Statement]:
+    """Return the statements that demand something; in doubt a statement does.
+
+    One with an id of its author's is left out only where its section excludes it from the product.
+    The overview and the background count like all else where hardly anything else demands. All
+    statements are returned where none would be left.
+    """
+    sections = {id(each): _section(each) for each in statements}
+    certain = [
+        each
+        for each in statements
+        if sections[id(each)] is not Section.EXCLUDED
+        and any(map(str.isalnum, each.whole))
+        and (each.own_id or not _is_aside(each))
+    ]
+    likely = [each for each in certain if _demands(each, sections[id(each)], statements[0])]
+    left = sum(sections[id(each)] is not Section.CONSTRAINTS for each in likely)
+    return (likely if left >= _FEW else certain) or list(statements)
+
+
+def _section(statement: Statement) -> Section:
+    titles = [each.title for each in statement.headings]
+    return section_of([*titles, *statement.leads])
+
+
+def _is_aside(statement: Statement) -> bool:
+    is_in_head = len(statement.headings) <= 1
+    return is_about_something_else(statement.whole) or (
+        is_in_head and is_head_line(statement.whole)
+    )
+
+
+def _demands(statement: Statement, section: Section, first: Statement) -> bool:
+    if statement.own_id or statement.owner:
+        return True
+    if statement is first and _is_title(statement):
+        return False
+    is_below_title = statement.headings == first.headings[:1] and not statement.is_item
+    introduces = section is Section.OVERVIEW or (section is Section.OTHER and is_below_title)
+    if introduces and names_product(statement.text):
+        return False
+    return demands_in(section, statement.text, is_item=statement.is_item)
+
+
+def _is_title(statement: Statement) -> bool:
+    """Say whether the first statement of a text is its title, though not in the form of one."""
+    text = statement.text
+    return not (
+        statement.headings
+        or statement.is_item
+        or text.endswith((".", "!", "?", ";"))
+        or len(text.split()) > _TITLE_WORDS
+        or has_demand(text)
+    )
+
+
+_STEP = re.compile(
+    r"(?:\*\*|__)(?P<bold>(?i:given|when|then|and|but))\b|(?P<plain>GIVEN|WHEN|THEN|AND|BUT)\b"
+)
+_THEN = re.compile(r"\bthen\b", re.IGNORECASE)
+
+
+def with_joined_steps(statements: Sequence[Statement]) -> Iterator[Statement]:
+    """Yield the statements; those that are steps of one scenario are one, as none demands alone.
+
+    A scenario ends with its THEN and what is added to that. Steps are items of one list that begin
+    with the word in capitals or bold type.
+    """
+    joined: Statement | None = None
+    for each in statements:
+        if joined is not None and _goes_on(joined, each):
+            text = f"{joined.text} {each.text}"
+            joined = replace(joined, text=text, whole=f"{joined.whole} {each.text}")
+            continue
+        if joined is not None:
+            yield joined
+        joined = each
+    if joined is not None:
+        yield joined
+
+
+def _goes_on(before: Statement, step: Statement) -> bool:
+    word = _step_of(step)
+    if not word or not _step_of(before) or before.headings != step.headings:
+        return False
+    return word in ("and", "but") or not _THEN.search(before.text)
+
+
+def _step_of(statement: Statement) -> str:
+    """Return the word that a step begins with, "" for what is no step."""
+    found = _STEP.match(statement.text) if statement.is_item and not statement.own_id else None
+    return (found["bold"] or found["plain"]).casefold() if found else ""
+
 
 # A text with more is a book; its list would cost a prompt more than it is worth.
 MAX_DERIVED: Final = 300

@@ -1,15 +1,242 @@
-"""Finds the statements of a specification, each with the sections that it stands in. Pure."""
+"""Finds the statements of a specification and whether they demand something.
+
+The words are English. A section in another language counts as one that demands.
+
+In doubt it does: a requirement too many costs a line, and one that is lost is not built.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Final
 
-from planner.spec.blocks import Block, Kind, split_blocks
-from planner.spec.demands import has_modal
-from planner.spec.own_ids import bare_id, is_own_id, split_own_id
+from planner.spec.blocks import Block, Kind, bare_id, is_own_id, split_blocks, split_own_id
+
+_LONGEST: Final = 200  # characters of a title that is looked at
+
+
+class Section(StrEnum):
+    """Say what a section is for."""
+
+    REQUIREMENTS = "requirements"
+    OTHER = "other"
+    CONSTRAINTS = "constraints"
+    OVERVIEW = "overview"
+    BACKGROUND = "background"
+    TESTS = "tests"
+    EXCLUDED = "excluded"
+
+
+_TITLES: Final = (
+    (
+        Section.EXCLUDED,
+        r"(?:explicit(?:ly)? )?(?:non ?(?:goals?|features|requirements)|out of scope|not in scope)"
+        r"|(?:scope )?exclusions|not included|what (?:this|it) (?:is|does) not(?: \w+)?"
+        r"|(?:will not|won t|wont) (?:have|do)|ideas for later|future(?: (?:\w+ )?(?:work|ideas"
+        r"|plans|scope|features|versions?|considerations|enhancements|improvements|releases))?"
+        r"|(?:further reading|bibliography)|change ?log|(?:table of contents|toc)"
+        r"|(?:change|revision|document|version) (?:history|log|control)"
+        r"|open (?:questions|issues|points)|(?:rejected )?alternatives(?: considered)?"
+        r"|traceability(?: matrix)?|review (?:and )?acceptance checklist|execution status",
+    ),
+    (
+        Section.BACKGROUND,
+        r"background(?: \w+){0,3}|motivation(?: \w+){0,3}|rationale|justification|why(?: \w+){0,4}"
+        r"|(?:the )?problem(?: statement)?|prior art|glossary|terminology"
+        r"|acronyms(?: and abbreviations)?|abbreviations|(?:terms and )?definitions(?: and \w+)?"
+        r"|assumptions|risks(?: and \w+)?"
+        r"|(?:intended |target )(?:audience|users)|audience|(?:user )?personas?|stakeholders",
+    ),
+    (
+        Section.OVERVIEW,
+        r"(?:an? )?introduction|(?:\w+ )?overview|(?:executive )?summary|purpose|about(?: \w+){0,3}"
+        r"|abstract|(?:product |project )?(?:description|vision)|preface|foreword|context|history"
+        r"|references?|see also|links|related \w+|contents|acknowledge?ments|authors?"
+        r"|current (?:state|situation)"
+        r"|(?:usage )?examples?|example usage|samples?|demo",
+    ),
+    (
+        Section.TESTS,
+        r"tests?|test (?:plan|cases?|strategy)|testing|verification|acceptance(?: \w+)?"
+        r"|tasks|plan|(?:\w+ )?coverage",
+    ),
+    (
+        Section.CONSTRAINTS,
+        r"(?:\w+ )?constraints?|technical (?:context|stack)|tech(?:nology)? stack",
+    ),
+    (
+        Section.REQUIREMENTS,
+        r"(?:\w+ ){0,2}(?:requirements?|features?|functions?|functionality|behaviou?rs?|rules"
+        r"|stories|commands|endpoints|screens|pages|api|capabilities|use cases)",
+    ),
+)
+_PATTERNS: Final = tuple((section, re.compile(words)) for section, words in _TITLES)
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
+_NOT_WORDS = re.compile(r"[\W_]+")
+_NUMBER = re.compile(r"^(?:\d+ )+")
+_LABEL = re.compile(r"(?:>\s*)?[*_]{0,3}([A-Za-z][\w '/-]{1,40}?)[*_]{0,3}\s?:[*_]{0,3}(?:\s|$)")
+
+
+def section_kind(title: str) -> Section:
+    """Return what a section is for, by its title."""
+    if len(title) > _LONGEST:
+        return Section.OTHER
+    bare = _NOT_WORDS.sub(" ", _IN_BRACKETS.sub("", title)).casefold().strip()
+    words = _NUMBER.sub("", bare)
+    return next(
+        (section for section, pattern in _PATTERNS if pattern.fullmatch(words)), Section.OTHER
+    )
+
+
+def section_of(titles: Sequence[str]) -> Section:
+    """Return what the innermost of nested sections is for, by their titles from the outermost on.
+
+    What is excluded stays so at any depth. An overview or examples inside of the requirements are
+    a part of them: a page that is called "Summary", for one.
+    """
+    kinds = [section_kind(each) for each in titles]
+    if Section.EXCLUDED in kinds:
+        return Section.EXCLUDED
+    known = [each for each in kinds if each is not Section.OTHER]
+    if not known:
+        return Section.OTHER
+    if known[-1] is Section.OVERVIEW and Section.REQUIREMENTS in known:
+        return Section.REQUIREMENTS
+    return known[-1]
+
+
+def label_of(text: str) -> str:
+    """Return the words before the colon that a text begins with, "" where there are none."""
+    found = _LABEL.match(text)
+    return " ".join(found[1].casefold().split()) if found else ""
+
+
+_DEMANDS_LONGEST: Final = 1000  # characters; a longer text surely demands something
+
+_KEY_WORD = re.compile(r"\b(?:MUST|SHALL|SHOULD|REQUIRED|NEVER|ALWAYS)\b")
+_DEMAND = re.compile(
+    r"\b(?:must|shall|should|will|would|can|cannot|may|requir\w+|ha(?:s|ve) to|needs? to"
+    r"|(?:is|are) to|need not|never|always|only|at (?:least|most)|exactly|no (?:more|less|fewer)"
+    r"|more than|less than|fewer than|up to|within|between|allowed|forbidden|mandatory|optional"
+    r"|refus\w+|reject\w*|without|every|each)\b|n't\b|\b(?:not|no)\b",
+    re.IGNORECASE,
+)
+_MODAL = re.compile(
+    r"\b(?:must|shall|should|required|ha(?:s|ve) to|never|at (?:least|most))\b", re.IGNORECASE
+)
+_BEHAVIOUR = re.compile(
+    r"\b(?:accept|add|allow|answer|calculat|comput|convert|creat|delet|display|draw|export|fail"
+    r"|generat|handl|import|keep|let|list|load|log|offer|open|pars|print|process|provid|rais|read"
+    r"|remov|render|reset|return|run|sav|search|send|serv|show|sort|start|stop|stor|support|updat"
+    r"|use|validat|writ|yield|exit|mark)(?:e|es|s|ing|ed|ting|en)?\b|[`\d=]",
+    re.IGNORECASE,
+)
+_OF_THE_DOCUMENT = re.compile(
+    r"(?:(?:the )?(?:purpose|goal|aim|scope|intent|audience) of this (?:document|spec\w*|page)\b"
+    r"|in this (?:document|spec(?:ification)?|section|chapter)\b"
+    r"|this (?:document|spec(?:ification)?|section|chapter|page|prd)"
+    r" (?:is|was|has|describ|specif|defin|explain|contain|list|cover|outlin|provid|giv|present"
+    r"|summari|captur|lays|set|assum|uses|follows|introduc|detail)\w*\b"
+    r"|the (?:following|next) (?:section|chapter|table|list|paragraph|document|requirement)s?"
+    r" (?:describ|specif|defin|explain|contain|list|cover|outlin|giv|show|present)\w*\b"
+    r"|the key ?words? .*\bRFC ?2119\b)",
+    re.IGNORECASE,
+)
+_EXAMPLE = re.compile(
+    r"[*_]*(?:for (?:example|instance)|e\.g\.|examples?:"
+    r"|see (?:also\b|section\b|the (?:section|chapter|appendix)\b|\[|https?:))",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(
+    r"(?:q:\s*)?(?:what|why|how|when|where|who|which|should|shall|is|are|do|does|did|can|could"
+    r"|will|would|may|must|has|have)\b[^?]*\?$",
+    re.IGNORECASE,
+)
+_LINK = re.compile(r"!?\[[^\]]*\]\([^)]*\)[.,;]?")
+_THING: Final = (
+    r"(?:app|application|tool|program|project|system|product|service|library|game|website|site|web"
+    r"|package|module|utility|script|bot|server|client|plugin|extension|platform|framework|cli|api"
+    r"|dashboard|editor|viewer|calculator|tracker|manager|generator|converter)"
+)
+_KIND_OF_PRODUCT = re.compile(
+    rf"(?:(?:[\w.'-]+\s){{1,3}}(?:is|are)\s)?(?:an?|the)\s(?:[\w'-]+,?\s){{0,5}}?(?:[\w-]+-)?{_THING}"
+    r"(?:,?\s(?:that|which|for|to|of|in|with|written|on)\b|[.,]?$)",
+    re.IGNORECASE,
+)
+# Labels of texts that say why, and of lines at the head of a document that say who and when.
+_REASON = re.compile(
+    r"why|why this priority|rationale|reasoning|motivation|justification|independent test"
+)
+_HEAD = re.compile(
+    r"status|created|version|authors?|date|(?:last )?updated|owner|(?:feature )?branch|input"
+    r"|reviewers?"
+)
+
+
+def is_about_something_else(text: str) -> bool:
+    """Say whether a text surely demands nothing of the product, whatever section it is in.
+
+    It is about the document, gives a reason or an example, asks, or only links.
+    """
+    if len(text) > _DEMANDS_LONGEST:
+        return False
+    if _KEY_WORD.search(text) and not _OF_THE_DOCUMENT.match(text):
+        return False
+    if _QUESTION.match(text) or _LINK.fullmatch(text) or _OF_THE_DOCUMENT.match(text):
+        return True
+    label = label_of(text)
+    if _REASON.fullmatch(label):
+        return label in (
+            "why this priority",
+            "independent test",
+            "rationale",
+        ) or not _DEMAND.search(text)
+    if label and section_kind(label) is Section.EXCLUDED:
+        return not _DEMAND.search(text.partition(":")[2])
+    return bool(_EXAMPLE.match(text)) and not has_modal(text)
+
+
+def is_head_line(text: str) -> bool:
+    """Say whether a text before the first section says who wrote the document, when, and so on."""
+    if len(text) > _DEMANDS_LONGEST or _DEMAND.search(text):
+        return False
+    return _HEAD.fullmatch(label_of(text)) is not None
+
+
+def names_product(text: str) -> bool:
+    """Say whether a text only says which kind of thing the product is: `A tool for teams.`"""
+    if len(text) > _DEMANDS_LONGEST or _DEMAND.search(text):
+        return False
+    return bool(_KIND_OF_PRODUCT.match(re.sub(r"[*_`]", "", text)))
+
+
+def demands_in(section: Section, text: str, *, is_item: bool) -> bool:
+    """Say whether a text in a section of this kind demands something, as far as words tell."""
+    match section:
+        case Section.REQUIREMENTS | Section.OTHER | Section.CONSTRAINTS | Section.TESTS:
+            return True
+        case Section.OVERVIEW:
+            return len(text) > _DEMANDS_LONGEST or bool(
+                _DEMAND.search(text) or _BEHAVIOUR.search(text)
+            )
+        case Section.BACKGROUND:
+            return bool(_KEY_WORD.search(text)) or (not is_item and has_modal(text))
+        case Section.EXCLUDED:
+            return False
+
+
+def has_demand(text: str) -> bool:
+    """Say whether a text has a word that demands or limits something."""
+    return bool(_DEMAND.search(text))
+
+
+def has_modal(text: str) -> bool:
+    """Say whether a text has one of the words that demand, such as `must`."""
+    return bool(_MODAL.search(text))
+
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]`*_]{0,3}\s+(?=[\"'(\[`*_]{0,3}[A-Z0-9])")
 _CELL_END = re.compile(r"(?<!\\)\|")

@@ -1,4 +1,4 @@
-"""Writes files so that each is there whole or not at all, even after a crash.
+"""Writes files so that each is there whole or not at all.
 
 A write goes to a temporary file in the same folder. The file is synced and then renamed to its
 final name.
@@ -6,18 +6,21 @@ final name.
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import fcntl
 import json
 import os
 import re
 import shutil
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 from shared.errors import CommandFailed, EnvironmentFault
-from shared.secrets.redaction import redact, secret_values
+from shared.secrets import redact, secret_values
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _DRAFT = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
@@ -206,3 +209,79 @@ def _syncfs(folder: Path) -> bool:
         return bool(call(descriptor) == 0)
     finally:
         os.close(descriptor)
+
+
+_LOOK_EVERY_SECONDS = 0.01
+# A holder needs milliseconds. One that was stopped must not stop all others.
+_PATIENCE_SECONDS = 10.0
+
+
+@contextlib.contextmanager
+def exclusively(lock: Path) -> Iterator[None]:
+    """Hold the file `lock` while the block runs; it is made where it does not exist.
+
+    The block also runs where the file cannot be made or stays held for ten seconds: what it guards
+    has to be whole even then.
+    """
+    with contextlib.ExitStack() as opened:
+        with contextlib.suppress(OSError):
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+            opened.callback(os.close, descriptor)
+            _wait_for(descriptor)
+        yield
+
+
+def _wait_for(descriptor: int) -> None:
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while time.monotonic() < until:
+        try:
+            return fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_LOOK_EVERY_SECONDS)
+    return None
+
+
+def write_new_files(files: Mapping[Path, str]) -> tuple[Path, ...]:
+    """Write each of `files` at whose path there is nothing, and return the paths written.
+
+    Anything at a path, also a link that leads nowhere, stays as it is. Raises `CommandFailed`
+    where the system refuses a file; then no file was written.
+    """
+    written = []
+    with ExitStack() as undo:
+        for path, text in files.items():
+            try:
+                is_new = _write_new(path, text.encode())
+            except OSError as error:
+                raise _refused(path, error) from error
+            if is_new:
+                written.append(path)
+                undo.callback(path.unlink, missing_ok=True)
+        undo.pop_all()
+    return tuple(written)
+
+
+def _write_new(path: Path, data: bytes) -> bool:
+    """Write a file in one step; return whether it was written."""
+    if os.path.lexists(path):
+        return False
+    draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
+    try:
+        with os.fdopen(os.open(draft, _NEW_FILE, 0o666), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):  # somebody else was faster
+            os.link(draft, path)  # unlike a rename, never replaces a file
+            return True
+        return False
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _refused(path: Path, error: OSError) -> CommandFailed:
+    kind = EnvironmentFault if is_disk_full(error) else CommandFailed
+    return kind(
+        f"cannot write {path}: {error.strerror or error}; nothing was written",
+        "check that the folder is there, is writable, and has room",
+    )

@@ -1,4 +1,4 @@
-"""Runs git in one folder.
+"""Runs git in one folder with settings of its own, and parses its answers.
 
 The other files of this room ask the questions and do the acts, each a function of a `Git` with a
 plain answer; they are grouped by what they are about. These functions raise `GitFailed` unless
@@ -12,15 +12,128 @@ are code of the target, which never runs outside the sandbox.
 from __future__ import annotations
 
 import os
+import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import Final, TypeAlias
 
 from shared.errors import CommandFailed
-from shared.git.config import FIXED_CONFIG, Setting, as_environment, clean_environment
 from shared.process import Finished, ToolFailed, ToolMissing, run_tool
+
+Setting: TypeAlias = tuple[str, str]
+"""A key of git's config and its value."""
+
+FIXED_CONFIG: tuple[Setting, ...] = (
+    ("core.hooksPath", "/dev/null"),
+    ("core.fsmonitor", "false"),
+    ("log.showSignature", "false"),  # else `git log` runs the `gpg.program` of the target's config
+    ("submodule.recurse", "false"),
+    ("core.quotePath", "false"),
+    ("i18n.commitEncoding", "utf-8"),  # what we write; equal commits have equal ids everywhere
+    ("gc.auto", "0"),  # `git gc` in the middle of a run would compete with it for the disk
+    ("maintenance.auto", "false"),
+    ("core.safecrlf", "false"),  # we compare altered content ourselves, and refuse it
+    ("advice.detachedHead", "false"),
+)
+
+# By default git leaves it to the system when new objects and refs reach the disk. A power loss may
+# then keep a ref whose commit is lost. A landing is therefore synced in this order: the objects of
+# the commit, the journal's record, the index of a checkout that follows the branch, the ref.
+SYNCED: tuple[Setting, ...] = (("core.fsync", "committed"),)
+ALL_SYNCED: tuple[Setting, ...] = (("core.fsync", "all"),)
+
+# Git takes a driver that exits with a code beyond 128 for broken, not for one that found a
+# conflict. `git merge-file` exits with such a code on binary files.
+
+PROTOCOLS = "GIT_ALLOW_PROTOCOL"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigEntry:
+    """Hold one value of git's config and where it was set: "system", "global", "local", ..."""
+
+    scope: str
+    key: str
+    value: str
+
+
+def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment for git: the user's, without `GIT_*`, `OPENAI_*` and `LLMCH_*`."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(("GIT_", "OPENAI_", "LLMCH_"))
+    }
+    return kept | {
+        "LC_ALL": "C",
+        "GIT_TERMINAL_PROMPT": "0",
+        # No call but a push needs a remote. Where objects of a partial clone are missing, git would
+        # fetch them with a command that the target's config may name.
+        PROTOCOLS: "none",
+        "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_EDITOR": "false",
+        "GIT_MERGE_AUTOEDIT": "no",
+    }
+
+
+def repo_filters(entries: Iterable[ConfigEntry]) -> tuple[str, ...]:
+    """Return the names of filters that the repo's own config defines or changes, sorted."""
+    return tuple(sorted({name for name, _, _ in _filter_values(entries, trusted=False)}))
+
+
+def without_repo_filters(entries: Iterable[ConfigEntry]) -> tuple[Setting, ...]:
+    """Return settings that undo the filter definitions of the repo's own config.
+
+    A filter that the user's or the system's config defines keeps that definition (git-lfs). A
+    filter that only the repo defines passes content through unchanged.
+    """
+    found = tuple(entries)
+    trusted = {(name, key): value for name, key, value in _filter_values(found, trusted=True)}
+    # Only keys that the repo sets are undone: an empty `process` would keep a trusted `clean`
+    # from running.
+    own = sorted({(name, key) for name, key, _ in _filter_values(found, trusted=False)})
+    defaults = {"required": "false"}
+    return tuple(
+        (f"filter.{name}.{key}", trusted.get((name, key), defaults.get(key, "")))
+        for name, key in own
+    )
+
+
+def _filter_values(
+    entries: Iterable[ConfigEntry], *, trusted: bool
+) -> Iterator[tuple[str, str, str]]:
+    for name, key, entry in _values_of("filter", entries):
+        if trusted == (entry.scope in ("system", "global")):
+            yield name, key, entry.value
+
+
+def _values_of(
+    section: str, entries: Iterable[ConfigEntry]
+) -> Iterator[tuple[str, str, ConfigEntry]]:
+    """Yield name, key and entry of each value in a `[section "name"]` of the config."""
+    for entry in entries:
+        head, _, rest = entry.key.partition(".")
+        name, _, key = rest.rpartition(".")
+        if head == section and name:
+            yield name, key, entry
+
+
+@cache  # nearly every call has the same settings
+def as_environment(settings: tuple[Setting, ...]) -> Mapping[str, str]:
+    """Return the environment variables that pass the settings to git.
+
+    The option `-c KEY=VALUE` is not used: git splits it at the first `=`, and the target chooses
+    some of the keys.
+    """
+    found = {"GIT_CONFIG_COUNT": str(len(settings))}
+    for number, (key, value) in enumerate(settings):
+        found[f"GIT_CONFIG_KEY_{number}"] = key
+        found[f"GIT_CONFIG_VALUE_{number}"] = value
+    return found
+
 
 TIMEOUT_SECONDS = 600.0
 """The limit of one call: a checkout of a very large repo on a slow disk takes less."""
@@ -115,3 +228,158 @@ def _program(path: str) -> str:
 
 def _subcommand(argv: Sequence[str]) -> str:
     return next(iter(argv[1:]), "")
+
+
+_SIZED: Final = re.compile("(?P<id>[0-9a-f]{40}|[0-9a-f]{64}) (?P<kind>[a-z]+) (?P<size>[0-9]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Hold the result of `git status`: the commit and branch checked out, and the changed paths.
+
+    `head` is empty before the first commit, `branch` on a detached HEAD. `changed` are tracked
+    paths that differ from the commit or the index. `untracked` are paths that git neither tracks
+    nor ignores; a folder without tracked files ends in a slash.
+    """
+
+    head: str
+    branch: str
+    changed: tuple[str, ...]
+    untracked: tuple[str, ...]
+
+    @property
+    def clean(self) -> bool:
+        """Return whether no path is changed or untracked."""
+        return not self.changed and not self.untracked
+
+
+@dataclass(frozen=True, slots=True)
+class TreeEntry:
+    """Hold the entry of a tree at a path: its mode, such as "100644", and the object's id."""
+
+    mode: str
+    object_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """Hold an object: its id, and its kind, such as "blob"; the kind of a missing one is ""."""
+
+    name: str
+    kind: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PatchedFile:
+    """Hold how many lines a patch adds to a file and removes; `None` for a file of binary data."""
+
+    path: str
+    added: int | None
+    removed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileChange:
+    """Hold that a commit changed a file: the ids of its content before and after.
+
+    An id is all zeros where the file was not there.
+    """
+
+    commit: str
+    path: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checkout:
+    """Describe a working tree of the repo; `branch` is empty where none is checked out."""
+
+    path: Path
+    branch: str
+
+
+def parse_entries(output: str) -> dict[str, TreeEntry]:
+    """Return the entries, by path, of `ls-files` ("mode id stage") or `ls-tree` output.
+
+    A record of `ls-tree` is "mode type id".
+    """
+    found = {}
+    for record in filter(None, output.split("\0")):
+        facts, _, path = record.partition("\t")
+        mode, *rest = facts.split(" ")
+        found[path] = TreeEntry(mode, max(rest, key=len))
+    return found
+
+
+def parse_blobs(output: bytes) -> dict[str, bytes]:
+    """Return the contents of the files, by id, in the output of `cat-file --batch`."""
+    return {each.name: each.content for each in parse_batch(output) if each.kind == "blob"}
+
+
+def parse_batch(output: bytes) -> Iterator[StoredObject]:
+    """Yield the objects in the output of `cat-file --batch`, in the sequence of the questions."""
+    while output:
+        head, _, rest = output.partition(b"\n")
+        text = head.decode("utf-8", "surrogateescape")
+        found = _SIZED.fullmatch(text)
+        if found is None:  # "ID missing"
+            yield StoredObject(text, "", b"")
+            output = rest
+            continue
+        length = int(found["size"])
+        yield StoredObject(found["id"], found["kind"], rest[:length])
+        output = rest[length + 1 :]
+
+
+def parse_numstat(output: str) -> tuple[PatchedFile, ...]:
+    """Return the files in the output of `--numstat -z`, which writes `-` for binary data."""
+    found = []
+    for record in filter(None, output.split("\0")):
+        added, removed, path = record.split("\t", 2)
+        found.append(PatchedFile(path, _lines(added), _lines(removed)))
+    return tuple(found)
+
+
+def parse_changes(output: str) -> tuple[FileChange, ...]:
+    """Return the changes in the output of `log -z --raw --format=%x01%H`, in its sequence."""
+    found: list[FileChange] = []
+    commit = ""
+    records = iter(output.split("\0"))
+    for record in records:
+        text = record.lstrip("\n")
+        if text.startswith("\x01"):
+            commit = text[1:].strip()
+        elif text.startswith(":"):
+            _, _, before, after, _ = text.split(" ")
+            found.append(FileChange(commit, next(records, ""), before, after))
+    return tuple(found)
+
+
+def _lines(count: str) -> int | None:
+    return int(count) if count.isdigit() else None
+
+
+def parse_status(records: Sequence[str]) -> Changes:
+    """Return the changes that the records of `git status --porcelain=v2` list."""
+    head = branch = ""
+    changed: list[str] = []
+    untracked: list[str] = []
+    for record in records:
+        if record.startswith("# branch.oid "):
+            head = record.removeprefix("# branch.oid ")
+        elif record.startswith("# branch.head "):
+            branch = record.removeprefix("# branch.head ")
+        elif record.startswith("1 "):
+            changed.append(record.split(" ", 8)[8])
+        elif record.startswith("u "):
+            changed.append(record.split(" ", 10)[10])
+        elif record.startswith("? "):
+            untracked.append(record[2:])
+    return Changes(
+        head="" if head == "(initial)" else head,
+        branch="" if branch == "(detached)" else branch,
+        changed=tuple(sorted(changed)),
+        untracked=tuple(sorted(untracked)),
+    )

@@ -1,15 +1,16 @@
-"""Reads and writes commits, and adds notes to them."""
+"""Reads and writes commits and notes, and their bytes."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
 from shared.git import trees
-from shared.git.client import Git, text_of
-from shared.git.config import SYNCED
-from shared.git.identity import Identity
+from shared.git.client import SYNCED, Git, GitFailed, parse_batch, text_of
+from shared.git.repos import Identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,4 +185,79 @@ def notes(git: Git, ref: str, on: Collection[str]) -> dict[str, str]:
         commit: texts[blob].decode("utf-8", "replace")
         for commit, blob in found.items()
         if blob in texts
+    }
+
+
+def object_id(kind: str, content: bytes, length: int) -> str:
+    """Return git's id of an object; `length` tells which hash the repo uses."""
+    algorithm = "sha1" if length == 40 else "sha256"
+    data = b"%b %d\0%b" % (kind.encode(), len(content), content)
+    return hashlib.new(algorithm, data, usedforsecurity=False).hexdigest()
+
+
+def is_id_of(found: str, content: bytes) -> bool:
+    """Return whether `found` is the id of a file with this content."""
+    return object_id("blob", content, len(found)) == found
+
+
+@dataclass(frozen=True)
+class CommitObject:
+    """Hold a commit's id and bytes. Nothing of them is believed: anybody may have written them."""
+
+    id: str
+    raw: bytes
+
+    @cached_property
+    def is_intact(self) -> bool:
+        """Whether the bytes are those that the id names."""
+        return object_id("commit", self.raw, len(self.id)) == self.id
+
+    @cached_property
+    def _parts(self) -> tuple[tuple[tuple[str, str], ...], str]:
+        head, _, message = self.raw.decode("utf-8", "surrogateescape").partition("\n\n")
+        lines = (line.partition(" ") for line in head.split("\n"))
+        return tuple((name, value) for name, _, value in lines), message
+
+    @property
+    def headers(self) -> tuple[str, ...]:
+        """Return the names of the header lines; the lines that continue one have no name."""
+        return tuple(name for name, _ in self._parts[0])
+
+    @property
+    def message(self) -> str:
+        return self._parts[1]
+
+    @property
+    def tree(self) -> str:
+        return self._first("tree")
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        return tuple(value for name, value in self._parts[0] if name == "parent")
+
+    @property
+    def author(self) -> str:
+        """Return the author with the date, as the object spells them."""
+        return self._first("author")
+
+    @property
+    def committer(self) -> str:
+        return self._first("committer")
+
+    def _first(self, name: str) -> str:
+        return next((value for each, value in self._parts[0] if each == name), "")
+
+
+def read_commits(git: Git, ids: Collection[str]) -> Mapping[str, CommitObject]:
+    """Return those of the commits that the repo has, by their ids."""
+    if not ids:
+        return {}
+    asked = "".join(f"{each}\n" for each in ids).encode()
+    done = git.try_run("cat-file", "--batch", stdin=asked)
+    if done.exit_code or done.timed_out:
+        raise GitFailed(done)
+    return {
+        each.name: CommitObject(each.name, each.content)
+        for each in parse_batch(done.stdout)
+        if each.kind == "commit"
     }

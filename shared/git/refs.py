@@ -1,12 +1,15 @@
-"""Asks what names stand for, and moves and pushes branches and other refs."""
+"""Names: read, moved, pushed, exchanged with a remote."""
 
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
-from shared.git.client import Git, text_of
-from shared.git.config import PROTOCOLS, SYNCED
+from shared.errors import CommandFailed
+from shared.git.client import PROTOCOLS, SYNCED, Git, text_of
 from shared.process import Finished
 
 NO_COMMIT = "0" * 40
@@ -65,3 +68,107 @@ def push(git: Git, remote: str, branch: str) -> Finished:
     return replace(git, environment=environment, held=()).try_run(
         "push", "--set-upstream", remote, f"refs/heads/{branch}"
     )
+
+
+_CREDENTIALS = re.compile(r"://[^/@\s]*@")
+_OVER_HTTP = re.compile(r"^(https?://)[^/@\s]*@", re.IGNORECASE)
+_PASSWORD = re.compile(r"^([a-z+]+://[^/@:\s]*):[^/@\s]*@", re.IGNORECASE)
+_BRANCHES = "refs/heads/"
+_NO_CREDENTIAL = (
+    "could not read Username",
+    "could not read Password",
+    "Authentication failed",
+    "Permission denied (publickey",
+)
+
+
+class NoCredential(CommandFailed):
+    """Say that the remote wants a credential that git does not have here; waiting gives none."""
+
+
+def url_of(git: Git, remote: str) -> str:
+    """Return the URL that a remote is pushed to, without credentials; "" where there is none."""
+    done = git.try_run("remote", "get-url", "--push", "--", remote)
+    return "" if done.exit_code else without_credentials(text_of(done.stdout).strip())
+
+
+def without_credentials(url: str) -> str:
+    """Return a URL without a password. The user stays where it names an account of the host.
+
+    Over HTTP the user may be a token itself.
+    """
+    return _OVER_HTTP.sub(r"\1", _PASSWORD.sub(r"\1@", url))
+
+
+def absolute(remote: str, tree: Path) -> str:
+    """Return a remote that is a path as other processes on this machine find it."""
+    path = tree / remote
+    return str(path.resolve()) if "://" not in remote and path.exists() else remote
+
+
+def push_refs(git: Git, remote: str, refs: Mapping[str, str]) -> None:
+    """Have the refs of a remote stand for commits; an empty commit deletes the ref.
+
+    Raises `CommandFailed` with what git says, where the remote refuses one of them.
+    """
+    specs = [f"+{commit}:{ref}" if commit else f":{ref}" for ref, commit in refs.items()]
+    if specs:
+        _run(git, remote, "push", "--quiet", "--no-verify", "--", remote, *specs)
+
+
+def move_ref(git: Git, remote: str, ref: str, new: str, old: str) -> None:
+    """Have a ref of a remote stand for `new` instead of `old`; "" means that it does not exist.
+
+    Raises `CommandFailed` where the ref stands elsewhere, or the remote refuses.
+    """
+    lease = f"--force-with-lease={ref}:{old}"
+    _run(git, remote, "push", "--quiet", "--no-verify", lease, "--", remote, f"{new}:{ref}")
+
+
+def default_branch(git: Git, remote: str) -> str:
+    """Return the branch that a remote's HEAD is on; "" where there is none."""
+    said = _run(git, remote, "ls-remote", "--quiet", "--symref", "--", remote, "HEAD")
+    first = said.partition("\n")[0]
+    name = first.removeprefix("ref: ").partition("\t")[0]
+    return name.removeprefix(_BRANCHES) if name.startswith(_BRANCHES) else ""
+
+
+def branch_tips(git: Git, remote: str) -> Mapping[str, str]:
+    """Return the branches of a remote by name, each with its last commit."""
+    found = list_refs(git, remote, _BRANCHES)
+    return {ref.removeprefix(_BRANCHES): commit for ref, commit in found.items()}
+
+
+def fetch_refs(git: Git, remote: str, refs: Sequence[str], *, history: bool = True) -> None:
+    """Bring the commits that refs of a remote stand for; without their `history`, those alone.
+
+    No ref of this repo moves, unless a refspec `+THERE:HERE` names one.
+    """
+    options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
+    if not history:
+        options.append("--depth=1")
+    if refs:
+        _run(git, remote, "fetch", *options, "--", remote, *refs)
+
+
+def list_refs(git: Git, remote: str, below: str) -> Mapping[str, str]:
+    """Return the refs of a remote whose names begin with `below`, each with its commit."""
+    said = _run(git, remote, "ls-remote", "--quiet", "--refs", "--", remote, f"{below}*")
+    pairs = (line.split("\t") for line in said.splitlines())
+    return {ref: commit for commit, ref in pairs if ref.startswith(below)}
+
+
+def _run(git: Git, remote: str, command: str, *arguments: str) -> str:
+    """Run git as the user's own would ask a remote, but without hooks and without a prompt."""
+    if remote.startswith("-"):
+        raise CommandFailed(f"{remote!r} is not a remote", "name it in the setting `fleet.remote`")
+    environment = {k: v for k, v in git.environment.items() if k != PROTOCOLS}
+    done = replace(git, environment=environment, held=()).try_run(command, *arguments)
+    if done.exit_code or done.timed_out:
+        said = _CREDENTIALS.sub("://", done.stderr.decode(errors="replace").strip())
+        failed = NoCredential if any(each in said for each in _NO_CREDENTIAL) else CommandFailed
+        raise failed(
+            f"git {command} with {_CREDENTIALS.sub('://', remote)} failed: {said or 'timed out'}",
+            "see that this machine reaches the remote, and that git needs no password typed there",
+        )
+    return text_of(done.stdout)

@@ -1,12 +1,26 @@
-"""Asks what is in the tree of a commit."""
+"""What is in trees, commits and the index, and how they differ."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
+from typing import Final
 
-from shared.git.answers import TreeEntry, parse_batch, parse_blobs, parse_entries
-from shared.git.client import Git, GitFailed
+from shared.files.text_sources import MAX_SOURCE_BYTES, TreeSources
+from shared.git.client import (
+    SYNCED,
+    FileChange,
+    Git,
+    GitFailed,
+    PatchedFile,
+    TreeEntry,
+    parse_batch,
+    parse_blobs,
+    parse_changes,
+    parse_entries,
+    parse_numstat,
+    text_of,
+)
 
 _REGULAR = ("100644", "100755")
 _HELD_BYTES = 64_000_000  # of contents that are in memory at a time
@@ -130,3 +144,221 @@ def blobs(git: Git, object_ids: Sequence[str]) -> Mapping[str, bytes]:
     if done.exit_code or done.timed_out:
         raise GitFailed(done)
     return parse_blobs(done.stdout)
+
+
+def tracked_files(git: Git) -> tuple[str, ...]:
+    """Return the paths in the index, sorted."""
+    output = git.run("ls-files", "-z", "--full-name")
+    return tuple(sorted(filter(None, output.split("\0"))))
+
+
+def files_not_ignored(git: Git) -> tuple[str, ...]:
+    """Return the paths of all files but those that git ignores, tracked or not, sorted."""
+    output = git.run("ls-files", "-z", "--full-name", "--cached", "--others", "--exclude-standard")
+    return tuple(sorted(set(filter(None, output.split("\0")))))
+
+
+def has_staged(git: Git, commit: str) -> bool:
+    """Return whether the index is that of `commit`; the files themselves do not matter."""
+    done = git.try_run("diff-index", "--cached", "--quiet", "--no-ext-diff", commit, "--")
+    return done.exit_code == 0
+
+
+def all_entries(git: Git) -> Mapping[str, TreeEntry]:
+    """Return the index's entries by path."""
+    return parse_entries(git.run("ls-files", "--stage", "-z", "--full-name"))
+
+
+def staged_entries(git: Git, paths: Sequence[str]) -> Mapping[str, TreeEntry]:
+    """Return the index's entries, by path, for those of `paths` that it has."""
+    return parse_entries(git.run("ls-files", "--stage", "-z", "--", *paths))
+
+
+def attributes_of(
+    git: Git, paths: Sequence[str], names: Sequence[str]
+) -> Mapping[str, Mapping[str, str]]:
+    """Return the named attributes' values by path: "set", "unset", "unspecified", ..."""
+    stdin = "".join(path + "\0" for path in paths).encode()
+    fields = git.run("check-attr", "-z", "--stdin", *names, stdin=stdin).split("\0")
+    found: dict[str, dict[str, str]] = {path: {} for path in paths}
+    for path, name, value in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
+        found[path][name] = value
+    return found
+
+
+def ignored(git: Git, paths: Sequence[str]) -> frozenset[str]:
+    """Return those of `paths` that git's ignore rules match; the paths need not exist."""
+    names = "".join(path + "\0" for path in paths).encode("utf-8", "surrogateescape")
+    done = git.try_run(
+        "check-ignore",
+        "-z",
+        "--stdin",
+        stdin=names,
+        environment={"GIT_LITERAL_PATHSPECS": "0"},  # check-ignore refuses literal pathspecs
+    )
+    if done.exit_code not in (0, 1) or done.timed_out:  # 1: none of them is ignored
+        raise GitFailed(done)
+    return frozenset(filter(None, text_of(done.stdout).split("\0")))
+
+
+def stage(git: Git, paths: Sequence[str]) -> None:
+    """Put the named files, and nothing else, into the index, even where they are ignored.
+
+    On an index with very many files, `git add` would take half as long again.
+    """
+    names = "".join(path + "\0" for path in paths).encode()
+    git.with_config(SYNCED).run("update-index", "--add", "-z", "--stdin", stdin=names)
+
+
+def remove(git: Git, paths: Sequence[str]) -> None:
+    """Take the named files out of the index, whether or not they are in the tree."""
+    names = "".join(path + "\0" for path in paths).encode()
+    git.with_config(SYNCED).run("update-index", "--force-remove", "-z", "--stdin", stdin=names)
+
+
+def write_tree(git: Git) -> str:
+    """Return the id of the index as a tree."""
+    return git.with_config(SYNCED).run("write-tree")
+
+
+_COMMIT_SOURCES_REGULAR: Final = ("100644", "100755")
+
+
+class CommitSources(TreeSources):
+    """Map paths to the texts that a commit's files have in git; no filter is applied."""
+
+    def __init__(self, git: Git, commit: str) -> None:
+        """Offer the files of `commit`. Raises `GitFailed` where git cannot read it."""
+        blobs: dict[str, str] = {}
+        paths: list[str] = []
+        for record in filter(None, git.run("ls-tree", "-r", "-z", commit).split("\0")):
+            facts, _, path = record.partition("\t")
+            mode, _, object_id = facts.split(" ")
+            paths.append(path)
+            if mode in _COMMIT_SOURCES_REGULAR:
+                blobs[path] = object_id
+        super().__init__(paths)
+        self.git: Final = git
+        self.blobs: Final[Mapping[str, str]] = blobs
+        """The ids in git of all regular files, by path."""
+
+    def _read_all(self, paths: Sequence[str]) -> Mapping[str, str | None]:
+        ids = dict.fromkeys(self.blobs[path] for path in paths if path in self.blobs)
+        sizes = self._sizes_of(tuple(ids))
+        small = [each for each in ids if sizes.get(each, MAX_SOURCE_BYTES + 1) <= MAX_SOURCE_BYTES]
+        contents = blobs(self.git, small)
+        return {path: _text(contents.get(self.blobs.get(path, ""))) for path in paths}
+
+    def _sizes_of(self, ids: Sequence[str]) -> Mapping[str, int]:
+        """Return the sizes of blobs in bytes by their ids; what is not there is left out."""
+        if not ids:
+            return {}
+        asked = "\n".join(ids).encode() + b"\n"
+        answer = self.git.run("cat-file", "--batch-check", stdin=asked)
+        facts = (line.split(" ") for line in answer.splitlines())
+        return {each[0]: int(each[2]) for each in facts if len(each) == 3 and each[1] == "blob"}
+
+
+def _text(content: bytes | None) -> str | None:
+    try:
+        return content.decode("utf-8-sig") if content is not None else None
+    except UnicodeDecodeError:
+        return None
+
+
+# The same patch comes out whatever the config says, and no program of the config is run.
+_PATCH = ("--patch", "--binary", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color")
+# A patch id is computed from the patch: of a file of bytes, only this form tells all.
+_WHOLE = (*_PATCH, "--full-index")
+_FILE_HEAD = b"diff --git "
+
+
+def files_between(git: Git, old: str, new: str) -> frozenset[str]:
+    """Return the paths that differ between two commits."""
+    output = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
+    return frozenset(filter(None, output.split("\0")))
+
+
+def changes_of_files(
+    git: Git, tip: str, until: str, paths: Sequence[str], *, limit: int
+) -> tuple[FileChange, ...]:
+    """Return the changes of `paths` in the commits before `tip`, newest first, of `limit` commits.
+
+    With a commit for `until`, that commit and those before it are left out. So are merges, but not
+    what a merge gave up in favour of its other side.
+    """
+    since = [f"^{until}"] if until else []
+    output = git.run(
+        "log", "-z", "--raw", "--no-abbrev", "--no-renames", "--full-history", "--format=%x01%H",
+        f"--max-count={limit}", tip, *since, "--", *paths,
+    )  # fmt: skip
+    return parse_changes(output)
+
+
+def made_by(git: Git, commits: Collection[str]) -> Mapping[str, Mapping[str, str]]:
+    """Return, for each of the commits, git's letter for what it did to each path it changed.
+
+    The letters are `A` (added), `D` (deleted), `M` and `T` (changed). A merge changes no path.
+    """
+    stdin = "".join(f"{each}\n" for each in commits).encode()
+    arguments = ("-r", "-z", "--root", "--name-status", "--no-renames")
+    fields = iter(git.run("diff-tree", "--stdin", *arguments, stdin=stdin).split("\0"))
+    made: dict[str, dict[str, str]] = {each: {} for each in commits}
+    current: dict[str, str] = {}
+    for field in filter(None, fields):
+        if field in made:
+            current = made[field]
+        else:
+            current[next(fields, "")] = field
+    return made
+
+
+def between(git: Git, old: str, new: str) -> bytes:
+    """Return the difference between two commits or trees as a patch for `git apply`."""
+    return _patch(git, "diff-tree", *_PATCH, old, new)
+
+
+def of_folders(git: Git, old: str, new: str) -> bytes:
+    """Return the difference between two folders; their names stand before each path."""
+    return _patch(git, "diff", "--no-index", "--no-prefix", *_PATCH, "--", old, new)
+
+
+def _patch(git: Git, *arguments: str, stdin: bytes = b"") -> bytes:
+    done = git.try_run(*arguments, stdin=stdin)
+    if done.exit_code not in (0, 1) or done.timed_out:  # 1: the folders differ
+        raise GitFailed(done)
+    return done.stdout
+
+
+def ids_of(git: Git, commits: Sequence[str]) -> Mapping[str, str]:
+    """Return the patch id of each of `commits`: equal changes have equal ids.
+
+    Commits without changes and merges are left out.
+    """
+    if not commits:
+        return {}
+    listed = "".join(f"{each}\n" for each in commits).encode()
+    return _patch_ids(git, _patch(git, "diff-tree", *_WHOLE, "--root", "--stdin", stdin=listed))
+
+
+def id_between(git: Git, old: str, new: str) -> str:
+    """Return the patch id of the difference between two commits; "" where they are equal."""
+    return next(iter(_patch_ids(git, _patch(git, "diff-tree", *_WHOLE, old, new)).values()), "")
+
+
+def _patch_ids(git: Git, patch: bytes) -> Mapping[str, str]:
+    done = git.try_run("patch-id", "--stable", stdin=patch)
+    if done.exit_code or done.timed_out:
+        raise GitFailed(done)
+    pairs = (line.split() for line in text_of(done.stdout).splitlines())
+    return {commit: patch_id for patch_id, commit in pairs}
+
+
+def files_in(git: Git, patch: bytes) -> tuple[PatchedFile, ...]:
+    """Return the files that a patch changes, and how much of each; no repo is looked at."""
+    if not patch.startswith(_FILE_HEAD) and b"\n" + _FILE_HEAD not in patch:
+        return ()  # git would refuse it
+    done = git.try_run("apply", "--numstat", "-z", "-", stdin=patch)
+    if done.exit_code or done.timed_out:
+        raise GitFailed(done)
+    return parse_numstat(text_of(done.stdout))

@@ -1,7 +1,7 @@
 """Defines what a language is to planner and factory: its name, and the capabilities that it has.
 
 A language is one folder beside this file, and one entry of `registry.LANGUAGES`. It has at least
-outlines. Each further capability is a protocol of `shared.languages.capabilities`, and a field here
+outlines. Each further capability is a protocol of `shared.languages.language_tools`, and a field here
 that stays `None` where the language does not have it. All paths are relative to the repository and
 use slashes.
 """
@@ -10,18 +10,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shared.languages.capabilities.advice import Advice
-from shared.languages.capabilities.chain import Plans
-from shared.languages.capabilities.commands import CommandReader
-from shared.languages.capabilities.conformance import Conformance
-from shared.languages.capabilities.dependencies import Dependencies
-from shared.languages.capabilities.edits import Edits
-from shared.languages.capabilities.examples import Examples
-from shared.languages.capabilities.failures import Failures
-from shared.languages.capabilities.notes import Notes
-from shared.languages.capabilities.outlines import Outliner
-from shared.languages.capabilities.packages import Packages
-from shared.languages.capabilities.reports import Reports
+from shared.languages.capabilities import (
+    Advice,
+    Conformance,
+    Edits,
+    Examples,
+    Failures,
+    Notes,
+    Outliner,
+)
+from shared.languages.language_tools import Dependencies, Packages, Reports
+from shared.languages.planned_code import Plans
+from shared.languages.read_commands import CommandReader
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ import posixpath
 from typing import Final
 
 from shared.languages.base import Language
-from shared.languages.go.language import GO
-from shared.languages.javascript.language import JAVASCRIPT
-from shared.languages.python.language import PYTHON
-from shared.languages.rust.language import RUST
-from shared.languages.typescript.language import TYPESCRIPT
+from shared.languages.go.go_language import GO
+from shared.languages.javascript.javascript_language import JAVASCRIPT
+from shared.languages.python.python_language import PYTHON
+from shared.languages.rust.rust_language import RUST
+from shared.languages.typescript.typescript_language import TYPESCRIPT
 
 LANGUAGES: Final[tuple[Language, ...]] = (PYTHON, JAVASCRIPT, TYPESCRIPT, GO, RUST)
 

@@ -11,21 +11,24 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
-from shared.events.event import Emit
-from shared.events.messages import Noted, Warned
-from shared.llm.client import LlmClient
-from shared.llm.cost.bounds import Budget
-from shared.llm.cost.budget import KNOWN, CappedClient, ModelTables, SharedBudget
-from shared.llm.cost.usage import Meter, MeteredClient
-from shared.llm.record.clients import RecordingClient, ReplayClient
-from shared.llm.record.earlier import EarlierReplies, ResumingClient
-from shared.llm.record.earlier_run import EarlierRun
-from shared.llm.record.origin import LIVE, ReplyOrigin, describe_origin
-from shared.llm.record.shared_replies import AskingOnceClient, SharedReplies, SharingClient
-from shared.llm.record.transcript import Transcript
-from shared.llm.wire.ask_again import SecondChanceClient
-from shared.llm.wire.retry import RetryContext, RetryPolicy, SystemClock
-from shared.secrets.redaction import secret_values
+from shared.events import Emit, Noted, Warned
+from shared.llm.budget import KNOWN, Budget, CappedClient, ModelTables, SharedBudget
+from shared.llm.call_retry import RetryContext, RetryPolicy, SecondChanceClient, SystemClock
+from shared.llm.model_client import LlmClient
+from shared.llm.replayed_replies import (
+    AskingOnceClient,
+    EarlierReplies,
+    EarlierRun,
+    RecordingClient,
+    ReplayClient,
+    ResumingClient,
+    SharedReplies,
+    SharingClient,
+)
+from shared.llm.transcript import Transcript
+from shared.llm.transcript_lines import LIVE, ReplyOrigin, describe_origin
+from shared.llm.usage import Meter, MeteredClient
+from shared.secrets import secret_values
 
 
 class Mode(StrEnum):

@@ -1,7 +1,9 @@
-"""Declares settings as fields of dataclasses: name, reader, default, meaning and flag at once.
+"""How settings are declared as fields; variables and folders that are known besides.
 
 The type checker sees an ordinary field of an ordinary dataclass, whose type is that of the reader
 and of the default. The field's metadata holds everything else.
+
+`llmch help environment` and `docs/settings.md` both show these texts.
 """
 
 from __future__ import annotations
@@ -9,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from shared.settings.values.given import Reader
+from shared.settings.setting_values import Reader
 
 PREFIX = "LLMCH_"
 
@@ -164,3 +166,80 @@ def fill(kind: Callable[..., T], value_of: Callable[[Key], object]) -> T:
         elif key := each.metadata.get(_DECLARED):
             values[each.name] = value_of(key)
     return kind(**values)
+
+
+VARIABLES: Final = {
+    "OPENAI_API_KEY": "the key for the model's server; a server on this machine needs none",
+    "OPENAI_BASE_URL": "the model's server, where it is not OpenAI's own",
+    "LLMCH_CONFIG": "your own file of settings, in place of the `llmch.toml` beside the "
+    "specification",
+    "LLMCH_WORKSPACES": "the folder for working trees, in place of one in your cache folder",
+    "LLMCH_TOOLS": "the folder for programs that `llmch doctor --fetch` fetches, in place of one "
+    "in your cache folder",
+    "LLMCH_DEBUG": "where it is not empty, a fault of llmch itself ends with its traceback",
+    "LLMCH_TELEMETRY": "`on` draws commands as spans of OpenTelemetry, and `content` adds the "
+    "texts of models",
+    "NO_COLOR": "where it is not empty, nothing is coloured",
+    "TERM": "where it is empty, `dumb` or `unknown`, a terminal gets plain lines",
+    "SOURCE_DATE_EPOCH": "the date of commits, as seconds since 1970; equal replies on an equal "
+    "base then give equal commit ids",
+    "GIT_AUTHOR_NAME": "the author of commits, as for git; the setting `commit.author` counts more",
+    "GIT_AUTHOR_EMAIL": "the author's address, as for git",
+    "VIRTUAL_ENV": "the environment that you activated: `python` means its interpreter to "
+    "commands, where the repo has none of its own and `--python` names none",
+    "PATH": "where git is found, and the build tools that commands are shown",
+    "JAVA_HOME": "the JDK that commands are shown",
+    "RUSTUP_TOOLCHAIN": "the toolchain of Rust that commands get",
+    "PYENV_VERSION": "the version of Python that pyenv gives to commands",
+    "XDG_CACHE_HOME": "your cache folder (`~/.cache`)",
+    "HOME": "where your cache folder and the managers of toolchains are",
+    "GITHUB_ACTIONS": "where it is `true`, a run is reported in the file that GITHUB_STEP_SUMMARY "
+    "names",
+    "GITHUB_STEP_SUMMARY": "the summary of a job of GitHub Actions; GitHub sets it",
+}
+"""What each variable means."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackageFolder:
+    """Name a folder of installed packages and the patterns of files that describe its content.
+
+    The files lie beside the folder, or above it for a part of a larger project. `manifests` name
+    the wanted packages; they count only where there is no lock file, which names the versions that
+    were chosen. A folder whose name is used for other things too, `vendor`, needs one of the files.
+    """
+
+    name: str
+    locks: tuple[str, ...]
+    manifests: tuple[str, ...]
+    needs_files: bool = False
+
+
+_NODE = (
+    (
+        "package-lock.json",
+        "npm-shrinkwrap.json",
+        "pnpm-lock.yaml",
+        "yarn.lock",
+        "bun.lock",
+        "bun.lockb",
+    ),
+    ("package.json",),
+)
+_PYTHON = (
+    ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock*.toml", "requirements*.txt"),
+    ("pyproject.toml", "setup.cfg", "setup.py", "Pipfile"),
+)
+
+PACKAGE_FOLDERS = (
+    PackageFolder("node_modules", *_NODE),
+    PackageFolder(".venv", *_PYTHON),
+    PackageFolder("venv", *_PYTHON),
+    PackageFolder("__pypackages__", *_PYTHON),
+    PackageFolder(
+        "vendor",
+        ("go.sum", "composer.lock", "Gemfile.lock"),
+        ("go.mod", "composer.json", "Gemfile"),
+        needs_files=True,
+    ),
+)

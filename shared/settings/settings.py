@@ -1,4 +1,4 @@
-"""Declares every setting, each once: type, name, reader, default, meaning, flag.
+"""Every setting, declared once.
 
 The flags of the verbs, the `LLMCH_*` variables and the table in `docs/settings.md` come from these
 declarations. A new setting is one field here and its use; `roles`, `sandbox`, `commit` and
@@ -9,22 +9,344 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from enum import StrEnum
 from pathlib import Path
 
-from shared.llm.cost.prices import KNOWN_PRICES, Prices, extend_prices
-from shared.llm.cost.windows import KNOWN_WINDOWS, Windows, extend_windows
-from shared.settings.commit import CommitSettings
-from shared.settings.declaration import Flag, FlagGroup, FlagKind, Keys, keys_of, setting, table
-from shared.settings.fleet import FleetSettings
-from shared.settings.package_folders import PACKAGE_FOLDERS
-from shared.settings.roles import FactorySettings, PlannerSettings, ReviewerSettings
-from shared.settings.sandbox import SandboxSettings
-from shared.settings.values.commands import read_commands
-from shared.settings.values.model_tables import read_prices, read_windows
-from shared.settings.values.names import read_branches, read_packages, read_programs
-from shared.settings.values.numbers import Clamped, Number, WholeNumber, read_dollars
-from shared.settings.values.paths import Links, read_links, read_path
-from shared.settings.values.words import read_switch, read_text
+from shared.git.repos import Identity
+from shared.llm.usage import (
+    KNOWN_PRICES,
+    KNOWN_WINDOWS,
+    Prices,
+    Windows,
+    extend_prices,
+    extend_windows,
+)
+from shared.settings.declaration import (
+    PACKAGE_FOLDERS,
+    Flag,
+    FlagGroup,
+    FlagKind,
+    Keys,
+    keys_of,
+    setting,
+    table,
+)
+from shared.settings.setting_values import (
+    Choice,
+    Clamped,
+    DatabaseUrl,
+    Links,
+    Number,
+    WholeNumber,
+    read_author,
+    read_branches,
+    read_commands,
+    read_database,
+    read_dollars,
+    read_effort,
+    read_ladder,
+    read_links,
+    read_model,
+    read_packages,
+    read_path,
+    read_paths,
+    read_prices,
+    read_programs,
+    read_subject,
+    read_switch,
+    read_text,
+    read_url,
+    read_variables,
+    read_windows,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CommitSettings:
+    """Say how commits are written. `author` is `None` for the identity that git has."""
+
+    author: Identity | None = setting(
+        read_author,
+        None,
+        "author of commits, as `Name <mail>`",
+        name="commit.author",
+        default_words="your git identity",
+        guarded=True,
+    )
+    subject: str = setting(
+        read_subject,
+        "{order}: {title}",
+        "first line of commits: a text with `{order}`, `{title}` or `{id}` (the digits in the "
+        "branch's name), or `conventional`",
+        name="commit.subject",
+        default_words="`{order}: {title}`",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSettings:
+    """Say where the fleet is. There is no flag for the database: other users can read flags."""
+
+    db: DatabaseUrl | None = setting(
+        read_database,
+        None,
+        "the fleet's PostgreSQL database, as a URL; in a file of yours or the variable alone",
+        name="fleet.db",
+        default_words="none",
+        guarded=True,
+    )
+    remote: str = setting(
+        read_text,
+        "origin",
+        "the git remote that all of the fleet reaches, by its name in the repo",
+        name="fleet.remote",
+        guarded=True,
+    )
+    lease_seconds: float = setting(
+        Number(1, 3600),
+        30.0,
+        "how long a worker may be silent before others take over its work",
+        name="fleet.lease_seconds",
+        guarded=True,
+    )
+    train: int = setting(
+        WholeNumber(1, 100),
+        8,
+        "orders of one plan that the fleet works on at a time",
+        name="fleet.train",
+        guarded=True,
+    )
+
+
+_OUTPUT_TOKENS = WholeNumber(1, 10_000_000)
+_TEMPERATURE = Number(0, 2)
+
+# What the settings of all roles mean alike.
+_AN_EFFORT = "a word that the server knows"
+_HOW_RANDOM = "how random replies are; not sent to a model that refuses it"
+
+
+@dataclass(frozen=True, slots=True)
+class RoleSettings:
+    """Say which model answers for a role, on which server, and how it is asked.
+
+    `None` stands for the server's default. Only the factory's ladder may have more than one model:
+    later models answer later attempts.
+    """
+
+    ladder: tuple[str, ...]
+    base_url: str | None
+    reasoning_effort: str | None
+    max_output_tokens: int | None
+    temperature: float | None
+
+    @property
+    def model(self) -> str:
+        """Return the model that is asked first."""
+        return self.ladder[0]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerSettings(RoleSettings):
+    """Say how the model that plans is asked."""
+
+    ladder: tuple[str, ...] = setting(
+        read_model,
+        ("gpt-5.2-codex",),
+        "the model that plans",
+        name="planner.model",
+        flag=Flag("--model", FlagGroup.PLANNER, "M"),
+    )
+    base_url: str | None = setting(
+        read_url,
+        None,
+        "the planner's server",
+        name="planner.base_url",
+        default_words="`OPENAI_BASE_URL`",
+        guarded=True,
+    )
+    reasoning_effort: str | None = setting(
+        read_effort,
+        "medium",
+        "a word that the server knows, such as low or high",
+        name="planner.reasoning_effort",
+        flag=Flag("--reasoning-effort", FlagGroup.PLANNER, "E"),
+    )
+    max_output_tokens: int | None = setting(
+        _OUTPUT_TOKENS,
+        64_000,
+        "room for the reply, reasoning included",
+        name="planner.max_output_tokens",
+        flag=Flag("--max-output-tokens", FlagGroup.PLAN_ALONE, "N"),
+    )
+    temperature: float | None = setting(
+        _TEMPERATURE,
+        0.0,
+        _HOW_RANDOM,
+        name="planner.temperature",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewerSettings(RoleSettings):
+    """Say how the model that reviews a valid plan is asked."""
+
+    ladder: tuple[str, ...] = setting(
+        read_model,
+        (),
+        "the model that reviews",
+        name="reviewer.model",
+        flag=Flag("--reviewer-model", FlagGroup.REVIEW, "M"),
+        like="planner.model",
+    )
+    base_url: str | None = setting(
+        read_url,
+        None,
+        "the reviewer's server",
+        name="reviewer.base_url",
+        guarded=True,
+        like="planner.base_url",
+    )
+    reasoning_effort: str | None = setting(
+        read_effort,
+        None,
+        _AN_EFFORT,
+        name="reviewer.reasoning_effort",
+        like="planner.reasoning_effort",
+    )
+    max_output_tokens: int | None = setting(
+        _OUTPUT_TOKENS,
+        None,
+        "room for the review",
+        name="reviewer.max_output_tokens",
+        like="planner.max_output_tokens",
+    )
+    temperature: float | None = setting(
+        _TEMPERATURE,
+        None,
+        _HOW_RANDOM,
+        name="reviewer.temperature",
+        like="planner.temperature",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class FactorySettings(RoleSettings):
+    """Say how the model that writes code is asked."""
+
+    # The default differs from the planner's. The planner's model answers on the Responses API
+    # only, and the factory uses Chat Completions, which every compatible server has.
+    ladder: tuple[str, ...] = setting(
+        read_ladder,
+        ("gpt-5.2",),
+        "the model that writes code; a list (`small,large`) escalates",
+        name="factory.model",
+        flag=Flag("--llm-model", FlagGroup.ATTEMPTS, "M"),
+    )
+    base_url: str | None = setting(
+        read_url,
+        None,
+        "the factory's server",
+        name="factory.base_url",
+        default_words="`OPENAI_BASE_URL`",
+        guarded=True,
+    )
+    reasoning_effort: str | None = setting(
+        read_effort,
+        None,
+        _AN_EFFORT,
+        name="factory.reasoning_effort",
+        default_words="the server's",
+    )
+    # A proposal's largest single file, 200 KB of code, is about 50,000 tokens; an order that needs
+    # half of that is already too large. Reasoning counts too.
+    max_output_tokens: int | None = setting(
+        _OUTPUT_TOKENS,
+        32_000,
+        "room for a proposal, reasoning included",
+        name="factory.max_output_tokens",
+    )
+    temperature: float | None = setting(
+        _TEMPERATURE,
+        0.0,
+        _HOW_RANDOM,
+        name="factory.temperature",
+        flag=Flag("--llm-temperature", FlagGroup.ATTEMPTS, "T"),
+    )
+
+
+class SandboxBackend(StrEnum):
+    """Choose the sandbox that contains untrusted commands; `AUTO` takes the first that works."""
+
+    AUTO = "auto"
+    BWRAP = "bwrap"
+    LANDLOCK = "landlock"
+    OFF = "off"
+
+
+class SandboxNet(StrEnum):
+    """Choose the network that a command sees: its own loopback, or the machine's network."""
+
+    NONE = "none"
+    HOST = "host"
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxSettings:
+    """Say what untrusted commands may reach beyond the workspace. Paths are absolute."""
+
+    backend: SandboxBackend = setting(
+        Choice(SandboxBackend),
+        SandboxBackend.AUTO,
+        "what contains commands",
+        name="sandbox.backend",
+        guarded=True,
+        flag=Flag("--sandbox", FlagGroup.SANDBOX, choices=tuple(SandboxBackend)),
+    )
+    net: SandboxNet = setting(
+        Choice(SandboxNet),
+        SandboxNet.NONE,
+        "the network that commands see: their own, or the machine's",
+        name="sandbox.net",
+        guarded=True,
+        flag=Flag("--sandbox-net", FlagGroup.SANDBOX, choices=tuple(SandboxNet)),
+    )
+    read: tuple[Path, ...] = setting(
+        read_paths,
+        (),
+        "paths that commands may read",
+        name="sandbox.read",
+        default_words="none",
+        guarded=True,
+        flag=Flag("--sandbox-read", FlagGroup.SANDBOX, "PATH", FlagKind.LIST),
+    )
+    write: tuple[Path, ...] = setting(
+        read_paths,
+        (),
+        "paths that commands may write",
+        name="sandbox.write",
+        default_words="none",
+        guarded=True,
+        flag=Flag("--sandbox-write", FlagGroup.SANDBOX, "PATH", FlagKind.LIST),
+    )
+    env: tuple[str, ...] = setting(
+        read_variables,
+        (),
+        "names of variables passed on to commands; never one whose name speaks of a secret",
+        name="sandbox.env",
+        default_words="none",
+        guarded=True,
+    )
+    path: tuple[Path, ...] = setting(
+        read_paths,
+        (),
+        "folders of programs that commands find, besides the toolchains on your PATH",
+        name="sandbox.path",
+        default_words="none",
+        guarded=True,
+        flag=Flag("--sandbox-path", FlagGroup.SANDBOX, "DIR", FlagKind.LIST),
+    )
+
 
 ALWAYS_PROTECTED = frozenset({"main", "master"})
 ATTEMPTS = Clamped(1, 50)

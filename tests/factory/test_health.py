@@ -9,7 +9,7 @@ import pytest
 
 from factory.health import check_interpreter, check_toolchains
 from shared.health import Checkup, Health
-from shared.settings.sandbox import SandboxBackend, SandboxSettings
+from shared.settings.settings import SandboxBackend, SandboxSettings
 
 
 def test_an_interpreter_that_was_named_has_to_be_there() -> None:

@@ -15,19 +15,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from factory.batch.coordinator import run_all
-from factory.orders.ladder import Rung
-from factory.orders.model_choice import ModelChoice
-from factory.orders.options import RunOptions
-from factory.orders.reply_format import ReplyFormat
+from factory.batch.batch import run_all
+from factory.orders.documents import ReplyFormat
+from factory.orders.model_choice import ModelChoice, Rung
+from factory.orders.task import RunOptions
 from factory.sandbox import Backend
 from shared.errors import LlmchError
-from shared.events.event import Event
-from shared.events.messages import Warned
-from shared.llm.client import Completion, Request, Usage
+from shared.events import Event, Warned
+from shared.llm.model_client import Completion, Request, Usage
 from shared.llm.stack import Mode, ModelSource
-from shared.settings.sandbox import SandboxSettings
-from shared.settings.settings import Settings
+from shared.settings.settings import SandboxSettings, Settings
 from tests.fakes import proposal
 from tests.kill.faults import TELL
 

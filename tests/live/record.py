@@ -15,14 +15,12 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from factory.orders.reply_format import ReplyFormat
-from llmch.verbs.demo.examples import Example, find_example
+from factory.orders.documents import ReplyFormat
+from llmch.verbs.demo import Example, find_example
 from shared.errors import LlmchError
-from shared.events.attempts import AttemptFailed, AttemptStarted
-from shared.events.event import Event
-from shared.events.orders import OrderEnded
-from shared.llm.record.origin import OriginKind, ReplyOrigin
-from shared.llm.wire.live_client import LiveClient
+from shared.events import AttemptFailed, AttemptStarted, Event, OrderEnded
+from shared.llm.live_client import LiveClient
+from shared.llm.transcript_lines import OriginKind, ReplyOrigin
 from tests.authoring import build_example
 from tests.live.model_server import MISSING, ModelServer, named_server
 

@@ -22,15 +22,12 @@ import pytest
 import llmch
 from factory.orders.documents import WriteProposal
 from factory.orders.stages import Stage
-from factory.proposal.reply_schema import reply_schema
-from llmch.verbs.demo.build import make_repo
-from llmch.verbs.demo.examples import find_example
-from shared.events.event import Event
-from shared.events.messages import Noted
-from shared.events.model_calls import ModelTextArrived
-from shared.llm.client import Api, CallPlace, ReplyCutShort, Request, Role
-from shared.llm.wire.live_client import LiveClient
-from shared.work_order.hashing import EMPTY_SHA256
+from factory.proposal.request import reply_schema
+from llmch.verbs.demo import find_example, make_repo
+from shared.events import Event, ModelTextArrived, Noted
+from shared.llm.live_client import LiveClient
+from shared.llm.model_client import Api, CallPlace, ReplyCutShort, Request, Role
+from shared.parse_order import EMPTY_SHA256
 from tests.harness import git, manifest, write_plan
 from tests.live.model_server import ModelServer
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from llmch.verbs.demo.examples import Example
-from shared.llm.record.transcript import Transcript
+from llmch.verbs.demo import Example
+from shared.llm.transcript import Transcript
 from tests.live.model_server import KEY, MODEL, URL, named_server
 from tests.live.record import record
 from tests.llmch.command_line import ROOT, own_environment

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from factory.proposal.files_format import ProposedFile, render_block
+from factory.proposal.reply_formats import ProposedFile, render_block
 from tests.harness import commit_all, git
 from tests.llmch.command_line import plan_reply
 from tests.planner.plans import Document, creating, exists, order, plan

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from shared.languages.python.stubs.declarations import declarations
+from shared.languages.python.stubs import declarations
 
 # Modules with examples, each with the one that its stub is called by.
 SMALL: Final = {

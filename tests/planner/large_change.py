@@ -9,11 +9,10 @@ from typing import Final
 
 from planner.plan.manifest import build_manifest
 from planner.plan.plan import parse_plan
-from planner.plan_result import PlanResult
-from planner.replan.read import read_predecessor
-from shared.llm.cost.estimates import estimate_tokens
-from shared.plan_folder.names import order_file_name
-from shared.plan_folder.write import write_plan
+from planner.predecessor import read_predecessor
+from planner.run import PlanResult
+from shared.llm.budget import estimate_tokens
+from shared.plan_folder import order_file_name, write_plan
 from tests.harness import commit_all, git
 from tests.planner.planning import Planner
 from tests.planner.plans import Document, exists, order

@@ -9,14 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from planner.compile.model import PlannerModel
-from planner.compile.options import PlanOptions
-from planner.judging.validation import Report, judge
-from planner.plan.plan import Plan
-from planner.plan.response import read_reply
-from planner.plan_result import PlanResult
-from planner.run import run_plan
-from shared.events.event import Event
+from planner.compile.inputs import PlannerModel, PlanOptions
+from planner.judge_plan import Report, judge
+from planner.plan.plan import Plan, read_reply
+from planner.run import PlanResult, run_plan
+from shared.events import Event
 from shared.llm.stack import Mode, ModelSource
 from tests.fakes import Reply, ScriptedModel
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from planner.judging.validation import judge
+from planner.judge_plan import judge
 from planner.plan.plan import parse_plan
-from planner.steps.findings import Finding
+from planner.rules.rule_model import Finding
 
 Document = dict[str, Any]
 

@@ -9,20 +9,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from planner.judging.follow_up import judge_answer
-from planner.judging.validation import Report, judge
+from planner.judge_plan import Report, judge, judge_answer
+from planner.merge_plans import Answer, Merged, merge
 from planner.plan.manifest import PlanOrigin, build_manifest
 from planner.plan.plan import Plan, parse_plan, with_history
-from planner.replan.answer import Answer
-from planner.replan.follow_up import FollowUp
-from planner.replan.merge import Merged, merge
-from planner.replan.predecessor import Predecessor
-from planner.replan.read import read_predecessor
-from planner.spec.difference import compare_requirements
+from planner.predecessor import FollowUp, Predecessor, read_predecessor
 from planner.spec.requirements import Requirement
-from shared.plan_folder.read import StoredManifest
-from shared.plan_folder.write import replace_plan
-from shared.work_order.schemas import Manifest
+from planner.spec.spec_difference import compare_requirements
+from shared.plan_folder import StoredManifest, replace_plan
+from shared.work_order import Manifest
 from tests.planner.plans import Document, exists, order, plan
 
 Texts = Mapping[str, str]

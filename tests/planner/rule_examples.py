@@ -9,17 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from planner.judging.follow_up import judge_answer
-from planner.judging.validation import Report, judge
+from planner.judge_plan import Report, judge, judge_answer
+from planner.merge_plans import Answer, merge
 from planner.plan.plan import Plan, parse_plan, with_history
-from planner.replan.answer import Answer
-from planner.replan.follow_up import FollowUp
-from planner.replan.merge import merge
-from planner.replan.predecessor import Predecessor
-from planner.spec.difference import compare_requirements
-from shared.files.strict_json import JsonValue, parse_json
-from shared.plan_folder.read import PlanFacts
-from shared.work_order.schemas import order_id
+from planner.predecessor import FollowUp, Predecessor
+from planner.spec.spec_difference import compare_requirements
+from shared.files.strict_documents import JsonValue, parse_json
+from shared.plan_folder import PlanFacts
+from shared.work_order import order_id
 
 _OF_THE_CASE: Final = frozenset({"repo", "follows"})
 

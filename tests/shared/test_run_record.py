@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from shared.errors import CommandFailed, ExitCode, Interrupted, InvalidInput
-from shared.events.event import Event
-from shared.events.messages import Noted, Warned
+from shared.events import Event, Noted, Warned
 from shared.run_record import (
     EventLog,
     RunFolder,

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from factory.orders.stages import Stage
-from factory.proposal.files_format import ProposedFile, render_block
+from factory.proposal.reply_formats import ProposedFile, render_block
 from tests.harness import commit_all, git
 from tests.llmch.command_line import model_server, plan_reply, say_in
 from tests.real_tools import add_real_rust, go_seeds, needs_sandbox

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from factory.orders.stages import Stage
-from factory.proposal.files_format import ProposedFile, render_block
-from shared.settings.sandbox import SandboxSettings
+from factory.proposal.reply_formats import ProposedFile, render_block
+from shared.settings.settings import SandboxSettings
 from tests.harness import commit_all, git
 from tests.llmch.command_line import model_server, plan_reply, say_in
 from tests.planner.plans import plan

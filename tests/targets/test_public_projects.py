@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from factory.orders.reply_format import Form
+from factory.orders.documents import Form
 from factory.orders.stages import Stage
-from factory.proposal.edits.search_format import Change, render_changes
-from factory.proposal.files_format import ProposedFile, render_block
+from factory.proposal.edit_blocks import Change, render_changes
+from factory.proposal.reply_formats import ProposedFile, render_block
 from tests.harness import Json, commit_all, git, order
 from tests.llmch.command_line import model_server, say_in
 from tests.real_tools import needs_sandbox

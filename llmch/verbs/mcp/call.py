@@ -1,4 +1,4 @@
-"""Runs one verb for a client of `llmch mcp`, in a process of its own.
+"""Runs one verb for a client, in a process of its own, and says how far it has come.
 
 The server holds the other end of a pipe: where the server lets go of it, or ends, the verb is
 interrupted as Ctrl-C would. What the verb says goes to the server through a second pipe.
@@ -7,25 +7,121 @@ interrupted as Ctrl-C would. What the verb says goes to the server through a sec
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from llmch.boundary import answer, or_error, signals_as_exceptions
 from llmch.console import Console, Format, Verbosity
 from llmch.console.console import protection
-from llmch.console.document import Outcome
-from llmch.console.plain import WatchfulPrinter
-from llmch.console.stream import Stream
-from llmch.entry.boundary import answer, or_error
-from llmch.entry.interruption import signals_as_exceptions
-from llmch.verbs.mcp.answering import answer_of, error_answer
-from llmch.verbs.mcp.messages import Message, Progressed, Spent, encode
-from llmch.verbs.mcp.progress import Progress
+from llmch.console.document import Document, ErrorDocument, Outcome
+from llmch.console.plain_printer import Stream, WatchfulPrinter
+from llmch.console.render import render_json_document, render_markdown_document
 from shared.errors import LlmchError
-from shared.events.event import Event
-from shared.events.model_calls import BudgetCommitted
-from shared.secrets.redaction import masking
+from shared.events import BatchStarted, BudgetCommitted, Event, OrderEnded, OrderSkipped
+from shared.secrets import masking
+
+
+@dataclass(frozen=True, slots=True)
+class Progressed:
+    """Say how far a call has come: `done` only rises, and `total` is `None` while it is unknown."""
+
+    done: float
+    total: float | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Say what the calls of the model took so far, with the most that those under way may take."""
+
+    tokens: int
+    cost_usd: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Hold the answer of a call: the document of its verb, and the same in words.
+
+    `is_error` says that the document is about the error that ended the verb.
+    """
+
+    document: dict[str, Any]
+    text: str
+    is_error: bool = False
+
+
+Message = Progressed | Spent | Answered
+_KINDS: dict[str, type[Message]] = {"progressed": Progressed, "spent": Spent, "answered": Answered}
+
+
+def encode(message: Message) -> bytes:
+    """Return the message as one line."""
+    return json.dumps([type(message).__name__.lower(), asdict(message)]).encode() + b"\n"
+
+
+def decode(line: bytes) -> Message:
+    """Return the message of a line that `encode` made."""
+    kind, values = json.loads(line)
+    return _KINDS[kind](**values)
+
+
+_MOST_TEXT = 20_000  # characters; the document has all of it
+
+
+def answer_of(document: Document, *, is_error: bool = False) -> Answered:
+    """Return a document as an answer: as JSON, and as Markdown of a bounded length."""
+    protect = protection(masking(os.environ))
+    text = render_markdown_document(document, protect)
+    if len(text) > _MOST_TEXT:
+        text = f"{text[:_MOST_TEXT]}\n\n(The text goes on; the structured content has all of it.)\n"
+    return Answered(json.loads(render_json_document(document, protect)), text, is_error)
+
+
+def error_answer(error: LlmchError, remark: str = "") -> Answered:
+    """Return an error as an answer; `remark` is added to its message."""
+    message = f"{error.message} ({remark})" if remark else error.message
+    code = error.exit_code
+    return answer_of(ErrorDocument(message, error.hint, code, code.name), is_error=True)
+
+
+# With this many steps, an order counts as half done: asked, applied, verified, accepted, ...
+_HALF_AN_ORDER = 8
+
+
+class Progress:
+    """Count the orders that are over, and the steps since then, so that the number always rises.
+
+    What comes before the first order and after the last counts as little as a part of an order. A
+    plan has no orders yet, and so no total.
+    """
+
+    def __init__(self) -> None:
+        self._orders: int | None = None
+        self._over = 0
+        self._steps = 0
+
+    def take(self, event: Event) -> None:
+        """Take note of an event."""
+        match event:
+            case BatchStarted(orders=orders):
+                self._orders = orders
+            case OrderEnded() | OrderSkipped():
+                self._over += 1
+                self._steps = 0
+            case _:
+                pass
+
+    def step(self) -> tuple[float, float | None]:
+        """Return how much is done after one more step, and the total where it is known."""
+        self._steps += 1
+        done = self._over + self._steps / (self._steps + _HALF_AN_ORDER)
+        return done, None if self._orders is None else max(self._orders, self._over) + 1.0
+
 
 # Some clients give up on a call that says nothing for a minute.
 _HEARTBEAT_SECONDS = 15.0

@@ -1,4 +1,4 @@
-"""Answers the planner's questions about the JavaScript and TypeScript of a plan."""
+"""Answers about the code and the commands of a plan."""
 
 from __future__ import annotations
 
@@ -6,40 +6,31 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
-from shared.languages.capabilities.chain import (
-    AcceptanceText,
-    Chain,
-    Fault,
-    Need,
-    OrderCode,
-)
-from shared.languages.capabilities.checking import CheckerFailed
-from shared.languages.capabilities.commands import Command, ScriptRun, Weakness
-from shared.languages.capabilities.tools import ToolMissing, Tools
-from shared.languages.ecmascript.commands.read import read_command
-from shared.languages.ecmascript.commands.runs import CodeRun, CommandRuns
-from shared.languages.ecmascript.contracts.conflicts import conflicts, is_meant
-from shared.languages.ecmascript.contracts.history import History
-from shared.languages.ecmascript.contracts.stub import Stub, StubFault
-from shared.languages.ecmascript.files import (
+from shared.languages.ecmascript.compiler_view import inquire_stubs, undefined_names
+from shared.languages.ecmascript.contract_history import History
+from shared.languages.ecmascript.declaration_stubs import Stub, StubFault, conflicts, is_meant
+from shared.languages.ecmascript.ecmascript_syntax import (
+    find_fault,
     is_code,
     is_declaration,
     is_test_file,
     question_path,
     suffix_of,
+    tree_of,
 )
-from shared.languages.ecmascript.judging.batch import ask_together
-from shared.languages.ecmascript.judging.judge import inquire, judge_answer
-from shared.languages.ecmascript.judging.pinned import PinnedCompiler
-from shared.languages.ecmascript.judging.undefined import inquire_stubs, undefined_names
-from shared.languages.ecmascript.needs import (
-    needs_of_runs,
-    needs_of_text,
-)
-from shared.languages.ecmascript.syntax import find_fault, tree_of
-from shared.languages.ecmascript.weakness import weakness_of_runs
-from shared.languages.fault_words import (
+from shared.languages.ecmascript.judge_plan_code import inquire, judge_answer
+from shared.languages.ecmascript.node_commands import CodeRun, CommandRuns, read_command
+from shared.languages.ecmascript.typescript_compiler import PinnedCompiler, ask_together
+from shared.languages.ecmascript.unmet_needs import needs_of_runs, needs_of_text, weakness_of_runs
+from shared.languages.language_tools import CheckerFailed, ToolMissing, Tools
+from shared.languages.planned_code import (
+    AcceptanceText,
+    Chain,
+    Fault,
+    Need,
+    OrderCode,
     at_place,
     file_cannot_be_read,
     has_no_interface,
@@ -47,7 +38,19 @@ from shared.languages.fault_words import (
     stub_does_not_parse,
     stub_uses_undefined,
 )
-from shared.work_order.field_path import FieldPath, at
+from shared.languages.read_commands import (
+    Arguments,
+    Code,
+    CodeProblem,
+    Command,
+    NothingToRun,
+    ProgramRun,
+    Run,
+    ScriptRun,
+    Weakness,
+)
+from shared.languages.read_commands import CodeRun as ReadCommandsCodeRun
+from shared.parse_order import FieldPath, at
 
 _CONFIGS = (".config.", "rc.")  # files that tools read, and no code imports
 # The same words for both languages, so that a plan in both has one finding.
@@ -235,3 +238,120 @@ def has_names_to_declare(path: str) -> bool:
     name = path.rpartition("/")[2]
     is_apart = any(each in name for each in _CONFIGS) or _PROGRAM.search(path) is not None
     return is_code(path) and not (is_declaration(path) or is_test_file(path) or is_apart)
+
+
+# Kept apart from what reads the commands, which is only loaded where one of them is met.
+PROGRAMS: Final = frozenset(
+    {"node", "nodejs", "tsx", "ts-node", "npm", "pnpm", "yarn", "bun", "npx", "pnpx", "bunx",
+     "vitest", "jest", "mocha", "_mocha", "tsc"}
+)  # fmt: skip
+
+
+class NodeCommands:
+    """Implement `CommandReader` for Node, its package managers and its test runners."""
+
+    def knows(self, program: str) -> bool:
+        """Return whether `program` belongs to Node's ecosystem."""
+        return program in PROGRAMS
+
+    def is_always_there(self, program: str) -> bool:
+        """Return false: only a project with a manifest is given Node."""
+        return False
+
+    def read_run(self, program: str, arguments: Arguments) -> Run:
+        """Return the code that is run with its problem, the script, or a program."""
+        from shared.languages.ecmascript import node_commands
+        from shared.languages.ecmascript.ecmascript_syntax import is_code
+        from shared.languages.ecmascript.node_commands import read_command
+
+        read = read_command((program, *arguments.words))
+        if read is None:
+            return ProgramRun(arguments.words)
+        if read.problem:
+            raise NothingToRun(read.problem)
+        match read.runs:
+            case (node_commands.CodeRun(text=text, is_typed=is_typed),):
+                return _code_run(text, arguments, typed=is_typed)
+            case (node_commands.FileRun(path=path),) if is_code(path) and program in _INTERPRETERS:
+                at = arguments.words.index(path)
+                return ScriptRun(path, arguments.words[:at], arguments.words[at + 1 :])
+            case _:
+                return ProgramRun(arguments.words)
+
+    def needed_paths(self, command: Command) -> tuple[str, ...]:
+        """Return nothing: `needs_of_command` knows what the patterns of a test runner match."""
+        return ()
+
+    def script_paths(self, path: str) -> tuple[str, ...]:
+        """Return the file itself; a path without a suffix is looked up elsewhere."""
+        return (path,)
+
+    def makes_files(self, command: Command) -> bool:
+        """Return whether a package manager installs or runs a script, or `tsc` writes code."""
+        words = [each.rpartition("/")[2] for each in command.argv]
+        if "tsc" in words:
+            return "--noEmit" not in words
+        rest = [each for each in words if each != command.program and each[:1] != "-"]
+        return command.program in _MANAGERS and not _is_test(rest)
+
+    def module_paths(self, module: str) -> Iterator[str]:
+        """Yield the paths that an import of `module` from the root folder may mean."""
+        from shared.languages.ecmascript.ecmascript_syntax import ENDINGS
+
+        path = module.removeprefix("./")
+        yield path
+        yield from (f"{path}{ending}" for ending in ENDINGS)
+
+    def is_loaded_unasked(self, path: str) -> bool:
+        """Return false: runners load no file but tests and what their configuration names."""
+        return False
+
+    def read_paths(self, command: Command) -> Iterator[str]:
+        """Yield the strings in the code of a command that look like paths of files."""
+        if isinstance(command.run, ReadCommandsCodeRun):
+            yield from _PATHS.findall(command.run.code.source)
+
+    def weakness(self, command: Command) -> Weakness | None:
+        """Return why a command can hardly fail, as far as its code or its options show."""
+        from shared.languages.ecmascript.assertions import weakness_of_text
+        from shared.languages.ecmascript.node_commands import read_command
+
+        words = [each.rpartition("/")[2] for each in command.argv]
+        if command.program not in words:
+            return None
+        read = read_command(command.argv[words.index(command.program) :])
+        return weakness_of_text(read) if read is not None else None
+
+
+def _code_run(text: str, arguments: Arguments, *, typed: bool) -> ReadCommandsCodeRun:
+    words = arguments.words
+    at = next((i for i, word in enumerate(words) if text in word), 0)
+    option = next((each for each in words if each in _OPTIONS), "-e")
+    code = Code(text, code_problem(text, typed=typed), ())
+    return ReadCommandsCodeRun(code, words[:at], arguments.quoted[at] if words else False, option)
+
+
+def _is_test(words: list[str]) -> bool:
+    script = words[1:2] if words[:1] in (["run"], ["run-script"]) else words[:1]
+    return script in (["test"], ["t"], ["tst"])
+
+
+_MANAGERS: Final = frozenset({"npm", "pnpm", "yarn", "bun"})
+_OPTIONS: Final = frozenset({"-e", "--eval", "-p", "--print", "-pe"})
+_INTERPRETERS: Final = frozenset({"node", "nodejs", "tsx", "ts-node"})
+_PATHS = re.compile(r"['\"`]([\w@./-]+\.[A-Za-z0-9]+)['\"`]")
+
+
+def code_problem(text: str, *, typed: bool) -> CodeProblem | None:
+    """Return why code cannot be compiled; `None` where it can be, as far as its syntax shows."""
+    from shared.languages.ecmascript.ecmascript_syntax import find_fault, question_path, tree_of
+
+    if "\0" in text:
+        return CodeProblem("it holds a NUL", is_syntax=False)
+    root = tree_of(question_path(typed=typed), text)
+    if root is None:
+        return CodeProblem("it is too long, or cannot be read", is_syntax=False)
+    fault = find_fault(root)
+    if fault is None:
+        return None
+    return CodeProblem(fault.message, is_syntax=True, line=fault.line, column=fault.column)

@@ -1,16 +1,37 @@
-"""Finds what a source file imports, in every form that JavaScript and TypeScript have."""
+"""What a file imports, and the file that an import means."""
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.ecmascript.syntax import string_value, walk
-from shared.languages.syntax_tree import text_of
+from shared.languages.declared.declarations import text_of
+from shared.languages.ecmascript.ecmascript_syntax import (
+    ENDINGS,
+    MANIFEST,
+    SUFFIXES,
+    Manifest,
+    Table,
+    Tree,
+    is_builtin,
+    nearest_manifest,
+    package_of,
+    read_manifest,
+    read_table,
+    string_value,
+    suffix_of,
+    table_at,
+    text_at,
+    texts_in,
+    walk,
+)
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
 
 _MOCKS: Final = frozenset({"mock", "doMock", "unmock", "requireActual", "importActual"})
 _MOCKERS: Final = frozenset({"jest", "vi"})
@@ -123,3 +144,254 @@ def _is_guarded(node: Node) -> bool:
                 return True
         above = above.parent
     return False
+
+
+CONFIGS: Final = ("tsconfig.json", "jsconfig.json")
+_MAX_EXTENDS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Aliases:
+    """Hold patterns such as `@/*` with the paths that they stand for, and the base folder.
+
+    `base` is `None` where modules are not looked up from a folder. `is_whole` is false where a
+    configuration that others extend cannot be read, so that there may be more patterns.
+    """
+
+    patterns: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    base: str | None = None
+    is_whole: bool = True
+
+    def targets(self, specifier: str) -> tuple[str, ...]:
+        """Return the paths that the best pattern gives for a specifier; none without a pattern."""
+        best: tuple[int, tuple[str, ...]] = (-1, ())
+        for pattern, paths in self.patterns:
+            head, star, tail = pattern.partition("*")
+            if not star:
+                if pattern == specifier:
+                    return paths
+            elif specifier.startswith(head) and specifier.endswith(tail) and len(head) > best[0]:
+                part = specifier[len(head) : len(specifier) - len(tail)]
+                best = len(head), tuple(each.replace("*", part, 1) for each in paths)
+        return best[1]
+
+
+def read_aliases(tree: Tree, importer: str) -> Aliases:
+    """Return the aliases that count for a file, from the nearest configuration above it."""
+    folder = posixpath.dirname(importer)
+    while True:
+        for name in CONFIGS:
+            path = posixpath.join(folder, name)
+            if tree.has_file(path):
+                return _read(tree, path)
+        if not folder:
+            return Aliases()
+        folder = posixpath.dirname(folder)
+
+
+def _read(tree: Tree, path: str) -> Aliases:
+    for folder, options, is_known in _chain(tree, path):
+        paths, base = options.get("paths"), text_at(options, "baseUrl")
+        if not is_known:
+            return Aliases(is_whole=False)
+        if not isinstance(paths, dict) and not base:
+            continue
+        root = posixpath.normpath(posixpath.join(folder, base or "."))
+        patterns = tuple(
+            (pattern, tuple(posixpath.normpath(posixpath.join(root, t)) for t in texts_in(targets)))
+            for pattern, targets in (paths.items() if isinstance(paths, dict) else ())
+        )
+        return Aliases(patterns, root if base else None)
+    return Aliases()
+
+
+def _chain(tree: Tree, path: str) -> Iterator[tuple[str, Table, bool]]:
+    """Yield the options of a configuration and of those that it extends, with their folders."""
+    for _ in range(_MAX_EXTENDS):
+        table = read_table(tree.text(path))
+        if table is None:
+            yield "", {}, False
+            return
+        folder = posixpath.dirname(path)
+        yield folder, table_at(table, "compilerOptions"), True
+        extended = texts_in(table.get("extends"))
+        if not extended:
+            return
+        if not extended[0].startswith("."):
+            return  # of a package: such configurations have no paths of this project
+        path = posixpath.normpath(posixpath.join(folder, extended[0]))
+        if not path.endswith(".json"):
+            path += ".json"
+
+
+# A compiler reads `./a.js` as the source that becomes that file.
+_SOURCES_OF: Final = {
+    ".js": (".ts", ".tsx", ".d.ts", ".jsx"),
+    ".jsx": (".tsx", ".d.ts"),
+    ".mjs": (".mts", ".d.mts"),
+    ".cjs": (".cts", ".d.cts"),
+}
+_MADE: Final = frozenset({"dist", "build", "lib", "out", "node_modules", "generated", "coverage"})
+# What bundlers read beside code, and often make.
+_ASSETS: Final = frozenset(
+    {".css", ".scss", ".sass", ".less", ".svg", ".png", ".jpg", ".gif", ".webp", ".woff", ".wasm",
+     ".node", ".vue", ".svelte", ".astro", ".graphql", ".gql", ".md", ".mdx", ".txt", ".html"}
+)  # fmt: skip
+_MAX_CONDITIONS: Final = 8  # of conditions within each other, in `exports`
+
+
+class Kind(StrEnum):
+    """Say what an import means."""
+
+    FILE = "file"
+    MISSING = "missing"  # a file of the project that is not there
+    PACKAGE = "package"
+    BUILTIN = "builtin"
+    UNKNOWN = "unknown"  # made by a tool, or named where we cannot see it
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Hold what an import means: `name` is the path of a file, or the name of a package."""
+
+    kind: Kind
+    name: str = ""
+
+
+_UNKNOWN: Final = Target(Kind.UNKNOWN)
+
+
+def resolve(tree: Tree, importer: str, specifier: str) -> Target:
+    """Return what `specifier` means in the file `importer`. The file need not exist."""
+    specifier = specifier.partition("?")[0]
+    if is_builtin(specifier):
+        return Target(Kind.BUILTIN, specifier)
+    if specifier.startswith(("./", "../")) or specifier in {".", ".."}:
+        joined = posixpath.normpath(posixpath.join(posixpath.dirname(importer), specifier))
+        return _file_or_missing(tree, joined, must_be_folder=specifier.endswith(("/", ".")))
+    if not specifier or specifier.startswith("/"):
+        return _UNKNOWN
+    if specifier.startswith("#"):
+        return _of_imports(tree, importer, specifier)
+    return _aliased(tree, importer, specifier) or _packaged(tree, importer, specifier)
+
+
+def _file_or_missing(tree: Tree, path: str, *, must_be_folder: bool = False) -> Target:
+    if path.startswith(".."):
+        return _UNKNOWN
+    if found := find_module(tree, "" if path == "." else path, is_folder=must_be_folder):
+        return Target(Kind.FILE, found)
+    suffix = suffix_of(path)
+    is_asset = suffix and suffix not in (*SUFFIXES, ".json") and suffix.isalpha()
+    if _may_be_made(tree, path) or (is_asset and suffix in _ASSETS):
+        return _UNKNOWN
+    return Target(Kind.MISSING, path)
+
+
+def _may_be_made(tree: Tree, path: str) -> bool:
+    """Say whether a tool may put the file where it is missing: into a folder without sources."""
+    folder = posixpath.dirname(path)
+    return bool(_MADE.intersection(folder.split("/"))) and not tree.has_folder(folder)
+
+
+def find_module(tree: Tree, path: str, *, is_folder: bool = False) -> str:
+    """Return the file that a path means: itself, with an ending, or a folder's index; else ""."""
+    if not is_folder:
+        for each in _as_file(path):
+            if tree.has_file(each):
+                return each
+    folder = f"{path}/" if path else ""
+    manifest = read_manifest(f"{folder}{MANIFEST}", tree.text(f"{folder}{MANIFEST}"))
+    if manifest is not None and folder:
+        for each in texts_in(manifest.table.get("main")):
+            entry = posixpath.normpath(posixpath.join(folder, each))
+            for candidate in (*_as_file(entry), *(f"{entry}/index{e}" for e in ENDINGS)):
+                if tree.has_file(candidate):
+                    return candidate
+    index = (f"{folder}index{ending}" for ending in ENDINGS)
+    return next((each for each in index if tree.has_file(each)), "")
+
+
+def _as_file(path: str) -> Iterator[str]:
+    yield path
+    suffix = suffix_of(path)
+    if suffix in _SOURCES_OF:
+        for each in _SOURCES_OF[suffix]:
+            yield path.removesuffix(suffix) + each
+    for ending in ENDINGS:
+        yield path + ending
+
+
+def _of_imports(tree: Tree, importer: str, specifier: str) -> Target:
+    manifest = nearest_manifest(tree, importer)
+    entries = manifest.table.get("imports") if manifest else None
+    if manifest is None or not isinstance(entries, dict):
+        return _UNKNOWN
+    return _mapped(tree, manifest, entries, specifier)
+
+
+def _mapped(tree: Tree, manifest: Manifest, entries: Table, wanted: str) -> Target:
+    """Return the file that an entry of `exports` or `imports` gives for `wanted`."""
+    for pattern, value in sorted(entries.items(), key=lambda each: -len(each[0])):
+        head, star, tail = pattern.partition("*")
+        if pattern != wanted and not (star and wanted.startswith(head) and wanted.endswith(tail)):
+            continue
+        part = wanted[len(head) : len(wanted) - len(tail)] if star else ""
+        for target in _conditional(value, _MAX_CONDITIONS):
+            path = posixpath.normpath(manifest.folder + target.replace("*", part))
+            if found := find_module(tree, path):
+                return Target(Kind.FILE, found)
+    return _UNKNOWN
+
+
+def _conditional(value: object, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list) and depth:
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _conditional(each, depth - 1)
+
+
+def _aliased(tree: Tree, importer: str, specifier: str) -> Target | None:
+    aliases = read_aliases(tree, importer)
+    targets = aliases.targets(specifier)
+    for each in targets:
+        if found := find_module(tree, each):
+            return Target(Kind.FILE, found)
+    base = aliases.base
+    if base is not None and (found := find_module(tree, posixpath.normpath(f"{base}/{specifier}"))):
+        return Target(Kind.FILE, found)
+    if targets and not package_of(specifier):
+        return _file_or_missing(tree, targets[0])
+    return _UNKNOWN if targets or not aliases.is_whole else None
+
+
+def _packaged(tree: Tree, importer: str, specifier: str) -> Target:
+    package = package_of(specifier)
+    if not package:
+        return _UNKNOWN  # an alias that another tool's configuration declares
+    for manifest in _own_manifests(tree, importer):
+        if manifest.name == package:
+            return _own_package(tree, manifest, specifier.removeprefix(package))
+    return Target(Kind.PACKAGE, package)
+
+
+def _own_manifests(tree: Tree, importer: str) -> Iterator[Manifest]:
+    nearest = nearest_manifest(tree, importer)
+    if nearest is not None:
+        yield nearest
+    for path in tree.paths:
+        if path == MANIFEST or path.endswith(f"/{MANIFEST}"):
+            manifest = read_manifest(path, tree.text(path))
+            if manifest is not None:
+                yield manifest
+
+
+def _own_package(tree: Tree, manifest: Manifest, subpath: str) -> Target:
+    exports = manifest.table.get("exports")
+    if exports is not None:
+        is_map = isinstance(exports, dict) and any(key.startswith(".") for key in exports)
+        entries: Table = exports if is_map and isinstance(exports, dict) else {".": exports}
+        return _mapped(tree, manifest, entries, f".{subpath}")
+    found = find_module(tree, posixpath.normpath(f"{manifest.folder}.{subpath}"))
+    return Target(Kind.FILE, found) if found else _UNKNOWN

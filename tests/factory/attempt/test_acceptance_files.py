@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from factory.orders.ladder import Rung
-from factory.orders.model_choice import ModelChoice
-from factory.orders.reply_format import ReplyFormat
+from factory.orders.documents import ReplyFormat
+from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.stages import Stage
 from shared.errors import InvalidInput
 from tests.fakes import proposal

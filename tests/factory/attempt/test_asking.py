@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from factory.orders.ladder import parse_ladder
-from factory.orders.model_choice import ModelChoice
-from factory.orders.reply_format import ReplyFormat
+from factory.orders.documents import ReplyFormat
+from factory.orders.model_choice import ModelChoice, parse_ladder
 from factory.orders.stages import Stage
-from shared.events.attempts import AttemptFailed, ModelAskedAgain
-from shared.events.order_commands import CommandStarted
-from shared.llm.client import ReplyFailed
+from shared.events import AttemptFailed, CommandStarted, ModelAskedAgain
+from shared.llm.model_client import ReplyFailed
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, commit_all, order, stages
 

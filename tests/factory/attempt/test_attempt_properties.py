@@ -11,22 +11,25 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-from factory.attempt.staging import write_files
-from factory.judging.excerpt import cut, stable_excerpt
-from factory.orders.commit_message import CommitTerms, describe_commit
-from factory.orders.documents import FileWrite, WriteProposal
-from factory.orders.identity import OrderIdentity, identify, landed_orders
-from factory.orders.limits import MAX_EXCERPT_CHARACTERS
+from factory.attempt.apply_proposal import write_files
+from factory.judging.failure_brief import cut, stable_excerpt
+from factory.orders.documents import MAX_EXCERPT_CHARACTERS, FileWrite, WriteProposal
+from factory.orders.order_commit import (
+    CommitTerms,
+    OrderIdentity,
+    describe_commit,
+    identify,
+    landed_orders,
+)
+from factory.preflight import name_paths, printable
 from factory.proposal.scope import check_proposal
-from factory.repo.path_names import name_paths, printable
 from factory.workbench.tree import Tree
 from shared.git import commits
 from shared.git.client import Git
 from shared.git.commits import CommitFacts
-from shared.git.identity import Identity
-from shared.work_order.hashing import EMPTY_SHA256
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import WorkOrder
+from shared.git.repos import Identity
+from shared.parse_order import EMPTY_SHA256, parse_document
+from shared.work_order import WorkOrder
 from tests.harness import fingerprint, git, order
 
 EXAMPLES = settings(

@@ -6,13 +6,11 @@ from typing import Any
 
 import pytest
 
-from factory.orders.documents import RunSummary
-from factory.orders.ladder import Rung
-from factory.orders.model_choice import ModelChoice
-from factory.orders.reply_format import Form, ReplyFormat
+from factory.orders.documents import Form, ReplyFormat, RunSummary
+from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.stages import AttemptStage, Stage
-from factory.proposal.edits.search_format import Change, render_changes
-from factory.proposal.files_format import ProposedFile, render_files_reply
+from factory.proposal.edit_blocks import Change, render_changes
+from factory.proposal.reply_formats import ProposedFile, render_files_reply
 from tests.harness import Factory, blob, commit_all, order, stages
 
 TEXT = "LIMIT = 3\n\n\n" + "".join(f"def f{n}(x):\n    return x + {n}\n\n\n" for n in range(60))

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from factory.orders.documents import RunSummary
-from factory.orders.ladder import Rung
-from factory.orders.model_choice import ModelChoice
-from factory.orders.reply_format import Form, ReplyFormat
+from factory.orders.documents import Form, ReplyFormat, RunSummary
+from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.stages import Stage
-from factory.proposal.edits.search_format import Change, render_changes
-from factory.proposal.files_format import ProposedFile, render_files_reply
+from factory.proposal.edit_blocks import Change, render_changes
+from factory.proposal.reply_formats import ProposedFile, render_files_reply
 from tests.harness import Factory, blob, commit_all, order, stages
 
 MODELS = ModelChoice((Rung("scripted"),), reply_format=ReplyFormat.EDITS)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from factory.orders.ladder import Rung
-from factory.orders.model_choice import ModelChoice
-from factory.orders.reply_format import Form, ReplyFormat
+from factory.orders.documents import Form, ReplyFormat
+from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.stages import Stage
-from factory.proposal.edits.search_format import Change, render_changes
-from factory.proposal.files_format import ProposedFile, render_files_reply
+from factory.proposal.edit_blocks import Change, render_changes
+from factory.proposal.reply_formats import ProposedFile, render_files_reply
 from tests.harness import Factory, blob, commit_all, stages, writing
 
 TEXT = '"""A long module."""\n\n' + "".join(

@@ -6,10 +6,8 @@ from typing import Any
 
 import pytest
 
-from factory.orders.documents import RunSummary
-from factory.orders.ladder import parse_ladder
-from factory.orders.model_choice import ModelChoice
-from factory.orders.reply_format import ReplyFormat
+from factory.orders.documents import ReplyFormat, RunSummary
+from factory.orders.model_choice import ModelChoice, parse_ladder
 from factory.orders.stages import Stage
 from tests.fakes import Reply
 from tests.harness import Factory, blob, commit_all, stages, writing

@@ -10,7 +10,7 @@ from factory.orders.documents import RunSummary
 from factory.orders.stages import Stage
 from factory.sandbox import Backend
 from factory.sandbox.detect import find_backends
-from shared.settings.sandbox import SandboxNet, SandboxSettings
+from shared.settings.settings import SandboxNet, SandboxSettings
 from tests.fakes import proposal
 from tests.harness import Factory, order, stages
 

@@ -8,8 +8,7 @@ import pytest
 
 from factory.orders.stages import Stage
 from shared.errors import InvalidInput, PreflightRefused
-from shared.events.attempts import AttemptFailed, WritesApplied
-from shared.events.orders import BatchEnded
+from shared.events import AttemptFailed, BatchEnded, WritesApplied
 from tests.fakes import proposal
 from tests.harness import Factory, Json, commit_all, git, manifest, order, stages, writing
 
@@ -82,9 +81,9 @@ def test_the_model_is_told_what_is_gone(legacy: Factory) -> None:
 
 
 def test_the_short_prompt_tells_it_too(legacy: Factory) -> None:
-    from factory.proposal.short_prompt import has_short_prompt, render_short_prompt
-    from shared.work_order.parsing import parse_document
-    from shared.work_order.schemas import WorkOrder
+    from factory.proposal.prompt import has_short_prompt, render_short_prompt
+    from shared.parse_order import parse_document
+    from shared.work_order import WorkOrder
 
     subject = parse_document(WorkOrder, removing())
     assert has_short_prompt(subject, ())
@@ -95,7 +94,7 @@ def test_the_short_prompt_tells_it_too(legacy: Factory) -> None:
 
 
 def test_a_long_list_of_removed_files_is_cut_in_prompts() -> None:
-    from factory.proposal.removed import name_removed
+    from factory.proposal.prompt_parts import name_removed
 
     names = [f"f{n}" for n in range(53)]
     assert name_removed(names)[-2:] == ("f49", "and 3 more")

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from factory.statement.envelope import Envelope
-from factory.statement.notes import PROOF_REF
-from shared.work_order.hashing import canonical_json, sha256_bytes
+from factory.statement import PROOF_REF, Envelope
+from shared.parse_order import canonical_json, sha256_bytes
 from tests.harness import Factory, Json, git
 
 Edit = Callable[[Json], object]

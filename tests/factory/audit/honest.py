@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from factory.audit.audit import Audit, as_stored, audit, commits_named
-from factory.audit.check_claims import Judge
-from factory.audit.claims import Claim, Ruling, Standing
-from factory.audit.evidence import Evidence, read_plan
+from factory.audit.audit_evidence import Claim, Evidence, Ruling, Standing, read_plan
+from factory.audit.judgement_claims import Judge
 from shared.git.client import Git
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, Json, manifest, writing

@@ -11,12 +11,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from factory.audit.claims import Claim, Standing
-from factory.statement.notes import PROOF_REF, read_envelopes
+from factory.audit.audit_evidence import Claim, Standing
+from factory.statement import PROOF_REF, read_envelopes
 from shared.git.client import Git
-from shared.work_order.hashing import order_key
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import WorkOrder
+from shared.parse_order import order_key, parse_document
+from shared.work_order import WorkOrder
 from tests import provenance_schema
 from tests.factory.audit.forging import Edit, Forger, MadeBranch, forger_of_copy, made_in
 from tests.factory.audit.honest import PROVEN, Auditor, contradictions, describe, of_claim

@@ -7,12 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from factory.audit.claims import Claim
-from factory.orders.reply_record import reply_sha256
-from factory.statement.notes import PROOF_REF
-from shared.work_order.hashing import order_key
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import WorkOrder
+from factory.audit.audit_evidence import Claim
+from factory.orders.documents import reply_sha256
+from factory.statement import PROOF_REF
+from shared.parse_order import order_key, parse_document
+from shared.work_order import WorkOrder
 from tests.factory.audit.forging import Forger
 from tests.factory.audit.honest import Auditor, contradictions, describe
 from tests.harness import Json, git

@@ -10,13 +10,12 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from factory.audit.claims import Claim, Standing
-from factory.run.one_order import run_order
+from factory.audit.audit_evidence import Claim, Standing
+from factory.run.run_order import run_order
 from factory.sandbox import Backend
-from shared.events.event import Event
-from shared.events.orders import OrderStarted
+from shared.events import Event, OrderStarted
 from shared.llm.stack import Mode, ModelSource
-from shared.settings.sandbox import SandboxSettings
+from shared.settings.settings import SandboxSettings
 from tests import provenance_schema
 from tests.factory.audit.forging import Forger
 from tests.factory.audit.honest import (

@@ -7,12 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from factory.audit.claims import Claim, Standing
-from factory.orders.ladder import Rung
-from factory.orders.model_choice import ModelChoice
-from factory.orders.reply_format import Form, ReplyFormat
-from factory.proposal.files_format import ProposedFile, render_files_reply
-from shared.llm.client import Request
+from factory.audit.audit_evidence import Claim, Standing
+from factory.orders.documents import Form, ReplyFormat
+from factory.orders.model_choice import ModelChoice, Rung
+from factory.proposal.reply_formats import ProposedFile, render_files_reply
+from shared.llm.model_client import Request
 from tests.factory.audit.honest import Auditor, describe, standings
 from tests.fakes import proposal
 from tests.harness import Factory, Json, commit_all, writing

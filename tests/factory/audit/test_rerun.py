@@ -8,15 +8,13 @@ from typing import Any
 
 import pytest
 
-from factory.audit.audit import Audit, as_stored, audit, commits_named
-from factory.audit.claims import Claim, Standing
-from factory.audit.evidence import Evidence
-from factory.audit.rerun import rerunning
-from factory.orders.reply_record import reply_sha256
-from factory.repo.preflight import find_repo
+from factory.audit.audit import Audit, as_stored, audit, commits_named, rerunning
+from factory.audit.audit_evidence import Claim, Evidence, Standing
+from factory.orders.documents import reply_sha256
+from factory.preflight import find_repo
 from factory.sandbox import Backend
-from shared.settings.sandbox import SandboxSettings
-from shared.work_order.hashing import EMPTY_SHA256
+from shared.parse_order import EMPTY_SHA256
+from shared.settings.settings import SandboxSettings
 from tests.factory.audit.forging import Forger
 from tests.factory.audit.honest import THREE_FILES, contradictions, describe, of_claim
 from tests.fakes import proposal

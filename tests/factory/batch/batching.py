@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from factory.orders.documents import BatchSummary
-from shared.llm.client import Request
+from shared.llm.model_client import Request
 from tests.fakes import Reply, proposal, refused
 from tests.harness import Factory, Json, git, writing
 

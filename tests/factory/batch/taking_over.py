@@ -7,11 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from factory.batch.accept import Acceptance, accept_commit, take_back
-from factory.batch.decide import LeftOut, leave_out, retry_order, take_up
-from factory.batch.plan_on_branch import PlanOnBranch, plan_on_branch
+from factory.batch.accept_commit import Acceptance, accept_commit, take_back
+from factory.batch.decide import (
+    LeftOut,
+    PlanOnBranch,
+    leave_out,
+    plan_on_branch,
+    retry_order,
+    take_up,
+)
 from factory.orders.documents import RunSummary
-from factory.repo.preflight import RepoPlace, find_repo
+from factory.preflight import RepoPlace, find_repo
 from tests.fakes import Reply
 from tests.harness import Factory, git
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from factory.orders.order_state import OrderState
-from factory.orders.stages import Stage
-from factory.record.decided import decisions_path
-from factory.record.requirement_commits import coverage_of_repo, landed_commits
+from factory.orders.stages import OrderState, Stage
+from factory.record.decisions import decisions_path
+from factory.record.landed import coverage_of_repo, landed_commits
 from shared.errors import InvalidInput, PreflightRefused
 from shared.git.client import Git
 from tests.factory.batch.batching import asked, each_writes, landed_on, step, wrote

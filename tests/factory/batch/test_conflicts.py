@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from shared.errors import CommandFailed
-from shared.events.messages import Noted
-from shared.events.orders import OrderStarted
-from shared.llm.client import Request
+from shared.events import Noted, OrderStarted
+from shared.llm.model_client import Request
 from tests.factory.batch.batching import (
     answer,
     asked,

@@ -7,8 +7,8 @@ from itertools import islice, permutations
 
 import pytest
 
-from shared.events.order_commands import CommandEnded
-from shared.llm.client import Request
+from shared.events import CommandEnded
+from shared.llm.model_client import Request
 from tests.factory.batch.batching import (
     after,
     answer,

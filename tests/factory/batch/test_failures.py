@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from factory.orders.order_state import OrderState
+from factory.orders.stages import OrderState
 from shared.errors import BudgetReached, ModelUnavailable
-from shared.llm.client import Request
+from shared.llm.model_client import Request
 from tests.factory.batch.batching import (
     after,
     answer,

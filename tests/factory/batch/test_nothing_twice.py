@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from factory.orders.order_state import OrderState
+from factory.orders.stages import OrderState
 from tests.factory.batch.batching import each_writes, landed_on, loose_orders, step, wrote
 from tests.factory.batch.taking_over import Person
 from tests.harness import Factory, git

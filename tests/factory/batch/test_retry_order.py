@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from factory.orders.order_state import OrderState
+from factory.orders.stages import OrderState
 from shared.errors import InterruptedRun, InvalidInput, PreflightRefused
-from shared.events.attempts import StageStarted
-from shared.events.event import Event
-from shared.events.orders import BatchEnded
+from shared.events import BatchEnded, Event, StageStarted
 from tests.factory.batch.batching import each_writes, landed_on, loose_orders, step, wrote
 from tests.factory.batch.taking_over import Person
 from tests.fakes import refused

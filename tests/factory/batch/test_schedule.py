@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from factory.batch.order_graph import OrderGraph
 from factory.batch.schedule import Schedule
-from factory.orders.order_state import OrderState
+from factory.orders.stages import OrderState
 
 START = "start"
 

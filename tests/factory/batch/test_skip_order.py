@@ -9,14 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.batch.schedule import Schedule
-from factory.orders.decision import AcceptedCommit, Decision, DecisionKey
-from factory.orders.order_state import OrderState
-from factory.record.decided import decisions_path, read_decisions, write_decision
-from factory.record.status import read_status, status_document
-from factory.record.status_text import render_status
+from factory.orders.stages import OrderState
+from factory.orders.task import AcceptedCommit, Decision, DecisionKey
+from factory.record.decisions import decisions_path, read_decisions, write_decision
+from factory.record.run_status import read_status, render_status, status_document
 from shared.errors import Busy, InvalidInput, PreflightRefused
-from shared.events.messages import Noted
-from shared.events.orders import BatchEnded
+from shared.events import BatchEnded, Noted
 from tests.factory.batch.batching import each_writes, landed_on, step, wrote
 from tests.factory.batch.taking_over import Person
 from tests.factory.batch.test_schedule import START, graph_of

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shared.errors import BudgetReached
-from shared.llm.client import Request
+from shared.llm.model_client import Request
 from tests.factory.batch.batching import (
     answer,
     asked,

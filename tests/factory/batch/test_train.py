@@ -14,20 +14,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.attempt.state import Attempt, first_state
-from factory.batch.driving import Driving
+from factory.attempt.attempt_state import Attempt, first_state
+from factory.batch.order_driver import Driving
 from factory.batch.order_graph import OrderGraph
 from factory.batch.schedule import Schedule, places_for
 from factory.batch.train import Train
 from factory.orders.documents import FailureBrief, FileWrite, WriteProposal
-from factory.orders.order_state import OrderState
-from factory.orders.stages import Stage
-from factory.orders.task import OrderResult, OrderTask
-from factory.orders.verdict import Errored, Failed, Passed
+from factory.orders.stages import OrderState, Stage
+from factory.orders.task import Errored, Failed, OrderResult, OrderTask, Passed
+from factory.run.execution import Making, Step
 from factory.run.session import error_of
-from factory.run.steps import Making, Step
 from shared.errors import CommandFailed
-from shared.work_order.hashing import EMPTY_SHA256
+from shared.parse_order import EMPTY_SHA256
 from tests.factory.batch.test_schedule import START, failures, graphs, turns, widths
 
 ATTEMPTS = 2

@@ -9,15 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from factory.batch.coordinator import run_all
-from factory.record.attempts_on_record import AttemptOnRecord, find_attempt
-from factory.record.status import read_status, status_document
+from factory.batch.batch import run_all
+from factory.record.run_status import read_status, status_document
+from factory.record.runs_on_record import AttemptOnRecord, find_attempt
 from shared.errors import ModelUnavailable
-from shared.events.attempts import AttemptFailed
-from shared.events.event import Event
-from shared.events.order_commands import CommandEnded, CommandStarted
-from shared.events.orders import CandidateCoupled, CandidateDropped, OrderEnded
-from shared.llm.client import Request
+from shared.events import (
+    AttemptFailed,
+    CandidateCoupled,
+    CandidateDropped,
+    CommandEnded,
+    CommandStarted,
+    Event,
+    OrderEnded,
+)
+from shared.llm.model_client import Request
 from shared.llm.stack import Mode, ModelSource
 from tests.factory.batch.batching import (
     answer,

@@ -13,12 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from factory.dependencies.manifests import Manifests
-from factory.dependencies.prepare import prepare
-from factory.dependencies.workshop import LocalWorkshop, RegistryUnreachable
-from factory.sandbox.linked import linked_modules
+from factory.dependencies import LocalWorkshop, Manifests, RegistryUnreachable, prepare
+from factory.sandbox.lent_folders import linked_modules
 from shared.errors import EnvironmentFault, InvalidInput
-from shared.languages.capabilities.dependencies import Prepared
+from shared.languages.language_tools import Prepared
 from shared.process import Finished, run_tool
 from tests.factory.dependencies.registries import (
     NpmRegistry,

@@ -14,13 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.dependencies.manifests import Manifests
-from factory.dependencies.workshop import LocalWorkshop, RegistryUnreachable
+from factory.dependencies import LocalWorkshop, Manifests, RegistryUnreachable
 from shared.errors import EnvironmentFault, InvalidInput
-from shared.languages.capabilities.dependencies import Prepared
-from shared.languages.python.dependencies.environment import prepare_python
-from shared.languages.python.dependencies.requirements import REQUIREMENT
-from shared.languages.python.dependencies.wishes import Wishes, read_wishes
+from shared.languages.language_tools import Prepared
+from shared.languages.python.declared_requirements import REQUIREMENT
+from shared.languages.python.python_packages import Wishes, prepare_python, read_wishes
 from shared.process import run_tool
 
 PYTHON = Path(sys.executable)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from factory.fleet.status import read_fleet
+from factory.fleet.fleet_admin import read_fleet
 from tests.factory.fleet.fleet_of_processes import until
 from tests.factory.fleet.small_fleet import (
     SmallFleet,

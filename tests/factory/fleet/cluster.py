@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from shared.settings.values.database import DatabaseUrl
+from shared.settings.setting_values import DatabaseUrl
 from tests import processes
 
 PASSWORD = "p4ss-of-the-tests"
@@ -120,7 +120,7 @@ class Cluster:
 
 def prepared(cluster: Cluster) -> str:
     """Make a fleet's database with a member of it, `ada`, and return its name."""
-    from factory.fleet.initialise import initialise
+    from factory.fleet.fleet_admin import initialise
 
     name = cluster.new_database()
     roles = initialise(cluster.url(name)).roles

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.settings.values.database import DatabaseUrl
+from shared.settings.setting_values import DatabaseUrl
 from tests.factory.fleet import cluster as postgres
 from tests.factory.fleet.cluster import Cluster
 from tests.factory.fleet.gate import Gate

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 
-from shared.llm.record.lines import Intent, parse_record
+from shared.llm.transcript_lines import Intent, parse_record
 from tests.factory.fleet.cluster import Cluster
 from tests.factory.fleet.small_fleet import AnsweringServer
 from tests.shared.llm.scripted_server import Act, Received

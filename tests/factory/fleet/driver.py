@@ -13,11 +13,11 @@ import sys
 import threading
 from pathlib import Path
 
-from factory.fleet.jobs import Answer, Job, Kind
 from factory.fleet.service import Service, Terms
+from factory.fleet.wire import Answer, Job, Kind
 from shared.errors import LlmchError
-from shared.events.event import Event
-from shared.settings.values.database import DatabaseUrl
+from shared.events import Event
+from shared.settings.setting_values import DatabaseUrl
 
 _LOOK_EVERY_SECONDS = 0.02
 

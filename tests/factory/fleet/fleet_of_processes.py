@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from factory.fleet.database import Database
-from factory.fleet.engine.queue import Queue
-from factory.fleet.jobs import Answer, Job, JobState, Kind, Standing
+from factory.fleet.job_queue import Queue
 from factory.fleet.leases import WorkerSeen, workers_seen
-from shared.settings.values.database import DatabaseUrl
+from factory.fleet.wire import Answer, Job, JobState, Kind, Standing
+from shared.settings.setting_values import DatabaseUrl
 from tests import processes
 
 LEASE_SECONDS = 6.0  # the machine may be loaded: who is slower than this is declared dead

@@ -12,11 +12,10 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from factory.fleet.jobs import Answer, Job, Refusal
 from factory.fleet.machine import Machine
-from factory.fleet.refs import RunRefs
-from factory.fleet.wire import OutcomeDocument, StepDocument, parse, render
-from factory.orders.verdict import Passed
+from factory.fleet.wire import Answer, Job, OutcomeDocument, Refusal, StepDocument, parse, render
+from factory.fleet.worker_clones import RunRefs
+from factory.orders.task import Passed
 from llmch.cli import main
 from shared.git import commits, trees
 from shared.git.client import Git

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shared.settings.values.database import DatabaseUrl
+from shared.settings.setting_values import DatabaseUrl
 from tests import processes
 from tests.factory.fleet.fleet_of_processes import LEASE_SECONDS
 from tests.harness import Json, git, manifest, write_plan, writing

@@ -14,8 +14,8 @@ from typing import ClassVar
 
 import pytest
 
-from factory.fleet.engine.queue import Queue
-from factory.fleet.status import read_fleet
+from factory.fleet.fleet_admin import read_fleet
+from factory.fleet.job_queue import Queue
 from shared.errors import ExitCode
 from tests.factory.fleet.cluster import Cluster
 from tests.factory.fleet.fleet_of_processes import until

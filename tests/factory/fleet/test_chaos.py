@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from shared.settings.values.database import DatabaseUrl
+from shared.settings.setting_values import DatabaseUrl
 from tests.factory.fleet.chaos import Chaos
 from tests.factory.fleet.cluster import Cluster
 from tests.factory.fleet.counting_model import CountingServer, prompts_on_record

@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from factory.fleet.database import is_loss, said_by
-from factory.fleet.engine.guard import errors_in_words
+from factory.fleet.job_queue import errors_in_words
 from shared.errors import FleetUnavailable
-from shared.settings.values.database import DatabaseUrl
+from shared.settings.setting_values import DatabaseUrl
 
 REFUSED = (
     'connection failed: connection to server at "127.0.0.1", port 5 failed: Connection refused'

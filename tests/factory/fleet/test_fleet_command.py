@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from factory.fleet.database import SCHEMA_VERSION
 from factory.fleet.leases import Lease
-from factory.fleet.schema import SCHEMA_VERSION
 from shared.errors import ExitCode
-from shared.settings.values.database import DatabaseUrl
+from shared.settings.setting_values import DatabaseUrl
 from tests.factory.fleet.cluster import PASSWORD, Cluster
 from tests.factory.fleet.fleet_of_processes import FleetOfProcesses, fleet_on
 from tests.llmch.command_line import Said, Say, say_in

@@ -7,11 +7,11 @@ from contextlib import closing
 import pytest
 from psycopg.errors import RaiseException
 
-from factory.fleet.clearing import forget_old_ends
 from factory.fleet.database import Database
-from factory.fleet.engine.queue import Queue
+from factory.fleet.fleet_worker import forget_old_ends
+from factory.fleet.job_queue import Queue
 from factory.fleet.leases import LEFT, Lease, runner_of
-from shared.settings.values.database import DatabaseUrl
+from shared.settings.setting_values import DatabaseUrl
 from tests.factory.fleet.cluster import Cluster
 
 _SILENT = "silent for 31 s"

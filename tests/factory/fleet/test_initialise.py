@@ -6,11 +6,10 @@ from contextlib import closing
 
 import pytest
 
-from factory.fleet.database import Database
-from factory.fleet.initialise import initialise
-from factory.fleet.schema import SCHEMA_VERSION, check_schema
+from factory.fleet.database import SCHEMA_VERSION, Database, check_schema
+from factory.fleet.fleet_admin import initialise
 from shared.errors import ExitCode, FleetUnavailable
-from shared.settings.values.database import DatabaseUrl
+from shared.settings.setting_values import DatabaseUrl
 from tests.factory.fleet.cluster import Cluster
 
 

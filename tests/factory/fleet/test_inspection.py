@@ -7,17 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from factory.fleet.inspection import inspect_commit
-from factory.orders.commit_message import CommitTerms
-from factory.orders.read import LoadedOrder
-from factory.orders.task import OrderTask
-from factory.orders.verdict import Passed
+from factory.fleet.worker_clones import inspect_commit
+from factory.orders.order_commit import CommitTerms
+from factory.orders.read_orders import LoadedOrder
+from factory.orders.task import OrderTask, Passed
 from shared.errors import CommandFailed
 from shared.git import commits, trees
 from shared.git.client import Git
-from shared.git.identity import Identity
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import WorkOrder
+from shared.git.repos import Identity
+from shared.parse_order import parse_document
+from shared.work_order import WorkOrder
 from tests.harness import commit_all, git, writing
 
 TERMS = CommitTerms(Identity("Ada", "ada@example.org"), "1700000000 +0000")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.fleet.status import read_fleet
+from factory.fleet.fleet_admin import read_fleet
 from tests.factory.fleet.cluster import Cluster
 from tests.factory.fleet.scale import BRANCHES, PLANS_OF_A_BRANCH, large
 from tests.factory.fleet.small_fleet import SmallFleet, order

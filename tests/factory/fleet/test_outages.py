@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.fleet.status import read_fleet
+from factory.fleet.fleet_admin import read_fleet
 from shared.errors import ExitCode
 from tests.factory.fleet.cluster import Cluster
 from tests.factory.fleet.fleet_of_processes import until

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from factory.fleet.database import Database
-from factory.fleet.pace import FleetPace
-from shared.settings.values.database import DatabaseUrl
+from factory.fleet.shared_state import FleetPace
+from shared.settings.setting_values import DatabaseUrl
 from tests.factory.fleet.cluster import PASSWORD
 
 

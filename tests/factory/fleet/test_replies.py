@@ -11,14 +11,13 @@ import pytest
 
 from factory.fleet.database import Database
 from factory.fleet.leases import Lease
-from factory.fleet.replies import FleetReplies, transcript_lines
+from factory.fleet.shared_state import FleetReplies, transcript_lines
 from shared.errors import BudgetReached
-from shared.events.event import Event
-from shared.events.messages import Warned
-from shared.llm.client import Api, CallPlace, LlmClient, ReplyFailed, Request, Role
-from shared.llm.record.transcript import Transcript
+from shared.events import Event, Warned
+from shared.llm.model_client import Api, CallPlace, LlmClient, ReplyFailed, Request, Role
 from shared.llm.stack import Mode, ModelSource, open_model
-from shared.settings.values.database import DatabaseUrl
+from shared.llm.transcript import Transcript
+from shared.settings.setting_values import DatabaseUrl
 from tests.factory.fleet.cluster import Cluster
 from tests.factory.fleet.fleet_of_processes import until
 from tests.fakes import Reply, ScriptedModel

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.fleet.engine.rhythm import Rhythm
+from factory.fleet.job_claims import Rhythm
 
 PACE = {"orders": 0.125, "plans": 1.0}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.fleet.status import cancel_plan, read_fleet
+from factory.fleet.fleet_admin import cancel_plan, read_fleet
 from factory.sandbox import Backend, find_backends
 from tests.factory.fleet.cluster import PASSWORD, Cluster
 from tests.factory.fleet.fleet_of_processes import until

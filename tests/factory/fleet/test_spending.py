@@ -9,13 +9,12 @@ import pytest
 
 from factory.fleet.database import Database
 from factory.fleet.leases import Lease
-from factory.fleet.spending import FleetBudget, forget_spending
+from factory.fleet.shared_state import FleetBudget, forget_spending
 from shared.errors import BudgetReached
-from shared.llm.client import CallPlace, Role, Usage
-from shared.llm.cost.bounds import Budget, CallBound
-from shared.llm.cost.estimates import total_tokens
-from shared.llm.cost.prices import KNOWN_PRICES
-from shared.settings.values.database import DatabaseUrl
+from shared.llm.budget import Budget, CallBound, total_tokens
+from shared.llm.model_client import CallPlace, Role, Usage
+from shared.llm.usage import KNOWN_PRICES
+from shared.settings.setting_values import DatabaseUrl
 from tests.factory.fleet.cluster import Cluster
 
 PLACE = CallPlace(Role.FACTORY, 1, "WO-01")

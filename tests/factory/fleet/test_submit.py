@@ -7,7 +7,7 @@ import signal
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from factory.fleet.status import cancel_plan, read_fleet
+from factory.fleet.fleet_admin import cancel_plan, read_fleet
 from tests.factory.fleet.cluster import PASSWORD, Cluster
 from tests.factory.fleet.fleet_of_processes import until
 from tests.factory.fleet.scale import large

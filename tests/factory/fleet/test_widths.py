@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from factory.fleet.status import read_fleet
-from shared.settings.values.database import DatabaseUrl
+from factory.fleet.fleet_admin import read_fleet
+from shared.settings.setting_values import DatabaseUrl
 from tests.factory.fleet import cluster as postgres
 from tests.factory.fleet.fleet_of_processes import until
 from tests.factory.fleet.namespaces import HUB, git_daemon, inside, machines

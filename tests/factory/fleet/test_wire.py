@@ -6,25 +6,23 @@ import json
 
 import pytest
 
-from factory.attempt.state import first_state
-from factory.fleet.jobs import (
+from factory.attempt.attempt_state import first_state
+from factory.fleet.wire import (
     Answer,
     Job,
     JobMisread,
     Kind,
-    Refusal,
-    answer_to_json,
-    job_to_json,
-    parse_answer,
-    parse_job,
-)
-from factory.fleet.wire import (
     OutcomeDocument,
+    Refusal,
     StateDocument,
     UsageDocument,
+    answer_to_json,
     error_of,
+    job_to_json,
     making_of,
     parse,
+    parse_answer,
+    parse_job,
     refusal_of,
     render,
     result_document,
@@ -32,8 +30,7 @@ from factory.fleet.wire import (
 )
 from factory.orders.documents import FailureBrief
 from factory.orders.stages import Stage
-from factory.orders.task import OrderResult
-from factory.orders.verdict import Errored, Failed, Verdict
+from factory.orders.task import Errored, Failed, OrderResult, Verdict
 from shared.errors import BudgetReached, CommandFailed, FleetUnavailable, SandboxUnavailable
 
 BRIEF = FailureBrief(

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from factory.fleet.jobs import JobState, Kind, Refusal
-from factory.fleet.leases import LEFT
-from factory.fleet.rescue import MAX_TAKEOVERS, died_with
+from factory.fleet.leases import LEFT, MAX_TAKEOVERS, died_with
+from factory.fleet.wire import JobState, Kind, Refusal
 from shared.errors import ExitCode
-from shared.settings.values.database import DatabaseUrl
+from shared.settings.setting_values import DatabaseUrl
 from tests.factory.fleet.cluster import Cluster
 from tests.factory.fleet.fleet_of_processes import FleetOfProcesses, fleet_on, until
 

@@ -12,10 +12,7 @@ import pytest
 
 from factory.orders.documents import RunSummary
 from factory.orders.stages import Stage
-from shared.events.attempts import StageStarted
-from shared.events.event import Event
-from shared.events.messages import Warned
-from shared.events.order_commands import CommandStarted
+from shared.events import CommandStarted, Event, StageStarted, Warned
 from tests.fakes import proposal
 from tests.harness import Factory, Json, commit_all, manifest, stages, write_plan, writing
 
@@ -276,7 +273,7 @@ def checker_processes() -> Iterator[str]:
             parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
         except OSError:
             continue
-        if "shared/languages/python/checker/worker.py" in line and parent == str(os.getpid()):
+        if "shared/languages/python/checker_worker.py" in line and parent == str(os.getpid()):
             yield folder.name
 
 

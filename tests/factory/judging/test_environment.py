@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.judging.environment import Surroundings, find_fault
+from factory.judging.environment_faults import Surroundings, find_fault
 from factory.sandbox import Backend, Captured, Cause, Ended
-from factory.sandbox.toolchains.found import Hidden
+from factory.sandbox.toolchains import Hidden
 
 REPO = Surroundings(
     declared={

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.judging.excerpt import cut, select_lines, stable_excerpt
-from factory.sandbox.visible.interpreter import python_paths
+from factory.judging.failure_brief import cut, select_lines, stable_excerpt
+from factory.sandbox.visible_files import python_paths
 
 TRACEBACK = """\
 Traceback (most recent call last):

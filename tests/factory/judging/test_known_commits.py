@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from factory.judging.known_commits import NOTHING_KNOWN, KnownCommit, KnownCommits
-from factory.orders.verified_by import CountedTests
+from factory.judging.proof import NOTHING_KNOWN, KnownCommit, KnownCommits
+from factory.orders.documents import CountedTests
 from shared.errors import Interrupted
 
 SEVEN = KnownCommit(tests={"pytest": CountedTests(passed=7, failed=0, skipped=0)})

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.judging.counting.count import Failures, count_failures
-from factory.judging.known_commits import KnownCommit, KnownCommits
-from factory.judging.known_red import KnownRed, RedCheck, more_failures
+from factory.judging.count_tests import Failures, count_failures
+from factory.judging.proof import KnownCommit, KnownCommits, KnownRed, RedCheck, more_failures
 from factory.sandbox import Cause
 
 PYTEST = """\

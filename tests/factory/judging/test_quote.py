@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.judging.quote import quote_reply
-from factory.orders.limits import MAX_QUOTED_CHARACTERS
+from factory.judging.failure_brief import quote_reply
+from factory.orders.documents import MAX_QUOTED_CHARACTERS
 from tests.fakes import proposal
 from tests.harness import Factory, order, stages
 

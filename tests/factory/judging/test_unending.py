@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from factory.judging.unending import likely_cause
+from factory.judging.run_checks import likely_cause
 
 
 @pytest.mark.parametrize(

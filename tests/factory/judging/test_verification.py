@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from factory.judging.verification import BaseVerification
-from shared.projects.verification import find_verification
+from factory.judging.run_checks import BaseVerification
+from shared.projects.build_tools import find_verification
 from tests.shared.projects.given_files import GivenFiles
 
 PYTHON = ["python -m compileall -q .", "python -m pip --version", "python -m pytest -q"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from factory.judging.warning_codes import FLAGS
+from factory.judging.proof import FLAGS
 from shared.rule_text import RuleText
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, order

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from factory.landing.heads import surely_not_checked_out
-from shared.git import worktrees
+from factory.land import surely_not_checked_out
+from shared.git import repos
 from shared.git.client import Git
 from tests.harness import git
 
@@ -31,7 +31,7 @@ def test_detached_trees_are_on_no_branch(repo: Path, tmp_path: Path) -> None:
     git(repo, "worktree", "add", "--quiet", "--detach", str(tmp_path / "linked"))
     git(repo, "switch", "--quiet", "--detach")
     assert surely_not_checked_out("main", repo / ".git")
-    assert "main" not in [each.branch for each in worktrees.checkouts(Git(repo))]
+    assert "main" not in [each.branch for each in repos.checkouts(Git(repo))]
 
 
 def test_a_branch_that_is_not_born_yet_is_checked_out(repo: Path) -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from factory.orders.identity import NOTES_REF
-from factory.statement.notes import PROOF_REF
-from shared.events.messages import Noted, Warned
+from factory.orders.order_commit import NOTES_REF
+from factory.statement import PROOF_REF
+from shared.events import Noted, Warned
 from tests.fakes import proposal
 from tests.harness import Factory, git, order
 

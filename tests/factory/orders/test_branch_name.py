@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.orders.branch_name import LONGEST_SLUG, default_branch, slug
-from factory.orders.read import read_order, read_workdir
+from factory.orders.order_commit import LONGEST_SLUG, default_branch, slug
+from factory.orders.read_orders import read_order, read_workdir
 from shared.git.client import Git
 from shared.git.refs import branch_name_allowed
 from tests.fakes import proposal

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factory.orders.commit_message import CommitTerms, describe_commit
-from factory.orders.identity import identify, landed_orders
+from factory.orders.order_commit import CommitTerms, describe_commit, identify, landed_orders
 from shared.git.client import Git
 from shared.git.commits import log, write
-from shared.git.identity import Identity
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import WorkOrder
+from shared.git.repos import Identity
+from shared.parse_order import parse_document
+from shared.work_order import WorkOrder
 from tests.harness import git, order
 
 ADA = Identity("Ada", "ada@example.org")

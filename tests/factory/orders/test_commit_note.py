@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.orders.commit_note import add_acceptance, parse_proof, render_note
-from factory.orders.verified_by import CountedTests, JudgingCommand, VerifiedBy
+from factory.orders.documents import CountedTests, JudgingCommand, VerifiedBy
+from factory.orders.order_commit import add_acceptance, parse_proof, render_note
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=40), st.integers(0, 10**6))

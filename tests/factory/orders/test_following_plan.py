@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from factory.orders.read import decide_exempt, read_order, read_workdir
+from factory.orders.read_orders import decide_exempt, read_order, read_workdir
 from shared.errors import InvalidInput, PreflightRefused
-from shared.work_order.hashing import manifest_sha256
+from shared.parse_order import manifest_sha256
 from tests.harness import Json, hashed, manifest, order, write_plan
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from factory.orders.next_step import PlanAtHand, next_step
-from factory.orders.stages import Stage
-from llmch.entry.parsing import find_verb, parser_of
+from factory.orders.stages import PlanAtHand, Stage, next_step
+from llmch.command_line import find_verb, parser_of
 
 EXPECTED = {
     Stage.PREFLIGHT: "check",

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.orders.order_word import parse_order_word
+from factory.orders.read_orders import parse_order_word
 from shared.errors import InvalidInput
-from shared.work_order.schemas import order_id, order_number
+from shared.work_order import order_id, order_number
 
 
 @given(st.integers(0, 999_999_999))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from factory.orders.read import LoadedOrder, decide_exempt, read_order, read_workdir
+from factory.orders.read_orders import LoadedOrder, decide_exempt, read_order, read_workdir
 from shared.errors import ExitCode, InvalidInput, PreflightRefused
 from tests.fakes import proposal
 from tests.harness import (

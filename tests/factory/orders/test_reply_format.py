@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.orders.limits import MAX_WRITE_BYTES
-from factory.orders.model_size import parameters_of
-from factory.orders.reply_format import (
+from factory.orders.documents import (
+    MAX_WRITE_BYTES,
     Form,
     Offer,
     ReplyFormat,
     WritableFile,
     choose_form,
     choose_offer,
+    parameters_of,
 )
 
 WHOLE, DEFINITION, SEARCH = Form.WHOLE, Form.DEFINITION, Form.SEARCH

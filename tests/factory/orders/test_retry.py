@@ -5,10 +5,16 @@ from __future__ import annotations
 import pytest
 
 from factory.orders.documents import FailureBrief
-from factory.orders.ladder import parse_ladder
-from factory.orders.model_choice import ModelChoice
-from factory.orders.past_attempt import PastAttempt
-from factory.orders.retry import Asking, ask_again, first_asking, is_stuck, warmer
+from factory.orders.model_choice import (
+    Asking,
+    ModelChoice,
+    PastAttempt,
+    ask_again,
+    first_asking,
+    is_stuck,
+    parse_ladder,
+    warmer,
+)
 from factory.orders.stages import Stage
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.orders.reply_format import Form
-from factory.proposal.block_header import Header, read_header, render_header
+from factory.orders.documents import Form
+from factory.proposal.reply_formats import Header, read_header, render_header
 
 DEFINITION, SEARCH = Form.DEFINITION, Form.SEARCH
 

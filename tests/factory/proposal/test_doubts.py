@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.orders.documents import FailureBrief, FileWrite, WriteProposal
-from factory.orders.past_attempt import PastAttempt
+from factory.orders.model_choice import PastAttempt
 from factory.orders.stages import Stage
-from factory.proposal.doubts import DoubtKind, doubt_about
+from factory.proposal.read_reply import DoubtKind, doubt_about
 from factory.proposal.scope import FileKind, FileState
-from factory.proposal.shown import ShownFile
-from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
+from factory.proposal.shown_code import ShownFile
+from shared.parse_order import EMPTY_SHA256, sha256_bytes
 
 
 def proposed(summary: str = "s", **files: str) -> WriteProposal:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.proposal.files_format import (
+from factory.proposal.reply_formats import (
     FilesReply,
     ProposedFile,
     fence_for,
@@ -17,7 +17,7 @@ from factory.proposal.files_format import (
     render_files_reply,
     unwrap_fenced_content,
 )
-from shared.llm.json_in_reply import ReplyMalformed
+from shared.llm.model_client import ReplyMalformed
 
 # Lines that are made to confuse, beside whatever hypothesis thinks of.
 confusing = st.lists(

@@ -8,12 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.proposal.focus import Focus, focus_of
 from factory.proposal.scope import FileKind, FileState
-from factory.proposal.shown import ShownFile
-from shared.work_order.hashing import sha256_bytes
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import WorkOrder
+from factory.proposal.shown_code import Focus, ShownFile, focus_of
+from shared.parse_order import parse_document, sha256_bytes
+from shared.work_order import WorkOrder
 from tests.harness import writing
 
 TEXT = '''"""Scores."""

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.orders.decision import MAX_HINT_CHARACTERS
-from factory.proposal.hint import parse_hint, parse_reason, render_hint
+from factory.orders.task import MAX_HINT_CHARACTERS
+from factory.proposal.prompt_parts import parse_hint, parse_reason, render_hint
 from shared.errors import InvalidInput
 
 

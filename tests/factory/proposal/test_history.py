@@ -5,17 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.orders.documents import FailureBrief, FileWrite, WriteProposal
-from factory.orders.past_attempt import PastAttempt
-from factory.orders.reply_format import Offer, ReplyFormat
+from factory.orders.documents import FailureBrief, FileWrite, Offer, ReplyFormat, WriteProposal
+from factory.orders.model_choice import PastAttempt
 from factory.orders.stages import Stage
-from factory.proposal.history import cut_lines, render_history
 from factory.proposal.prompt import render_prompt
+from factory.proposal.prompt_parts import cut_lines, render_history
 from factory.proposal.scope import FileKind, FileState
-from factory.proposal.shown import ShownFile
-from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import WorkOrder
+from factory.proposal.shown_code import ShownFile
+from shared.parse_order import EMPTY_SHA256, parse_document, sha256_bytes
+from shared.work_order import WorkOrder
 from tests.harness import order
 
 OLD = "".join(f"line {n}\n" for n in range(30))

@@ -17,10 +17,9 @@ from factory.orders.documents import FileWrite, RunSummary, WriteProposal
 from factory.orders.stages import Stage
 from factory.proposal.scope import check_proposal
 from factory.workbench.tree import NotReadable, Tree
-from shared.llm.client import Request
-from shared.work_order.hashing import EMPTY_SHA256
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import WorkOrder
+from shared.llm.model_client import Request
+from shared.parse_order import EMPTY_SHA256, parse_document
+from shared.work_order import WorkOrder
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, commit_all, fingerprint, git, order, stages
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.orders.documents import FailureBrief
-from factory.orders.past_attempt import PastAttempt
+from factory.orders.model_choice import PastAttempt
 from factory.orders.stages import Stage
-from factory.proposal.large_files import (
+from factory.proposal.prompt import (
     doubt_about_parts,
     pointers_of,
     render_parts,
@@ -21,19 +21,19 @@ from factory.proposal.large_files import (
     show_more_of,
 )
 from factory.proposal.scope import FileKind, FileState
-from factory.proposal.show_request import WantedPart, parse_show_request
-from factory.proposal.shown import ShownFile
-from factory.proposal.windows import (
+from factory.proposal.shown_code import (
     Pointers,
+    ShownFile,
+    WantedPart,
     choose_windows,
     lines_of,
     merge_lines,
+    parse_show_request,
     words_of,
 )
-from shared.languages.capabilities.edits import OutlineEntry
-from shared.work_order.hashing import sha256_bytes
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import WorkOrder
+from shared.languages.capabilities import OutlineEntry
+from shared.parse_order import parse_document, sha256_bytes
+from shared.work_order import WorkOrder
 from tests.harness import order
 
 FUNCTIONS = 3000

@@ -6,17 +6,15 @@ from typing import Any
 
 import pytest
 
-from factory.orders.documents import FailureBrief
-from factory.orders.past_attempt import PastAttempt
-from factory.orders.reply_format import Offer, ReplyFormat
+from factory.orders.documents import FailureBrief, Offer, ReplyFormat
+from factory.orders.model_choice import PastAttempt
 from factory.orders.stages import Stage
-from factory.proposal.files_format import NO_FINAL_NEWLINE
 from factory.proposal.prompt import reminder, render_prompt
+from factory.proposal.reply_formats import NO_FINAL_NEWLINE
 from factory.proposal.scope import FileKind, FileState
-from factory.proposal.shown import ShownFile
-from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import WorkOrder
+from factory.proposal.shown_code import ShownFile
+from shared.parse_order import EMPTY_SHA256, parse_document, sha256_bytes
+from shared.work_order import WorkOrder
 from tests.harness import order
 
 

@@ -10,15 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.orders.documents import RunSummary
-from factory.orders.ladder import Rung
-from factory.orders.model_choice import ModelChoice
-from factory.orders.reply_format import ReplyFormat
+from factory.orders.documents import ReplyFormat, RunSummary
+from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.stages import Stage
-from factory.proposal.files_format import ProposedFile, render_files_reply
 from factory.proposal.read_reply import ParsedReply, ProposalInvalid, parse_proposal
+from factory.proposal.reply_formats import ProposedFile, render_files_reply
 from factory.proposal.scope import FileKind, FileState
-from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
+from shared.parse_order import EMPTY_SHA256, sha256_bytes
 from tests.harness import Factory, blob, order, stages
 
 FORMATS = tuple(ReplyFormat)

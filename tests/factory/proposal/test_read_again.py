@@ -7,27 +7,25 @@ from collections.abc import Sequence
 
 import pytest
 
-from factory.orders.limits import MAX_REPLY_CHARACTERS
-from factory.orders.reply_format import Form, ReplyFormat
-from factory.proposal.edits.blocks import BlockRefusal, SearchBlock
-from factory.proposal.edits.question import (
+from factory.orders.documents import MAX_REPLY_CHARACTERS, Form, ReplyFormat
+from factory.proposal.assemble_edits import (
     MAX_QUESTION_CHARACTERS,
+    render_format,
     render_question,
     render_refusals,
 )
-from factory.proposal.edits.search_format import Change, render_changes
-from factory.proposal.files_format import ProposedFile, parse_files_reply, render_files_reply
-from factory.proposal.instructions import render_format
-from factory.proposal.read_again import read_again
+from factory.proposal.edit_blocks import BlockRefusal, Change, SearchBlock, render_changes
 from factory.proposal.read_reply import (
     BlocksRefused,
     ParsedReply,
     ProposalInvalid,
     parse_proposal,
+    read_again,
 )
+from factory.proposal.reply_formats import ProposedFile, parse_files_reply, render_files_reply
 from factory.proposal.scope import FileKind, FileState
-from shared.llm.cost.estimates import estimate_tokens
-from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
+from shared.llm.budget import estimate_tokens
+from shared.parse_order import EMPTY_SHA256, sha256_bytes
 
 TEXT = "def one():\n    return 1\n\n\ndef two():\n    return 2\n"
 PAGE = "# Title\n"

@@ -10,8 +10,8 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field, StringConstraints
 
 from factory.orders.documents import WriteProposal
-from factory.proposal.reply_schema import reply_schema, strict_schema
-from shared.work_order.schemas import Manifest
+from factory.proposal.request import reply_schema, strict_schema
+from shared.work_order import Manifest
 
 # What OpenAI's structured outputs document as supported.
 SUPPORTED = {

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factory.orders.documents import UsageRecord
 from factory.orders.stages import AttemptStage, Stage
-from factory.orders.usage import UsageRecord
 from factory.record.journal import journal_path, open_journal, read_journal, read_understood
 from factory.record.journal_entries import (
     CandidateCoupled,
@@ -32,13 +32,14 @@ from factory.record.journal_entries import (
     StageBegun,
     WorkspaceOpened,
     WorkspaceOpening,
+    parse_entry,
+    render_entry,
 )
-from factory.record.journal_format import parse_entry, render_entry
 from factory.record.projection import IllegalTransition, OrderActivity, RunProjection, project
-from factory.record.status import StateFile, read_status
-from shared.ending import Ending
+from factory.record.run_status import StateFile, read_status
 from shared.errors import Busy, CommandFailed
-from shared.llm.record.earlier_run import EarlierRun
+from shared.events import Ending
+from shared.llm.replayed_replies import EarlierRun
 from tests.harness import Json
 
 # Lone surrogates are how Python holds a path that is not UTF-8; titles come from a model.

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from factory.record.journal import journal_path, read_journal
 from factory.record.journal_entries import RunBegun, RunConcluded
 from factory.record.projection import project
-from factory.record.status import StateFile, state_path
+from factory.record.run_status import StateFile, state_path
 from tests.fakes import proposal
 from tests.harness import Factory, manifest, writing
 
@@ -59,6 +59,6 @@ def test_a_run_goes_on_where_it_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_status_is_read_without_loading_what_only_a_run_needs() -> None:
-    code = "import sys, factory.record.status; print(*sys.modules)"
+    code = "import sys, factory.record.run_status; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"pydantic", "openai", "langgraph", "rich"} & set(done.stdout.split())

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.record.journal_entries import Entry, LandingBegun, RunBegun
-from factory.record.journal_format import render_entry
+from factory.record.journal_entries import Entry, LandingBegun, RunBegun, render_entry
 from shared.errors import LlmchError, PreflightRefused
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, fingerprint, git, manifest, write_plan, writing

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factory.repo.in_the_way import untracked_in_the_way
+from factory.preflight import untracked_in_the_way
 from shared.errors import PreflightRefused
 from shared.git.client import Git
 from tests.fakes import proposal

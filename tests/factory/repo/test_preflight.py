@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from factory.repo.preflight import BranchPolicy, find_repo, inspect_repo
+from factory.preflight import BranchPolicy, find_repo, inspect_repo
 from shared.errors import CommandFailed, ExitCode, InvalidInput, LlmchError, PreflightRefused
-from shared.events.messages import Warned
+from shared.events import Warned
 from tests.fakes import proposal
 from tests.harness import (
     Factory,

@@ -9,16 +9,13 @@ from collections.abc import Callable
 import pytest
 
 import llmch
-from factory.orders.ladder import parse_ladder
-from factory.orders.model_choice import ModelChoice
-from factory.record.status import read_status, status_document
+from factory.orders.model_choice import ModelChoice, parse_ladder
+from factory.record.run_status import read_status, status_document
 from shared.errors import BudgetReached, Interrupted, LlmchError, ModelUnavailable
-from shared.events.attempts import StageStarted
-from shared.events.event import Event
-from shared.events.order_commands import CommandStarted
-from shared.llm.client import Request
-from shared.work_order.hashing import order_key
-from shared.work_order.schemas import WorkOrder
+from shared.events import CommandStarted, Event, StageStarted
+from shared.llm.model_client import Request
+from shared.parse_order import order_key
+from shared.work_order import WorkOrder
 from tests.factory.batch.batching import each_writes, step
 from tests.fakes import Reply, proposal, refused
 from tests.harness import Factory, Json, git, manifest, order

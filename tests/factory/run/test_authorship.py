@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shared.errors import InterruptedRun
-from shared.events.attempts import StageStarted
-from shared.events.event import Event
-from shared.git.identity import Identity
-from shared.settings.commit import CommitSettings
+from shared.events import Event, StageStarted
+from shared.git.repos import Identity
+from shared.settings.settings import CommitSettings
 from tests.fakes import proposal
 from tests.harness import Factory, Json, git, manifest, order, writing
 

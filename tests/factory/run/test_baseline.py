@@ -13,10 +13,9 @@ import pytest
 from factory.orders.stages import Stage
 from factory.sandbox import Backend
 from shared.errors import CommandFailed, PreflightRefused
-from shared.events.messages import Noted
-from shared.events.order_commands import CommandEnded, CommandStarted
+from shared.events import CommandEnded, CommandStarted, Noted
 from shared.llm.stack import Mode, ModelSource
-from shared.settings.sandbox import SandboxSettings
+from shared.settings.settings import SandboxSettings
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, git, manifest, order, stages, writing
 
@@ -145,7 +144,7 @@ def test_a_plan_that_is_on_the_branch_verifies_nothing(factory: Factory) -> None
 
 
 def test_a_replay_pays_for_nothing_and_verifies_no_base(factory: Factory, tmp_path: Path) -> None:
-    from factory.run.one_order import run_order
+    from factory.run.run_order import run_order
 
     factory.run(order(), [GOOD])
     transcript = factory.run_folder / "transcript.jsonl"

@@ -12,10 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 from shared.errors import LlmchError
-from shared.events.attempts import StageStarted
-from shared.events.event import Event
-from shared.events.model_calls import UsageCounted
-from shared.llm.client import Request
+from shared.events import Event, StageStarted, UsageCounted
+from shared.llm.model_client import Request
 from tests.fakes import proposal
 from tests.harness import Factory, fingerprint, git, order
 

@@ -9,13 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.run.forecast import QUESTIONS, foresee
-from factory.run.forecast_words import forecast_document, forecast_lines
-from factory.run.order_sizes import OrderSize
-from factory.run.past_usage import PastUsage
-from shared.llm.cost.prices import Price
-from shared.settings.roles import FactorySettings
-from shared.settings.settings import Settings
+from factory.run.forecast import (
+    QUESTIONS,
+    OrderSize,
+    PastUsage,
+    forecast_document,
+    forecast_lines,
+    foresee,
+)
+from shared.llm.usage import Price
+from shared.settings.settings import FactorySettings, Settings
 
 PRICES = {
     "small": Price(Decimal(1), Decimal(1), Decimal(10)),

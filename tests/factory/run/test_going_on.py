@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 from factory.orders.documents import BatchSummary
-from factory.repo.preflight import BranchPolicy
+from factory.preflight import BranchPolicy
 from shared.errors import BudgetReached, InterruptedRun, ModelUnavailable, PreflightRefused
-from shared.events.attempts import StageStarted
-from shared.events.event import Event
-from shared.events.orders import BatchEnded
+from shared.events import BatchEnded, Event, StageStarted
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, Json, git, manifest, writing
 

@@ -8,15 +8,13 @@ from typing import Any
 
 import pytest
 
-from factory.orders.ladder import Rung
+from factory.orders.model_choice import Rung
 from factory.orders.stages import AttemptStage, Stage
-from factory.repo.preflight import BranchPolicy
-from factory.run.kept_bases import KeptBases
+from factory.preflight import BranchPolicy
+from factory.run.baseline import KeptBases
 from shared.errors import BudgetReached, InterruptedRun, ModelUnavailable
-from shared.events.attempts import AttemptFailed, StageStarted
-from shared.events.event import Event
-from shared.events.order_commands import CommandStarted
-from shared.llm.client import Request
+from shared.events import AttemptFailed, CommandStarted, Event, StageStarted
+from shared.llm.model_client import Request
 from tests.fakes import proposal
 from tests.harness import Factory, Json, factory_branch, git, manifest, order, stages, write_plan
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.orders.limits import MAX_CONTEXT_BYTES
-from factory.orders.read import LoadedOrder
-from factory.proposal.reply_size import NEW_FILE_BYTES
-from factory.run.order_sizes import measure_orders, size_orders
+from factory.orders.documents import MAX_CONTEXT_BYTES
+from factory.orders.read_orders import LoadedOrder
+from factory.proposal.request import NEW_FILE_BYTES
+from factory.run.forecast import measure_orders, size_orders
 from shared.git import refs
 from shared.git.client import Git
-from shared.llm.cost.estimates import estimate_input
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import WorkOrder
+from shared.llm.budget import estimate_input
+from shared.parse_order import parse_document
+from shared.work_order import WorkOrder
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, order
 

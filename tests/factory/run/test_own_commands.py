@@ -11,9 +11,8 @@ import pytest
 
 from factory.orders.stages import Stage
 from shared.errors import PreflightRefused
-from shared.events.messages import Noted
-from shared.events.order_commands import CommandStarted
-from shared.settings.sandbox import SandboxSettings
+from shared.events import CommandStarted, Noted
+from shared.settings.settings import SandboxSettings
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, git, stages, writing
 from tests.real_tools import add_real_rust, go_seeds, needs, sandbox

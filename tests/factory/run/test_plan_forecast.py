@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from factory.batch.coordinator import run_all
-from factory.orders.read import read_workdir
+from factory.batch.batch import run_all
+from factory.orders.read_orders import read_workdir
 from factory.run.forecast import Forecast
-from factory.run.one_order import run_order
-from factory.run.plan_forecast import size_plan
+from factory.run.run_order import run_order
+from factory.run.session import size_plan
 from shared.errors import BudgetReached
-from shared.events.event import Event
-from shared.events.messages import Noted
-from shared.llm.cost.bounds import Budget
+from shared.events import Event, Noted
+from shared.llm.budget import Budget
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import Settings
 from tests.factory.batch.batching import each_writes, step, wrote

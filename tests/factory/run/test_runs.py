@@ -13,17 +13,24 @@ from typing import Any
 import pytest
 
 from factory.orders.documents import RunSummary
-from factory.orders.ladder import parse_ladder
-from factory.orders.model_choice import ModelChoice
+from factory.orders.model_choice import ModelChoice, parse_ladder
 from factory.orders.stages import Stage
 from shared.errors import BudgetReached, Busy, Interrupted, ModelUnavailable
-from shared.events.attempts import AttemptFailed, AttemptStarted, StageStarted, WritesApplied
-from shared.events.event import Event
-from shared.events.messages import Warned
-from shared.events.model_calls import ModelCallEnded, ModelCallStarted
-from shared.events.order_commands import CommandEnded, CommandStarted
-from shared.events.orders import OrderEnded, OrderStarted
-from shared.llm.client import ReplyFailed, Request
+from shared.events import (
+    AttemptFailed,
+    AttemptStarted,
+    CommandEnded,
+    CommandStarted,
+    Event,
+    ModelCallEnded,
+    ModelCallStarted,
+    OrderEnded,
+    OrderStarted,
+    StageStarted,
+    Warned,
+    WritesApplied,
+)
+from shared.llm.model_client import ReplyFailed, Request
 from tests.fakes import Reply, proposal, refused
 from tests.harness import Factory, blob, commit_all, fingerprint, git, order, stages, writing
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.sandbox.caches import SeededCache
+from factory.sandbox.lent_folders import SeededCache
 
 FILES = {"README": "a cache\n", "0a/0a1-a": "action\n", "0a/0a2-d": "object\n", "ff/ff1-d": "x\n"}
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.sandbox.commands import capture
-from factory.sandbox.commands.capture import HEAD_BYTES, LOG_BYTES, TAIL_BYTES, Capture
-from factory.sandbox.outcome import Captured
+from factory.sandbox import supervision
+from factory.sandbox.policy import Captured
+from factory.sandbox.supervision import HEAD_BYTES, LOG_BYTES, TAIL_BYTES, Capture
 
 
 def captured(log: Path, *pieces: bytes) -> Captured:
@@ -50,7 +50,7 @@ def test_however_it_comes_in_pieces_the_same_is_kept(pieces: list[bytes]) -> Non
     whole = b"".join(pieces)
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as folder:
         for name, size in small.items():
-            patch.setattr(capture, name, size)
+            patch.setattr(supervision, name, size)
         kept = captured(Path(folder, "log"), *pieces)
         log = kept.log.read_bytes()
     cut = len(whole) - 40

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.sandbox.linked import Linked, LinkedFolders, Placement
+from factory.sandbox.lent_folders import Linked, LinkedFolders, Placement
 from shared.errors import CommandFailed
 
 

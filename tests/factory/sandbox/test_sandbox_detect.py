@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.sandbox import Backend, Policy, detect, find_backends, open_sandbox
-from factory.sandbox.backends import landlock
+from factory.sandbox import Backend, Policy, detect, find_backends, landlock, open_sandbox
 from shared.errors import ExitCode, InvalidInput, SandboxUnavailable
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from factory.sandbox import Backend, Guarantee
-from factory.sandbox.visible.git_view import scrubbed
+from factory.sandbox.visible_files import scrubbed
 from tests.factory.sandbox.sandbox_arena import Arena
 
 TOKEN = "ghs_thetokenofthecheckout"

@@ -13,7 +13,7 @@ from uuid import uuid4
 import pytest
 
 from factory.sandbox import Backend, Cause, Ended, Limits, Policy, Sandbox, open_sandbox
-from factory.sandbox.commands.supervision import WARDEN
+from factory.sandbox.supervision import WARDEN
 from shared.errors import SandboxUnavailable
 from tests.factory.sandbox.sandbox_arena import processes_with, wait_until
 from tests.processes import ended_by_its_deadline

@@ -9,7 +9,7 @@ import struct
 
 import pytest
 
-from factory.sandbox.backends import seccomp
+from factory.sandbox import landlock
 
 ALLOWED = "allowed"
 X86_64, AARCH64, I386 = 0xC000003E, 0xC00000B7, 0x40000003
@@ -55,7 +55,7 @@ def ask(machine: str, program: bytes, call: str, *arguments: int) -> object:
 
 
 def test_ordinary_calls_are_allowed(machine: str) -> None:
-    for program in (seccomp.inside_namespaces(), seccomp.beside_landlock(network=False)):
+    for program in (landlock.inside_namespaces(), landlock.beside_landlock(network=False)):
         assert ask(machine, program, "read") == ALLOWED
         assert ask(machine, program, "execve") == ALLOWED
         assert ask(machine, program, "clone", 17) == ALLOWED
@@ -63,9 +63,9 @@ def test_ordinary_calls_are_allowed(machine: str) -> None:
 
 
 def test_sockets_are_chosen_by_family(machine: str) -> None:
-    inside = seccomp.inside_namespaces()
-    host = seccomp.beside_landlock(network=True)
-    none = seccomp.beside_landlock(network=False)
+    inside = landlock.inside_namespaces()
+    host = landlock.beside_landlock(network=True)
+    none = landlock.beside_landlock(network=False)
     assert ask(machine, inside, "socket", socket.AF_UNIX) == ALLOWED
     assert ask(machine, inside, "socket", socket.AF_INET6) == ALLOWED
     assert ask(machine, inside, "socket", 40) == errno.EACCES  # AF_VSOCK
@@ -76,19 +76,19 @@ def test_sockets_are_chosen_by_family(machine: str) -> None:
 
 
 def test_high_bits_do_not_hide_a_family(machine: str) -> None:
-    none = seccomp.beside_landlock(network=True)
+    none = landlock.beside_landlock(network=True)
     assert ask(machine, none, "socket", socket.AF_UNIX | 1 << 40) == errno.EACCES
 
 
 @pytest.mark.parametrize("flag", [0x20000, 0x2000000, 0x10000000, 0x20000000, 0x40000000])
 def test_new_namespaces_are_refused_beside_landlock(machine: str, flag: int) -> None:
-    program = seccomp.beside_landlock(network=False)
+    program = landlock.beside_landlock(network=False)
     assert ask(machine, program, "clone", flag | 17) == errno.EPERM
     assert ask(machine, program, "clone3", flag | 17) == errno.ENOSYS
 
 
 def test_no_call_of_another_architecture_gets_past(machine: str) -> None:
-    program = seccomp.inside_namespaces()
+    program = landlock.inside_namespaces()
     other = {"x86_64": AARCH64, "aarch64": X86_64}[machine]
     for architecture in (other, I386):
         assert verdict(program, architecture, NUMBERS[machine]["read"]) == errno.ENOSYS
@@ -98,4 +98,4 @@ def test_no_call_of_another_architecture_gets_past(machine: str) -> None:
 
 def test_other_machines_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(platform, "machine", lambda: "riscv64")
-    assert not seccomp.supported()
+    assert not landlock.supported()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.sandbox.seeds import go_seed, seed_is_kept, standard_imports
+from factory.sandbox.lent_folders import go_seed, seed_is_kept, standard_imports
 from shared.errors import CommandFailed
 
 PATH = os.environ.get("PATH", os.defpath)

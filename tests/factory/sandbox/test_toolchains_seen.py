@@ -10,9 +10,9 @@ from uuid import uuid4
 import pytest
 
 from factory.sandbox import Backend, Ended, Policy, Sandbox, open_sandbox
-from factory.sandbox.seeds import go_seed
-from factory.sandbox.toolchains.search import find_toolchains
-from factory.sandbox.visible.environment import SYSTEM_PATH
+from factory.sandbox.lent_folders import go_seed
+from factory.sandbox.private_folder import SYSTEM_PATH
+from factory.sandbox.toolchain_search import find_toolchains
 from shared.errors import SandboxUnavailable
 from tests.factory.sandbox.toolchains import homes
 from tests.real_tools import add_real_rust, kept_seeds, needs

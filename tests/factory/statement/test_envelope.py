@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.statement.document import PAYLOAD_TYPE, PREDICATE_TYPE, STATEMENT_TYPE
-from factory.statement.envelope import (
+from factory.statement import (
+    PAYLOAD_TYPE,
+    PREDICATE_TYPE,
+    STATEMENT_TYPE,
     Envelope,
     EnvelopeMalformed,
     parse_envelope,

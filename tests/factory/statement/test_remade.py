@@ -9,15 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factory.orders.commit_message import CommitTerms, describe_commit
-from factory.orders.identity import identify
-from factory.statement.document import CommitTermsPart
-from factory.statement.remade import remake_commit
+from factory.compose_statement import remake_commit
+from factory.orders.order_commit import CommitTerms, describe_commit, identify
+from factory.statement import CommitTermsPart
 from shared.git import commits, trees
 from shared.git.client import Git, GitFailed
-from shared.git.identity import Identity
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import WorkOrder
+from shared.git.repos import Identity
+from shared.parse_order import parse_document
+from shared.work_order import WorkOrder
 from tests.harness import git, order
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=40)

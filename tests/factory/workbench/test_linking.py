@@ -10,9 +10,8 @@ import pytest
 
 from factory.sandbox import Backend, find_backends
 from shared.errors import PreflightRefused
-from shared.events.messages import Warned
-from shared.events.order_commands import CommandTried
-from shared.settings.sandbox import SandboxSettings
+from shared.events import CommandTried, Warned
+from shared.settings.settings import SandboxSettings
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, Json, commit_all, fingerprint, git, manifest, order
 

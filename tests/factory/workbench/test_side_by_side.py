@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from factory.workbench.side_by_side import side_by_side
+from factory.workbench.workspace import side_by_side
 
 
 def test_both_run_at_the_same_time() -> None:

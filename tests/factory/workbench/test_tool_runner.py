@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from factory.workbench.tool_runner import SandboxRunner
-from shared.languages.capabilities.tools import ToolMissing
-from shared.settings.sandbox import SandboxSettings
+from factory.workbench.judging_tools import SandboxRunner
+from shared.languages.language_tools import ToolMissing
+from shared.settings.settings import SandboxSettings
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 
 from factory.sandbox import Backend
 from shared.errors import PreflightRefused, SandboxUnavailable
-from shared.events.messages import Noted, Warned
-from shared.settings.sandbox import SandboxSettings
+from shared.events import Noted, Warned
+from shared.settings.settings import SandboxSettings
 from tests.factory.sandbox.toolchains import homes
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, order

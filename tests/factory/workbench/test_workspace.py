@@ -13,7 +13,7 @@ import pytest
 from benchmarks.measure import counting
 from factory.workbench.workspace import Workspace, close_workspace, open_workspace, workspaces_root
 from shared.errors import CommandFailed
-from shared.git import commits, index
+from shared.git import commits, trees
 from shared.git.client import Git, GitFailed
 from shared.git.commits import CommitFacts
 from tests.harness import as_ordinary_user, commit_all, fingerprint, git
@@ -169,8 +169,8 @@ FACTS = CommitFacts("made\n", "llmch", "llmch@localhost", "1700000000 +0000")
 def commit_in(workspace: Workspace) -> str:
     """Write, stage and commit a file as an order does, and return the commit."""
     workspace.tree.write(MADE, b"MADE = 1\n")
-    index.stage(workspace.git, [MADE])
-    tree = index.write_tree(workspace.git)
+    trees.stage(workspace.git, [MADE])
+    tree = trees.write_tree(workspace.git)
     return commits.write(workspace.git, tree, workspace.baseline, FACTS)
 
 

@@ -15,12 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmch.ci.annotations import MOST_SHOWN, Annotation, Level, render_annotations
-from llmch.ci.code_quality import render_code_quality
-from llmch.ci.plan_places import PlacedFinding, place_findings
-from llmch.ci.sarif import MOST_RESULTS, PlanAt, render_sarif
-from planner.rules.catalogue import RULES
-from planner.steps.findings import Finding
-from shared.work_order.field_path import at
+from llmch.ci.finding_reports import (
+    MOST_RESULTS,
+    PlacedFinding,
+    PlanAt,
+    place_findings,
+    render_code_quality,
+    render_sarif,
+)
+from planner.judge_plan import RULES
+from planner.rules.rule_model import Finding
+from shared.parse_order import at
 
 HOSTILE = "\x1b[31m ::error::x %0A\r\n\u202e ]]> \x00 \ud800 ##[error]x"
 ORDER = json.dumps({"id": "WO-01", "title": "Begin", "preconditions": [{"path": "a"}]}, indent=2)

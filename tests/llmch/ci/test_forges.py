@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmch.ci.forges import (
+from llmch.ci.pull_requests import (
     GITHUB,
     GITLAB,
     MOST_BODY,

@@ -14,11 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmch.ci.junit import render_junit, render_junit_of_error
-from llmch.run_view.model.attempts import BriefView
-from llmch.run_view.model.orders import OrderView
-from llmch.run_view.model.run import RunView
-from llmch.run_view.model.states import Judged, Standing
-from llmch.run_view.reading import read_report
+from llmch.runs.read_run import read_report
+from llmch.runs.run_model import BriefView, Judged, OrderView, RunView, Standing
 from tests.fakes import proposal, refused
 from tests.harness import Factory
 from tests.llmch.page.runs import COMMIT, drawn_run, order_view

@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from llmch.console import Color, Format, Verbosity, open_console
 from llmch.console.document import Paragraph
-from llmch.console.workflow_commands import inert, inert_json, uninterpreted
-from shared.events.attempts import AttemptFailed
-from shared.events.messages import Warned
+from llmch.console.plain_printer import inert, inert_json, uninterpreted
+from shared.events import AttemptFailed, Warned
 from tests.harness import git
 from tests.llmch.answers import Answer
 from tests.llmch.command_line import own_environment

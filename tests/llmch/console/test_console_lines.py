@@ -9,41 +9,39 @@ from dataclasses import replace
 import pytest
 
 from llmch.console import Color, Format, Verbosity, open_console
-from shared.events.attempts import (
+from shared.events import (
     AttemptFailed,
     AttemptStarted,
-    ModelAskedAgain,
-    StageStarted,
-    WritesApplied,
-)
-from shared.events.event import Event
-from shared.events.messages import Noted, Warned
-from shared.events.model_calls import (
+    BatchEnded,
+    BatchStarted,
     BudgetCommitted,
+    CandidateCoupled,
+    CandidateDropped,
     Channel,
+    CommandEnded,
+    CommandFlagged,
+    CommandStarted,
+    CommandTried,
+    Event,
+    ModelAskedAgain,
     ModelCallEnded,
     ModelCallStarted,
     ModelRetryScheduled,
     ModelTextArrived,
-    UsageCounted,
-)
-from shared.events.order_commands import CommandEnded, CommandFlagged, CommandStarted, CommandTried
-from shared.events.orders import (
-    BatchEnded,
-    BatchStarted,
-    CandidateCoupled,
-    CandidateDropped,
+    Noted,
     OrderEnded,
     OrderSkipped,
     OrderStarted,
-)
-from shared.events.plans import (
     PlanAttemptStarted,
     PlanEnded,
     PlanJudged,
     PlanRepaired,
     PlanReviewed,
     PlanStarted,
+    StageStarted,
+    UsageCounted,
+    Warned,
+    WritesApplied,
 )
 
 BASE = "2686ac1e0327f513461580000000000000000000"

@@ -18,11 +18,21 @@ import llmch
 from llmch.console import Color, Console, Format, Verbosity, open_console
 from llmch.console.document import AlreadyShown, Conclusion, Paragraph, Remark, Rows, RuleFinding
 from shared.errors import CommandFailed
-from shared.events.messages import Noted, Warned
-from shared.events.model_calls import Channel, ModelCallStarted, ModelTextArrived
-from shared.events.order_commands import CommandEnded, CommandStarted
-from shared.events.orders import BatchEnded, BatchStarted, OrderEnded, OrderStarted
-from shared.events.plans import PlanEnded, PlanStarted
+from shared.events import (
+    BatchEnded,
+    BatchStarted,
+    Channel,
+    CommandEnded,
+    CommandStarted,
+    ModelCallStarted,
+    ModelTextArrived,
+    Noted,
+    OrderEnded,
+    OrderStarted,
+    PlanEnded,
+    PlanStarted,
+    Warned,
+)
 from tests.llmch.answers import Answer
 
 COMMIT = "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678"
@@ -247,7 +257,7 @@ def test_lines_of_several_threads_stay_whole() -> None:
 SCRIPT = """
 import os, sys
 from llmch.console import Color, Format, Verbosity, open_console
-from shared.events.orders import OrderStarted
+from shared.events import OrderStarted
 from tests.llmch.answers import Answer
 output = Format.JSON if "--json" in sys.argv else Format.TEXT
 with open_console(verbosity=Verbosity.NORMAL, color=Color.AUTO, output=output,
@@ -320,7 +330,7 @@ def test_a_pipe_gets_no_control_character_whatever_the_environment_says() -> Non
 
 def test_verbs_without_events_do_not_wait_for_what_renders_them() -> None:
     script = SCRIPT[: SCRIPT.index("    for")].replace(
-        "from shared.events.orders import OrderStarted", ""
+        "from shared.events import OrderStarted", ""
     ).replace("from tests.llmch.answers import Answer", "") + (
         "    console.remark('text')\n"
         "    console.error('odd', '', 1, 'FAILED')\n"

@@ -32,12 +32,12 @@ MEASURED = {name: each for name, each in os.environ.items() if name.startswith("
 PRELUDE = """
 import os, sys
 from llmch.console import Color, Format, Verbosity, open_console
-from shared.events.attempts import AttemptStarted, StageStarted
-from shared.events.messages import Noted
-from shared.events.model_calls import ModelCallStarted, ModelRetryScheduled, ModelTextArrived
-from shared.events.order_commands import CommandEnded, CommandStarted
-from shared.events.orders import BatchEnded, BatchStarted, OrderEnded, OrderStarted
-from shared.events.plans import PlanStarted
+from shared.events import AttemptStarted, StageStarted
+from shared.events import Noted
+from shared.events import ModelCallStarted, ModelRetryScheduled, ModelTextArrived
+from shared.events import CommandEnded, CommandStarted
+from shared.events import BatchEnded, BatchStarted, OrderEnded, OrderStarted
+from shared.events import PlanStarted
 from tests.llmch.answers import Answer
 def step():
     sys.stdin.readline()

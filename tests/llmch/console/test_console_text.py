@@ -11,14 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llmch.console import Color, Format, Verbosity, open_console
-from llmch.console.clean import cell_width, clean, shorten
 from llmch.console.document import Conclusion, Paragraph, Rows
-from llmch.console.figures import cost, count, duration, listed, ticking
-from llmch.console.table import render_table
-from shared.events.attempts import AttemptFailed, WritesApplied
-from shared.events.messages import Warned
-from shared.events.model_calls import Channel, ModelTextArrived
-from shared.events.order_commands import CommandEnded
+from llmch.console.line import cell_width, clean, cost, count, duration, listed, shorten, ticking
+from llmch.console.render import render_table
+from shared.events import (
+    AttemptFailed,
+    Channel,
+    CommandEnded,
+    ModelTextArrived,
+    Warned,
+    WritesApplied,
+)
 from tests.llmch.answers import Answer
 
 HOSTILE = [

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmch.console.expectation import Left, Worked, expect, render_left
+from llmch.console.activity import Left, Worked, expect, render_left
 
 seconds = st.floats(0, 1e5, allow_nan=False)
 worked = st.tuples(seconds, seconds).map(lambda pair: Worked(min(pair), max(pair)))

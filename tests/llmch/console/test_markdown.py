@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from llmch.console.clean import clean
 from llmch.console.document import (
     AlreadyShown,
     Block,
@@ -25,8 +24,8 @@ from llmch.console.document import (
     Section,
     Sign,
 )
-from llmch.console.renderers.markdown_document import render_markdown_document
-from llmch.console.renderers.markdown_text import code_block, code_span, escaped
+from llmch.console.line import clean
+from llmch.console.render import code_block, code_span, escaped, render_markdown_document
 from tests.llmch.answers import Answer
 
 HOSTILE = [

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmch.console.planned_orders import PlannedOrders
+from llmch.console.model_reply import PlannedOrders
 
 texts = st.text(max_size=20)
 values = st.recursive(

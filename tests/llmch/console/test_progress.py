@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from llmch.console.activity import Activity
-from llmch.console.narration.whole import PLAN
-from llmch.console.progress import Progress
-from shared.events.attempts import AttemptStarted
-from shared.events.event import Event
-from shared.events.model_calls import ModelCallEnded, ModelCallStarted, UsageCounted
-from shared.events.orders import (
+from llmch.console.activity import Activity, Progress
+from llmch.console.narration import PLAN
+from shared.events import (
+    AttemptStarted,
     BatchEnded,
     BatchStarted,
+    Event,
+    ModelCallEnded,
+    ModelCallStarted,
     OrderEnded,
     OrderSkipped,
     OrderStarted,
+    PlanStarted,
+    UsageCounted,
 )
-from shared.events.plans import PlanStarted
-from shared.llm.client import CallPlace, Role
+from shared.llm.model_client import CallPlace, Role
 
 COMMIT = "0" * 40
 

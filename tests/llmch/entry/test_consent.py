@@ -12,12 +12,12 @@ from contextlib import contextmanager
 
 import pytest
 
-from factory.orders.options import RunOptions
+from factory.orders.task import RunOptions
 from factory.sandbox import Backend
 from llmch.console import Color, Format, Verbosity, open_console
-from llmch.entry.consent import with_consent
+from llmch.run_orders import with_consent
 from shared.errors import SandboxUnavailable
-from shared.settings.sandbox import SandboxSettings
+from shared.settings.settings import SandboxSettings
 from tests.harness import Factory
 
 

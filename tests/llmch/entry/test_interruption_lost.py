@@ -9,8 +9,7 @@ import threading
 
 import pytest
 
-from llmch.entry.boundary import guarded, open_console_for, run_verb
-from llmch.entry.interruption import signals_as_exceptions
+from llmch.boundary import guarded, open_console_for, run_verb, signals_as_exceptions
 
 PATIENCE_SECONDS = 30
 

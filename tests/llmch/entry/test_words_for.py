@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llmch.entry.parsing import find_verb, parser_of
+from llmch.command_line import find_verb, parser_of
 
 MCP = parser_of("mcp", find_verb("mcp"))
 

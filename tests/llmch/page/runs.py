@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from llmch.run_view.model.attempts import AttemptView, BriefView, CallView, Change, Excerpt
-from llmch.run_view.model.commands import CommandView, Output, SandboxView
-from llmch.run_view.model.orders import Flag, OrderView
-from llmch.run_view.model.planning import PlanAttemptView, PlanningView, PlanReviewView
-from llmch.run_view.model.run import RunView
-from llmch.run_view.model.states import Judged, Standing
-from llmch.run_view.model.time_spans import Activity, Span, Track
-from llmch.run_view.model.usage import RoleUsage, UsageView
-from shared.work_order.coverage import Asserted, CoveredRequirement, CoveringOrder
+from llmch.runs.run_model import (
+    Activity,
+    AttemptView,
+    BriefView,
+    CallView,
+    Change,
+    CommandView,
+    Excerpt,
+    Flag,
+    Judged,
+    OrderView,
+    Output,
+    PlanAttemptView,
+    PlanningView,
+    PlanReviewView,
+    RoleUsage,
+    RunView,
+    SandboxView,
+    Span,
+    Standing,
+    Track,
+    UsageView,
+)
+from shared.work_order import Asserted, CoveredRequirement, CoveringOrder
 
 PATCH = """\
 diff --git a/src/one.py b/src/one.py

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from llmch.page.page import render_page
-from llmch.run_view.model.run import RunView
-from llmch.run_view.reading import read_report
+from llmch.page.run_page import render_page
+from llmch.runs.read_run import read_report
+from llmch.runs.run_model import RunView
 from tests.harness import Factory
 from tests.llmch.page.chromium import launch
 from tests.llmch.page.runs import drawn_run

@@ -11,12 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmch.page.drawn_patch import draw_patch
-from llmch.page.graph_layout import draw_graph
-from llmch.page.patch import Side, parse_patch
-from llmch.page.time_bars import lay_out
-from llmch.page.visible import printed, visible
-from llmch.run_view.model.orders import OrderView
+from llmch.page.drawings import draw_graph, lay_out
+from llmch.page.drawn_patch import Side, draw_patch, parse_patch
+from llmch.page.run_words import printed, visible
+from llmch.runs.run_model import OrderView
 from tests.llmch.page.runs import PATCH, track
 
 TAG = re.compile("</?b[^>]*>")

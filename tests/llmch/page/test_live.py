@@ -12,11 +12,10 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import sync_playwright
 
-from llmch.page.live import serve_live
-from llmch.run_view.model.run import RunView
-from llmch.run_view.model.states import Standing
-from llmch.run_view.reading import read_report
-from shared.llm.client import Request
+from llmch.page.run_page import serve_live
+from llmch.runs.read_run import read_report
+from llmch.runs.run_model import RunView, Standing
+from shared.llm.model_client import Request
 from tests.fakes import Reply, proposal
 from tests.harness import Factory
 from tests.llmch.command_line import Say, start

@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmch.page.masking import masked
-from llmch.page.page import render_page
-from llmch.run_view.model.attempts import Change
-from llmch.run_view.model.states import Judged, Standing
-from shared.secrets.redaction import REDACTED, masking
+from llmch.page.run_page import render_page
+from llmch.page.run_words import masked
+from llmch.runs.run_model import Change, Judged, Standing
+from shared.secrets import REDACTED, masking
 from tests.llmch.page.runs import PATCH, drawn_run
 
 _ESCAPED = "p&ss<w>rd'1\"23"

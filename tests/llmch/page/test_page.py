@@ -12,14 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.sandbox.guarantees import Guarantee
-from llmch.page.page import render_page
-from llmch.page.words import STANDINGS, guarantee_sentence
-from llmch.run_view.model.attempts import CallView, Change, Excerpt
-from llmch.run_view.model.orders import OrderView
-from llmch.run_view.model.run import RunView
-from llmch.run_view.model.states import Judged, Standing
-from llmch.run_view.reading import read_report
+from factory.sandbox.policy import Guarantee
+from llmch.page.run_page import render_page
+from llmch.page.run_words import STANDINGS, guarantee_sentence
+from llmch.runs.read_run import read_report
+from llmch.runs.run_model import CallView, Change, Excerpt, Judged, OrderView, RunView, Standing
 from tests.harness import Factory
 from tests.llmch.page.runs import PATCH, call, command, drawn_run, order_view, planning
 from tests.llmch.run_view.test_read_run import run_two

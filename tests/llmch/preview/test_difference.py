@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmch.preview.difference import OrderChange, PlanDifference, compare_plans
+from llmch.plan_difference import OrderChange, PlanDifference, compare_plans
 from planner.plan.plan import parse_plan
 from tests.harness import order
 

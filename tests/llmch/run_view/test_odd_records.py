@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from llmch.answers.run_report import RunReportDocument
-from llmch.entry.step_summary import markdown_of
-from llmch.page.page import render_page
-from llmch.run_view.reading import read_report
+from llmch.ci.run_reports import markdown_of
+from llmch.page.run_page import render_page
+from llmch.runs.read_run import read_report
+from llmch.runs.run_report import RunReportDocument
 from tests.harness import Json
 from tests.llmch.page.test_page import check_structure
 from tests.llmch.run_view.test_read_run import change, kill

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from llmch.page.page import render_page
-from llmch.run_view.model.planning import PlanningView
-from llmch.run_view.model.run import RunView
-from llmch.run_view.model.states import Judged
-from llmch.run_view.model.time_spans import Activity
-from llmch.run_view.planning import read_planning
-from llmch.run_view.reading import read_report
+from llmch.page.run_page import render_page
+from llmch.runs.read_run import read_report
+from llmch.runs.recorded_planning import read_planning
+from llmch.runs.run_model import Activity, Judged, PlanningView, RunView
 from tests.fakes import proposal
 from tests.harness import Factory
 from tests.planner.planning import Planner

@@ -11,14 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.repo.lock import hold
-from llmch.answers.run_report import RunReportDocument
-from llmch.entry.step_summary import markdown_of
-from llmch.page.page import render_page
-from llmch.run_view.model.run import RunView
-from llmch.run_view.model.states import Judged, Standing
-from llmch.run_view.model.time_spans import Activity
-from llmch.run_view.reading import read_report
+from factory.preflight import hold
+from llmch.ci.run_reports import markdown_of
+from llmch.page.run_page import render_page
+from llmch.runs.read_run import read_report
+from llmch.runs.run_model import Activity, Judged, RunView, Standing
+from llmch.runs.run_report import RunReportDocument
 from shared.errors import InvalidInput
 from tests.factory.batch.taking_over import Person
 from tests.fakes import proposal, refused

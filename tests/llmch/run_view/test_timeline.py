@@ -7,10 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmch.run_view.fields import Fields
-from llmch.run_view.model.states import Judged
-from llmch.run_view.model.time_spans import Activity
-from llmch.run_view.timeline import tracks_of, usage_by_role
+from llmch.runs.record_files import Fields
+from llmch.runs.recorded_planning import tracks_of, usage_by_role
+from llmch.runs.run_model import Activity, Judged
 
 
 def event(at: float, kind: str, order: str = "WO-01", **fields: Any) -> Fields:

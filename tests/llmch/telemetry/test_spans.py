@@ -7,28 +7,34 @@ from collections.abc import Iterable
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmch.telemetry.spans import COMMAND, Begin, Describe, End, Key, Note, Operation, Spans
-from shared.events.attempts import AttemptFailed, AttemptStarted, StageStarted, WritesApplied
-from shared.events.event import Event
-from shared.events.messages import Noted
-from shared.events.model_calls import (
+from llmch.telemetry import COMMAND, Begin, Describe, End, Key, Note, Operation, Spans
+from shared.events import (
+    AttemptFailed,
+    AttemptStarted,
+    BatchEnded,
+    BatchStarted,
+    CandidateDropped,
     Channel,
+    CommandEnded,
+    CommandStarted,
+    CommandTried,
+    Event,
     ModelCallEnded,
     ModelCallStarted,
     ModelRetryScheduled,
     ModelTextArrived,
-    UsageCounted,
-)
-from shared.events.order_commands import CommandEnded, CommandStarted, CommandTried
-from shared.events.orders import (
-    BatchEnded,
-    BatchStarted,
-    CandidateDropped,
+    Noted,
     OrderEnded,
     OrderSkipped,
     OrderStarted,
+    PlanAttemptStarted,
+    PlanEnded,
+    PlanJudged,
+    PlanStarted,
+    StageStarted,
+    UsageCounted,
+    WritesApplied,
 )
-from shared.events.plans import PlanAttemptStarted, PlanEnded, PlanJudged, PlanStarted
 
 SECRET = "the words of a model"
 

@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from llmch.telemetry.tracing import carried
+from llmch.telemetry import carried
 from shared.settings.settings import Settings
 from tests import processes
 from tests.harness import manifest, write_plan, writing

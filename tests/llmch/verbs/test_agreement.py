@@ -11,9 +11,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.orders.read import read_workdir
-from planner.judging.validation import judge
-from planner.plan.folder import read_plan_folder
+from factory.orders.read_orders import read_workdir
+from planner.judge_plan import judge
+from planner.plan.plan_edits import read_plan_folder
 from shared.errors import InvalidInput
 from tests.planner.planning import Planner
 from tests.planner.plans import absent, creating, exists, order, plan, requiring

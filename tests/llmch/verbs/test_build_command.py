@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.repo.lock import hold
+from factory.preflight import hold
 from tests.harness import commit_all, git
 from tests.llmch.command_line import Said, Say, model_server, plan_reply, snapshot, write_reply
 from tests.planner.plans import creating, exists, plan

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from factory.orders.identity import identities
-from factory.orders.read import read_workdir
+from factory.orders.order_commit import identities
+from factory.orders.read_orders import read_workdir
 from factory.record.landed import plan_branch
 from shared.errors import InvalidInput
 from shared.git.client import Git
-from shared.work_order.hashing import manifest_sha256
+from shared.parse_order import manifest_sha256
 from tests.harness import as_ordinary_user, fingerprint, git, hashed
 from tests.harness import manifest as sealed
 from tests.llmch.command_line import Say

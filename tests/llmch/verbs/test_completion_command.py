@@ -11,12 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from llmch.answers.codes import CODES
-from llmch.answers.stages import STAGE_NAMES
-from llmch.entry.parsing import parser_of
-from llmch.entry.verb_table import TOPICS, VERBS, module_of
-from llmch.verbs.completion.reading import read_grammar
-from llmch.verbs.demo.examples import list_examples
+from llmch.answers import CODES, STAGE_NAMES
+from llmch.command_line import parser_of
+from llmch.verb_table import TOPICS, VERBS, module_of
+from llmch.verbs.completion import read_grammar
+from llmch.verbs.demo import list_examples
 from tests.harness import commit_all, git
 from tests.llmch.command_line import Say
 from tests.llmch.verbs.shells import SHELLS, Shell, open_shell

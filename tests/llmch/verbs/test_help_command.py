@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from factory.orders.stages import AttemptStage, Stage
-from factory.sandbox.guarantees import MEANINGS, Guarantee
-from llmch.entry.verb_table import TOPICS, VERBS
-from llmch.verbs.help.layout import LAYOUT
+from factory.sandbox.policy import MEANINGS, Guarantee
+from llmch.verb_table import TOPICS, VERBS
+from llmch.verbs.help import LAYOUT
 from shared.errors import EXIT_CODE_MEANINGS, ExitCode
-from shared.settings.environment import VARIABLES
+from shared.settings.declaration import VARIABLES
 from shared.settings.settings import KEYS
 from tests.harness import Json
 from tests.llmch.command_line import ROOT, Say, model_server, plan_reply, write_reply
@@ -23,8 +23,8 @@ from tests.planner.plans import creating, plan
 FLOORS = ("llmch", "planner", "factory", "shared")
 # These run in processes of their own, with variables that llmch gives them.
 ELSEWHERE = {
-    "factory/sandbox/visible/target_path.py",
-    "shared/languages/python/checker/worker.py",
+    "factory/sandbox/target_path.py",
+    "shared/languages/python/checker_worker.py",
 }
 
 

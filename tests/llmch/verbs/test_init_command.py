@@ -11,13 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from llmch.verbs.init.config_text import render_config
-from llmch.verbs.init.place import GitState, Place
-from llmch.verbs.init.spec_text import render_spec
-from planner.spec.placeholders import CONSTRAINTS, REQUIREMENTS, SUMMARY
-from planner.spec.read import read_spec
+from llmch.verbs.init import GitState, Place, render_config, render_spec
+from planner.spec.read_spec import CONSTRAINTS, REQUIREMENTS, SUMMARY, read_spec
 from shared.errors import InvalidInput
-from shared.projects.base import Project, VerifyCommand
+from shared.projects.manifests import Project, VerifyCommand
 from shared.settings.loading import load_settings
 from tests.harness import as_ordinary_user, git, order
 from tests.llmch.command_line import Say, model_server, plan_reply, say_in, write_reply

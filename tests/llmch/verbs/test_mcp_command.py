@@ -15,7 +15,7 @@ from mcp import Client as NewestClient
 from mcp.client.stdio import stdio_client
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from factory.repo.lock import hold
+from factory.preflight import hold
 from llmch.verbs.mcp.tools import TOOLS
 from tests import processes
 from tests.harness import commit_all, git, manifest, write_plan, writing

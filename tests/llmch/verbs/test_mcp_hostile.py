@@ -14,10 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from llmch.verbs.mcp.grant import Grant
-from llmch.verbs.mcp.tools import TOOLS
+from llmch.verbs.mcp.tools import TOOLS, Grant
 from shared.errors import InvalidInput
-from shared.llm.cost.bounds import Budget
+from shared.llm.budget import Budget
 from tests.harness import git, manifest, write_plan, writing
 from tests.llmch.command_line import model_server, plan_reply, snapshot, write_reply
 from tests.llmch.mcp_client import Client, Mcp

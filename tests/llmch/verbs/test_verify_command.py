@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.audit.claims import Claim
+from factory.audit.audit_evidence import Claim
 from llmch.verbs.verify import CLAIMS
 from tests.harness import git, manifest, write_plan, writing
 from tests.llmch.command_line import Say, model_server, snapshot, write_reply

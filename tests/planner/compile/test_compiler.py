@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from planner.plan_result import PlanResult
-from planner.rules.catalogue import RULE_BY_CODE
+from planner.judge_plan import RULE_BY_CODE
+from planner.run import PlanResult
 from shared.errors import BudgetReached, LlmchError, ModelUnavailable, ReplyUnparseable
-from shared.events.messages import Warned
-from shared.events.plans import PlanAttemptStarted, PlanEnded, PlanJudged
-from shared.llm.client import ReplyFailed
+from shared.events import PlanAttemptStarted, PlanEnded, PlanJudged, Warned
+from shared.llm.model_client import ReplyFailed
 from tests.planner.planning import SPEC, Planner
 from tests.planner.plans import absent, creating, exists, order, plan, requiring
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from planner.compile.export import check_export, export_plan
+from planner.compile.compile_record import check_export, export_plan
 from shared.errors import CommandFailed, InvalidInput
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import Manifest
+from shared.parse_order import parse_document
+from shared.work_order import Manifest
 from tests.planner.plans import order, plan
 
 NAMES = ["WO-01.json", "WO-02.json", "WORK_ORDERS_MANIFEST.json"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from llmch.answers.codes import examples_of
-from planner.rules.catalogue import RULES
-from planner.rules.model import Rule
-from shared.files.strict_json import JsonValue
-from shared.llm.client import Request
+from llmch.answers import examples_of
+from planner.judge_plan import RULES
+from planner.rules.rule_model import Rule
+from shared.files.strict_documents import JsonValue
+from shared.llm.model_client import Request
 from tests.planner.planning import Planner
 from tests.planner.rule_examples import example_plan
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from planner.compile.model import PlannerModel
+from planner.compile.inputs import PlannerModel
 from planner.known_plans import plan_identity
-from planner.plan.target import Allowed
-from planner.plan_result import PlanResult, plan_document
+from planner.plan.file_projection import Allowed
+from planner.run import PlanResult, plan_document
 from shared.errors import CommandFailed, InvalidInput
-from shared.work_order.hashing import canonical_json, manifest_sha256, sha256_bytes
+from shared.parse_order import canonical_json, manifest_sha256, sha256_bytes
 from tests.harness import commit_all, git
 from tests.planner.planning import Planner
 from tests.planner.plans import creating, exists, order, plan, requiring

@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from planner.judging.asserting import assertions_of
-from shared.work_order.coverage import Asserted
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import WorkOrder
+from planner.rules.coverage import assertions_of
+from shared.parse_order import parse_document
+from shared.work_order import Asserted, WorkOrder
 from tests.planner.plans import order
 
 CODE = "python -c \"from score import score; assert score('a') == 1\""

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from planner.judging.validation import judge
+from planner.judge_plan import judge
 from planner.plan.plan import parse_plan
-from planner.steps.findings import Finding
-from shared.languages.python.checker.checker import TypeChecker
+from planner.rules.rule_model import Finding
+from shared.languages.python.type_checker import TypeChecker
 from tests.planner import everyday_commands
 from tests.planner.paired_commands import CONTRACTS, PAIRS, RIGHT, SOURCES
 from tests.planner.plans import creating, order, plan

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from planner.judging.validation import judge
+from planner.judge_plan import judge
 from planner.plan.plan import parse_plan
-from shared.languages.capabilities.tools import Tools
+from shared.languages.language_tools import Tools
 from tests.planner.plans import creating, plan
 from tests.shared.languages.declared.samples import IN_GO, IN_RUST, Sample
 from tests.shared.languages.tool_runner import runner_for

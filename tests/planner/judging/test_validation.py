@@ -7,14 +7,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.judging.validation import Report, judge
-from planner.plan.bootstrap import skip_bootstrap
+from planner.judge_plan import RULE_BY_CODE, Report, judge
+from planner.plan.file_projection import exempted_orders
 from planner.plan.plan import parse_plan
-from planner.plan.projection import exempted_orders
-from planner.rules.catalogue import RULE_BY_CODE
-from shared.files.strict_json import JsonValue
-from shared.languages.python.checker.checker import TypeChecker
-from shared.work_order.schemas import WorkOrder
+from planner.plan.plan_edits import skip_bootstrap
+from shared.files.strict_documents import JsonValue
+from shared.languages.python.type_checker import TypeChecker
+from shared.work_order import WorkOrder
 from tests.planner.planning import judge_text
 from tests.planner.plans import absent, exists, order, plan, requiring
 from tests.warm_checker import tools_with

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from shared.llm.client import Request
+from shared.llm.model_client import Request
 from tests.harness import commit_all
 from tests.planner.planning import Planner
 from tests.planner.plans import creating, order, plan

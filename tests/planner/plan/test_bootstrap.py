@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.judging.validation import judge
-from planner.plan.bootstrap import left_out, render_left_out, skip_bootstrap
+from planner.judge_plan import judge
 from planner.plan.plan import Plan, parse_plan
-from shared.work_order.schemas import VERIFY_SCRIPT
+from planner.plan.plan_edits import left_out, render_left_out, skip_bootstrap
+from shared.work_order import VERIFY_SCRIPT
 from tests.planner.plans import creating, exists, order, plan, requiring
 
 REPO = [VERIFY_SCRIPT]

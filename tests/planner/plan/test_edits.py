@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.plan.edits import EditKind, take_edits
-from shared.plan_folder.names import MANIFEST_NAME
+from planner.plan.plan_edits import EditKind, take_edits
+from shared.plan_folder import MANIFEST_NAME
 from tests.harness import manifest, order
 
 NUMBERS = st.sets(st.sampled_from([1, 2, 3]))

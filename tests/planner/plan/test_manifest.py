@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from planner.plan.manifest import PlanOrigin, build_manifest, compile_hash
 from planner.plan.plan import parse_plan
-from shared.plan_folder.write import plan_files
-from shared.work_order.hashing import manifest_sha256
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import Manifest
+from shared.parse_order import manifest_sha256, parse_document
+from shared.plan_folder import plan_files
+from shared.work_order import Manifest
 from tests.planner.plans import creating, order, plan, requiring
 
 ORIGIN = PlanOrigin("01RUN", "c" * 64)

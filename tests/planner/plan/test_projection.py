@@ -5,9 +5,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.plan.file_projection import exempted_orders, project
 from planner.plan.plan import Plan, parse_plan
-from planner.plan.projection import exempted_orders, project
-from shared.work_order.schemas import Condition
+from shared.work_order import Condition
 from tests.planner.plans import absent, creating, exists, order, plan, requiring
 
 PATHS = st.sampled_from(["a", "b", "d/a", "d/b", "d/e/a", "./a", "d//a"])

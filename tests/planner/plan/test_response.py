@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.judging.validation import judge
-from planner.plan.response import read_reply
+from planner.judge_plan import judge
+from planner.plan.plan import read_reply
 from tests.planner.planning import judge_text
 from tests.planner.plans import order, plan
 

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from planner.judging.validation import judge
+from planner.judge_plan import judge
 from planner.plan.plan import parse_plan
-from planner.prompts.languages import render_languages
-from planner.prompts.template import load_template, render
+from planner.prompts.prompt_templates import load_template, render, render_languages
 from shared.languages.base import Language
 from shared.languages.registry import LANGUAGES
 from tests.planner.plans import creating, plan

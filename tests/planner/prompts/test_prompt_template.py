@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import planner
 import shared
-from planner.prompts.template import (
+from planner.prompts.prompt_templates import (
     MAX_FINDING_CHARACTERS,
     MAX_FINDINGS_CHARACTERS,
     MAX_REPLY_CHARACTERS,
@@ -266,7 +266,7 @@ def test_prompts_are_found_inside_an_archive_too(tmp_path: Path) -> None:
         name = package.__name__
         shutil.copytree(root / name, tmp_path / "src" / name)
     archive = shutil.make_archive(str(tmp_path / "app"), "zip", tmp_path / "src")
-    code = "from planner.prompts.template import *; print(load_template().sha256)"
+    code = "from planner.prompts.prompt_templates import *; print(load_template().sha256)"
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": archive},

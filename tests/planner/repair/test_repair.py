@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.judging.validation import judge
+from planner.judge_plan import judge
 from planner.plan.plan import parse_plan
-from planner.repair.repair import mend
-from shared.events.plans import PlanJudged, PlanRepaired
-from shared.languages.python.checker.checker import TypeChecker
+from planner.repair import mend
+from shared.events import PlanJudged, PlanRepaired
+from shared.languages.python.type_checker import TypeChecker
 from tests.planner.planning import Planner
 from tests.planner.plans import absent, creating, exists, order, plan
 from tests.warm_checker import tools_with

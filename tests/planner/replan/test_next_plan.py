@@ -9,16 +9,15 @@ from typing import Any
 
 import pytest
 
-from planner.judging.validation import judge
-from planner.plan.folder import read_plan_folder
-from planner.plan_result import PlanResult, plan_document
-from planner.replan.read import read_predecessor
+from planner.judge_plan import judge
+from planner.plan.plan_edits import read_plan_folder
+from planner.predecessor import read_predecessor
+from planner.run import PlanResult, plan_document
 from shared.errors import InvalidInput
-from shared.events.messages import Noted, Warned
-from shared.events.plans import PlanReviewed
-from shared.llm.client import Role
-from shared.plan_folder.read import StoredManifest
-from shared.work_order.hashing import manifest_sha256
+from shared.events import Noted, PlanReviewed, Warned
+from shared.llm.model_client import Role
+from shared.parse_order import manifest_sha256
+from shared.plan_folder import StoredManifest
 from tests.harness import commit_all, git
 from tests.planner.planning import Planner
 from tests.planner.plans import exists, requiring

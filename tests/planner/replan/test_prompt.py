@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from planner.merge_plans import merge
 from planner.plan.plan import parse_plan
-from planner.replan.follow_up import FollowUp
-from planner.replan.merge import merge
-from planner.replan.prompt import (
+from planner.predecessor import FollowUp
+from planner.replan_prompt import (
     relevant_words,
     render_difference,
     render_orders,

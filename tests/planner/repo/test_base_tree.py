@@ -6,11 +6,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from planner.repo.base_tree import base_tree
-from planner.repo.tracked import NO_TREE, open_tree
-from shared.events.event import ignore
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import MAX_LISTED, WorkOrder
+from planner.planned_repo import NO_TREE, base_tree, open_tree
+from shared.events import ignore
+from shared.parse_order import parse_document
+from shared.work_order import MAX_LISTED, WorkOrder
 from tests.harness import commit_all, git, order
 
 

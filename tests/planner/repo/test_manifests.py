@@ -8,11 +8,10 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.repo.hints import RepoHints, read_repo_hints
-from planner.repo.manifests import render_commands, render_manifests
-from shared.files.repo_sources import RepoSources
-from shared.projects.base import Project, VerifyCommand
-from shared.projects.registry import find_projects
+from planner.planned_repo import RepoHints, read_repo_hints, render_commands, render_manifests
+from shared.files.text_sources import RepoSources
+from shared.projects.build_tools import find_projects
+from shared.projects.manifests import Project, VerifyCommand
 
 SHOP = Project(
     "npm", "package.json", "shop", {"test": "node --test", "build": "tsc -p ."}, ("express ^4.18",)

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.repo.hints import RepoHints, read_repo_hints
-from planner.repo.relevance import definition_score, path_score, spec_stems
-from shared.files.repo_sources import RepoSources
-from shared.languages.python.language import PYTHON
+from planner.planned_repo import RepoHints, read_repo_hints
+from planner.repo_outlines import definition_score, path_score, spec_stems
+from shared.files.text_sources import RepoSources
+from shared.languages.python.python_language import PYTHON
 
 AMPLE = 100_000
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.repo.tracked import open_tree
+from planner.planned_repo import open_tree
 from shared.errors import InvalidInput
-from shared.events.event import Event
-from shared.events.messages import Noted
+from shared.events import Event, Noted
 from tests.harness import commit_all, git
 
 PACKAGE = '{"name": "shop", "scripts": {"test": "node --test"}}'

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.judging.validation import judge
+from planner.judge_plan import judge
 from planner.plan.plan import parse_plan
-from planner.rules.running_files import run_files
-from shared.commands.commands import analyse_command
+from planner.rules.acceptance import run_files
+from shared.commands import analyse_command
 from tests.planner.plans import Document, creating, exists, findings, messages, order, plan
 
 PATH = "tests/test_score.py"

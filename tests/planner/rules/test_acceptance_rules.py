@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from planner.judging.validation import judge
+from planner.judge_plan import judge
 from planner.plan.plan import parse_plan
 from tests.planner.plans import order, plan
 

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from llmch.answers.codes import examples_of
-from planner.rules.catalogue import RULE_BY_CODE, RULES
-from planner.rules.model import Rule
-from shared.files.strict_json import parse_json
-from shared.languages.python.checker.checker import TypeChecker
+from llmch.answers import examples_of
+from planner.judge_plan import RULE_BY_CODE, RULES
+from planner.rules.rule_model import Rule
+from shared.files.strict_documents import parse_json
+from shared.languages.python.type_checker import TypeChecker
 from tests.planner.rule_examples import judged_example
 from tests.warm_checker import tools_with
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shared.projects.base import VerifyCommand
+from shared.projects.manifests import VerifyCommand
 from tests.planner.plans import (
     absent,
     creating,

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from planner.judging.validation import judge
+from planner.judge_plan import judge
 from planner.plan.plan import parse_plan
-from planner.steps.findings import Finding
-from shared.languages.python.checker.checker import TypeChecker
+from planner.rules.rule_model import Finding
+from shared.languages.python.type_checker import TypeChecker
 from tests.planner import tricky_commands
 from tests.planner.labelled_commands import CONTRACTS, SOURCES, VALID, WRONG, project
 from tests.planner.plans import QUALITY, creating, order, plan

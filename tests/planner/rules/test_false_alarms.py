@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from planner.judging.validation import judge
+from planner.judge_plan import judge
 from planner.plan.plan import parse_plan
-from planner.steps.findings import Finding
-from shared.languages.python.checker.checker import TypeChecker
+from planner.rules.rule_model import Finding
+from shared.languages.python.type_checker import TypeChecker
 from tests.planner.doctest_corpus import ALL, PACKAGE, SMALL, commands_of, source_of, stub_of
 from tests.planner.plans import creating, order, plan
 from tests.warm_checker import tools_with

@@ -7,13 +7,19 @@ from dataclasses import replace
 
 import pytest
 
+from planner.judge_plan import OWNERS, PASSES, RULE_BY_CODE, RULES
+from planner.plan.file_projection import project
 from planner.plan.plan import parse_plan
-from planner.plan.projection import project
-from planner.rules.catalogue import OWNERS, RULE_BY_CODE, RULES
-from planner.rules.model import CodeNotOwned, Pass, PlanView, findings_of, passes_of
-from planner.rules.passes import PASSES
-from planner.steps.findings import Finding, plan_finding
-from shared.work_order.field_path import at
+from planner.rules.rule_model import (
+    CodeNotOwned,
+    Finding,
+    Pass,
+    PlanView,
+    findings_of,
+    passes_of,
+    plan_finding,
+)
+from shared.parse_order import at
 
 PLAN = parse_plan({"work_orders": []})
 VIEW = PlanView(PLAN, (), project((), ()))

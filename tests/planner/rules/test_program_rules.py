@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.plan.target import Allowed
-from shared.projects.base import VerifyCommand
+from planner.plan.file_projection import Allowed
+from shared.projects.manifests import VerifyCommand
 from tests.planner.plans import creating, findings, of_command, order, plan
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from planner.plan.target import Allowed
+from planner.plan.file_projection import Allowed
 from tests.planner.plans import creating, findings, messages, of_command, order, plan
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from planner.judging.validation import judge
+from planner.judge_plan import judge
 from planner.plan.plan import parse_plan
 from tests.planner.plans import creating, exists, findings, messages, order, plan, requiring
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from planner.spec.likeness import folded
 from planner.spec.requirements import Requirement, derive_requirements
-from planner.spec.wording import folded
 
 CORPUS = sorted(Path(__file__).with_name("corpus").glob("*.txt"))
 EACH = pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from planner.spec.difference import SpecDifference, compare_requirements
 from planner.spec.requirements import Requirement, derive_requirements
+from planner.spec.spec_difference import SpecDifference, compare_requirements
 
 
 def texts(*said: str) -> tuple[Requirement, ...]:

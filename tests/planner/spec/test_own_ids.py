@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.spec.difference import compare_requirements
-from planner.spec.document import REQUIREMENT_ID
-from planner.spec.own_ids import split_own_id
+from planner.spec.blocks import split_own_id
+from planner.spec.read_spec import REQUIREMENT_ID
 from planner.spec.requirements import MAX_DERIVED, derive_requirements
+from planner.spec.spec_difference import compare_requirements
 from shared.errors import InvalidInput
-from shared.work_order.schemas import MAX_LISTED
+from shared.work_order import MAX_LISTED
 
 TITLE = "# Game\n\n"
 

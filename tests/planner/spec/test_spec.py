@@ -11,11 +11,10 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from planner.spec import document as spec_document
-from planner.spec.document import SpecDocument, parse_spec_document, render_schema
-from planner.spec.read import Spec, read_spec
+from planner.spec import read_spec as spec_document
+from planner.spec.read_spec import Spec, SpecDocument, parse_spec_document, read_spec, render_schema
 from planner.spec.requirements import Requirement
-from planner.spec.syntax import parse_spec_json, parse_spec_yaml
+from planner.spec.strict_yaml import parse_spec_json, parse_spec_yaml
 from shared.errors import ExitCode, InvalidInput
 
 DOCUMENT: dict[str, Any] = {

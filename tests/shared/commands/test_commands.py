@@ -4,15 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.commands.commands import analyse_command
-from shared.languages.capabilities.commands import (
-    CodeRun,
-    ModuleRun,
-    ProgramRun,
-    ScriptRun,
-    ShellCodeRun,
-)
-from shared.languages.python.commands import pytest_paths
+from shared.commands import analyse_command
+from shared.languages.python.python_commands import pytest_paths
+from shared.languages.read_commands import CodeRun, ModuleRun, ProgramRun, ScriptRun, ShellCodeRun
 
 WORDS = st.lists(
     st.sampled_from(

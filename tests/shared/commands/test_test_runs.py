@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.commands.test_runs import runs_tests
+from shared.commands import runs_tests
 
 
 @pytest.mark.parametrize(

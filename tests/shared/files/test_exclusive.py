@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.files import exclusive
-from shared.files.exclusive import exclusively
+from shared.files import atomic_io
+from shared.files.atomic_io import exclusively
 
 
 def test_what_is_read_and_written_exclusively_is_never_lost(tmp_path: Path) -> None:
@@ -28,7 +28,7 @@ def test_what_is_read_and_written_exclusively_is_never_lost(tmp_path: Path) -> N
 def test_a_lock_that_stays_held_or_cannot_be_made_stops_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exclusive, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(atomic_io, "_PATIENCE_SECONDS", 0.0)
     done = []
     with (tmp_path / "lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)

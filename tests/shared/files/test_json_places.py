@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.files.json_places import JsonPath, JsonPlaces, Place, place_of_problem
-from shared.files.strict_json import JsonProblem
+from shared.files.strict_documents import JsonPath, JsonPlaces, JsonProblem, Place, place_of_problem
 
 TEXT = """{
   "id": "WO-01",

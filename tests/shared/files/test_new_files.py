@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shared.errors import CommandFailed
-from shared.files.new_files import write_new_files
+from shared.files.atomic_io import write_new_files
 
 
 def test_files_that_are_not_there_are_written(tmp_path: Path) -> None:

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.files.repo_sources import RepoSources
-from shared.files.tree_sources import MAX_SOURCE_BYTES
+from shared.files.text_sources import MAX_SOURCE_BYTES, RepoSources
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shared.files.strict_json import MAX_DEPTH, MAX_DOCUMENT_BYTES, JsonProblem, parse_json
+from shared.files.strict_documents import MAX_DEPTH, MAX_DOCUMENT_BYTES, JsonProblem, parse_json
 
 JSON_VALUES = st.recursive(
     st.none()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shared.errors import ExitCode, InvalidInput
-from shared.files.text_input import read_text_input
+from shared.files.text_sources import read_text_input
 
 NOBODY = 65534
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from shared.errors import InvalidInput
-from shared.files.toml_tables import read_toml
-from shared.files.toml_text import parse_toml
-from shared.languages.python.requirements import required_names
-from shared.projects.reading import parse_toml as parse_manifest
+from shared.files.strict_documents import parse_toml, read_toml
+from shared.languages.python.declared_requirements import required_names
+from shared.projects.manifests import parse_toml as parse_manifest
 from shared.settings.loading import load_settings
 
 LONG_KEY = ".".join("a" * 90_000) + " = 1\n"

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from shared.files.tree_sources import MAX_SOURCE_BYTES
+from shared.files.text_sources import MAX_SOURCE_BYTES
 from shared.git.client import Git, GitFailed
-from shared.git.commit_sources import CommitSources
+from shared.git.trees import CommitSources
 from tests.harness import commit_all, git
 
 

@@ -10,10 +10,16 @@ from pathlib import Path
 import pytest
 
 from shared.errors import CommandFailed
-from shared.git import commits, index, refs, repos, trees, worktrees
-from shared.git.client import Git, GitFailed
+from shared.git import commits, refs, repos, trees
+from shared.git.client import (
+    ConfigEntry,
+    Git,
+    GitFailed,
+    clean_environment,
+    repo_filters,
+    without_repo_filters,
+)
 from shared.git.commits import CommitFacts
-from shared.git.config import ConfigEntry, clean_environment, repo_filters, without_repo_filters
 from shared.git.refs import NO_COMMIT
 from tests.harness import as_ordinary_user, commit_all, git
 
@@ -112,7 +118,7 @@ def test_a_config_that_git_cannot_read_is_said_in_its_words(repo: Path) -> None:
 
 
 def test_changes_are_told_apart_by_kind(asked: Git, repo: Path) -> None:
-    assert worktrees.changes(asked).clean
+    assert repos.changes(asked).clean
     (repo / "README.md").write_text("changed")
     (repo / "staged").write_text("x")
     git(repo, "add", "staged")
@@ -120,19 +126,19 @@ def test_changes_are_told_apart_by_kind(asked: Git, repo: Path) -> None:
     (repo / "new dir").mkdir()
     (repo / "new dir/with\nline").write_text("x")
     (repo / "some.log").write_text("ignored")
-    changes = worktrees.changes(asked)
+    changes = repos.changes(asked)
     assert changes.branch == "main"
     assert changes.head == git(repo, "rev-parse", "HEAD")
     assert changes.changed == ("README.md", "src/app.py", "staged")
     assert changes.untracked == ("new dir/",)
-    assert worktrees.changes(asked, own_tree=True).untracked == ("new dir/with\nline",)
+    assert repos.changes(asked, own_tree=True).untracked == ("new dir/with\nline",)
     assert not changes.clean
 
 
 def test_asking_for_changes_leaves_the_users_index_alone(asked: Git, repo: Path) -> None:
     os.utime(repo / "README.md")
     before = (repo / ".git/index").read_bytes()
-    assert worktrees.changes(asked).clean
+    assert repos.changes(asked).clean
     assert (repo / ".git/index").read_bytes() == before
 
 
@@ -143,16 +149,16 @@ def test_a_conflict_is_a_change(asked: Git, repo: Path) -> None:
     commit_all(repo, {"README.md": "ours\n"})
     with pytest.raises(AssertionError, match="git merge"):
         git(repo, "merge", "other")
-    assert worktrees.changes(asked).changed == ("README.md",)
+    assert repos.changes(asked).changed == ("README.md",)
 
 
 def test_head_and_branch_are_empty_where_there_is_none(
     asked: Git, repo: Path, tmp_path: Path
 ) -> None:
     git(repo, "checkout", "--quiet", "--detach")
-    assert worktrees.changes(asked).branch == ""
+    assert repos.changes(asked).branch == ""
     git(tmp_path, "init", "--quiet", "unborn")
-    assert worktrees.changes(Git(tmp_path / "unborn")).head == ""
+    assert repos.changes(Git(tmp_path / "unborn")).head == ""
 
 
 def test_settings_are_listed_with_where_they_were_set(
@@ -222,7 +228,7 @@ def test_working_trees_are_listed_with_their_branches(
 ) -> None:
     git(repo, "worktree", "add", "--quiet", "-b", "other", str(tmp_path / "a\nb"))
     git(repo, "worktree", "add", "--quiet", "--detach", str(tmp_path / "c"))
-    found = [(each.path.name, each.branch) for each in worktrees.checkouts(asked)]
+    found = [(each.path.name, each.branch) for each in repos.checkouts(asked)]
     assert found == [("repo", "main"), ("a\nb", "other"), ("c", "")]
 
 
@@ -230,7 +236,7 @@ def test_files_of_a_commit_come_with_any_name(asked: Git, repo: Path) -> None:
     commit_all(repo, {"a\nb": "x", "ä": "x", " ": "x", "\udcff": "x", '"q"': "x"})
     names = trees.files_of(asked, "HEAD")
     assert {"a\nb", "ä", " ", "\udcff", '"q"', "src/app.py"} <= set(names)
-    assert index.tracked_files(asked) == names
+    assert trees.tracked_files(asked) == names
 
 
 def test_submodules_of_a_commit_are_found_at_any_depth(asked: Git, repo: Path) -> None:
@@ -267,7 +273,7 @@ def test_a_merge_is_followed_along_its_first_parent(asked: Git, repo: Path) -> N
 
 def test_attributes_are_told_by_path(asked: Git, repo: Path) -> None:
     (repo / ".gitattributes").write_text("*.txt text eol=crlf\n*.bin -text\n")
-    found = index.attributes_of(asked, ["-a.txt", "b.bin", "c"], ["text", "eol"])
+    found = trees.attributes_of(asked, ["-a.txt", "b.bin", "c"], ["text", "eol"])
     assert found["-a.txt"] == {"text": "set", "eol": "crlf"}
     assert found["b.bin"] == {"text": "unset", "eol": "unspecified"}
     assert found["c"]["text"] == "unspecified"
@@ -280,10 +286,10 @@ def test_only_named_files_are_staged_whatever_their_names(asked: Git, repo: Path
     names = ["-n", ":(top)x", "*", "some.log", "with space", '"q"', "ä"]
     for name in (*names, "other"):
         (repo / name).write_text("x")
-    index.stage(asked, names)
+    trees.stage(asked, names)
     assert sorted(git(repo, "-c", "core.quotePath=false", "diff", "--cached", "--name-only",
                       "-z").strip("\0").split("\0")) == sorted(names)  # fmt: skip
-    entries = trees.entries_of(asked, index.write_tree(asked), [*names, "other"])
+    entries = trees.entries_of(asked, trees.write_tree(asked), [*names, "other"])
     assert set(entries) == set(names)
     assert {each.mode for each in entries.values()} == {"100644"}
 
@@ -318,7 +324,7 @@ def test_a_fast_forward_keeps_what_is_in_its_way(asked: Git, repo: Path) -> None
     ahead = commit_all(repo, {"new.txt": "theirs\n"})
     git(repo, "reset", "--quiet", "--hard", start)
     (repo / "new.txt").write_text("mine\n")
-    assert worktrees.fast_forward(asked, ahead).exit_code != 0
+    assert repos.fast_forward(asked, ahead).exit_code != 0
     assert (repo / "new.txt").read_text() == "mine\n"
     assert git(repo, "rev-parse", "HEAD") == start
 
@@ -331,7 +337,7 @@ def test_an_ignored_file_is_kept_too(asked: Git, repo: Path) -> None:
     ahead = git(repo, "rev-parse", "HEAD")
     git(repo, "reset", "--quiet", "--hard", start)
     (repo / ".env").write_text("mine\n")
-    assert worktrees.fast_forward(asked, ahead).exit_code != 0
+    assert repos.fast_forward(asked, ahead).exit_code != 0
     assert (repo / ".env").read_text() == "mine\n"
 
 
@@ -387,7 +393,7 @@ def test_a_filter_undone_does_not_run_and_one_of_the_user_does(
     safe = asked.with_config(without_repo_filters(repos.read_config(asked)))
     (repo / "a.txt").write_text("quiet\n")
     (repo / "b.md").write_text("quiet\n")
-    index.stage(safe, ["a.txt", "b.md"])
+    trees.stage(safe, ["a.txt", "b.md"])
     assert git(repo, "cat-file", "blob", ":a.txt") == "QUIET"
     assert git(repo, "cat-file", "blob", ":b.md") == "quiet"
     assert not (tmp_path / "ran").exists()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.git.client import Git
-from shared.git.identity import Identity, parse_identity, read_identity
+from shared.git.repos import Identity, parse_identity, read_identity
 from tests.harness import git
 
 ADA = Identity("Ada", "ada@example.org")

@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shared.commands.commands import analyse_command
-from shared.languages.capabilities.chain import (
-    AcceptanceText,
-    Chain,
-    DeclaredStub,
-    Fault,
-    OrderCode,
-)
+from shared.commands import analyse_command
+from shared.languages.planned_code import AcceptanceText, Chain, DeclaredStub, Fault, OrderCode
 
 Texts = Mapping[str, str]
 

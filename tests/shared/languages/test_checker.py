@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.languages.capabilities.checking import CheckerFailed, Diagnostic
-from shared.languages.python.checker.checker import FileBlocked, TypeChecker
+from shared.languages.language_tools import CheckerFailed, Diagnostic
+from shared.languages.python.type_checker import FileBlocked, TypeChecker
 
 MODULE = "def f(x: int) -> str: ..."
 

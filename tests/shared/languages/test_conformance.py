@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from shared.languages.capabilities.checking import CheckerFailed
-from shared.languages.python.checker.checker import TypeChecker
-from shared.languages.python.conformance.conformance import check_conformance
-from shared.work_order.schemas import Interface
+from shared.languages.language_tools import CheckerFailed
+from shared.languages.python.conformance import check_conformance
+from shared.languages.python.type_checker import TypeChecker
+from shared.work_order import Interface
 
 GRID = "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Maze:\n    width: int\n"
 

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode, Splice
-from shared.languages.python.definitions.chunks import split_chunks
-from shared.languages.python.definitions.edit import edit_definitions
-from shared.languages.python.language import PythonEdits
+from shared.languages.capabilities import DefinitionEdit, EditRefused, NamedCode, Splice
+from shared.languages.python.definition_edits import edit_definitions
+from shared.languages.python.module_definitions import split_chunks
+from shared.languages.python.python_language import PythonEdits
 
 MODULE = '''\
 """Keep things."""

@@ -13,13 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.languages.python.reports.phrases import FailedTest, Operand, tell
-from shared.languages.python.reports.pytest_values import values_of
-from shared.languages.python.reports.values import marker, observer, shown
-from shared.languages.python.reports.values.marker import RECORDER, Marker
-from shared.languages.python.reports.values.observation import read_observation
-from shared.languages.python.reports.values.observer import MARK, Recorder
-from shared.languages.python.reports.values.rerun import observed_command
+from shared.languages.python import assertion_marker, observer, shown_values
+from shared.languages.python.assertion_marker import RECORDER, Marker
+from shared.languages.python.observer import MARK, Recorder
+from shared.languages.python.python_reports import FailedTest, Operand, tell, values_of
+from shared.languages.python.second_look import observed_command, read_observation
 
 
 def observed(code: str, *arguments: str) -> tuple[str, ...]:
@@ -112,7 +110,7 @@ def test_other_commands_are_not_observed(argv: tuple[str, ...]) -> None:
     assert observed_command(argv) is None
 
 
-@pytest.mark.parametrize("module", [marker, observer, shown])
+@pytest.mark.parametrize("module", [assertion_marker, observer, shown_values])
 def test_the_observer_is_written_for_python_3_9(module: Any) -> None:
     source = Path(module.__file__).read_text("utf-8")
     ast.parse(source, feature_version=(3, 9))

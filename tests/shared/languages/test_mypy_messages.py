@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from shared.languages.capabilities.checking import Diagnostic
-from shared.languages.python.checker import complaints as says
-from shared.languages.python.checker.checker import TypeChecker
-from shared.languages.python.checker.complaints import Callee, Complaint
-from shared.languages.python.checker.mypy_messages import checkers_column, read_complaint
-from shared.languages.python.stubs.type_text import TypeText, parse_type
+from shared.languages.language_tools import Diagnostic
+from shared.languages.python import mypy_messages as says
+from shared.languages.python.mypy_messages import Callee, Complaint, checkers_column, read_complaint
+from shared.languages.python.type_checker import TypeChecker
+from shared.languages.python.type_text import TypeText, parse_type
 
 INT, STR = TypeText("int"), TypeText("str")
 STUB = """

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.languages.python.language import PythonNotes
+from shared.languages.python.python_language import PythonNotes
 
 DO_WORK = "Write the statements that do the work."
 

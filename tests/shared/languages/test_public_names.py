@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.languages import syntax_tree
+from shared.languages.declared import declarations
 from shared.languages.registry import LANGUAGES, language_of
 
 
@@ -331,7 +331,7 @@ def test_deep_nesting_ends_well(path: str, source: str) -> None:
 
 
 def test_reading_is_given_up_where_it_leads_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(syntax_tree, "seconds_for", lambda text: 0.05)
+    monkeypatch.setattr(declarations, "seconds_for", lambda text: 0.05)
     assert names_of("a.rs", '"' * 200_000) is None
     assert names_of("a.rs", "pub fn good() {}") == "pub fn good();"
 
@@ -346,7 +346,7 @@ def test_a_long_declaration_is_cut_and_stays_on_one_line() -> None:
     line = names_of("a.ts", f"export function f({parameters}) {{}}")
     assert line is not None
     assert line.startswith("export function f(parameter0: string, parameter1: string")
-    assert len(line) == syntax_tree.MAX_LINE
+    assert len(line) == declarations.MAX_LINE
     assert line.endswith(" ...")
 
 

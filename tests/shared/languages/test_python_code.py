@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shared.languages.capabilities.commands import Import
-from shared.languages.python.code import read_code
+from shared.languages.python.python_code import read_code
+from shared.languages.read_commands import Import
 from shared.shell_words import MAX_ARGUMENT_BYTES
 
 PIECES = st.sampled_from(

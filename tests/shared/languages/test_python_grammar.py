@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.languages.python.code import read_code
-from shared.languages.python.grammar import OLDEST, f_string_fault
+from shared.languages.python.python_code import OLDEST, f_string_fault, read_code
 from tests.shared.languages.f_strings import f_strings
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -73,7 +72,7 @@ BROKEN = {
 
 _VERDICTS = """
 import json, sys
-from shared.languages.python.code import read_code
+from shared.languages.python.python_code import read_code
 found = [read_code(each).problem for each in json.load(sys.stdin)]
 print(json.dumps([each is None or ["limit", "syntax"][each.is_syntax] for each in found]))
 """

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from factory.dependencies.manifests import Manifests
+from factory.dependencies import Manifests
 from shared.errors import InvalidInput
-from shared.languages.python.dependencies.pyproject import versions_of_poetry
-from shared.languages.python.dependencies.wishes import Wishes, read_wishes
+from shared.languages.python.declared_requirements import versions_of_poetry
+from shared.languages.python.python_packages import Wishes, read_wishes
 
 HERE = {"python_version": "3.11", "sys_platform": "linux", "platform_machine": "x86_64"}
 HASH = "sha256:" + "a" * 64

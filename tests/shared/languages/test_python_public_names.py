@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.languages.python.public_names import public_names
+from shared.languages.python.public_outline import public_names
 
 
 def names_of(source: str) -> str | None:

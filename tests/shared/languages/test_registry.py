@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from shared.languages.python.language import PYTHON, PythonConformance
+from shared.languages.python.python_language import PYTHON, PythonConformance
 from shared.languages.registry import LANGUAGES, language_of
-from shared.work_order.schemas import Interface
+from shared.work_order import Interface
 
 
 def test_a_file_belongs_to_the_language_of_its_suffix() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.languages.python.requirements import (
+from shared.languages.python.declared_requirements import (
     declares_requirements,
     normal_name,
     provides_module,

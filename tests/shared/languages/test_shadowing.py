@@ -4,9 +4,9 @@ import ast
 
 import pytest
 
-from shared.languages.python.checker.checker import TypeChecker
-from shared.languages.python.stubs.shadowing import with_outer_types
-from shared.languages.python.views.modules import Module
+from shared.languages.python.merge_stubs import with_outer_types
+from shared.languages.python.module_views import Module
+from shared.languages.python.type_checker import TypeChecker
 
 HIDDEN = """
 from __future__ import annotations

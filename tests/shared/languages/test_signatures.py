@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from shared.languages.python.stubs.signatures import conflicts, normal
+from shared.languages.python.signatures import conflicts, normal
 
 
 def contradicted(before: str, after: str) -> list[str]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from shared.languages.python.skeleton.skeleton import build_skeleton
-from shared.work_order.schemas import Interface
+from shared.languages.python.skeletons import build_skeleton
+from shared.work_order import Interface
 from tests.planner.labelled_commands import CONTRACTS
 
 GAME = {

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import llmch
-from planner.repo.hints import read_repo_hints
-from shared.files.tree_sources import TreeSources
+from planner.planned_repo import read_repo_hints
+from shared.files.text_sources import TreeSources
 from shared.languages import registry
 from shared.languages.base import Language
-from shared.projects import registry as build_tools
-from shared.projects.verification import find_verification
+from shared.projects import build_tools
+from shared.projects.build_tools import find_verification
 from tests.planner.plans import creating, findings, order, plan
 
 PAGE = Path(llmch.__file__).parents[1] / "CONTRIBUTING.md"

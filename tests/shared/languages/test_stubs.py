@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.languages.python.stubs.stubs import Stub, StubProblem, parse_stub
+from shared.languages.python.stubs import Stub, StubProblem, parse_stub
 
 
 def problem(text: str) -> StubProblem:

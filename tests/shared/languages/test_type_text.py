@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.languages.python.stubs.type_text import TypeText, parse_type, surely_differ
+from shared.languages.python.type_text import TypeText, parse_type, surely_differ
 
 counts = st.integers(min_value=0, max_value=3)
 

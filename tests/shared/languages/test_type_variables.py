@@ -2,9 +2,8 @@ from __future__ import annotations
 
 import ast
 
-from shared.languages.python.planned.judging.type_variables import without_type_variables
-from shared.languages.python.views.modules import Module
-from shared.languages.python.views.views import View
+from shared.languages.python.complaint_scene import without_type_variables
+from shared.languages.python.module_views import Module, View
 
 STACK = """
 from __future__ import annotations

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from shared.languages.python.stubs.undefined import undefined_names
+from shared.languages.python.signatures import undefined_names
 
 
 def undefined(stub: str, *known: str) -> list[tuple[str, int]]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from shared.languages.python.views.views import Change, ModuleHistory, reachable
+from shared.languages.python.module_views import Change, ModuleHistory, reachable
 
 SOURCE = '''"""Doc."""
 from __future__ import annotations

@@ -13,9 +13,9 @@ from uuid import uuid4
 import pytest
 
 from factory.sandbox import Backend, Policy, open_sandbox
-from factory.sandbox.seeds import go_seed
-from factory.sandbox.toolchains.search import find_toolchains
-from shared.languages.capabilities.tools import ToolMissing, ToolResult
+from factory.sandbox.lent_folders import go_seed
+from factory.sandbox.toolchain_search import find_toolchains
+from shared.languages.language_tools import ToolMissing, ToolResult
 from tests.once import made_once
 
 

@@ -15,13 +15,11 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from shared.events.event import Event, ignore
-from shared.events.model_calls import ModelRetryScheduled, ModelTextArrived
-from shared.llm.client import Api, CallPlace, Completion, ReplySchema, Request, Role
-from shared.llm.wire.access import ModelAccess
-from shared.llm.wire.ask_again import SecondChanceClient
-from shared.llm.wire.live_client import LiveClient
-from shared.llm.wire.retry import RetryContext, RetryPolicy
+from shared.events import Event, ModelRetryScheduled, ModelTextArrived, ignore
+from shared.llm.call_retry import RetryContext, RetryPolicy, SecondChanceClient
+from shared.llm.live_client import LiveClient
+from shared.llm.model_client import Api, CallPlace, Completion, ReplySchema, Request, Role
+from shared.llm.transport import ModelAccess
 from tests.shared.llm.scripted_server import Act, ScriptedServer, Send, Stream, scripted_server
 
 FACTORY_PLACE = CallPlace(Role.FACTORY, 1, "WO-01")

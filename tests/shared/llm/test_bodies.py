@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.llm.client import ReplyBroken
-from shared.llm.wire.sse import NotJson, iter_documents, iter_event_data, read_document
-from shared.llm.wire.transport import HttpReply
+from shared.llm.model_client import ReplyBroken
+from shared.llm.transport import HttpReply, NotJson, iter_documents, iter_event_data, read_document
 
 documents = st.lists(
     st.dictionaries(st.text(max_size=4), st.text() | st.integers(), max_size=3), max_size=4

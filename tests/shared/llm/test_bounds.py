@@ -13,21 +13,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.errors import BudgetReached, ModelUnavailable
-from shared.events.event import Event
-from shared.events.messages import Noted
-from shared.events.model_calls import BudgetCommitted
-from shared.llm.client import Completion, ReplyFailed, Request, Usage
-from shared.llm.cost.bounds import Budget, CallBound, bound_call, output_left
-from shared.llm.cost.budget import CappedClient, ModelTables, SharedBudget
-from shared.llm.cost.estimates import (
+from shared.events import BudgetCommitted, Event, Noted
+from shared.llm.budget import (
     DEFAULT_OUTPUT_LIMIT,
     TEMPLATE_TOKENS,
+    Budget,
+    CallBound,
+    CappedClient,
+    ModelTables,
+    SharedBudget,
+    bound_call,
     estimate_input,
     estimate_tokens,
+    output_left,
 )
-from shared.llm.cost.prices import KNOWN_PRICES, Price
-from shared.llm.cost.windows import KNOWN_WINDOWS, extend_windows, window_of
+from shared.llm.model_client import Completion, ReplyFailed, Request, Usage
 from shared.llm.stack import Mode, ModelSource, open_model
+from shared.llm.usage import KNOWN_PRICES, KNOWN_WINDOWS, Price, extend_windows, window_of
 from tests.shared.llm.edge import SCHEMA, chat_request
 
 PRICES = {"small-1": Price(Decimal(1), Decimal("0.5"), Decimal(10))}

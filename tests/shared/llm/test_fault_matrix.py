@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 import pytest
 
-from shared.llm.client import Request
-from shared.llm.wire.access import ModelAccess
-from shared.llm.wire.live_client import LiveClient
+from shared.llm.live_client import LiveClient
+from shared.llm.model_client import Request
+from shared.llm.transport import ModelAccess
 from tests.shared.llm.edge import (
     POLICY,
     FakeClock,

@@ -7,12 +7,16 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.llm.client import ReplyFailed
-from shared.llm.wire.chat import read_chat
-from shared.llm.wire.quirks import adjusted, initial_quirks
-from shared.llm.wire.refusals import ErrorBody, Refused, parse_error_body
-from shared.llm.wire.reply_reading import Answer
-from shared.llm.wire.responses import ResponseStream, read_response
+from shared.llm.model_client import ReplyFailed
+from shared.llm.server_apis import ResponseStream, read_chat, read_response
+from shared.llm.server_replies import (
+    Answer,
+    ErrorBody,
+    Refused,
+    adjusted,
+    initial_quirks,
+    parse_error_body,
+)
 from tests.shared.llm.edge import SCHEMA, chat_request, planner_request
 
 # The words that the readers look for, so that documents get past the first look.

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from shared.errors import BudgetReached
-from shared.events.event import Event
-from shared.events.messages import Warned
-from shared.events.model_calls import ModelRetryScheduled
-from shared.llm.client import (
+from shared.events import Event, ModelRetryScheduled, Warned
+from shared.llm.budget import Budget, CappedClient, ModelTables, SharedBudget
+from shared.llm.call_retry import RetryContext, SecondChanceClient
+from shared.llm.model_client import (
     Completion,
     LlmClient,
     ReplyBroken,
@@ -20,14 +20,10 @@ from shared.llm.client import (
     Request,
     Usage,
 )
-from shared.llm.cost.bounds import Budget
-from shared.llm.cost.budget import CappedClient, ModelTables, SharedBudget
-from shared.llm.cost.prices import Price
-from shared.llm.record.origin import AUTHORED
-from shared.llm.record.transcript import Transcript
 from shared.llm.stack import Mode, ModelSource, open_model
-from shared.llm.wire.ask_again import SecondChanceClient
-from shared.llm.wire.retry import RetryContext
+from shared.llm.transcript import Transcript
+from shared.llm.transcript_lines import AUTHORED
+from shared.llm.usage import Price
 from tests.shared.llm.edge import POLICY, FakeClock, chat_request
 
 TAKEN = Usage(1, 10, 0, 5)

@@ -19,12 +19,11 @@ from typing import Any
 
 import pytest
 
-from shared.events.event import ignore
-from shared.llm.client import Completion, Request
-from shared.llm.wire.access import ModelAccess
-from shared.llm.wire.ask_again import SecondChanceClient
-from shared.llm.wire.live_client import LiveClient
-from shared.llm.wire.retry import RetryContext, RetryPolicy, SystemClock
+from shared.events import ignore
+from shared.llm.call_retry import RetryContext, RetryPolicy, SecondChanceClient, SystemClock
+from shared.llm.live_client import LiveClient
+from shared.llm.model_client import Completion, Request
+from shared.llm.transport import ModelAccess
 from tests import processes
 from tests.shared.llm.edge import SCHEMA, chat_request, outcome, planner_request
 from tests.shared.llm.scripted_server import refused_port

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.llm.json_in_reply import (
+from shared.llm.model_client import (
     ReplyMalformed,
     extract_json_array,
     extract_json_object,

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from shared.errors import ModelUnavailable
-from shared.events.event import Event
-from shared.events.messages import Noted
-from shared.llm.client import ReplyBroken, ReplyCutShort, ReplyFailed, Usage
-from shared.llm.wire.access import ModelAccess
-from shared.llm.wire.live_client import LiveClient
+from shared.events import Event, Noted
+from shared.llm.live_client import LiveClient
+from shared.llm.model_client import ReplyBroken, ReplyCutShort, ReplyFailed, Usage
+from shared.llm.transport import ModelAccess
 from tests.shared.llm.edge import (
     SCHEMA,
     chat_stream,

@@ -23,7 +23,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import CommandFailed, InvalidInput, ModelUnavailable
-from shared.llm.client import (
+from shared.llm.model_client import (
     Api,
     CallPlace,
     Completion,
@@ -33,19 +33,22 @@ from shared.llm.client import (
     Role,
     Usage,
 )
-from shared.llm.record.clients import NotOnRecord, RecordingClient, ReplayClient
-from shared.llm.record.lines import (
+from shared.llm.replayed_replies import NotOnRecord, RecordingClient, ReplayClient
+from shared.llm.transcript import Transcript
+from shared.llm.transcript_lines import (
+    AUTHORED,
     CallFailure,
     Header,
     Intent,
+    OriginKind,
     Record,
+    ReplyOrigin,
     Response,
+    describe_origin,
     parse_record,
     render_record,
+    request_key,
 )
-from shared.llm.record.origin import AUTHORED, OriginKind, ReplyOrigin, describe_origin
-from shared.llm.record.request_json import request_key
-from shared.llm.record.transcript import Transcript
 from tests import processes
 from tests.shared.llm.edge import SCHEMA, chat_document, chat_request
 from tests.shared.llm.scripted_server import Send, scripted_server
@@ -358,9 +361,9 @@ def test_live_replies_are_dated_and_say_where_they_come_from(path: Path) -> None
 WRITER = """
     import sys
     from pathlib import Path
-    from shared.llm.client import *
-    from shared.llm.record.origin import AUTHORED
-    from shared.llm.record.transcript import Transcript
+    from shared.llm.model_client import *
+    from shared.llm.transcript_lines import AUTHORED
+    from shared.llm.transcript import Transcript
 
     with Transcript.open(Path(sys.argv[1]), AUTHORED) as transcript:
         for n in range(40):
@@ -405,12 +408,12 @@ def test_threads_share_a_transcript(path: Path) -> None:
 RUN = """
     import os, signal, sys
     from pathlib import Path
-    from shared.llm.wire.access import ModelAccess
-    from shared.llm.client import *
-    from shared.llm.wire.live_client import LiveClient
-    from shared.llm.record.origin import AUTHORED
-    from shared.llm.record.clients import RecordingClient
-    from shared.llm.record.transcript import Transcript
+    from shared.llm.transport import ModelAccess
+    from shared.llm.model_client import *
+    from shared.llm.live_client import LiveClient
+    from shared.llm.transcript_lines import AUTHORED
+    from shared.llm.replayed_replies import RecordingClient
+    from shared.llm.transcript import Transcript
 
     url, path, at, number = sys.argv[1:]
 

@@ -9,15 +9,13 @@ from typing import Any, Literal
 import pytest
 
 from shared.errors import BudgetReached, ModelUnavailable
-from shared.events.event import Event, ignore
-from shared.events.messages import Noted
-from shared.llm.client import Request, Usage
-from shared.llm.cost.bounds import Budget
-from shared.llm.cost.budget import ModelTables
-from shared.llm.cost.prices import Price
+from shared.events import Event, Noted, ignore
+from shared.llm.budget import Budget, ModelTables
+from shared.llm.live_client import LiveClient
+from shared.llm.model_client import Request, Usage
 from shared.llm.stack import Mode, ModelSource, open_model
-from shared.llm.wire.access import ModelAccess
-from shared.llm.wire.live_client import LiveClient
+from shared.llm.transport import ModelAccess
+from shared.llm.usage import Price
 from tests.shared.llm.edge import (
     SCHEMA,
     chat_document,

@@ -11,14 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import BudgetReached, InvalidInput
-from shared.events.event import Event
-from shared.events.model_calls import ModelCallEnded, ModelCallStarted
-from shared.llm.client import CallPlace, Completion, ReplyFailed, Request, Role, Usage
-from shared.llm.cost.bounds import Budget
-from shared.llm.cost.budget import CappedClient, ModelTables, SharedBudget
-from shared.llm.cost.estimates import DEFAULT_OUTPUT_LIMIT
-from shared.llm.cost.prices import KNOWN_PRICES, Price, cost_of, extend_prices, price_of
-from shared.llm.cost.usage import Meter, MeteredClient, Tally
+from shared.events import Event, ModelCallEnded, ModelCallStarted
+from shared.llm.budget import DEFAULT_OUTPUT_LIMIT, Budget, CappedClient, ModelTables, SharedBudget
+from shared.llm.model_client import CallPlace, Completion, ReplyFailed, Request, Role, Usage
+from shared.llm.usage import (
+    KNOWN_PRICES,
+    Meter,
+    MeteredClient,
+    Price,
+    Tally,
+    cost_of,
+    extend_prices,
+    price_of,
+)
 from tests.shared.llm.edge import chat_request
 
 PRICES = {"small-1": Price(Decimal(1), Decimal("0.5"), Decimal(10))}

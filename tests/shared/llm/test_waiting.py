@@ -9,11 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import ModelUnavailable
-from shared.events.event import Event
-from shared.events.model_calls import ModelRetryScheduled
-from shared.llm.wire.pace import OwnPace
-from shared.llm.wire.refusals import ErrorBody, Refused, Unreachable, parse_error_body
-from shared.llm.wire.retry import RetryContext, RetryPolicy, parse_retry_after, with_retries
+from shared.events import Event, ModelRetryScheduled
+from shared.llm.call_retry import (
+    OwnPace,
+    RetryContext,
+    RetryPolicy,
+    parse_retry_after,
+    with_retries,
+)
+from shared.llm.server_replies import ErrorBody, Refused, Unreachable, parse_error_body
 from tests.shared.llm.edge import FakeClock
 
 NOW = 1_800_000_000.0

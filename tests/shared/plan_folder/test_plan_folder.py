@@ -12,17 +12,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.errors import CommandFailed, InvalidInput
-from shared.plan_folder.names import MANIFEST_NAME, holds_plan, list_plan_files, plan_file_names
-from shared.plan_folder.read import (
+from shared.parse_order import manifest_sha256, parse_document
+from shared.plan_folder import (
+    MANIFEST_NAME,
     FileMalformed,
     StoredManifest,
+    holds_plan,
+    list_plan_files,
+    plan_file_names,
+    plan_files,
     read_manifest,
     read_stored_plan,
+    replace_plan,
+    write_plan,
 )
-from shared.plan_folder.write import plan_files, replace_plan, write_plan
-from shared.work_order.hashing import manifest_sha256
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import Manifest
+from shared.work_order import Manifest
 from tests.planner.plans import order, plan
 
 NAMES = ["WO-01.json", "WO-02.json", MANIFEST_NAME]

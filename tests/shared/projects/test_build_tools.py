@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from shared.projects.base import Project
-from shared.projects.registry import find_projects
+from shared.projects.build_tools import find_projects
+from shared.projects.manifests import Project
 from tests.shared.projects.given_files import GivenFiles
 
 POM = """<project>

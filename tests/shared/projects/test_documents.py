@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.projects.documents import holds_only_documents
+from shared.projects.manifests import holds_only_documents
 
 DOCUMENTS = [
     "README.md", "README", "LICENSE", "LICENSE.txt", "COPYING", "docs/guide/one.rst", "notes.txt",

@@ -9,10 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.projects.changed import ChangedFiles
-from shared.projects.nested import nested_notes
-from shared.projects.registry import find_projects
-from shared.projects.verification import Ground, Verification, find_verification
+from shared.projects.build_tools import (
+    Ground,
+    Verification,
+    find_projects,
+    find_verification,
+    nested_notes,
+)
+from shared.projects.manifests import ChangedFiles
 from shared.shell_words import split_words
 from tests.shared.projects.given_files import GivenFiles
 

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from factory.sandbox.visible import environment
+from factory.sandbox import private_folder
 from shared.errors import InvalidInput
-from shared.secrets.names import names_a_secret
-from shared.secrets.redaction import secret_values
+from shared.secrets import names_a_secret, secret_values
 from shared.settings.loading import load_settings
 
 SECRET = [
@@ -26,7 +25,7 @@ def is_redacted(name: str) -> bool:
 def is_refused_by_the_sandbox(name: str) -> bool:
     here = Path("/")
     try:
-        environment.build(workspace=here, temporary=here, path="", site=here, extra={name: "x"})
+        private_folder.build(workspace=here, temporary=here, path="", site=here, extra={name: "x"})
     except InvalidInput:
         return True
     return False

@@ -15,12 +15,19 @@ from hypothesis import strategies as st
 
 import shared
 from shared.errors import ExitCode, InvalidInput
-from shared.llm.cost.prices import KNOWN_PRICES, Price
-from shared.llm.cost.windows import KNOWN_WINDOWS
+from shared.llm.usage import KNOWN_PRICES, KNOWN_WINDOWS, Price
 from shared.settings.loading import LoadedSettings, load_settings, own_config
-from shared.settings.roles import FactorySettings, PlannerSettings, ReviewerSettings
-from shared.settings.sandbox import SandboxBackend, SandboxNet, SandboxSettings
-from shared.settings.settings import ATTEMPTS, KEYS, Settings
+from shared.settings.settings import (
+    ATTEMPTS,
+    KEYS,
+    FactorySettings,
+    PlannerSettings,
+    ReviewerSettings,
+    SandboxBackend,
+    SandboxNet,
+    SandboxSettings,
+    Settings,
+)
 from tests.settings_page import PAGE, render_page
 
 

@@ -15,8 +15,17 @@ from pathlib import Path
 
 import pytest
 
-from shared.tools.fetch import FetchFailed, fetch, registry
-from shared.tools.pinned import MARK, TSC, Build, PinnedTool, folder_of, installed_program
+from shared.pinned_tools import (
+    MARK,
+    TSC,
+    Build,
+    FetchFailed,
+    PinnedTool,
+    fetch,
+    folder_of,
+    installed_program,
+    registry,
+)
 
 
 def _archive(**files: str) -> bytes:

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.work_order.hashing import (
+from shared.parse_order import (
     EMPTY_SHA256,
     canonical_json,
     manifest_sha256,
     order_key,
+    parse_document,
     sha256_bytes,
 )
-from shared.work_order.parsing import parse_document
-from shared.work_order.schemas import AcceptanceFile, Interface, Provenance, WorkOrder
+from shared.work_order import AcceptanceFile, Interface, Provenance, WorkOrder
 
 ORDER = WorkOrder(
     id="WO-01",

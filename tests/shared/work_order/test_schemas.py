@@ -4,10 +4,8 @@ from typing import Any
 
 import pytest
 
-from shared.work_order.field_path import at
-from shared.work_order.glob_paths import glob_paths
-from shared.work_order.parsing import DocumentInvalid, parse_document, unknown_keys
-from shared.work_order.schemas import Manifest, WorkOrder, order_id, order_number
+from shared.parse_order import DocumentInvalid, at, glob_paths, parse_document, unknown_keys
+from shared.work_order import Manifest, WorkOrder, order_id, order_number
 
 MINIMAL: dict[str, Any] = {
     "id": "WO-01",

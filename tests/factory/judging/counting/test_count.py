@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.judging.counting.count import count_failures, count_tests
+from factory.judging.count_tests import count_failures, count_tests
 
 _OUTPUTS = Path(__file__).with_name("outputs")
 

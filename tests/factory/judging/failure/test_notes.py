@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from factory.judging.brief import brief_of
-from factory.judging.failure.notes import notes_on
+from factory.judging.contract import notes_on
+from factory.judging.failure_brief import brief_of
 from factory.orders.documents import FailureBrief, FileWrite, WriteProposal
 from factory.orders.stages import Stage
 from factory.proposal.scope import FileKind, FileState
-from factory.proposal.shown import ShownFile
-from shared.work_order.hashing import EMPTY_SHA256, sha256_bytes
-from shared.work_order.schemas import WorkOrder
+from factory.proposal.shown_code import ShownFile
+from shared.parse_order import EMPTY_SHA256, sha256_bytes
+from shared.work_order import WorkOrder
 from tests.harness import order
 
 STUB = 'def greet(name: str) -> str:\n    """Say hello."""\n'

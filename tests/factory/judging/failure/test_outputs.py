@@ -11,15 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.judging.excerpt import select_lines, stable_text
-from factory.judging.failure.account import find_failures
-from factory.judging.failure.tools import TOOLS
-from factory.orders.limits import MAX_EXCERPT_CHARACTERS
-from shared.languages.go.tools import TOOLS as GO
-from shared.languages.javascript.tools import TOOLS as NODE
-from shared.languages.python.reports.tools import TOOLS as PYTHON
-from shared.languages.rust.tools import TOOLS as RUST
-from shared.languages.typescript.tools import TOOLS as TYPESCRIPT
+from factory.judging.contract import TOOLS
+from factory.judging.failure_brief import find_failures, select_lines, stable_text
+from factory.orders.documents import MAX_EXCERPT_CHARACTERS
+from shared.languages.go.go_language import TOOLS as GO
+from shared.languages.javascript.javascript_language import TOOLS as NODE
+from shared.languages.python.python_reports import TOOLS as PYTHON
+from shared.languages.rust.rust_language import TOOLS as RUST
+from shared.languages.typescript.typescript_language import TOOLS as TYPESCRIPT
 
 OUTPUTS = Path(__file__).parent / "outputs"
 NAMES = sorted(each.stem for each in OUTPUTS.glob("*.txt"))

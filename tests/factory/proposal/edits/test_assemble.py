@@ -8,14 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.orders.limits import MAX_EDITED_BYTES
-from factory.proposal.edits.assemble import Assembled, Present, assemble
-from factory.proposal.edits.blocks import (
-    Block,
-    DefinitionBlock,
-    FileBlock,
-    SearchBlock,
-)
+from factory.orders.documents import MAX_EDITED_BYTES
+from factory.proposal.assemble_edits import Assembled, Present, assemble
+from factory.proposal.edit_blocks import Block, DefinitionBlock, FileBlock, SearchBlock
 
 TEXT = """\
 import os

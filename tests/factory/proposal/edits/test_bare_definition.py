@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from factory.orders.reply_format import ReplyFormat
-from factory.proposal.focus import Focus
+from factory.orders.documents import ReplyFormat
 from factory.proposal.read_reply import BlocksRefused, parse_proposal
 from factory.proposal.scope import FileKind, FileState
-from shared.work_order.hashing import sha256_bytes
+from factory.proposal.shown_code import Focus
+from shared.parse_order import sha256_bytes
 
 TEXT = '''"""Shapes."""
 

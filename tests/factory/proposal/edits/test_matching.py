@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.proposal.edits.file_text import FileText
-from factory.proposal.edits.matching import Found, NotFound, find_lines
-from factory.proposal.edits.splices import Placed, apply_splices
+from factory.proposal.match_text import FileText, Found, NotFound, Placed, apply_splices, find_lines
 
 
 def replaced(text: str, search: str, new: str) -> tuple[str, str] | tuple[int, ...]:

@@ -6,13 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.proposal.edits.search_format import (
-    Change,
-    holds_changes,
-    parse_changes,
-    render_changes,
-)
-from shared.llm.json_in_reply import ReplyMalformed
+from factory.proposal.edit_blocks import Change, holds_changes, parse_changes, render_changes
+from shared.llm.model_client import ReplyMalformed
 
 texts = st.lists(
     st.sampled_from(["=======", "<<<<<<< SEARCH", ">>>>>>> REPLACE", "========", "a", "", "\r"])

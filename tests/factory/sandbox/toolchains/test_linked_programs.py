@@ -11,11 +11,11 @@ from uuid import uuid4
 
 import pytest
 
-from factory.judging.environment import Surroundings, find_fault
+from factory.judging.environment_faults import Surroundings, find_fault
 from factory.sandbox import Backend, Ended, Policy, open_sandbox
-from factory.sandbox.toolchains.links import needed_beside
-from factory.sandbox.toolchains.search import find_toolchains, hidden_programs, with_named
-from factory.sandbox.visible.environment import SYSTEM_PATH
+from factory.sandbox.private_folder import SYSTEM_PATH
+from factory.sandbox.toolchain_search import find_toolchains, hidden_programs, with_named
+from factory.sandbox.toolchains import needed_beside
 from shared.errors import SandboxUnavailable
 
 

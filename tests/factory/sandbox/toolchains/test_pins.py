@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.sandbox.toolchains.pins import pick, pinned, read_pins
+from factory.sandbox.toolchains import pick, pinned, read_pins
 
 ASKED = {
     ".nvmrc": ("v20.1\n", "node", "v20.1"),

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from factory.sandbox.toolchains.found import Toolchains
-from factory.sandbox.toolchains.search import find_toolchains, hidden_programs, with_named
+from factory.sandbox.toolchain_search import find_toolchains, hidden_programs, with_named
+from factory.sandbox.toolchains import Toolchains
 from shared.errors import InvalidInput
 from tests.factory.sandbox.toolchains import homes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.languages.capabilities.chain import first_with
+from shared.languages.planned_code import first_with
 
 STATES = st.lists(st.booleans(), max_size=40)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from shared.commands.commands import analyse_command
+from shared.commands import analyse_command
 from shared.languages.base import Language
-from shared.languages.capabilities.chain import ChainCode
-from shared.languages.capabilities.tools import ToolRunner, Tools
+from shared.languages.language_tools import ToolRunner, Tools
+from shared.languages.planned_code import ChainCode
 from tests.shared.languages.chains import Case, Order, chain_of
 
 LEAST = 30  # cases of each kind

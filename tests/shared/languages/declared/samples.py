@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shared.languages.base import Language
-from shared.languages.go.language import GO
-from shared.languages.rust.language import RUST
+from shared.languages.go.go_language import GO
+from shared.languages.rust.rust_language import RUST
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.languages.capabilities.chain import Fault
+from shared.languages.planned_code import Fault
 from tests.shared.languages.chains import Order, chain_of, codes
 from tests.shared.languages.declared.samples import IN_GO, IN_RUST, SAMPLES, Sample
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode
+from shared.languages.capabilities import DefinitionEdit, EditRefused, NamedCode
 from tests.shared.languages.declared.samples import IN_GO, IN_RUST, SAMPLES, Sample
 
 every = pytest.mark.parametrize("sample", SAMPLES, ids=lambda each: each.language.name)

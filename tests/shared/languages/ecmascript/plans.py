@@ -10,23 +10,16 @@ from typing import Any
 
 import pytest
 
+from planner.plan.file_projection import project, promise_of
 from planner.plan.plan import parse_plan
-from planner.plan.projection import project
-from planner.plan.promise import promise_of
-from shared.commands.commands import analyse_command
-from shared.languages.capabilities.chain import (
-    AcceptanceText,
-    Chain,
-    DeclaredStub,
-    Fault,
-    OrderCode,
-)
-from shared.languages.capabilities.commands import CodeRun, Command
-from shared.languages.capabilities.tools import ToolMissing, ToolResult, Tools
-from shared.languages.javascript.language import JAVASCRIPT
+from shared.commands import analyse_command
+from shared.languages.javascript.javascript_language import JAVASCRIPT
+from shared.languages.language_tools import ToolMissing, ToolResult, Tools
+from shared.languages.planned_code import AcceptanceText, Chain, DeclaredStub, Fault, OrderCode
+from shared.languages.read_commands import CodeRun, Command
 from shared.languages.registry import LANGUAGES
-from shared.tools.pinned import TSC, installed_program, tools_root
-from shared.work_order.field_path import at
+from shared.parse_order import at
+from shared.pinned_tools import TSC, installed_program, tools_root
 
 FETCHED = tools_root()  # before a test gets a home of its own
 needs_tsc = pytest.mark.skipif(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shared.languages.capabilities.tools import ToolResult, Tools
+from shared.languages.language_tools import ToolResult, Tools
 from tests.shared.languages.ecmascript.plans import Runner, chain, faults, needs_tsc
 
 

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from shared.languages.capabilities.checking import CheckerFailed
-from shared.languages.capabilities.tools import Tools
-from shared.languages.ecmascript.conformance.conformance import check_conformance
-from shared.languages.ecmascript.conformance.skeleton import build_skeleton
-from shared.work_order.schemas import Interface
+from shared.languages.ecmascript.conformance_check import check_conformance
+from shared.languages.ecmascript.empty_code import build_skeleton
+from shared.languages.language_tools import CheckerFailed, Tools
+from shared.work_order import Interface
 from tests.shared.languages.ecmascript.plans import Runner, needs_tsc
 
 TYPED = """export type Mark = 'hit' | 'miss';

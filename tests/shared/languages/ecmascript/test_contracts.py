@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from shared.languages.ecmascript.contracts.conflicts import conflicts, is_meant
-from shared.languages.ecmascript.contracts.merge import contracts_in_force
-from shared.languages.ecmascript.contracts.stub import Stub, StubFault, parse_stub
-from shared.work_order.schemas import WorkOrder
+from shared.languages.ecmascript.declaration_stubs import (
+    Stub,
+    StubFault,
+    conflicts,
+    contracts_in_force,
+    is_meant,
+    parse_stub,
+)
+from shared.work_order import WorkOrder
 from tests.planner.plans import order
 from tests.shared.languages.ecmascript.plans import chain, faults, needs_tsc
 
@@ -134,7 +139,7 @@ def test_a_stub_may_use_only_names_that_there_are() -> None:
 
 
 def test_without_a_compiler_the_plan_stays_unjudged_and_valid() -> None:
-    from shared.languages.capabilities.tools import Tools
+    from shared.languages.language_tools import Tools
 
     plan = chain(
         [

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from shared.languages.capabilities.chain import Fault
+from shared.languages.planned_code import Fault
 from tests.shared.languages.ecmascript.plans import chain, faults, needs_tsc
 
 CORPUS = Path(__file__).parent / "corpus"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.languages.definitions import DefinitionEdit, EditRefused, NamedCode, Splice
+from shared.languages.capabilities import DefinitionEdit, EditRefused, NamedCode, Splice
 from shared.languages.registry import language_of
 
 TYPED = """\

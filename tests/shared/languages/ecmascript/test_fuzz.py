@@ -10,23 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.commands.commands import analyse_command
-from shared.languages.ecmascript.conformance.skeleton import build_skeleton
-from shared.languages.ecmascript.contracts.conflicts import conflicts
-from shared.languages.ecmascript.contracts.history import History
-from shared.languages.ecmascript.contracts.stub import Stub, parse_stub
-from shared.languages.ecmascript.definitions.by_name import defined_names
-from shared.languages.ecmascript.definitions.source import read_source
-from shared.languages.ecmascript.judging.compiler import parse_output
-from shared.languages.ecmascript.judging.question import Question
-from shared.languages.ecmascript.judging.type_kinds import kinds_of, surely_differ
-from shared.languages.ecmascript.proof.assertions import weakness_of_code
-from shared.languages.ecmascript.proof.cases import cases_of
-from shared.languages.ecmascript.proof.selection import glob_shape
-from shared.languages.ecmascript.syntax import tree_of
-from shared.languages.syntax_tree import seconds_for
-from shared.languages.typescript.language import TYPESCRIPT
-from shared.work_order.schemas import Interface
+from shared.commands import analyse_command
+from shared.languages.declared.declarations import seconds_for
+from shared.languages.ecmascript.assertions import weakness_of_code
+from shared.languages.ecmascript.chosen_tests import cases_of, glob_shape
+from shared.languages.ecmascript.compiler_question import Question
+from shared.languages.ecmascript.compiler_view import kinds_of, surely_differ
+from shared.languages.ecmascript.contract_history import History
+from shared.languages.ecmascript.declaration_stubs import Stub, conflicts, parse_stub
+from shared.languages.ecmascript.definitions import defined_names, read_source
+from shared.languages.ecmascript.ecmascript_syntax import tree_of
+from shared.languages.ecmascript.empty_code import build_skeleton
+from shared.languages.ecmascript.typescript_compiler import parse_output
+from shared.languages.typescript.typescript_language import TYPESCRIPT
+from shared.work_order import Interface
 from tests.shared.languages.ecmascript.plans import chain, faults
 
 PIECES = [

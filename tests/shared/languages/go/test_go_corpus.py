@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.languages.go.language import GO
+from shared.languages.go.go_language import GO
 from tests.shared.languages.chains import Case, Order, read_corpus
 from tests.shared.languages.declared.corpora import (
     assert_told_apart,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from shared.languages.capabilities.chain import Chain, ChainCode, Fault
-from shared.languages.capabilities.tools import ToolMissing, ToolResult, Tools
-from shared.languages.go.language import GO
-from shared.languages.go.planned import PlannedGo
-from shared.languages.go.view import build_view
-from shared.work_order.schemas import Interface, WorkOrder
+from shared.languages.go.go_language import GO
+from shared.languages.go.judge_go import PlannedGo, build_view
+from shared.languages.language_tools import ToolMissing, ToolResult, Tools
+from shared.languages.planned_code import Chain, ChainCode, Fault
+from shared.work_order import Interface, WorkOrder
 from tests.shared.languages.chains import Order, chain_of
 from tests.shared.languages.tool_runner import SandboxRunner, runner_for
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.languages.rust.language import RUST
+from shared.languages.rust.rust_language import RUST
 from tests.shared.languages.chains import Case, Order, read_corpus
 from tests.shared.languages.declared.corpora import (
     assert_told_apart,

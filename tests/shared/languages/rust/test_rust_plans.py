@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from shared.languages.capabilities.chain import Chain, ChainCode, Fault
-from shared.languages.capabilities.tools import ToolMissing, ToolResult, Tools
-from shared.languages.rust.language import RUST
-from shared.languages.rust.planned import PlannedRust
-from shared.languages.rust.view import build_view
-from shared.work_order.schemas import Interface
+from shared.languages.language_tools import ToolMissing, ToolResult, Tools
+from shared.languages.planned_code import Chain, ChainCode, Fault
+from shared.languages.rust.judge_rust import build_view
+from shared.languages.rust.rust_language import RUST
+from shared.languages.rust.rust_plans import PlannedRust
+from shared.work_order import Interface
 from tests.shared.languages.chains import Order, chain_of
 from tests.shared.languages.tool_runner import SandboxRunner, runner_for
 

@@ -1,0 +1,146 @@
+"""Defines the state that moves along the graph's edges, and the context that its nodes use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict
+
+from factory.judging.acceptance_evidence import Evidence
+from factory.judging.proof import NOTHING_KNOWN, KnownCommit, KnownCommits
+from factory.judging.run_checks import BaseVerification
+from factory.orders.documents import (
+    AskedAgain,
+    AttemptRecord,
+    CmdResult,
+    FailureBrief,
+    FileWrite,
+    Form,
+    ReplyRecord,
+    WriteProposal,
+)
+from factory.orders.model_choice import PastAttempt
+from factory.orders.task import OrderTask, RunOptions, Verdict
+from factory.proposal.shown_code import ShownFile
+from factory.record.progress import AttemptProgress
+from factory.workbench.pool import Workbench
+from factory.workbench.workspace import Workspace
+from shared.events import Emit
+from shared.files.atomic_io import make_folder
+from shared.languages.language_tools import Tools
+from shared.llm.model_client import LlmClient
+from shared.work_order import WorkOrder
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Hold the current attempt: each node adds what it found out, and a `brief` ends it."""
+
+    number: int
+    rung: int = 0
+    temperature: float | None = None
+    questions: tuple[AskedAgain, ...] = ()
+    """How often the model was asked again within this attempt, and why."""
+    misfits: frozenset[tuple[str, Form]] = frozenset()
+    """By path, the forms of blocks that could not be applied."""
+    repeats: int | None = None
+    """The attempt whose files this one gave again."""
+    shown: tuple[ShownFile, ...] = ()
+    model: str | None = None
+    repairs: tuple[str, ...] = ()
+    replies: tuple[ReplyRecord, ...] = ()
+    """The replies of this attempt so far."""
+    proposal: WriteProposal | None = None
+    touched: bool = False
+    """Whether the workspace may differ from the baseline."""
+    placed: tuple[FileWrite, ...] = ()
+    """The acceptance files of the plan, which are written beside the proposal."""
+    tree: str = ""
+    """The tree that git made of the files written; empty where they were not all written."""
+    commit: str = ""
+    """The commit of that tree on its parent: it lands if it passes."""
+    unjudged: str = ""
+    """The reason why the type checker could not judge the files written, if there is one."""
+    verify: tuple[CmdResult, ...] = ()
+    acceptance: tuple[CmdResult, ...] = ()
+    known: KnownCommit = NOTHING_KNOWN
+    """What the verification showed of the files written, if they passed."""
+    warnings: tuple[str, ...] = ()
+    """What a person should know of the checks that passed."""
+    verified: str = ""
+    """The key of the verification that the tree passed; empty where it did not pass all of it."""
+    brief: FailureBrief | None = None
+
+    @property
+    def proposed(self) -> WriteProposal:
+        """Return the proposal; only nodes that follow a proposal may ask for it."""
+        assert self.proposal is not None, "the router leads here only with a proposal"
+        return self.proposal
+
+    @property
+    def writes(self) -> tuple[FileWrite, ...]:
+        """Return all that is written and committed: the proposal, and the acceptance files."""
+        return (*self.proposed.writes, *self.placed)
+
+
+class FactoryState(TypedDict):
+    """Hold one order's progress: the current attempt, the earlier ones, and the verdict.
+
+    `past` is what later attempts know of the earlier ones. `evidence` is gathered once for all
+    attempts.
+    """
+
+    attempt: Attempt
+    past: tuple[PastAttempt, ...]
+    records: tuple[AttemptRecord, ...]
+    evidence: Evidence | None
+    verdict: Verdict | None
+
+
+class StateUpdate(TypedDict, total=False):
+    """Hold the fields of `FactoryState` that a node changes."""
+
+    attempt: Attempt
+    past: tuple[PastAttempt, ...]
+    records: tuple[AttemptRecord, ...]
+    evidence: Evidence | None
+    verdict: Verdict | None
+
+
+def first_state() -> FactoryState:
+    """Return the state that an order starts from."""
+    return FactoryState(attempt=Attempt(1), past=(), records=(), evidence=None, verdict=None)
+
+
+@dataclass(frozen=True, slots=True)
+class FactoryContext:
+    """Hold what the nodes of one step work with; nothing in it changes while the step runs.
+
+    The workspace holds `parent`: the order's base while the model is asked, and then the commit
+    that the order's own is to follow. `announce` is told the commit that is judged.
+    """
+
+    task: OrderTask
+    parent: str
+    options: RunOptions
+    bench: Workbench
+    client: LlmClient
+    tools: Tools
+    known: KnownCommits
+    verification: BaseVerification
+    emit: Emit
+    progress: AttemptProgress
+    announce: Callable[[str], None]
+
+    @property
+    def order(self) -> WorkOrder:
+        return self.task.order
+
+    @property
+    def workspace(self) -> Workspace:
+        return self.bench.workspace
+
+    def attempt_folder(self, attempt: Attempt) -> Path:
+        """Make the folder of one attempt's artifacts and return it."""
+        return make_folder(self.task.folder / f"attempt_{attempt.number}")

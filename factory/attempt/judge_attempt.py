@@ -1,0 +1,231 @@
+"""Judges the files written, and concludes: a commit, or another attempt."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+
+from langgraph.runtime import Runtime
+
+from factory.attempt.apply_proposal import with_remedy
+from factory.attempt.attempt_state import Attempt, FactoryContext, FactoryState, StateUpdate
+from factory.judging.contract import (
+    ContractResult,
+    check_declarations,
+    check_rewrites,
+    is_bound,
+    notes_on,
+    render_violations,
+    without_syntax,
+)
+from factory.judging.failure_brief import brief_of, with_facts
+from factory.judging.judgement import run_checks
+from factory.judging.run_checks import Judging
+from factory.orders.documents import AttemptRecord, FailureBrief
+from factory.orders.model_choice import PastAttempt, is_stuck
+from factory.orders.stages import AttemptStage, Stage
+from factory.orders.task import Failed, Passed
+from factory.record.runs_on_record import REJECTED_PATCH
+from factory.record.summary import drift_warning, unjudged_warning
+from factory.workbench.tree import patch_of_proposal
+from shared.errors import CommandFailed
+from shared.events import Warned
+from shared.files.atomic_io import write_bytes, write_json
+from shared.git import trees
+from shared.parse_order import sha256_bytes
+
+
+def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
+    """Run every check on the written files and return the results, with a brief on failure.
+
+    The checks that run no code come first: they are quick, and they name what is at fault.
+    """
+    context, attempt = runtime.context, state["attempt"]
+    contract = _judge_contract(attempt, context)
+    attempt = replace(attempt, unjudged=contract.unjudged)
+    if contract.violations:
+        account = render_violations(contract.violations)
+        brief = brief_of(Stage.CONTRACT_VIOLATED, context.order, account)
+        return {"attempt": replace(attempt, brief=_with_notes(brief, attempt, context))}
+    judgement = run_checks(
+        Judging(
+            context.task,
+            context.options,
+            context.bench,
+            context.emit,
+            context.progress,
+            folder=context.attempt_folder(attempt),
+            attempt=attempt.number,
+            written={each.path: sha256_bytes(each.content.encode()) for each in attempt.writes},
+            known=lambda: context.known.of(context.parent, context.progress.check_cancelled),
+            learn=lambda known: context.known.learn(attempt.commit, known),
+            staged=attempt.tree,
+            checks=context.verification.checks_with(
+                {
+                    **dict.fromkeys(context.order.removed_files),
+                    **{each.path: each.content for each in attempt.writes},
+                }
+            ),
+            removed=context.order.removed_files,
+        )
+    )
+    failed = judgement.brief
+    for warning in judgement.warnings:
+        context.emit(Warned(f"{context.order.id}: {warning}"))
+    judged = replace(
+        attempt,
+        verify=judgement.verify,
+        acceptance=judgement.acceptance,
+        known=judgement.known,
+        verified=judgement.verified,
+        warnings=judgement.warnings,
+        brief=_with_notes(failed, attempt, context) if failed else None,
+    )
+    return {"attempt": judged}
+
+
+def _with_notes(brief: FailureBrief, attempt: Attempt, context: FactoryContext) -> FailureBrief:
+    """Return the brief with what can be said of the written files without running them."""
+    if not context.order.asks_model:
+        return brief  # nothing was written
+    files = trees.files_of(context.workspace.git, attempt.tree)
+    return with_facts(brief, notes_on(context.order, attempt.proposed, attempt.shown, brief, files))
+
+
+def _judge_contract(attempt: Attempt, context: FactoryContext) -> ContractResult:
+    order, workspace, proposal = context.order, context.workspace, attempt.proposed
+    binding = context.task.loaded.binding
+    if not is_bound(binding, proposal, attempt.shown):
+        return ContractResult()
+    context.progress.begin_stage(attempt.number, AttemptStage.CONTRACT)
+    lost = check_rewrites(order, proposal, attempt.shown)
+    result = check_declarations(
+        binding,
+        proposal.paths,
+        workspace.tree,
+        lambda: trees.files_of(workspace.git, attempt.tree),
+        context.tools,
+    )
+    if not context.bench.reads_alike:
+        result = without_syntax(result)
+    # A name that is gone from its file is missing from its contract as well: that is one fault.
+    gone = {(each.path, each.name) for each in lost if each.name}
+    others = (each for each in result.violations if (each.path, each.name) not in gone)
+    result = replace(result, violations=(*lost, *others))
+    if result.unjudged:
+        context.emit(Warned(f"{order.id}: {unjudged_warning(result.unjudged)}"))
+    folder = context.attempt_folder(attempt)
+    write_json(folder / "contract_result.json", result.document(), sync=False)
+    return result
+
+
+def conclude(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
+    """Return the verdict, or the state of the next attempt."""
+    context, brief = runtime.context, state["attempt"].brief
+    if brief is None:
+        return _pass(state, context)
+    return _fail(state, context, with_remedy(brief, context.order))
+
+
+def _pass(state: FactoryState, context: FactoryContext) -> StateUpdate:
+    attempt, order = state["attempt"], context.order
+    context.progress.begin_stage(attempt.number, AttemptStage.COMMIT)
+    files = tuple(sorted(each.path for each in attempt.writes))
+    removed = tuple(sorted(order.removed_files))
+    drift = context.workspace.settle(attempt.commit, files, removed)
+    if drift:
+        context.emit(Warned(f"{order.id}: {drift_warning(drift)}"))
+    record = attempt_record(attempt, context, drift=drift)
+    passed = Passed(
+        attempt.commit, attempt.tree, files, attempt.proposed.summary, attempt.verified, removed
+    )
+    return {"records": (*state["records"], record), "verdict": passed}
+
+
+def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> StateUpdate:
+    context.progress.check_cancelled()  # the canceller reports how the attempt ended
+    attempt, max_attempts = state["attempt"], context.options.settings.factory_attempts
+    document = brief.model_dump(mode="json")
+    write_json(context.attempt_folder(attempt) / "failure_brief.json", document, sync=False)
+    _record_patch(attempt, context)
+    attempt = replace(attempt, brief=brief)
+    records = (*state["records"], attempt_record(attempt, context))
+    past = (
+        *state["past"],
+        PastAttempt(attempt.number, attempt.rung, attempt.proposal, brief, attempt.misfits),
+    )
+    stuck = is_stuck(context.options.models, past)
+    can_retry = brief.stage.retryable and context.order.asks_model
+    last = stuck or not can_retry or attempt.number >= max_attempts
+    if attempt.touched and not last and not attempt.tree:  # else the pool does so
+        context.bench.reset()
+    next_step = _NOTHING_MOVES if stuck else _next_step(attempt.number, max_attempts, brief)
+    context.progress.fail_attempt(attempt.number, brief, next_step)
+    if last:
+        return {"records": records, "verdict": Failed(brief)}
+    return {"records": records, "past": past, "attempt": Attempt(attempt.number + 1)}
+
+
+_NOTHING_MOVES = (
+    "the model gives the same files again and there is no other to ask: the order has failed; name "
+    "a larger model after it (`--llm-model small,large`), or tell it what is missed (`llmch retry "
+    "ORDER --hint TEXT`)"
+)
+
+
+def _record_patch(attempt: Attempt, context: FactoryContext) -> None:
+    """Write what the rejected attempt changed, because git may soon forget the objects."""
+    if attempt.proposal is None:
+        return
+    workspace = context.workspace
+    # Why the attempt failed matters more than this record, also where the disk refuses it.
+    with contextlib.suppress(CommandFailed, OSError):
+        patch = patch_of_proposal(
+            workspace.git,
+            context.parent,
+            attempt.proposal,
+            attempt.tree,
+            removed=context.order.removed_files,
+        )
+        path = context.attempt_folder(attempt) / REJECTED_PATCH
+        write_bytes(path, patch, sync=False)
+
+
+def _next_step(attempt: int, max_attempts: int, brief: FailureBrief) -> str:
+    if brief.remedy:
+        return f"no attempt would fix this: {brief.remedy}"
+    if not brief.stage.retryable:
+        return "another attempt would not fix this: the order has failed"
+    if attempt >= max_attempts:
+        return (
+            "no attempt is left"
+            if max_attempts == 1
+            else f"all {max_attempts} attempts are used up"
+        )
+    return f"nothing was kept; attempt {attempt + 1} of {max_attempts} is shown this failure"
+
+
+def attempt_record(
+    attempt: Attempt, context: FactoryContext, drift: tuple[str, ...] = ()
+) -> AttemptRecord:
+    """Return the record of an attempt; `drift` names the files that its commands changed."""
+    proposal, name = attempt.proposal, f"attempt_{attempt.number}"
+    return AttemptRecord(
+        attempt_index=attempt.number,
+        temperature=attempt.temperature,
+        questions=attempt.questions,
+        repeats=attempt.repeats,
+        baseline_commit=context.parent,
+        proposal_path=f"{name}/proposed_writes.json" if proposal else None,
+        touched_files=tuple(sorted(proposal.paths)) if proposal else (),
+        write_ok=bool(attempt.tree),
+        unjudged=attempt.unjudged,
+        verify=attempt.verify,
+        acceptance=attempt.acceptance,
+        warnings=attempt.warnings,
+        drift=drift,
+        model=attempt.model,
+        repairs=attempt.repairs,
+        replies=attempt.replies,
+        failure_brief=attempt.brief,
+    )

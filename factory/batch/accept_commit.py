@@ -1,0 +1,341 @@
+"""Has a person's commit stand for an order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from factory.batch.decide import PlanOnBranch
+from factory.compose_statement import StandingCommit
+from factory.judging.judgement import Judgement
+from factory.judging.proof import verified_by
+from factory.land import Notary
+from factory.orders.documents import FailureBrief, VerifiedBy
+from factory.orders.order_commit import NOTES_REF, add_acceptance, drop_acceptance
+from factory.orders.read_orders import decide_exempt
+from factory.orders.task import (
+    NOTHING_DECIDED,
+    AcceptedCommit,
+    Decision,
+    OrderTask,
+    RunOptions,
+    command_settings,
+)
+from factory.preflight import RepoPlace, hold, name_paths
+from factory.record.decisions import write_decision
+from factory.record.runs_on_record import bases_on_record
+from factory.recovery import deferring_signals, recover
+from factory.run.commission import commit_terms
+from factory.run.reproduce import open_judge
+from factory.stand_in import as_text, change_of, lacking, paths_of
+from factory.statement import Acceptance as StatementAcceptance
+from factory.statement import Snapshot, Statement, drop_statements
+from shared.errors import InvalidInput
+from shared.events import Emit
+from shared.git import commits, refs, trees
+from shared.git.client import Git
+from shared.run_record import Recording, new_run_folder, new_run_id, recorded_run
+from shared.work_order import WorkOrder
+
+
+def note_acceptance(git: Git, work: StandingCommit, proof: str, root: str, emit: Emit) -> None:
+    """Write both notes on a commit that stands for an order, in the place of earlier ones.
+
+    `proof` says in one line what verified it, and `root` is the hash of the oldest plan. Raises
+    `GitFailed` where git refuses the note for people; a refused statement is a warning.
+    """
+    task, commit = work.task, work.result.commit
+    facts = {
+        "key": task.identity.key,
+        "plan": root,
+        "covers": ", ".join(dict.fromkeys(task.order.covers)),
+        "beyond": ", ".join(work.beyond),
+        "run": work.run_id,
+        "proof": proof,
+    }
+    before = commits.notes(git, NOTES_REF, {commit}).get(commit, "")
+    note = add_acceptance(before, task.name, facts)
+    commits.add_note(git, NOTES_REF, commit, note, task.commit_facts(""))
+    drop_statements(git, commit, lambda each: _says_so(each, task), task.commit_facts(""))
+    Notary(git, work.run_id, emit).attest_acceptance(work)
+
+
+def drop_acceptance_notes(git: Git, commit: str, task: OrderTask) -> None:
+    """Take what the notes on a commit say of an order away; what they say of others stays."""
+    facts = task.commit_facts("")
+    before = commits.notes(git, NOTES_REF, {commit}).get(commit, "")
+    after = drop_acceptance(before, task.name)
+    if after and after != before:
+        commits.add_note(git, NOTES_REF, commit, after, facts)
+    elif after != before:
+        commits.remove_note(git, NOTES_REF, commit, facts)
+    drop_statements(git, commit, lambda each: _says_so(each, task), facts)
+
+
+def _says_so(statement: Statement | StatementAcceptance, task: OrderTask) -> bool:
+    """Return whether a statement says that a commit stands for the order, in any of its plans."""
+    stated = statement.predicate.order
+    of_order = (stated.id, stated.key) == (task.name, task.identity.key)
+    return isinstance(statement, StatementAcceptance) and of_order
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedCommit:
+    """Hold a commit that may stand for an order, and the files that differ from its parent.
+
+    `beyond` are those of the files that the order does not allow.
+    """
+
+    commit: str
+    parent: str
+    changed: frozenset[str]
+    beyond: tuple[str, ...]
+
+
+def find_offered_commit(
+    plan: PlanOnBranch,
+    name: str,
+    given: str,
+    place: RepoPlace,
+    artifacts: Path,
+    *,
+    allow_more: bool,
+) -> OfferedCommit:
+    """Return the commit that `given` names, for the order `name`.
+
+    Raises `InvalidInput` if it is no commit of the branch, is older than the plan's runs or made by
+    an order, changes more than the order allows (unless `allow_more`), or lacks a test of the plan.
+    """
+    git, order = place.git, plan.named(name).order
+    commit = refs.commit_of(git, given)
+    if not commit:
+        raise InvalidInput(
+            f"--commit {given!r} does not name a commit of this repo",
+            "give a full hash, or a unique abbreviation",
+        )
+    bases = bases_on_record(artifacts, place.common_dir, place.tree, plan.branch)
+    _refuse_elsewhere(plan, name, commit, git, bases)
+    parent = refs.commit_of(git, f"{commit}^")
+    if not parent:
+        raise InvalidInput(
+            f"{commit[:12]} is the first commit of the repo", "name a commit that has a parent"
+        )
+    changed = trees.files_between(git, parent, commit)
+    beyond = tuple(sorted(changed.difference(paths_of(order))))
+    if beyond and not allow_more:
+        raise InvalidInput(
+            f"{commit[:12]} changes what {name} does not allow: {name_paths(beyond)}",
+            "split the commit, or pass --allow-more if these files belong to the order's work",
+        )
+    if problem := next(lacking(git, order, commit), ""):
+        raise InvalidInput(
+            f"{commit[:12]} cannot stand for {name}: {problem}",
+            f"amend the commit by what {plan.path} says{_where(order)}, and name the new one",
+        )
+    return OfferedCommit(commit, parent, changed, beyond)
+
+
+def _where(order: WorkOrder) -> str:
+    return f" (the tests are in `acceptance_files` of {order.id})" if order.acceptance_files else ""
+
+
+def _refuse_elsewhere(
+    plan: PlanOnBranch, name: str, commit: str, git: Git, bases: frozenset[str]
+) -> None:
+    """Raise `InvalidInput` where the commit is not the branch's own work on the plan."""
+    history = plan.history(git)
+    commits = history.first_parents
+    if commit not in commits:
+        raise InvalidInput(
+            f"{commit[:12]} is not on branch {plan.branch!r}",
+            "bring it there by `git cherry-pick` or `git merge --no-ff`, and name the commit that "
+            "the branch has then; --branch names another branch",
+        )
+    for each in plan.orders:
+        made = history.landed.get(each.order.id)
+        if made and name == each.order.id:
+            raise InvalidInput(
+                f"{name} has landed as {made[:12]} on {plan.branch}", "nothing is left to accept"
+            )
+        if made == commit:
+            raise InvalidInput(
+                f"{commit[:12]} is the commit of {each.order.id}", f"name the commit of {name}"
+            )
+    known = [commits.index(each) for each in bases if each in commits]
+    if known and commits.index(commit) > max(known):
+        raise InvalidInput(
+            f"{commit[:12]} was on {plan.branch} before the first run of the plan began",
+            "name a commit that was made since",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """Say whether a commit stands for an order now, by the commands that judged it."""
+
+    order: WorkOrder
+    branch: str
+    offered: OfferedCommit
+    judgement: Judgement
+    run_dir: str
+
+    @property
+    def judged(self) -> VerifiedBy | FailureBrief:
+        """Return what verified the commit, or why it does not do what the order asks for."""
+        judgement = self.judgement
+        return judgement.brief or verified_by(judgement.verify, judgement.acceptance)
+
+    @property
+    def failure(self) -> FailureBrief | None:
+        """Return why the commit does not stand for the order, if it does not."""
+        return self.judgement.brief
+
+
+def accept_commit(
+    plan: PlanOnBranch,
+    name: str,
+    given: str,
+    place: RepoPlace,
+    options: RunOptions,
+    emit: Emit,
+    *,
+    allow_more: bool = False,
+) -> Acceptance:
+    """Judge the commit that `given` names, and record that it stands for the order `name`.
+
+    Nothing is recorded about an order whose commit fails. The commit itself never changes: it gets
+    a note. Raises as `find_offered_commit` does, `Busy`, and `SandboxUnavailable`.
+    """
+    with hold(place.common_dir) as lock:
+        place = replace(place, git=place.git.holding(lock))
+        recover(place.git, place.common_dir, emit)
+        artifacts = options.settings.artifacts_dir
+        found = find_offered_commit(plan, name, given, place, artifacts, allow_more=allow_more)
+        folder = new_run_folder(artifacts, "factory", new_run_id())
+        with recorded_run(folder, _head(plan, name, found, options), emit) as recording:
+            task = _task(plan, name, found, place, options, recording)
+            accepted = _judge(plan, task, found, place, options, recording)
+            recording.results["summary"] = acceptance_document(accepted)
+            if isinstance(accepted.judged, VerifiedBy):
+                with deferring_signals():
+                    _record(plan, accepted, accepted.judged, task, place, recording)
+        return accepted
+
+
+def take_back(plan: PlanOnBranch, name: str, place: RepoPlace, options: RunOptions) -> str:
+    """Record that no commit stands for the order `name` any more, and return the one that did.
+
+    The commit stays where it is; what its note says of the order goes. Raises `InvalidInput` if no
+    commit stands for the order, and `Busy`.
+    """
+    key = plan.key_of(name)
+    with hold(place.common_dir) as lock, deferring_signals():
+        git = place.git.holding(lock)
+        before = plan.decisions(place.common_dir).get(name, NOTHING_DECIDED)
+        if before.accepted is None:
+            raise InvalidInput(
+                f"no commit stands for {name} on {plan.branch}", "there is nothing to take back"
+            )
+        commit = before.accepted.commit
+        terms = commit_terms(git, options.settings.commit, None)
+        task = OrderTask(plan.named(name), False, commit, terms, plan.path)
+        drop_acceptance_notes(git, commit, task)
+        write_decision(place.common_dir, key, replace(before, accepted=None))
+    return commit
+
+
+def acceptance_document(accepted: Acceptance) -> dict[str, Any]:
+    """Return the document of `accept --json`."""
+    judged = accepted.judged
+    passed = isinstance(judged, VerifiedBy)
+    return {
+        "verdict": "PASS" if passed else "FAIL",
+        "work_order": accepted.order.id,
+        "branch": accepted.branch,
+        "commit": accepted.offered.commit,
+        "accepted": passed,
+        "files": sorted(accepted.offered.changed),
+        "beyond": list(accepted.offered.beyond),
+        "verified_by": judged.model_dump(mode="json") if passed else None,
+        "failure": None if passed else judged.model_dump(mode="json"),
+        "run_dir": accepted.run_dir,
+    }
+
+
+def _head(
+    plan: PlanOnBranch, name: str, found: OfferedCommit, options: RunOptions
+) -> dict[str, Any]:
+    """Return what `run.json` says. Nothing was begun on the branch, so it names no base."""
+    return {
+        "command": "accept",
+        "workdir": str(plan.path.resolve()),
+        "orders": [{"id": name, "order_key": plan.key_of(name).key}],
+        "repo": str(options.repo.resolve()),
+        "branch": plan.branch,
+        "commit": found.commit,
+        "commands": command_settings(options).model_dump(mode="json"),
+    }
+
+
+def _task(
+    plan: PlanOnBranch,
+    name: str,
+    found: OfferedCommit,
+    place: RepoPlace,
+    options: RunOptions,
+    recording: Recording,
+) -> OrderTask:
+    loaded = plan.named(name)
+    exempt, _ = decide_exempt(loaded, allow=options.allow_verify_exempt)
+    terms = commit_terms(place.git, options.settings.commit, None)
+    return OrderTask(loaded, exempt, found.parent, terms, recording.folder.path / name)
+
+
+def _judge(
+    plan: PlanOnBranch,
+    task: OrderTask,
+    found: OfferedCommit,
+    place: RepoPlace,
+    options: RunOptions,
+    recording: Recording,
+) -> Acceptance:
+    with open_judge(found.commit, place, options, recording.emit) as judge:
+        judged = judge.judge(found.commit, task, found.changed, recording.folder.path / "base")
+    return Acceptance(task.order, plan.branch, found, judged, str(recording.folder.path))
+
+
+def _record(
+    plan: PlanOnBranch,
+    accepted: Acceptance,
+    judged: VerifiedBy,
+    task: OrderTask,
+    place: RepoPlace,
+    recording: Recording,
+) -> None:
+    """Note the commit, then record the decision: a kill between the two repeats both."""
+    order, commit = accepted.order, accepted.offered.commit
+    key = plan.key_of(order.id)
+    replaced = plan.decisions(place.common_dir).get(order.id, NOTHING_DECIDED).accepted
+    if replaced is not None and replaced.commit != commit:
+        drop_acceptance_notes(place.git, replaced.commit, task)
+    work = _standing(place.git, accepted, task, recording.folder.run_id)
+    note_acceptance(place.git, work, judged.describe(), key.plan, recording.emit)
+    stands = AcceptedCommit(
+        commit, order.title, tuple(dict.fromkeys(order.covers)), accepted.offered.beyond
+    )
+    write_decision(place.common_dir, key, Decision(accepted=stands))
+
+
+def _standing(git: Git, accepted: Acceptance, task: OrderTask, run_id: str) -> StandingCommit:
+    offered, judgement = accepted.offered, accepted.judgement
+    return StandingCommit(
+        task=task,
+        base=Snapshot(commit=offered.parent, tree=trees.tree_of(git, offered.parent)),
+        result=Snapshot(commit=offered.commit, tree=trees.tree_of(git, offered.commit)),
+        change=change_of(git, offered.commit, offered.changed),
+        beyond=tuple(map(as_text, offered.beyond)),
+        verify=judgement.verify,
+        acceptance=judgement.acceptance,
+        run_id=run_id,
+    )

@@ -1,0 +1,306 @@
+"""Takes the orders of a run through their steps, behind one small protocol of workers.
+
+The protocol is like `concurrent.futures`: a step goes in, a future comes out. A step names the
+order and a commit; its outcome names a commit that the repo can find. Taking a step twice is
+harmless: equal work has an equal key, and only the coordinator lands anything.
+
+Everything here happens in one thread; the steps themselves run wherever the worker takes them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import Final, Protocol
+
+from factory.attempt.attempt_state import first_state
+from factory.batch.schedule import Schedule
+from factory.batch.train import Outcome, Train
+from factory.orders.stages import OrderState
+from factory.orders.task import Failed, OrderTask, Passed
+from factory.run.execution import Execution, Making, Step
+from factory.run.session import error_of
+from factory.sandbox import end_all
+
+# For all threads together. A thread that still waits for a model after that writes nothing.
+_PATIENCE_SECONDS = 2.0
+_WORKER_LOOK_EVERY_SECONDS = 0.05
+
+
+class Worker(Protocol):
+    """Take steps of orders, at most one of each order at a time."""
+
+    def submit(self, step: Step) -> Future[Making]:
+        """Start a step. The future fails only where the harness itself does."""
+
+    def drop(self, step: Step) -> None:
+        """End a running step early, because nobody wants its outcome; its future is done soon.
+
+        Called again until the future is done: a command may have been about to start. Afterwards
+        another step of the order may be submitted.
+        """
+
+    def cancel(self) -> None:
+        """End the running steps; their futures may never be done."""
+
+
+class LocalWorker:
+    """Take steps in this process: at once with one job, else each in a thread."""
+
+    def __init__(self, execution: Execution, jobs: int) -> None:
+        self._execution = execution
+        self._jobs = jobs
+        self._threads: list[threading.Thread] = []
+        self._futures: dict[Step, Future[Making]] = {}
+        """The futures of the steps that are running."""
+        self._let_go: set[Step] = set()
+        """Dropped steps that still wait for a model; each has a thread and a workbench."""
+        self._lock = threading.Lock()
+
+    def submit(self, step: Step) -> Future[Making]:
+        """Start a step; with one job it has been taken when this returns."""
+        future: Future[Making] = Future()
+        if self._jobs == 1:
+            future.set_result(self._execution.run(step))
+            return future
+        # This is not a thread pool: at its end the interpreter waits for a pool's threads, and one
+        # that waits for a model's reply would keep an interrupted run from ending.
+        thread = threading.Thread(
+            target=self._run, args=(step, future), name=step.task.name, daemon=True
+        )
+        self._threads = [*(each for each in self._threads if each.is_alive()), thread]
+        self._futures[step] = future
+        thread.start()
+        return future
+
+    def drop(self, step: Step) -> None:
+        """Kill the commands of a step, or let it go where it waits for a model.
+
+        The reply is paid for, so it is recorded when it comes, but nothing waits for it. No more
+        steps are let go at a time than there are jobs: others end when their model has replied.
+        """
+        waits_for_model = step.drop()
+        if not waits_for_model:
+            self._execution.end_commands(step)
+            return
+        with self._lock:
+            future = self._futures.get(step)
+            if future is None or len(self._let_go) == self._jobs:
+                return
+            self._let_go.add(step)
+        _settle(future, step.making or Making(first_state()))
+
+    def cancel(self) -> None:
+        """Stop each order at its next step, and kill the running commands."""
+        self._execution.cancelled.set()
+        until = time.monotonic() + _PATIENCE_SECONDS
+        for thread in self._threads:
+            while thread.is_alive() and time.monotonic() < until:
+                end_all()  # repeated, because a command may have been about to start
+                thread.join(timeout=_WORKER_LOOK_EVERY_SECONDS)
+
+    def _run(self, step: Step, future: Future[Making]) -> None:
+        try:
+            _settle(future, self._execution.run(step))
+        except BaseException as error:
+            with contextlib.suppress(InvalidStateError):
+                future.set_exception(error)
+        finally:
+            with self._lock:
+                del self._futures[step]
+                self._let_go.discard(step)
+
+
+def _settle(future: Future[Making], making: Making) -> None:
+    with contextlib.suppress(InvalidStateError):  # the step was let go
+        future.set_result(making)
+
+
+_LOOK_EVERY_SECONDS: Final = 0.05
+
+
+class Signals(Protocol):
+    """Hear of what happens to the orders of a train."""
+
+    def begin(self, position: int) -> OrderTask:
+        """Begin an order, because its first step starts; return its task."""
+
+    def stays_failed(self, position: int, making: Making) -> bool:
+        """Return whether an order that failed has failed where it would land as well."""
+
+    def coupled(self, position: int, commit: str, parent: str, ahead: list[int]) -> None:
+        """Hear of the commit that is judged on `parent`, and of the orders that may still fail."""
+
+    def dropped(self, position: int, because: int, again: Making) -> None:
+        """Hear that what `again` holds is judged again, because of an order before this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    step: Step
+    future: Future[Making]
+
+
+class Driving:
+    """Drive the orders of a run, at most `jobs` steps at a time.
+
+    `tasks` holds each order that has begun, and `makings` how far it has come.
+    """
+
+    def __init__(
+        self, schedule: Schedule, train: Train, worker: Worker, jobs: int, signals: Signals
+    ) -> None:
+        self._schedule = schedule
+        self._train = train
+        self._worker = worker
+        self._jobs = jobs
+        self._signals = signals
+        self._running: dict[int, _Running] = {}
+        self._unjudged: dict[int, Making] = {}
+        """What each order goes back to when it is dropped: its first proposal."""
+        self._drops: Counter[int] = Counter()
+        self._happened: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self.tasks: dict[int, OrderTask] = {}
+        self.makings: dict[int, Making] = {}
+
+    @property
+    def is_busy(self) -> bool:
+        """Return whether a step is still running."""
+        return bool(self._running)
+
+    def make_again(self, position: int, task: OrderTask) -> None:
+        """Have an order made from the beginning, on another base."""
+        self.tasks[position] = task
+        self._forget(position)
+        self._schedule.forget_end(position)
+        self._schedule.states[position] = OrderState.WAITING
+        self._drop_derailed()
+
+    def release(self, position: int) -> None:
+        """Forget an order that is over: what its model was shown and proposed may be large."""
+        del self.tasks[position]
+        self._forget(position)
+
+    def _forget(self, position: int) -> None:
+        for known in (self.makings, self._unjudged):
+            known.pop(position, None)
+        self._train.drop(position)
+
+    def start_steps(self) -> None:
+        """Start the steps for which there is room, those of earlier orders first."""
+        for position, parent in sorted(self._startable()):
+            if len(self._running) >= self._jobs:
+                return
+            if position not in self._running:
+                self._start(position, parent)
+
+    def _startable(self) -> Iterator[tuple[int, str]]:
+        yield from ((position, "") for position in self._schedule.startable())
+        for position, parent in self._train.to_judge():
+            if self._schedule.may_start(position):
+                yield position, parent
+
+    def _start(self, position: int, parent: str) -> None:
+        states = self._schedule.states
+        if position not in self.tasks:
+            self.tasks[position] = self._signals.begin(position)
+        if parent:
+            states[position] = OrderState.JUDGING
+            self._train.couple(position, parent)
+        else:
+            states[position] = OrderState.PROPOSING
+
+        def announce(commit: str) -> None:
+            self._happened.put(lambda: self._announced(position, step, commit))
+
+        def done(future: Future[Making]) -> None:
+            self._happened.put(lambda: self._ended(position, step, future))
+
+        making, drops = self.makings.get(position), self._drops[position]
+        step = Step(self.tasks[position], making, parent, announce, drops)
+        self._running[position] = _Running(step, Future())
+        future = self._worker.submit(step)
+        self._running[position] = _Running(step, future)
+        future.add_done_callback(done)
+
+    def hear(self) -> None:
+        """Wait until something happens, take note of it, and drop what it derailed."""
+        wait: float | None = None
+        for each in self._running.values():
+            if each.step.dropped.is_set():
+                self._worker.drop(each.step)
+                wait = _LOOK_EVERY_SECONDS
+        assert self._running or not self._happened.empty(), "nothing runs, so nothing can happen"
+        with contextlib.suppress(Empty):
+            self._happened.get(timeout=wait)()
+            while True:
+                self._happened.get_nowait()()
+        self._drop_derailed()
+
+    def _announced(self, position: int, step: Step, commit: str) -> None:
+        if step.dropped.is_set():
+            return
+        ahead = self._train.ahead_of(position)
+        self._train.announce(position, commit)
+        self._signals.coupled(position, commit, step.parent, ahead)
+
+    def _ended(self, position: int, step: Step, future: Future[Making]) -> None:
+        del self._running[position]
+        making = future.result()
+        if not step.dropped.is_set():
+            self._take(position, step, making)
+
+    def _take(self, position: int, step: Step, making: Making) -> None:
+        states = self._schedule.states
+        if states[position].is_over:
+            return
+        self.makings[position] = making
+        if making.result is not None or making.unfit:
+            states[position] = OrderState.JUDGED
+            outcome = self._outcome(position, making)
+            self._train.conclude(position, outcome)
+            if self._ends_the_run(making, outcome):
+                self._schedule.foresee_end(position)
+        elif making.is_proposed:
+            states[position] = OrderState.PROPOSED
+            self._unjudged.setdefault(position, making)
+        else:
+            states[position] = OrderState.WAITING
+            self._train.retry(position)
+
+    def _outcome(self, position: int, making: Making) -> Outcome:
+        verdict = making.result.verdict if making.result else None
+        if isinstance(verdict, Passed):
+            return Outcome.PASSED
+        if not isinstance(verdict, Failed) or not self._signals.stays_failed(position, making):
+            return Outcome.UNDECIDED
+        # What failed without a commit to follow is made again if anything lands before its turn.
+        on_a_parent = self._train.judged_on(position) or self._schedule.is_next(position)
+        return Outcome.FAILED if on_a_parent else Outcome.UNDECIDED
+
+    def _ends_the_run(self, making: Making, outcome: Outcome) -> bool:
+        if outcome is Outcome.FAILED:
+            return not self._schedule.keep_going
+        return making.result is not None and error_of(making.result) is not None
+
+    def _drop_derailed(self) -> None:
+        """Have the orders judged again that were judged on what will not be their parent."""
+        derailed = self._train.derailed()
+        if not derailed:
+            return
+        because = self._schedule.last_unfinished_before(derailed[0])
+        for position in derailed:
+            self._train.drop(position)
+            self._drops[position] += 1
+            self._schedule.forget_end(position)
+            self._schedule.states[position] = OrderState.PROPOSED
+            self.makings[position] = self._unjudged[position]
+            if position in self._running:
+                self._worker.drop(self._running[position].step)
+            self._signals.dropped(position, because, self._unjudged[position])

@@ -1,0 +1,272 @@
+"""Finds acceptance commands that prove nothing, before any work is done.
+
+A command should fail on the baseline, and also on code that keeps the order's interfaces and does
+nothing. Both runs have the plan's acceptance files in place and the removed files gone, and use the
+order's own workspace before a proposal is written there. They run during the model's call, so that
+they cost no time, and leave the workspace at the baseline. No prompt and no commit contains
+anything of them.
+
+Where an order only removes files, nothing is left to do once they are gone. Its commands are tried
+while the files are there.
+
+Commands find a program on the PATH of the sandbox, where an order cannot write. Only the
+verification may install one there, if the sandbox lets it: a program of the project. So a program
+that the project seems to bring is not judged. In doubt it is taken to come, because a reply costs
+less than an order that ends too early.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Final, TypeVar
+
+from factory.judging.proof import W234, W252, why_nothing_is_proven
+from factory.judging.run_checks import Judging, try_acceptance
+from factory.orders.documents import CmdResult, CommandFlag
+from factory.orders.task import OrderTask, RunOptions
+from factory.record.progress import AnnouncedProgress
+from factory.workbench.pool import Workbench
+from factory.workbench.tree import NotReadable, Tree
+from shared.events import CommandTried, Emit
+from shared.files.atomic_io import make_folder, write_json, write_refused
+from shared.languages.registry import LANGUAGES, language_of
+from shared.projects.build_tools import BRINGING
+from shared.shell_words import split_words
+
+T = TypeVar("T")
+
+# The limit for one command. Nothing is concluded from a command that takes longer.
+_LIMIT_SECONDS: Final = 60.0
+_LOOK_EVERY_SECONDS: Final = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Hold the commands that passed on the baseline, and those that passed on the empty code."""
+
+    on_baseline: tuple[str, ...] = ()
+    on_skeleton: tuple[str, ...] = ()
+
+    def flags(self) -> tuple[CommandFlag, ...]:
+        """Return a flag for each of these commands, those on the baseline first."""
+        green = (
+            CommandFlag(code=W252.code, command=each, message=W252.title)
+            for each in self.on_baseline
+        )
+        hollow = (
+            CommandFlag(code=W234.code, command=each, message=W234.title)
+            for each in self.on_skeleton
+        )
+        return (*green, *hollow)
+
+
+class Gathering:
+    """Make the two runs of one order; `stop` ends them from another thread."""
+
+    def __init__(
+        self,
+        task: OrderTask,
+        options: RunOptions,
+        bench: Workbench,
+        emit: Emit,
+        cancelled: Callable[[], bool],
+    ) -> None:
+        seconds = min(options.settings.timeout_seconds, _LIMIT_SECONDS)
+        settings = replace(options.settings, timeout_seconds=seconds)
+        self._options = replace(options, settings=settings)
+        self._task = task
+        self._bench = bench
+        self._emit = emit
+        self._cancelled = cancelled
+        self._stopped = threading.Event()
+        self._on_skeleton: tuple[str, ...] | None = None
+
+    @property
+    def _tests(self) -> Mapping[str, str]:
+        """Return the texts of the plan's acceptance files, which both runs have in place."""
+        return {each.path: each.content for each in self._task.order.acceptance_files}
+
+    @property
+    def patience_seconds(self) -> float:
+        return self._options.patience_seconds
+
+    def baseline(self) -> tuple[str, ...]:
+        """Return the commands that pass on the baseline although they are not regression tests."""
+        return self._passing("baseline", {})
+
+    def skeleton(self) -> tuple[str, ...]:
+        """Return the commands that pass on code that keeps the interfaces and does nothing.
+
+        The commands are tried once, however often this is called.
+        """
+        if self._on_skeleton is None:
+            self._on_skeleton = self._try_skeleton()
+        return self._on_skeleton
+
+    def _try_skeleton(self) -> tuple[str, ...]:
+        order = self._task.order
+        # The path of an interface may be anything; the paths that the order may write are checked.
+        interfaces = [each for each in order.interfaces if each.path in order.allowed_files]
+        if not interfaces or self._is_over():
+            return ()
+        sources = _sources(self._bench.workspace.tree, [each.path for each in interfaces])
+        files: dict[str, str] = {}
+        for language in LANGUAGES:
+            own = [each for each in interfaces if language_of(each.path) is language]
+            if own and language.conformance is not None:
+                files.update(language.conformance.build_skeleton(own, sources))
+        return self._passing("hollow", files)
+
+    def stop(self) -> None:
+        """Have the running command killed, and start no other."""
+        self._stopped.set()
+        self._bench.sandbox.end_commands()
+
+    def _is_over(self) -> bool:
+        return self._stopped.is_set() or self._cancelled()
+
+    def _passing(self, name: str, files: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the commands that pass with `files` in the tree, then restore the baseline."""
+        order, folder = self._task.order, make_folder(self._task.folder / name)
+        progress = AnnouncedProgress(self._task.name, self._emit)
+        judging = Judging(self._task, self._options, self._bench, self._emit, progress, folder)
+        try:
+            removed = order.removed_files if order.asks_model else ()
+            if not order.asks_model:
+                self._bench.restore()
+            if not _write(judging.tree, {**files, **self._tests}, removed):
+                return ()
+            results = dict(self._try(judging, name))
+        finally:
+            self._bench.restore()
+        documents = [result.model_dump(mode="json") for result in results.values()]
+        write_json(folder / "acceptance_result.json", documents, sync=False)
+        return tuple(_unexpected(order.regression, results))
+
+    def _try(self, judging: Judging, name: str) -> Iterator[tuple[str, CmdResult]]:
+        if self._is_over():
+            return
+        for command, result in try_acceptance(judging):
+            seconds = result.duration_seconds
+            self._emit(CommandTried(self._task.name, name, command, result.exit_code, seconds))
+            yield command, result
+            if self._is_over():
+                return
+
+
+def beside(ask: Callable[[], T], gathering: Gathering) -> tuple[T, Evidence]:
+    """Return what `ask` returns, and the evidence gathered meanwhile and for a short time after.
+
+    The gathering has ended when this returns or raises. An error of `ask` goes first.
+    """
+    found: list[Evidence] = []
+    failed: list[BaseException] = []
+
+    def gather() -> None:
+        try:
+            found.append(Evidence(gathering.baseline(), gathering.skeleton()))
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=gather, name="evidence", daemon=True)
+    thread.start()
+    patience = 0.0
+    try:
+        answer = ask()
+        patience = gathering.patience_seconds
+    finally:
+        _end(thread, gathering, patience)
+    if failed:
+        raise failed[0]
+    return answer, found[0]
+
+
+def _end(thread: threading.Thread, gathering: Gathering, patience: float) -> None:
+    ends = time.monotonic() + patience
+    try:
+        while thread.is_alive() and time.monotonic() < ends:
+            thread.join(_LOOK_EVERY_SECONDS)
+    finally:
+        while thread.is_alive():  # repeated, because a command may have been about to start
+            gathering.stop()
+            thread.join(_LOOK_EVERY_SECONDS)
+
+
+def _unexpected(regression: Sequence[str], results: Mapping[str, CmdResult]) -> Iterator[str]:
+    for command, result in results.items():
+        passed = result.exit_code == 0 and not why_nothing_is_proven(command, result.tests)
+        if passed and command not in regression:
+            yield command
+
+
+def _sources(tree: Tree, paths: Sequence[str]) -> dict[str, str]:
+    """Return the texts of the files that exist and are UTF-8."""
+    found: dict[str, str] = {}
+    for path in paths:
+        try:
+            found[path] = tree.read(path).decode("utf-8")
+        except (NotReadable, UnicodeDecodeError):
+            continue
+    return found
+
+
+def _write(tree: Tree, files: Mapping[str, str], removed: Sequence[str]) -> bool:
+    """Remove and write files that nobody proposed; return whether each path allows it."""
+    for path in removed:
+        try:
+            tree.remove(path)
+        except NotReadable:
+            return False
+        except OSError as error:
+            raise write_refused(tree.root / path, error) from error
+    for path, text in files.items():
+        try:
+            tree.write(path, text.encode())
+        except NotReadable:
+            return False
+        except OSError as error:
+            raise write_refused(tree.root / path, error) from error
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Unfound:
+    """Hold a command as the order has it, and its program, which is not on the PATH."""
+
+    command: str
+    program: str
+
+
+def programs_not_found(
+    commands: Iterable[str], has_program: Callable[[str], bool]
+) -> tuple[Unfound, ...]:
+    """Return the commands whose program `has_program` denies.
+
+    A path with a slash is a file of the project, which the order may have to write.
+    """
+    named = (Unfound(command, split_words(command).texts[0]) for command in commands)
+    return tuple(
+        each for each in named if "/" not in each.program and not has_program(each.program)
+    )
+
+
+def may_come(
+    program: str, files: Collection[str], allowed: Collection[str], bringing: Iterable[str]
+) -> bool:
+    """Return whether the project may bring the program before the command runs.
+
+    `files` are the paths of the project, `allowed` those that the order may write, and `bringing`
+    are the texts of its files named in `BRINGING`.
+    """
+    if any(path in BRINGING for path in allowed):
+        return True
+    named = (PurePosixPath(path) for path in (*files, *allowed))
+    if any(program in (path.name, path.stem) for path in named):
+        return True
+    word = re.compile(rf"(?<![\w.-]){re.escape(program)}(?![\w-])")
+    return any(word.search(text) for text in bringing)

@@ -1,1 +1,0 @@
-"""Reads the output of failed commands, and tells what a next attempt can act on."""

@@ -1,0 +1,346 @@
+"""Every failure as the next attempt is told of it.
+
+The excerpt goes into the next prompt, and a prompt must be equal wherever the same thing happens:
+paths of this machine, durations and addresses are removed, and so are the parts of a traceback
+that differ from one Python version to the next.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from factory.judging.contract import TOOLS
+from factory.judging.environment_faults import Fault
+from factory.orders.documents import (
+    MAX_EXCERPT_CHARACTERS,
+    MAX_FACT_CHARACTERS,
+    MAX_FACTS,
+    MAX_QUOTED_CHARACTERS,
+    CmdResult,
+    FailureBrief,
+)
+from factory.orders.stages import Stage
+from factory.proposal.prompt import reminder
+from factory.sandbox import Captured, Cause, Ended
+from shared.languages.language_tools import FaultReport, Reports, SecondLook, find_faults
+from shared.languages.registry import LANGUAGES
+from shared.work_order import WorkOrder
+
+_CUT = "[... cut ...]"
+_BETWEEN = f"\n{_CUT}\n"
+_WITHIN = f" {_CUT} "
+_MAX_LINE = 600
+_CARETS = re.compile(r"^[ \t]*[\^~][\^~ ]*$")
+_STRING_FRAME = re.compile(r'^\s+File "<(?:string|stdin)>", line \d+')
+_FRAME = re.compile(r'^\s+File "')
+_SOURCE_LINE = re.compile(r"^ {4,}\S")
+# What differs from one run to the next, and what stands in its place.
+_VOLATILE = (
+    (re.compile(r"\x1b\[[0-9;?]*[A-Za-z]"), ""),  # colours
+    (re.compile(r"\bin \d+(?:\.\d+)?s\b"), "in ...s"),
+    (re.compile(r"(?<=[\t(])\d+\.\d+s\b"), "...s"),  # go test
+    (re.compile(r"\b(duration_ms:? )\d+(?:\.\d+)?\b"), r"\1..."),  # node --test
+    (re.compile(r"^(thread '.*') \(\d+\) panicked", re.MULTILINE), r"\1 panicked"),  # rust
+    (re.compile(r"(?<=/deps/)([\w]+)-[0-9a-f]{16}\b"), r"\1-..."),  # cargo
+    (re.compile(r"\b0x[0-9a-f]{6,16}\b"), "0x..."),
+)
+
+
+def stable_excerpt(output: str, paths: Iterable[tuple[str, str]] = ()) -> str:
+    """Return `output` without what differs between machines, cut to `MAX_EXCERPT_CHARACTERS`.
+
+    `paths` are pairs of a path on this machine and what stands for it, applied longest first.
+    """
+    return cut(stable_text(output, paths))
+
+
+def stable_text(output: str, paths: Iterable[tuple[str, str]] = ()) -> str:
+    """Return the whole `output` without what differs between machines; `paths` as above."""
+    text = _without_paths(output, paths)
+    text = "\n".join(_without_volatile_lines(text.splitlines())).strip()
+    for pattern, stable in _VOLATILE:
+        text = pattern.sub(stable, text)
+    return text
+
+
+def cut(text: str, limit: int = MAX_EXCERPT_CHARACTERS) -> str:
+    """Return `text`, or its head and tail with a mark between where it is longer than `limit`.
+
+    The tail gets three quarters: that is where programs say what went wrong. Both end at line
+    ends, unless a line is longer than its part.
+    """
+    if len(text) <= limit:
+        return text
+    room = limit - len(_BETWEEN)
+    head, tail = text[: room // 4], text[-(room - room // 4) :]
+    whole_head, line_end, _ = head.rpartition("\n")
+    if line_end:
+        head = whole_head
+    before_tail = text[-(room - room // 4) - 1]
+    _, line_end, whole_tail = tail.partition("\n")
+    if line_end and whole_tail and before_tail != "\n":
+        tail = whole_tail
+    return head + _BETWEEN + tail
+
+
+def shorten(line: str, limit: int) -> str:
+    """Return `line`, or its head and its tail with a mark between where it is over `limit`."""
+    if len(line) <= limit:
+        return line
+    tail = (limit - len(_WITHIN)) // 3
+    head = limit - len(_WITHIN) - tail
+    return line[:head].rstrip() + _WITHIN + line[-tail:].lstrip()
+
+
+def select_lines(text: str, marked: Sequence[range], limit: int = MAX_EXCERPT_CHARACTERS) -> str:
+    """Return `text`, or of a longer one the `marked` lines and what else fits, lines kept whole.
+
+    `marked` are ranges of line numbers from 0, the most telling first. Of the rest, the end comes
+    before the beginning. Only a line of over 600 characters is shortened.
+    """
+    if len(text) <= limit or not marked:
+        return cut(text, limit)
+    lines = [shorten(line, _MAX_LINE) for line in text.split("\n")]
+    wanted = [number for each in marked for number in each]
+    tail = range(len(lines) - 1, -1, -1)
+    chosen = _fitting(lines, [wanted, tail, range(len(lines))], limit)
+    return _joined(lines, chosen) if chosen else cut(text, limit)
+
+
+def _fitting(lines: Sequence[str], series: Iterable[Iterable[int]], limit: int) -> set[int]:
+    """Return the numbers of the lines that fit; each of `series` ends at its first that doesn't."""
+    chosen: set[int] = set()
+    room = limit
+    for numbers in series:
+        for number in numbers:
+            if number in chosen or not 0 <= number < len(lines):
+                continue
+            # Each line may need the mark of a gap beside it.
+            cost = len(lines[number]) + 1 + (0 if number - 1 in chosen else len(_CUT) + 1)
+            if cost + len(_CUT) + 1 > room:
+                break
+            chosen.add(number)
+            room -= cost
+    return chosen
+
+
+def _joined(lines: Sequence[str], chosen: set[int]) -> str:
+    parts: list[str] = []
+    expected = 0
+    for number in sorted(chosen):
+        if number != expected:
+            parts.append(_CUT)
+        parts.append(lines[number])
+        expected = number + 1
+    if expected != len(lines):
+        parts.append(_CUT)
+    return "\n".join(parts)
+
+
+def _without_paths(text: str, paths: Iterable[tuple[str, str]]) -> str:
+    pairs = sorted((pair for pair in paths if pair[0] not in pair[1]), key=lambda p: -len(p[0]))
+    while any(path in text for path, _ in pairs):  # the rest can form a path again
+        for path, name in pairs:
+            text = text.replace(path, name)
+    return text
+
+
+def _without_volatile_lines(lines: Iterable[str]) -> Iterator[str]:
+    in_string_frame = False
+    for line in map(str.rstrip, lines):
+        if _CARETS.match(line):
+            continue
+        # Python 3.13 began to show the source of `-c` code; the command is in the brief anyway.
+        if in_string_frame and _SOURCE_LINE.match(line) and not _FRAME.match(line):
+            continue
+        in_string_frame = bool(_STRING_FRAME.match(line))
+        yield line
+
+
+def brief_of(
+    stage: Stage,
+    order: WorkOrder,
+    account: str,
+    *,
+    command: str | None = None,
+    exit_code: int | None = None,
+    log: str | None = None,
+    facts: Sequence[str] = (),
+) -> FailureBrief:
+    """Return the brief of a failure at `stage`; `account` and `facts` are cut to their bounds.
+
+    `log` is the path of the whole output, relative to the order's folder. The most telling fact
+    comes last.
+    """
+    return FailureBrief(
+        stage=stage,
+        command=command,
+        exit_code=exit_code,
+        primary_error_excerpt=cut(account),
+        constraints_reminder=reminder(stage, order),
+        log=log,
+        facts=_bounded((), facts),
+    )
+
+
+def with_facts(brief: FailureBrief, facts: Sequence[str]) -> FailureBrief:
+    """Return the brief with `facts` after its own, as the more telling ones.
+
+    Where there are too many, the last of the brief's own facts are left out first.
+    """
+    return brief.model_copy(update={"facts": _bounded(brief.facts, facts)})
+
+
+def _bounded(earlier: Sequence[str], added: Sequence[str]) -> tuple[str, ...]:
+    last = [shorten(" ".join(each.split()), MAX_FACT_CHARACTERS) for each in added][-MAX_FACTS:]
+    kept = [each for each in earlier if each not in last][: MAX_FACTS - len(last)]
+    return (*kept, *dict.fromkeys(last))
+
+
+def brief_of_success(stage: Stage, order: WorkOrder, why: str, result: CmdResult) -> FailureBrief:
+    """Return the brief of a command that succeeded and proves too little, for the reason `why`."""
+    return brief_of(
+        stage,
+        order,
+        "\n".join(each for each in (why, result.stdout_trunc, result.stderr_trunc) if each),
+        command=shlex.join(result.command),
+        exit_code=result.exit_code,
+        log=result.stdout_path,
+    )
+
+
+def brief_of_fault(fault: Fault, brief: FailureBrief) -> FailureBrief:
+    """Return the brief of a failed command, as a fault of the environment with its remedy."""
+    excerpt = brief.primary_error_excerpt
+    account = excerpt if fault.what in excerpt else f"{fault.what}\n{excerpt}"
+    return brief.model_copy(
+        update={
+            "stage": Stage.ENVIRONMENT,
+            "primary_error_excerpt": cut(account),
+            "constraints_reminder": "",
+            "remedy": fault.remedy,
+        }
+    )
+
+
+_QUOTE_CUT = " [...] "
+_LINES = 3
+
+
+def quote_reply(reply: str) -> str:
+    """Return a line that says how long a reply is, and its first and last lines, bounded.
+
+    Characters that a terminal would obey, and those that nobody sees, are shown as escapes. The
+    result is empty for an empty reply.
+    """
+    lines = [line.rstrip() for line in reply.splitlines() if line.strip()]
+    if not lines:
+        return ""
+    shown = lines if len(lines) <= _LINES else [*lines[: _LINES - 1], lines[-1]]
+    each = MAX_QUOTED_CHARACTERS // len(shown)
+    size = f"The reply has {len(reply):,} characters in {reply.count(chr(10)) + 1:,} lines"
+    begins = ", and begins and ends:" if len(lines) > _LINES else ":"
+    return "\n".join((size + begins, *(f"> {_short(_visible(line), each)}" for line in shown)))
+
+
+def _visible(line: str) -> str:
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in line
+    )
+
+
+def _short(line: str, limit: int) -> str:
+    if len(line) <= limit:
+        return line
+    half = (limit - len(_QUOTE_CUT)) // 2
+    return f"{line[:half]}{_QUOTE_CUT}{line[-half:]}"
+
+
+_MAX_TOLD = 3
+_MAX_READ = 600
+"""The characters of a line that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Hold what a failed command's output says: an excerpt, facts, and the stream they are from."""
+
+    excerpt: str
+    facts: tuple[str, ...]
+    stream: Captured
+
+
+def account_of(
+    ended: Ended,
+    reason: str,
+    stable: Callable[[str], str],
+    observe: Callable[[Sequence[str]], str],
+) -> Account:
+    """Return the account of a command that failed; `reason` says why it was ended, if it was.
+
+    `stable` takes out of a text what differs between machines. `observe` runs a command and
+    returns its standard error; it is called only where a language wants a second look.
+    """
+    stdout, stderr = (_lines(stable(each.text)) for each in (ended.stdout, ended.stderr))
+    in_stdout, in_stderr = [*find_failures(stdout)], [*find_failures(stderr)]
+    facts = _facts((*in_stdout, *in_stderr))
+    look = _second_look(ended.argv, stderr) if ended.cause is Cause.EXITED else None
+    if look is not None:
+        facts = tuple(map(stable, look.facts_of(observe(look.argv)))) or facts
+    from_stdout = bool(in_stdout and not in_stderr) or (bool(stdout) and not stderr)
+    if in_stdout and in_stderr:
+        from_stdout = any(_failed_tests(stdout))
+    excerpt = _excerpt(reason, (stdout, in_stdout), (stderr, in_stderr))
+    return Account(excerpt, facts, ended.stdout if from_stdout else ended.stderr)
+
+
+def find_failures(lines: Sequence[str]) -> Iterator[FaultReport]:
+    """Yield what the output of a command tells; a test runner's report goes before all else."""
+    lines = [shorten(line, _MAX_READ) for line in lines]
+    taken: set[int] = set()
+    for each in [*_failed_tests(lines)] or (*_faults(lines), *find_faults(TOOLS, lines)):
+        if taken.isdisjoint(each.lines):
+            yield each
+            taken.update(each.lines)
+
+
+def _readers() -> Iterator[Reports]:
+    yield from (each.reports for each in LANGUAGES if each.reports is not None)
+
+
+def _failed_tests(lines: Sequence[str]) -> Iterator[FaultReport]:
+    for each in _readers():
+        yield from each.find_failed_tests(lines)
+
+
+def _faults(lines: Sequence[str]) -> Iterator[FaultReport]:
+    for each in _readers():
+        yield from each.find_faults(lines)
+
+
+def _second_look(argv: Sequence[str], stderr: Sequence[str]) -> SecondLook | None:
+    looks = (each.second_look(argv, stderr) for each in _readers())
+    return next((each for each in looks if each is not None), None)
+
+
+def _lines(text: str) -> list[str]:
+    return text.split("\n") if text else []
+
+
+def _facts(findings: Sequence[FaultReport]) -> tuple[str, ...]:
+    told = [*dict.fromkeys(each.fact for each in findings if each.fact)]
+    more = len(told) - _MAX_TOLD
+    return (*told[:_MAX_TOLD], *([f"{more} more failures are reported"] if more > 0 else []))
+
+
+def _excerpt(reason: str, *streams: tuple[Sequence[str], Sequence[FaultReport]]) -> str:
+    lines = _lines(reason)
+    marked: list[range] = []
+    for text, findings in streams:
+        first = len(lines)
+        lines += text
+        marked += (range(first + each.lines.start, first + each.lines.stop) for each in findings)
+    return select_lines("\n".join(lines), marked)

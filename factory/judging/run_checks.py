@@ -1,0 +1,417 @@
+"""Which commands judge a tree, and how one of them is run in the sandbox.
+
+What verifies the tree that an order makes is what its base says together with what the tree says:
+an order brings tests that count at once, and takes none away from its own verification.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+
+from factory.judging.count_tests import tests_of
+from factory.judging.failure_brief import stable_excerpt, stable_text
+from factory.judging.proof import NOTHING_KNOWN, KnownCommit, KnownRed, RedCheck
+from factory.orders.documents import CmdResult, SandboxRecord
+from factory.orders.stages import AttemptStage
+from factory.orders.task import OrderTask, RunOptions
+from factory.record.progress import Progress
+from factory.sandbox import Cause, Ended, Sandbox
+from factory.sandbox.toolchains import Toolchains
+from factory.sandbox.visible_files import Interpreter, interpreter_of
+from factory.workbench.pool import Workbench
+from factory.workbench.tree import Tree
+from factory.workbench.workspace import Workspace
+from shared.events import CommandEnded, CommandStarted, Emit, Warned
+from shared.files.atomic_io import make_folder, write_json, write_refused
+from shared.files.text_sources import RepoSources
+from shared.parse_order import sha256_bytes
+from shared.projects.build_tools import Ground, Verification, find_projects, find_verification
+from shared.projects.manifests import ChangedFiles, RepoFiles, VerifyCommand
+from shared.projects.project_kinds import COMPILE, PYTEST
+from shared.shell_words import split_words
+from shared.work_order import WorkOrder
+
+# Pytest's exit code where it finds no tests. A command that the user chose has to pass as it is.
+_NO_TESTS: Final = ((5, "no tests were found"),)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Represent one command; `tolerated` pairs an exit code that passes with the reason."""
+
+    text: str
+    argv: tuple[str, ...]
+    tolerated: tuple[tuple[int, str], ...] = ()
+
+    def note_for(self, exit_code: int) -> str | None:
+        """Return why `exit_code` passes although it is not 0, or `None`."""
+        return dict(self.tolerated).get(exit_code)
+
+    def passes(self, ended: Ended) -> bool:
+        """Return whether the command passed."""
+        return ended.ok or (ended.cause is Cause.EXITED and bool(self.note_for(ended.exit_code)))
+
+
+def parse_check(text: str, *tolerated: tuple[int, str]) -> Check:
+    """Return the command in `text`, split as a shell would split it and run without a shell."""
+    return Check(text, split_words(text).texts, tolerated)
+
+
+@dataclass(frozen=True, slots=True)
+class BaseVerification:
+    """Say what verifies a base, and the trees that an order makes of it.
+
+    `files` are those of the base, and `found` is what they say. The code of an exempt order (one
+    that only builds towards the verify contract) is compiled and not run. `linked` are folders of
+    installed packages, which are not compiled.
+    """
+
+    files: RepoFiles
+    found: Verification
+    chosen: tuple[str, ...] = ()
+    exempt: bool = False
+    linked: frozenset[str] = frozenset()
+
+    def checks(self) -> tuple[Check, ...]:
+        """Return the commands that verify the base."""
+        return self._checks_of(self.found.commands)
+
+    def checks_with(self, written: Mapping[str, str | None]) -> tuple[Check, ...]:
+        """Return the commands that verify the base with these texts written, by path.
+
+        `None` stands for a file that is removed.
+        """
+        if self.exempt or self.chosen:
+            return self.checks()
+        files = ChangedFiles(self.files, written)
+        now = find_verification(files)
+        if not self.found.is_known:
+            return self._checks_of(now.commands if now.is_known else self.found.commands)
+        kept = tuple(_kept(self.found, now, files))
+        texts = {each.text for each in kept}
+        return self._checks_of((*kept, *(each for each in now.commands if each.text not in texts)))
+
+    def _checks_of(self, commands: tuple[VerifyCommand, ...]) -> tuple[Check, ...]:
+        compiling = _compile_without(self.linked)
+        if self.exempt:
+            return (compiling,)
+        if self.chosen:
+            return tuple(parse_check(each.text) for each in commands)
+        return tuple(
+            compiling
+            if each.text == COMPILE
+            else parse_check(each.text, *(_NO_TESTS if each.text == PYTEST else ()))
+            for each in commands
+        )
+
+
+def verification_of(
+    workspace: Workspace, chosen: tuple[str, ...] = (), *, exempt: bool = False
+) -> BaseVerification:
+    """Return what verifies the workspace's baseline. The tree must be the baseline as it is.
+
+    `chosen` is the setting `verify`.
+    """
+    return verification_before(workspace, {}, chosen, exempt=exempt)
+
+
+def verification_before(
+    workspace: Workspace,
+    texts: Mapping[str, str | None],
+    chosen: tuple[str, ...] = (),
+    *,
+    exempt: bool,
+) -> BaseVerification:
+    """Return what verifies the tree that the workspace's baseline was made from.
+
+    `texts` are the files that the baseline changed, as they were; `None` stands for one that was
+    not there. The workspace must be its baseline as it is.
+    """
+    files: RepoFiles = RepoSources(workspace.root, workspace.files)
+    if texts:
+        files = ChangedFiles(files, texts)
+    found = find_verification(files, chosen)
+    return BaseVerification(files, found, chosen, exempt, workspace.linked)
+
+
+def _kept(base: Verification, now: Verification, files: RepoFiles) -> Iterator[VerifyCommand]:
+    """Yield the commands of the base, in a form that does on the files what it did on the base."""
+    present = {each.text: each for each in now.commands}
+    if now.ground is Ground.SCRIPT:
+        own = (each for project in find_projects(files) for each in project.verify)
+        present |= {each.text: each for each in own}
+    for each in base.commands:
+        if not each.defined or each == present.get(each.text):
+            yield each
+        else:
+            yield VerifyCommand(each.defined, f"{each.origin}, as on the base")
+
+
+def _compile_without(folders: frozenset[str]) -> Check:
+    if not folders:
+        return parse_check(COMPILE)
+    names = "|".join(map(re.escape, sorted(folders)))
+    return parse_check(f"{COMPILE} -x {shlex.quote(f'^[.]/({names})/')}")
+
+
+LookUp = Callable[[], KnownRed]
+"""Returns what failed before the order. It may wait, so it is called only where a command fails."""
+
+# The command that is observed has just ended by itself, so it takes as long again and no longer.
+_OBSERVATION_SECONDS: Final = 60.0
+
+
+def _nothing_known() -> KnownCommit:
+    return NOTHING_KNOWN
+
+
+def _keep_to_oneself(known: KnownCommit) -> None:
+    """Tell nobody what a verification showed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """Hold what it takes to judge a workbench's tree: task, options, and where the records go.
+
+    `folder` gets results and logs. `written` maps each file that no command may change to its
+    hash, and `removed` has the files that no command may bring back. `attempt` is 0 outside an
+    attempt. `known` returns what the verification showed before the order, and may wait for it;
+    `learn` is told what it shows now, as soon as it passes. `staged` is the tree as git names it;
+    empty where it cannot become a commit. `checks` are the commands that verify the tree.
+    """
+
+    task: OrderTask
+    options: RunOptions
+    bench: Workbench
+    emit: Emit
+    progress: Progress
+    folder: Path
+    attempt: int = 0
+    written: Mapping[str, str] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
+    known: Callable[[], KnownCommit] = _nothing_known
+    learn: Callable[[KnownCommit], None] = _keep_to_oneself
+    staged: str = ""
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def order(self) -> WorkOrder:
+        return self.task.order
+
+    @property
+    def tree(self) -> Tree:
+        return self.bench.workspace.tree
+
+    def name_of(self, log: Path) -> str:
+        """Return the path of a log as records spell it, relative to the order's folder."""
+        return str(log).removeprefix(f"{self.task.folder}/")
+
+    def excerpt(self, text: str) -> str:
+        """Return an output without what differs between machines, cut to an excerpt's bound."""
+        return stable_excerpt(text, self.bench.path_names().items())
+
+    def stable(self, text: str) -> str:
+        """Return the whole of an output without what differs between machines."""
+        return stable_text(text, self.bench.path_names().items())
+
+
+def try_acceptance(judging: Judging) -> Iterator[tuple[str, CmdResult]]:
+    """Run each acceptance command once, whether or not it passes; yield its text and its result.
+
+    No event is emitted, because such a run is not a step of an attempt. Raises as `run_checks`
+    does.
+    """
+    judging.bench.follow_manifests()
+    for number, text in enumerate(dict.fromkeys(judging.order.acceptance_commands), 1):
+        check = parse_check(text)
+        yield text, _result(_execute(check, judging, f"accept_{number}"), judging, "")
+
+
+def run_check(
+    check: Check, judging: Judging, purpose: AttemptStage, known: LookUp, name: str
+) -> tuple[CmdResult, Ended]:
+    """Run a command, and run a failing one again: one that then passes is flaky, not wrong.
+
+    `known` looks up what may fail, and `name` is that of the log. Raises `CommandFailed` if the log
+    is refused.
+    """
+    result, ended = _run_one(check, judging, purpose, known, name)
+    for retry in range(1, judging.options.retry_flaky + 1):
+        if check.passes(ended):
+            break
+        judging.progress.check_cancelled()  # it may have failed because it was killed
+        again, ended_again = _run_one(check, judging, purpose, known, f"{name}_again_{retry}")
+        if check.passes(ended_again):
+            note = f"flaky: failed with exit code {result.exit_code}, passed on run {retry + 1}"
+            judging.emit(Warned(f"{judging.order.id}: `{check.text}` is {note}"))
+            return again.model_copy(update={"note": note, "flaky": True}), ended_again
+        result, ended = again, ended_again
+    return result, ended
+
+
+def _run_one(
+    check: Check, judging: Judging, purpose: AttemptStage, known: LookUp, name: str
+) -> tuple[CmdResult, Ended]:
+    order = judging.order.id
+    judging.emit(CommandStarted(order, purpose, check.text))
+    ended = _execute(check, judging, name)
+    note = _note_on(check, ended, known)
+    judging.emit(
+        CommandEnded(order, purpose, check.text, ended.exit_code, ended.duration_seconds, note)
+    )
+    return _result(ended, judging, note), ended
+
+
+def _note_on(check: Check, ended: Ended, known: LookUp) -> str:
+    """Return why a command passes although it failed; "" if it does not pass or did not fail."""
+    if check.passes(ended):
+        return check.note_for(ended.exit_code) or ""
+    now, before = RedCheck.of(ended), known()
+    if not before.allows(check.text, now):
+        return ""
+    return f"red before the order too: {before.checks[check.text].describe()}, {now.describe()} now"
+
+
+def observe(argv: Sequence[str], judging: Judging, name: str) -> str:
+    """Run a command that only shows why another one failed; return its standard error.
+
+    Raises `Interrupted` if the order was cancelled.
+    """
+    judging.progress.check_cancelled()
+    log = make_folder(judging.folder / "logs") / name
+    seconds = min(judging.options.settings.timeout_seconds, _OBSERVATION_SECONDS)
+    try:
+        return judging.bench.sandbox.run(argv, timeout_seconds=seconds, log=log).stderr.text
+    except OSError as error:
+        raise write_refused(log, error) from error
+
+
+def _execute(check: Check, judging: Judging, name: str) -> Ended:
+    log = make_folder(judging.folder / "logs") / name
+    seconds = judging.options.settings.timeout_seconds
+    try:
+        return judging.bench.sandbox.run(check.argv, timeout_seconds=seconds, log=log)
+    except OSError as error:
+        raise write_refused(log, error) from error
+
+
+def _result(ended: Ended, judging: Judging, note: str) -> CmdResult:
+    return CmdResult(
+        command=ended.argv,
+        exit_code=ended.exit_code,
+        cause=ended.cause,
+        stdout_trunc=judging.excerpt(ended.stdout.text),
+        stderr_trunc=judging.excerpt(ended.stderr.text),
+        stdout_path=judging.name_of(ended.stdout.log),
+        stderr_path=judging.name_of(ended.stderr.log),
+        duration_seconds=round(ended.duration_seconds, 3),
+        sandbox=_sandbox_record(judging.bench.sandbox),
+        note=note or ended.reason,
+        tests=tests_of(ended),
+    )
+
+
+def _sandbox_record(sandbox: Sandbox) -> SandboxRecord:
+    return SandboxRecord(
+        backend=sandbox.backend,
+        version=sandbox.version,
+        guarantees={str(name): held for name, held in sandbox.guarantees.items()},
+        limits=asdict(sandbox.limits),
+    )
+
+
+def record_results(judging: Judging, name: str, results: Sequence[CmdResult]) -> None:
+    """Write the results to the file `name` of the folder of records."""
+    write_json(
+        judging.folder / name,
+        [result.model_dump(mode="json") for result in results],
+        sync=False,
+    )
+
+
+_END: Final = 4000  # characters; what a program waits for stands at the end of its output
+_WATCHES = re.compile(
+    r"watch(?:ing)? (?:for|mode|usage|files)|press \w+ to (?:quit|exit|rerun|show help)"
+    r"|waiting for (?:file )?changes|\bnodemon\b|\[watch\]",
+    re.IGNORECASE,
+)
+_SERVES = re.compile(
+    r"\blistening (?:on|at)\b|\b(?:server|app)(?: is)? (?:running|started|listening|ready)\b"
+    r"|\bserving\b.*\b(?:on|at)\b|\blocal:\s+http",
+    re.IGNORECASE,
+)
+
+
+def likely_cause(output: str) -> str:
+    """Return the likely cause as a sentence with its remedy; "" where the output shows none."""
+    end = output[-_END:]
+    if _WATCHES.search(end):
+        what = "it watches for changes, as its output says, and never ends"
+    elif _SERVES.search(end):
+        what = "it serves, as its output says, and never ends"
+    else:
+        return ""
+    return f"The likely cause: {what}. A command that ends is needed (--verify CMD names one)."
+
+
+def verification_key(
+    tree: str, checks: Sequence[Check], bench: Workbench, options: RunOptions
+) -> str:
+    """Return the hash of all that a verification's outcome depends on, as far as llmch knows it.
+
+    That is the tree, the commands, the sandbox with its settings, the interpreter with the packages
+    beside it, the linked folders, the toolchains, and the time limit.
+    """
+    settings, sandbox = options.settings, bench.sandbox
+    document = {
+        "tree": tree,
+        "commands": [each.text for each in checks],
+        "backend": [sandbox.backend, sandbox.version],
+        "guarantees": {str(name): held for name, held in sandbox.guarantees.items()},
+        "limits": asdict(sandbox.limits),
+        "net": settings.sandbox.net,
+        "paths": [list(map(str, each)) for each in (settings.sandbox.read, settings.sandbox.write)],
+        "variables": {name: os.environ.get(name) for name in settings.sandbox.env},
+        "python": _describe(interpreter_of(bench.python)),
+        "linked": [(each.path, str(each.source), _changed(each.source)) for each in bench.linked],
+        "prepared": sorted(bench.supplies.prepared.environment.items()),
+        "toolchains": _shown(bench.toolchains),
+        "timeout_seconds": settings.timeout_seconds,
+    }
+    return sha256_bytes(json.dumps(document, sort_keys=True).encode())
+
+
+def _describe(python: Interpreter) -> list[object]:
+    """Return which interpreter it is; an installation or a removal changes a folder's time."""
+    packages = [
+        folder
+        for prefix in python.prefixes
+        for folder in sorted(prefix.glob("lib/python3*/*-packages"))
+    ]
+    places = [python.executable, *packages]
+    return [python.tag, *([str(each), _changed(each)] for each in places)]
+
+
+def _shown(toolchains: Toolchains) -> list[object]:
+    """Return which toolchains commands see; an update in place changes a folder's time."""
+    return [
+        toolchains.search_path(""),
+        sorted(toolchains.variables.items()),
+        [[each.name, each.version] for each in toolchains.found],
+        [[str(each), _changed(each)] for each in toolchains.read],
+    ]
+
+
+def _changed(path: Path) -> int:
+    """Return when a path last changed, in nanoseconds; 0 where nothing is there."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0

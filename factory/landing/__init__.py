@@ -1,1 +1,0 @@
-"""Brings verified commits onto the branch."""

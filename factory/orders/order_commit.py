@@ -1,0 +1,304 @@
+"""An order in git: its message, note, trailers and branch.
+
+The title and the summary come from a model. Neither can look like a trailer, and no character of
+them depends on the Python version: equal replies have to give equal commits.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from factory.orders.read_orders import LoadedOrder
+from shared.git.commits import CommitFacts
+from shared.git.repos import Identity
+from shared.parse_order import order_key, sha256_bytes
+from shared.plan_folder import PlanFacts
+from shared.work_order import WorkOrder
+
+LONGEST_SLUG: Final = 40
+_ID_DIGITS = 8
+_READ = 200  # characters of a text that may be very long
+_ASIDE = re.compile(r"\([^()]*\)")
+_SENTENCE = re.compile(r"[.;!?](?:\s|$)")
+_BETWEEN_WORDS = re.compile("[^a-z0-9]+")
+
+
+def default_branch(orders: Sequence[LoadedOrder]) -> str:
+    """Return the branch for orders that no branch is named for, always the same for the same work.
+
+    The orders of a plan share the plan's branch, also where only one of them is run. A plan that
+    follows another one goes on with the branch of the oldest.
+    """
+    plan = orders[0].plan
+    if plan is not None:
+        return _name(plan.title, plan.root, "plan")
+    keys = "\n".join(order_key(each.order) for each in orders)
+    return _name(orders[0].order.title, sha256_bytes(keys.encode()), "order")
+
+
+def branch_of_earlier_versions(orders: Sequence[LoadedOrder]) -> str:
+    """Return the branch that earlier versions gave to a plan; "" for orders without a plan."""
+    plan = orders[0].plan
+    return f"factory/{plan.planner_run_id}" if plan else ""
+
+
+def short_id(digest: str) -> str:
+    """Return the digits of a hash that are enough to tell the plans of a repo apart."""
+    return digest[:_ID_DIGITS]
+
+
+def slug(text: str) -> str:
+    """Return the first sentence of `text` as lower-case ASCII words with hyphens between them.
+
+    The result has at most 40 characters and ends with a whole word where there are several. It is
+    empty where the text has no ASCII letter or digit.
+    """
+    sentence = _SENTENCE.split(_ASIDE.sub(" ", text[:_READ]).strip())[0]
+    plain = unicodedata.normalize("NFKD", sentence).encode("ascii", "ignore").decode()
+    words = _BETWEEN_WORDS.sub("-", plain.lower()).strip("-")
+    if len(words) <= LONGEST_SLUG:
+        return words
+    whole = words[: LONGEST_SLUG + 1].rpartition("-")[0]
+    return whole or words[:LONGEST_SLUG]
+
+
+def _name(title: str, digest: str, otherwise: str) -> str:
+    return f"factory/{slug(title) or otherwise}-{short_id(digest)}"
+
+
+NOTES_REF = "refs/notes/llmch"
+
+_ORDER = "Llmch-Work-Order"
+_PLAN = "Llmch-Plan"
+_KEY = "Llmch-Key"
+_COVERS = "Llmch-Covers"
+# `git merge --squash` writes the messages of the commits with this indentation. A line of a
+# model's summary can begin with one blank at most, so it is not read as a trailer.
+_SQUASHED = " " * 4
+
+
+@dataclass(frozen=True, slots=True)
+class OrderIdentity:
+    """Identify a landed order by its id, its content, and the plan it belongs to, if any."""
+
+    work_order: str
+    key: str
+    plan: str
+
+    def trailers(self) -> str:
+        """Return the lines that end the commit message."""
+        lines = [f"{_ORDER}: {self.work_order}"]
+        if self.plan:
+            lines.append(f"{_PLAN}: {self.plan}")
+        lines.append(f"{_KEY}: {self.key}")
+        return "\n".join(lines)
+
+
+def identify(order: WorkOrder, plan: str) -> OrderIdentity:
+    """Return the identity of `order`; `plan` is the hash of its manifest, "" if it has none."""
+    return OrderIdentity(order.id, order_key(order), plan)
+
+
+def identities(order: WorkOrder, plan: PlanFacts | None) -> tuple[OrderIdentity, ...]:
+    """Return the identities by which a commit of `order` is recognised.
+
+    The first one is the identity in `plan`. The others are those in the plans that `plan` follows,
+    newest first: an order that was kept may have landed as an order of any of them.
+    """
+    if plan is None:
+        return (identify(order, ""),)
+    key = order_key(order)
+    hashes = dict.fromkeys((plan.manifest_sha256, *reversed(plan.lineage)))
+    return tuple(OrderIdentity(order.id, key, each) for each in hashes)
+
+
+def landed_orders(messages: Iterable[tuple[str, str]]) -> Mapping[OrderIdentity, str]:
+    """Return the first commit of each order that the (commit, message) pairs name.
+
+    A message may name several orders: that of a commit that squashed theirs.
+    """
+    found: dict[OrderIdentity, str] = {}
+    for commit, message in messages:
+        for fields in _trailers(message):
+            if _KEY in fields:
+                identity = OrderIdentity(fields[_ORDER], fields[_KEY], fields.get(_PLAN, ""))
+                found.setdefault(identity, commit)
+    return found
+
+
+def covered_requirements(message: str) -> tuple[tuple[str, str], ...]:
+    """Return a pair (order, requirement) for each requirement id that a commit message covers."""
+    return tuple(
+        (fields[_ORDER], name)
+        for fields in _trailers(message)
+        for each in fields.get(_COVERS, "").split(",")
+        if (name := each.strip())
+    )
+
+
+def _trailers(message: str) -> Iterator[dict[str, str]]:
+    """Yield the trailers of each order that a message names, by their names.
+
+    Any paragraph may have them, since a squashed commit has the messages of several commits.
+    """
+    if _ORDER not in message:
+        return
+    fields: dict[str, str] = {}
+    for line in message.split("\n"):
+        name, colon, value = line.removeprefix(_SQUASHED).partition(": ")
+        if name == _ORDER and colon:
+            if fields:
+                yield fields
+            fields = {name: value.strip()}
+        elif not line.strip():
+            if fields:
+                yield fields
+            fields = {}
+        elif fields and colon:
+            fields.setdefault(name, value.strip())
+    if fields:
+        yield fields
+
+
+NOBODY: Final = Identity("llmch", "llmch@localhost")
+"""The author of commits where the person has no git identity."""
+
+CONVENTIONAL: Final = "conventional"
+_SUBJECT_CHARACTERS = 100
+_SUMMARY_CHARACTERS = 600
+_LINE_CHARACTERS = 72
+# Spelled out, because `str.isprintable` depends on the Python version and a commit must not.
+_BLANKS_AND_CONTROLS = re.compile("[\x00-\x20\x7f-\xa0\u2028-\u202e\u2066-\u2069\ud800-\udfff]+")
+# Git, or a tool that reads mails, takes a line that begins so for a trailer, the start of a patch
+# or a comment.
+_SPECIAL_LINE = re.compile(r"[A-Za-z0-9-]+ ?:|\(cherry picked|---|-- |diff |#|From |>")
+_PREFIXED = re.compile(r"[a-z]+(\([^()]*\))?!?: ")
+_FIXES = re.compile(r"(?:fix|correct|repair)", re.IGNORECASE)
+_DOCUMENTATION = (".md", ".rst", ".adoc")
+
+
+@dataclass(frozen=True, slots=True)
+class CommitTerms:
+    """Hold what all commits of a run have in common; the run records it.
+
+    `date` is spelled as git reads it. `subject` is the form of the setting `commit.subject`.
+    """
+
+    author: Identity
+    date: str
+    subject: str = "{order}: {title}"
+
+
+def describe_commit(
+    order: WorkOrder, identity: OrderIdentity, terms: CommitTerms, summary: str
+) -> CommitFacts:
+    """Return message, author and date of the commit. Runs on equal input give equal values."""
+    covers = ", ".join(dict.fromkeys(order.covers))
+    trailers = identity.trailers() + (f"\nLlmch-Covers: {covers}" if covers else "")
+    parts = (_subject(order, identity, terms.subject), _body(summary), trailers)
+    message = "\n\n".join(filter(None, parts))
+    return CommitFacts(f"{message}\n", terms.author.name, terms.author.email, terms.date)
+
+
+def _subject(order: WorkOrder, identity: OrderIdentity, form: str) -> str:
+    title = _one_line(order.title)
+    if form == CONVENTIONAL:
+        subject = _conventional(order, title or order.id)
+    else:
+        # The title goes in last: what looks like a field in it is no field.
+        subject = form.replace("{order}", order.id)
+        subject = subject.replace("{id}", short_id(identity.plan or identity.key))
+        subject = subject.replace("{title}", title)
+    subject = _one_line(subject).rstrip(": ") or order.id
+    return _cut(subject, _SUBJECT_CHARACTERS)
+
+
+def _conventional(order: WorkOrder, title: str) -> str:
+    """Return the title with its type: by the files where all are of one kind, else by the title."""
+    if _PREFIXED.match(title):
+        return title
+    files = order.allowed_files or order.removed_files
+    if all(path.endswith(_DOCUMENTATION) for path in files):
+        kind = "docs"
+    elif all("test" in path.lower() for path in files):
+        kind = "test"
+    else:
+        kind = "fix" if _FIXES.match(title) else "feat"
+    # An abbreviation, such as HTML, keeps its capitals.
+    begins_plainly = title[1:2].islower() and title[0].isascii()
+    return f"{kind}: {title[0].lower() + title[1:] if begins_plainly else title}"
+
+
+def _body(summary: str) -> str:
+    """Return the summary as one paragraph of lines that are only text to git and to mail tools."""
+    text = _cut(_one_line(summary), _SUMMARY_CHARACTERS)
+    return "\n".join(f" {line}" if _SPECIAL_LINE.match(line) else line for line in _wrap(text))
+
+
+def _wrap(text: str) -> Iterator[str]:
+    """Yield lines of at most 71 characters, so that one may be indented; long words are cut."""
+    longest = _LINE_CHARACTERS - 1
+    line = ""
+    for word in text.split(" "):
+        if line and len(line) + 1 + len(word) > longest:
+            yield line
+            line = ""
+        line = f"{line} {word}" if line else word
+        while len(line) > longest:
+            yield line[:longest]
+            line = line[longest:]
+    if line:
+        yield line
+
+
+def _one_line(text: str) -> str:
+    return _BLANKS_AND_CONTROLS.sub(" ", text).strip()
+
+
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else text[: longest - 3] + "..."
+
+
+_ACCEPTED: Final = "accepted: {}"
+_PROOF = re.compile(r"^proof: (\S.*)$", re.MULTILINE)
+
+
+def render_note(run_id: str, model: str, attempts: int, proof: str) -> str:
+    """Return the text of a note; `proof` is one line, empty where nothing is known."""
+    lines = [f"run: {run_id}", f"model: {model}", f"attempts: {attempts}"]
+    if proof:
+        lines.append(f"proof: {proof}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def add_acceptance(note: str, order: str, facts: Mapping[str, str]) -> str:
+    """Return a note on a person's commit with a paragraph that says that it stands for an order.
+
+    `facts` are the other lines of the paragraph, by name. A paragraph of the same order is
+    replaced, and all else in the note stays.
+    """
+    lines = (f"{name}: {' '.join(value.split())}" for name, value in facts.items() if value)
+    paragraph = "\n".join([_ACCEPTED.format(order), *lines])
+    return "\n\n".join([*_without_acceptance(note, order), paragraph]) + "\n"
+
+
+def drop_acceptance(note: str, order: str) -> str:
+    """Return the note without the paragraph of `order`; "" where nothing else was in it."""
+    kept = _without_acceptance(note, order)
+    return "\n\n".join(kept) + "\n" if kept else ""
+
+
+def _without_acceptance(note: str, order: str) -> list[str]:
+    """Return the paragraphs of a note but for the one that says that it stands for `order`."""
+    kept = [each.strip("\n") for each in note.split("\n\n") if each.strip()]
+    return [each for each in kept if each.partition("\n")[0] != _ACCEPTED.format(order)]
+
+
+def parse_proof(note: str) -> str:
+    """Return what a note says of the proof; "" where it says nothing, as older notes do."""
+    found = _PROOF.search(note)
+    return found[1].rstrip() if found else ""

@@ -1,1 +1,0 @@
-"""Reads parts of files in a reply, and assembles whole files from them."""

@@ -1,0 +1,214 @@
+"""What a prompt says beside the order: history of attempts, hint, removed files.
+
+What matters most comes last: a small model follows the words just before the instructions to reply,
+and little of what stands further up.
+"""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from factory.orders.documents import FailureBrief, FileWrite, ReplyFormat, WriteProposal
+from factory.orders.model_choice import PastAttempt
+from factory.orders.stages import Stage
+from factory.orders.task import MAX_HINT_CHARACTERS, MAX_REASON_CHARACTERS
+from factory.proposal.reply_formats import fence_for
+from factory.proposal.shown_code import ShownFile
+from shared.errors import InvalidInput
+from shared.secrets import redact
+
+_RETRY_SHARE = 0.6
+"""How much longer a prompt may get by what it says of earlier attempts, as a share of the first."""
+_LEAST_ROOM = 1000
+"""What a short prompt may say of them all the same, in characters."""
+
+_LINE_CHARACTERS = 200
+_CUT = "[... cut ...]"
+_CHANGED = "It changed:"
+_LINE_ENDS = 8  # of the lines around a change and an output
+_LEAST_CHARACTERS = 120  # a shorter piece of a change or of an output says nothing
+
+
+def room_for_history(first_prompt: str, note: str) -> int:
+    """Return how many characters a retry may say of earlier attempts, beside its `note`."""
+    return max(int(len(first_prompt) * _RETRY_SHARE), _LEAST_ROOM) - len(note) - _LINE_ENDS
+
+
+def render_history(
+    past: Sequence[PastAttempt], shown: Sequence[ShownFile], asked: ReplyFormat, room: int
+) -> str:
+    """Return what the next prompt says of the attempts in `past`, in about `room` characters.
+
+    Of the last attempt that was judged it tells the change and the failure, of each other attempt
+    one line. The facts of the failure are never cut.
+    """
+    if not past:
+        return ""
+    told = _to_tell(past)
+    others = [_in_one_line(each) for each in past if each is not told]
+    head = [
+        "# What came of your earlier replies",
+        "",
+        *others,
+        f"Attempt {told.number} was taken back: the files above are as they were before it.",
+    ]
+    tail = [*_reminders(told.brief, asked), *told.brief.facts]
+    left = room - sum(len(line) + 1 for line in (*head, *tail))
+    middle = _change_and_failure(told, shown, left)
+    return "\n".join([*head, *middle, *tail]) + "\n"
+
+
+def _to_tell(past: Sequence[PastAttempt]) -> PastAttempt:
+    """Return the last attempt that was not a repetition of an earlier one."""
+    new = [each for each in past if each.brief.stage is not Stage.REPEATED]
+    return new[-1] if new else past[-1]
+
+
+def _in_one_line(attempt: PastAttempt) -> str:
+    brief = attempt.brief
+    if brief.stage is Stage.REPEATED:
+        return f"- Attempt {attempt.number} gave the files of an earlier attempt again."
+    said = brief.facts[-1] if brief.facts else _first_line(brief.primary_error_excerpt)
+    command = f" at `{brief.command}`" if brief.command else ""
+    return _bounded(f"- Attempt {attempt.number} failed{command}: {said}", _LINE_CHARACTERS)
+
+
+def _reminders(brief: FailureBrief, asked: ReplyFormat) -> Iterator[str]:
+    """Yield the reminder for the format: only a JSON reply copies hashes."""
+    if brief.stage is Stage.STALE_CONTEXT and asked is ReplyFormat.JSON:
+        yield "Copy each base_sha256 from the list of files."
+    elif brief.constraints_reminder:
+        yield brief.constraints_reminder
+
+
+def _change_and_failure(
+    attempt: PastAttempt, shown: Sequence[ShownFile], room: int
+) -> Iterator[str]:
+    """Yield the change and the output, each with at least half of the room if it needs as much."""
+    change = render_change(attempt.proposal, shown) if attempt.proposal else ""
+    output = attempt.brief.primary_error_excerpt.rstrip("\n")
+    failed = f"It failed: {_failed_where(attempt.brief)}"
+    room -= len(failed) + len(_CHANGED) + 2 * (len(fence_for(change)) + len(fence_for(output)))
+    room -= _LINE_ENDS
+    output = cut_lines(output, max(room // 2, room - len(change)))
+    change = cut_lines(change, room - len(output))
+    if change:
+        fence = fence_for(change)
+        yield from (_CHANGED, fence, change, fence)
+    yield failed
+    if output:
+        fence = fence_for(output)
+        yield from (fence, output, fence)
+
+
+def _failed_where(brief: FailureBrief) -> str:
+    if brief.command is None:
+        return f"{brief.stage}."
+    code = "" if brief.exit_code is None else f" ended with exit code {brief.exit_code}"
+    return f"`{brief.command}`{code} ({brief.stage})."
+
+
+def render_change(proposal: WriteProposal, shown: Sequence[ShownFile]) -> str:
+    """Return what a proposal changes in the files shown, as a diff; of a new file all its lines."""
+    before = {file.path: file.text for file in shown}
+    return "\n".join(line for each in proposal.writes for line in _changed_lines(each, before))
+
+
+def _changed_lines(write: FileWrite, before: dict[str, str]) -> Iterator[str]:
+    old, new = before.get(write.path, "").splitlines(), write.content.splitlines()
+    yield f"{write.path}:"
+    if not old:
+        yield from new
+        return
+    for line in difflib.unified_diff(old, new, n=2, lineterm=""):
+        if not line.startswith(("--- ", "+++ ")):
+            yield line
+
+
+def cut_lines(text: str, limit: int) -> str:
+    """Return whole lines of `text` from its head and its tail, up to `limit` characters."""
+    if len(text) <= limit:
+        return text
+    if limit < _LEAST_CHARACTERS:
+        return ""
+    lines, room = text.splitlines(), limit - len(_CUT) - 2
+    head: list[str] = []
+    tail: list[str] = []
+    while lines:
+        # The tail gets twice as much: programs say there what went wrong.
+        part, at = (head, 0) if _length(head) * 2 < _length(tail) else (tail, -1)
+        line = lines.pop(at)
+        if len(line) + 1 > room:
+            break
+        room -= len(line) + 1
+        part.append(line)
+    return "\n".join([*head, _CUT, *reversed(tail)])
+
+
+def _length(lines: Sequence[str]) -> int:
+    return sum(len(line) + 1 for line in lines)
+
+
+def _first_line(text: str) -> str:
+    return next((line.strip() for line in text.splitlines() if line.strip()), "no reason was given")
+
+
+def _bounded(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
+_HEADING = "# What the person who runs this task says to you"
+_LAYOUT = "\n\t"
+
+
+def parse_hint(text: str, secrets: Iterable[str]) -> str:
+    """Return the hint without blanks around it, and with the secrets masked.
+
+    The model is not shown a secret either. Raises `InvalidInput` for a text that is too long, or
+    that a prompt or a record could not hold.
+    """
+    return _checked(text, "--hint", MAX_HINT_CHARACTERS, secrets)
+
+
+def parse_reason(text: str, secrets: Iterable[str]) -> str:
+    """Return the reason on one line, checked as a hint is. Raises `InvalidInput` if it is empty."""
+    reason = " ".join(_checked(text, "--reason", MAX_REASON_CHARACTERS, secrets).split())
+    if not reason:
+        raise InvalidInput("--reason is empty", "say in a few words why the order is left out")
+    return reason
+
+
+def render_hint(hint: str) -> str:
+    """Return the section of a prompt that has the hint; no text in it can end the section."""
+    fence = fence_for(hint)
+    return f"{_HEADING}\n\n{fence}\n{hint}\n{fence}"
+
+
+def _checked(text: str, option: str, limit: int, secrets: Iterable[str]) -> str:
+    text = redact(text.replace("\r\n", "\n").strip(), secrets)
+    if len(text) > limit:
+        raise InvalidInput(
+            f"{option} has {len(text):,} characters, over the limit of {limit:,}",
+            "say it in fewer words; what every order needs to know belongs into the plan",
+        )
+    for each in text:
+        if each not in _LAYOUT and unicodedata.category(each) in ("Cc", "Cs"):
+            raise InvalidInput(
+                f"{option} contains the character U+{ord(each):04X}, which is not text",
+                "give it as plain UTF-8 text",
+            )
+    return text
+
+
+REMOVED: Final = "These files are removed by this order, and are gone already."
+_MOST_NAMED: Final = 50
+"""A model needs no more names; what still uses another file shows when the commands run."""
+
+
+def name_removed(paths: Sequence[str]) -> tuple[str, ...]:
+    """Return the paths for a list, of which further ones are only counted."""
+    more = len(paths) - _MOST_NAMED
+    return (*paths[:_MOST_NAMED], *((f"and {more} more",) if more > 0 else ()))

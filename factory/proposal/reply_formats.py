@@ -1,0 +1,358 @@
+"""Parses and renders the reply formats `files` and `edits`.
+
+| header | the block holds |
+|---|---|
+| `path/to/file.py` | the whole file |
+| `path/to/file.py::Class.method` | the definition of this name |
+| `edit path/to/file.py` | search texts, each with the text that takes its place |
+
+Each of them is read whichever the prompt asked for, with a language before it or around it.
+
+Code in a JSON string is hard for a small model; code in a fence is what it has seen in training.
+The format is byte-exact: the text between the fence lines is the file, including its final newline.
+The header of a block says whether it holds a whole file or a part of one (`block_header`).
+A fence is longer than any fence in the file. A mistake with only one possible meaning is repaired,
+and the repair is reported; a reply that could be read in two ways is refused. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from factory.orders.documents import Form
+from shared.llm.model_client import ReplyMalformed, strip_reasoning
+
+_PLAIN_PATH = re.compile(r"[\w.@+-]*[./][\w./@+-]*")
+_NAMED_PATH = re.compile(r"(?:.*\s)?(?:path|file|filename|title|name)\s*[=:]\s*(?P<path>\S.*)")
+_LANGUAGE = re.compile(
+    r"bash|c|cpp|css|csv|diff|go|html|ini|java|javascript|js|jsonc?|jsx|kotlin|markdown|md|perl|php"
+    r"|plaintext|pyi?|python3?|r|ruby|rust|sh|shell|sql|svg|text|toml|tsx?|txt|typescript|xml"
+    r"|ya?ml|console|zsh",
+    re.IGNORECASE,
+)
+_EDIT = re.compile(
+    r"(?:(?P<language>[\w+]+)[ :]\s*)?edit\s*(?:[ :]\s*(?P<rest>.*))?", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Hold what a header says: the path, `None` if it names none, and what the block holds.
+
+    `name` is the name of a definition, as it is written.
+    """
+
+    path: str | None
+    form: Form = Form.WHOLE
+    name: str = ""
+
+
+def read_header(info: str, allowed: Sequence[str] = ()) -> Header:
+    """Return what the header of a block says.
+
+    `allowed` are the paths that may be written. They decide how to read a header that could be
+    read in two ways.
+    """
+    edit = _EDIT.fullmatch(info)
+    if edit and not (edit["language"] is None or _LANGUAGE.fullmatch(edit["language"])):
+        edit = None
+    whole = read_path(info, allowed)
+    is_whole = info in allowed if edit else whole in allowed
+    if is_whole or _json_string(info) is not None:
+        return Header(whole)
+    rest = (edit["rest"] or "").strip() if edit else info
+    path, name = _split_name(rest)
+    if name is not None:
+        return Header(read_path(path, allowed), Form.DEFINITION, name)
+    return Header(read_path(rest, allowed), Form.SEARCH) if edit else Header(whole)
+
+
+def render_header(header: Header) -> str:
+    """Return the header that reads as `header`, for any path and for any name on one line."""
+    path = header.path or ""
+    plain = _PLAIN_PATH.fullmatch(path) and read_header(path) == Header(path)
+    # As a JSON string, any path fits on one line; a backtick would end the header.
+    path = path if plain else json.dumps(path).replace("`", "\\u0060")
+    match header.form:
+        case Form.WHOLE:
+            return path
+        case Form.DEFINITION:
+            return f"{path}::{header.name}"
+        case Form.SEARCH:
+            return f"edit {path}"
+
+
+def read_path(info: str, allowed: Sequence[str] = ()) -> str | None:
+    """Return the path that a header names, or `None`.
+
+    The header may be `path`, `language path`, `language:path`, `path=...`, or a JSON string.
+    """
+    if not info:
+        return None
+    if info.startswith('"') and (quoted := _json_string(info)) is not None:
+        return quoted
+    first, _, rest = info.partition(" ")
+    language, colon, after = info.partition(":")
+    readings = [info, rest.strip(), after.strip()]
+    if match := _NAMED_PATH.fullmatch(info):
+        readings.append(_unquoted(match["path"]))
+    for reading in readings:
+        if reading in allowed:
+            return reading
+    if match:
+        return readings[-1]
+    if _LANGUAGE.fullmatch(first):
+        return _unquoted(rest.strip()) or None
+    if colon and _LANGUAGE.fullmatch(language):
+        return _unquoted(after.strip()) or None
+    return info
+
+
+def _split_name(text: str) -> tuple[str, str | None]:
+    """Return the path and the name of `path::name`; the name is `None` if there is none."""
+    start = 0
+    if text.startswith('"'):
+        try:
+            start = json.JSONDecoder().raw_decode(text)[1]
+        except ValueError:
+            start = 0
+    path, colons, name = text[start:].partition("::")
+    return text[:start] + path.strip(), name.strip() if colons else None
+
+
+def _json_string(text: str) -> str | None:
+    if not text.startswith('"'):
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, str) else None
+
+
+def _unquoted(text: str) -> str:
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+        return text[1:-1]
+    return text
+
+
+NO_FINAL_NEWLINE = "\\ No newline at end of file"
+
+# A whole line that is a fence, or a closing tag whose opening tag was written by a chat template.
+_MARK = re.compile(
+    r"^(?: {0,3}(?P<fence>`{3,})(?P<info>[^`\n]*)|[ \t]*</think(?:ing)?>[ \t\r]*)$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_LONGEST_HEADING = 2000  # of what stands between two blocks
+_HEADING_MARKS = re.compile(
+    r"^[#>*/<!;%\-\s]*(?:file|path)?:?\s*[*`'\"]*|[*`'\":/>\-\s]*$", re.IGNORECASE
+)
+_FENCE_IN_TEXT = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
+# Blocks in these languages show how to run something; they are not files.
+_COMMENTARY = frozenset({"bash", "sh", "shell", "console", "zsh"})
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedFile:
+    """Hold one block of a reply: the path as the model wrote it, and the content.
+
+    The content is that of the whole file, or in another `form` a part of it; `name` is the name of
+    a definition. `is_bare` says that the block names no file, and that it can only be this one.
+    """
+
+    path: str
+    content: str
+    form: Form = Form.WHOLE
+    name: str = ""
+    is_bare: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FilesReply:
+    """Hold a reply in this format; `repairs` describes each place that was read leniently.
+
+    `named` is false if the only block names no file and was read as the only file allowed.
+    """
+
+    summary: str
+    files: tuple[ProposedFile, ...]
+    repairs: tuple[str, ...] = ()
+    named: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    info: str
+    content: str
+    nested: bool
+    above: str = ""
+    """The text between the block before and this one, where a model may have put the path."""
+
+
+def parse_files_reply(
+    text: str, allowed: Sequence[str] = (), asked_for: str | None = None
+) -> FilesReply:
+    """Return the summary and files of a reply.
+
+    `allowed` are the paths that may be written. They decide how to read a header that could be
+    read in two ways, and they name the file of a reply whose one block gives no path. `asked_for`
+    is the file of all blocks that give no path, if the prompt asked for parts of one file. Raises
+    `ReplyMalformed` if there is no block, if a block never closes, or if a block names no file.
+    """
+    prose, blocks = _split(strip_reasoning(text))
+    if not blocks:
+        raise ReplyMalformed("the reply holds no fenced block with a file")
+    repairs: list[str] = []
+    files, named = _named_files(blocks, allowed, asked_for, repairs)
+    return FilesReply(_summary(prose), files, tuple(repairs), named)
+
+
+def render_files_reply(summary: str, files: Iterable[ProposedFile]) -> str:
+    """Return the reply that parses to this summary and these files; `summary` becomes one line."""
+    parts = [f"Summary: {' '.join(summary.split())}".rstrip() + "\n"]
+    parts += [f"\n{render_block(file)}" for file in files]
+    return "".join(parts)
+
+
+def render_files_example() -> str:
+    """Return an example of the format, to be shown to a model."""
+    # Names and content that fit no project, because small models copy whatever fits.
+    one = ProposedFile("path/of/one.py", 'print("the whole content of this file")\n')
+    other = ProposedFile("path/of/another.py", 'print("the whole content of that file")\n')
+    return render_files_reply("Say what the change does.", (one, other))
+
+
+def fence_for(text: str) -> str:
+    """Return a fence longer than any that begins a line of `text`."""
+    longest = max((len(fence) for fence in _FENCE_IN_TEXT.findall(text)), default=2)
+    return "`" * max(3, longest + 1)
+
+
+def unwrap_fenced_content(content: str) -> tuple[str, bool]:
+    """Return the content without the fence that wraps all of it, and whether there was a fence.
+
+    This serves a file inside a JSON string, which a model may fence out of habit. A text that
+    merely begins and ends with fenced parts is left as it is.
+    """
+    text = content.strip()
+    if not text.startswith("```"):
+        return content, False
+    try:
+        _, blocks = _split(text)
+    except ReplyMalformed:
+        return content, False
+    # If any text were outside the block, the content would not equal the text between the fences.
+    _, _, rest = text.partition("\n")
+    if len(blocks) != 1 or rest.rpartition("\n")[0] != blocks[0].content.removesuffix("\n"):
+        return content, False
+    return blocks[0].content, True
+
+
+def _split(text: str) -> tuple[str, list[_Block]]:
+    """Return the text before the first block, and all blocks."""
+    prose_start, prose_end = 0, len(text)
+    blocks: list[_Block] = []
+    opening: re.Match[str] | None = None
+    depth, nested, closed = 0, False, 0
+    for mark in _MARK.finditer(text):
+        if opening is None and mark["fence"] is None:
+            prose_start, prose_end, blocks = mark.end(), len(text), []  # so far only reasoning
+        elif opening is None:
+            opening, depth, nested = mark, 1, False
+            if not blocks:
+                prose_end = mark.start()
+        elif mark["fence"] is None or len(mark["fence"]) < len(opening["fence"]):
+            continue
+        elif mark["info"].strip():
+            # A fence with a header that is as long as the block's own opens a nested block.
+            depth, nested = depth + 1, True
+        elif depth > 1:
+            depth -= 1  # A bare fence closes the nested block.
+        else:
+            info, content = opening["info"].strip(), _content(text, opening, mark)
+            blocks.append(_Block(info, content, nested, text[closed : opening.start()]))
+            closed = mark.end()
+            opening = None
+    if opening is not None:
+        raise ReplyMalformed(
+            f"the block opened by {opening[0].strip()[:80]!r} never closes; if the file holds "
+            "fences itself, open and close its block with a longer one"
+        )
+    return text[prose_start:prose_end], blocks
+
+
+def _content(text: str, opening: re.Match[str], closing: re.Match[str]) -> str:
+    content = text[opening.end() + 1 : closing.start()]
+    if text.startswith(f"\n{NO_FINAL_NEWLINE}", closing.end()):
+        return content.removesuffix("\n")
+    return content
+
+
+def _named_files(
+    blocks: Sequence[_Block], allowed: Sequence[str], asked_for: str | None, repairs: list[str]
+) -> tuple[tuple[ProposedFile, ...], bool]:
+    """Return the files of the blocks, and whether every block names its file."""
+    headers = [(_header_of(block, allowed, repairs), block) for block in blocks]
+    if len(headers) > 1:
+        headers = [each for each in headers if not _is_commentary(*each)]
+        if len(headers) < len(blocks):
+            repairs.append("blocks with shell commands name no file and were left out")
+    files: list[ProposedFile] = []
+    only = allowed[0] if len(headers) == len(allowed) == 1 else asked_for
+    for header, block in headers:
+        path = only if header.path is None else header.path
+        if path is None:
+            raise ReplyMalformed(
+                f"the block opened by {f'```{block.info}'[:80]!r} names no file: "
+                "write its path after the opening fence"
+            )
+        if header.path is None:
+            repairs.append(f"the block names no file; read as {path}, the only one allowed")
+        if block.nested:
+            repairs.append(f"{path} holds fences as long as its own; read as nested")
+        is_bare = header.path is None
+        files.append(ProposedFile(path, block.content, header.form, header.name, is_bare))
+    if not files:
+        raise ReplyMalformed("no block of the reply names a file")
+    return tuple(files), all(header.path is not None for header, _ in headers)
+
+
+def _header_of(block: _Block, allowed: Sequence[str], repairs: list[str]) -> Header:
+    """Return what the header of a block names; without a path, what is written beside the block.
+
+    That is a heading above it or a comment as its first line, where only one allowed path is there.
+    """
+    header = read_header(block.info, allowed)
+    if header.path is not None or len(block.above) > _LONGEST_HEADING:
+        return header
+    lines = [*block.above.splitlines(), block.content.partition("\n")[0]]
+    found = {_HEADING_MARKS.sub("", line) for line in lines}.intersection(allowed)
+    if len(found) != 1:
+        return header
+    (path,) = found
+    repairs.append(f"the path {path} stood beside its block")
+    return replace(header, path=path)
+
+
+def _is_commentary(header: Header, block: _Block) -> bool:
+    """Return whether the block shows how to run something; models like to add such blocks."""
+    return header.path is None and block.info.lower() in _COMMENTARY
+
+
+def render_block(file: ProposedFile) -> str:
+    """Return the fenced block that holds a file, or a part of one."""
+    header = render_header(Header(file.path, file.form, file.name))
+    fence = fence_for(file.content)
+    if not file.content or file.content.endswith("\n"):
+        return f"{fence}{header}\n{file.content}{fence}\n"
+    return f"{fence}{header}\n{file.content}\n{fence}\n{NO_FINAL_NEWLINE}\n"
+
+
+def _summary(prose: str) -> str:
+    line = prose.lstrip().partition("\n")[0].rstrip()
+    if line[:8].lower() == "summary:":
+        line = line[8:]
+    return line.strip()

@@ -1,0 +1,303 @@
+"""Files, windows and definitions as the model sees them.
+
+Shown are its first lines, its outline, and the windows around the definitions and lines that the
+order or a failure points to.
+
+It decides what is shown to a small model, which follows a single function better than a file. What
+a reply may change does not depend on it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from textwrap import dedent
+from typing import Final
+
+from factory.proposal.scope import FileKind, FileState
+from shared.languages.capabilities import DefinitionEdit, Edits, NamedCode, OutlineEntry
+from shared.languages.registry import language_of
+from shared.llm.model_client import ReplyMalformed, strip_reasoning
+from shared.work_order import WorkOrder
+
+WINDOWS_BYTES: Final = 24 * 1024
+"""How much of a large file is shown in windows."""
+
+_HEAD_LINES = 40
+_AROUND_DEFINITION = 3
+_AROUND_LINE = 15
+_MIN_WORD = 3  # shorter words of a text point everywhere
+_WORD = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Window:
+    """Hold the first and the last line of a part of a file, counted from 1."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pointers:
+    """Hold what points to places in a file: names for certain, words perhaps, and line numbers."""
+
+    names: frozenset[str] = frozenset()
+    words: frozenset[str] = frozenset()
+    lines: tuple[int, ...] = ()
+
+
+def words_of(*texts: str) -> frozenset[str]:
+    """Return the words of some texts that could name a definition, dotted names also in parts."""
+    found = {match for text in texts for match in _WORD.findall(text)}
+    parts = {part for word in found for part in word.split(".")}
+    return frozenset(word for word in found | parts if len(word) >= _MIN_WORD)
+
+
+def lines_of(path: str, text: str) -> tuple[int, ...]:
+    """Return the lines of the file at `path` that a failure's text names."""
+    pattern = re.escape(path) + r'(?::|", line |\()(\d{1,7})'
+    return tuple(dict.fromkeys(int(each) for each in re.findall(pattern, text)))
+
+
+def choose_windows(
+    text: str, outline: Sequence[OutlineEntry], pointers: Pointers, room: int = WINDOWS_BYTES
+) -> tuple[Window, ...]:
+    """Return the parts of `text` to show, in their order, of up to about `room` bytes together.
+
+    The head of the file comes first, then what a failure's lines and the order's names point to,
+    then what its words point to.
+    """
+    lines = text.splitlines(keepends=True)
+    sizes = [len(line.encode()) for line in lines]
+    chosen: set[int] = set()
+    for window in _by_weight(lines, outline, pointers):
+        wanted = set(range(max(1, window.first), min(len(lines), window.last) + 1)) - chosen
+        cost = sum(sizes[number - 1] for number in wanted)
+        if cost <= room:
+            room -= cost
+            chosen |= wanted
+    return merge_lines(chosen)
+
+
+def merge_lines(numbers: Iterable[int]) -> tuple[Window, ...]:
+    """Return the windows that hold exactly these lines."""
+    found: list[Window] = []
+    for number in sorted(numbers):
+        if found and found[-1].last == number - 1:
+            found[-1] = Window(found[-1].first, number)
+        else:
+            found.append(Window(number, number))
+    return tuple(found)
+
+
+def _by_weight(
+    lines: Sequence[str], outline: Sequence[OutlineEntry], pointers: Pointers
+) -> Iterator[Window]:
+    yield Window(1, _HEAD_LINES)
+    for line in pointers.lines:
+        yield Window(line - _AROUND_LINE, line + _AROUND_LINE)
+    for names in (pointers.names, pointers.words):
+        yield from _definitions(outline, names)
+    if not outline:
+        for number, text in enumerate(lines, 1):
+            if pointers.names & words_of(text):
+                yield Window(number - _AROUND_LINE, number + _AROUND_LINE)
+
+
+def _definitions(outline: Sequence[OutlineEntry], names: frozenset[str]) -> Iterator[Window]:
+    """Yield the windows around definitions with these names, those with the whole name first.
+
+    Of a class that is too large to be shown, its head and its methods come one by one.
+    """
+    whole = [each for each in outline if each.name in names]
+    last = [each for each in outline if each not in whole and each.name.split(".")[-1] in names]
+    for entry in (*whole, *last):
+        yield Window(entry.first - _AROUND_DEFINITION, entry.last + _AROUND_DEFINITION)
+        yield Window(entry.first - _AROUND_DEFINITION, entry.first + _AROUND_LINE)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFile:
+    """Hold a file as the model sees it: whole, in parts, or known to be absent.
+
+    `text` is the whole text in any case. `parts` are the windows that are shown of a large file.
+    """
+
+    path: str
+    state: FileState
+    text: str
+    parts: tuple[Window, ...] | None = None
+    outline: tuple[OutlineEntry, ...] = ()
+    may_ask: bool = True
+    """Whether the model may still ask for more parts."""
+
+
+def hashes_of(shown: Sequence[ShownFile]) -> Mapping[str, FileState]:
+    """Return the state of each file that the prompt shows, by its path."""
+    return {file.path: file.state for file in shown}
+
+
+def texts_of(shown: Sequence[ShownFile]) -> Mapping[str, str]:
+    """Return the text of each shown file that exists, by its path."""
+    return {file.path: file.text for file in shown if file.state.kind is FileKind.FILE}
+
+
+_LARGEST_SHARE: Final = 0.5
+"""Of a larger part of a file, the rest saves too little to be left out."""
+
+# A word of prose is no name, so `name` has to be marked, called, or of a form that prose lacks.
+_MARKED: Final = re.compile(r"`(?P<name>[^\W\d]\w*(?:\.\w+)*)(?P<call>\()?[^`\n]*`")
+_NAME_LIKE: Final = re.compile(
+    r"(?<![\w.`/])(?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?P<call>\()?(?![\w`/]|\.\w)"
+)
+_UNLIKE_PROSE: Final = re.compile(r"\w_\w|\w\.\w|\d|[a-z][A-Z]")
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """Hold a definition of the file at `path`: its qualified name, and its code.
+
+    The code begins at the margin, if it can be put back from there without a change.
+    `holds_others` says that other definitions are inside this one, as the methods in a class.
+    """
+
+    path: str
+    name: str
+    code: str
+    language: str = ""
+    holds_others: bool = False
+
+    @property
+    def last_name(self) -> str:
+        """Return the name without those of the definitions around it."""
+        return self.name.rpartition(".")[2]
+
+
+def focus_of(order: WorkOrder, shown: Sequence[ShownFile]) -> Focus | None:
+    """Return the definition that an order changes; `None` where that is not certain enough.
+
+    The order has to write one file that is there, and to read no other. Its intent has to name one
+    definition of this file, which is at most half of it, and to call nothing that is not in the
+    file: that may be what the order adds.
+    """
+    file = _only_file(order, shown)
+    language = language_of(file.path) if file else None
+    if file is None or language is None or language.edits is None:
+        return None
+    outline = language.edits.outline(file.text)
+    if not outline or _is_to_define_more(order, language.edits, outline):
+        return None
+    lines = file.text.splitlines()
+    named = _named_in(order.intent, outline)
+    if len(named) != 1:
+        return None
+    (entry,) = named
+    code = lines[entry.first - 1 : entry.last]
+    if len(code) > len(lines) * _LARGEST_SHARE:
+        return None
+    return Focus(
+        file.path,
+        entry.name,
+        _at_margin("\n".join(code), file, entry.name, language.edits),
+        language.name,
+        any(each.name.startswith(f"{entry.name}.") for each in outline),
+    )
+
+
+def _at_margin(code: str, file: ShownFile, name: str, edits: Edits) -> str:
+    """Return the code moved to the margin; as it is where its strings would not be the same."""
+    moved = dedent(code)
+    (edit,) = edits.edit_definitions(file.path, file.text, [NamedCode(name, moved)], ())
+    return code if isinstance(edit, DefinitionEdit) else moved
+
+
+def _only_file(order: WorkOrder, shown: Sequence[ShownFile]) -> ShownFile | None:
+    placed = {each.path for each in order.acceptance_files}
+    needed = {*order.context_files, *order.allowed_files} - placed
+    if len(order.allowed_files) != 1 or needed != set(order.allowed_files) or order.removed_files:
+        return None
+    return next((each for each in shown if each.path in needed and each.text), None)
+
+
+def _is_to_define_more(order: WorkOrder, edits: Edits, outline: Sequence[OutlineEntry]) -> bool:
+    """Return whether the order declares names that the file does not have."""
+    there = {each.name.rpartition(".")[2] for each in outline}
+    return any(not there.issuperset(edits.defined_names(each.stub)) for each in order.interfaces)
+
+
+def _named_in(text: str, outline: Sequence[OutlineEntry]) -> list[OutlineEntry]:
+    """Return the definitions that a text names, without those that hold another of them.
+
+    A name that several definitions share means those in a class that is named as well. Nothing is
+    returned where the text calls what is not in the file.
+    """
+    found: dict[str, OutlineEntry] = {}
+    shared: list[OutlineEntry] = []
+    for name, is_call in _names_in(text):
+        entries = [each for each in outline if each.name == name]
+        entries = entries or [each for each in outline if each.name.endswith(f".{name}")]
+        if not entries and is_call:
+            return []
+        if len(entries) == 1:
+            found[entries[0].name] = entries[0]
+        shared += entries if len(entries) > 1 else ()
+    found |= {each.name: each for each in shared if each.name.rpartition(".")[0] in found}
+    return [each for each in found.values() if not any(f"{each.name}." in other for other in found)]
+
+
+def _names_in(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield each name of code in a text, and whether the text calls it."""
+    for match in _MARKED.finditer(text):
+        yield match["name"], bool(match["call"])
+    for match in _NAME_LIKE.finditer(_MARKED.sub(" ", text)):
+        if match["call"] or _UNLIKE_PROSE.search(match["name"]):
+            yield match["name"], bool(match["call"])
+
+
+_MAX_PARTS = 20
+_PART = re.compile(
+    r"(?:[-*] +)?`?show (?P<path>\S.*?)"
+    r"(?:::(?P<name>[\w.]+)|[ :](?:lines? )?(?P<first>\d{1,7})(?: ?(?:-|to) ?(?P<last>\d{1,7}))?)`?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WantedPart:
+    """Hold a part of a file that the model asks to see: a definition by name, or lines.
+
+    `name` is empty where lines are asked for; these count from 1.
+    """
+
+    path: str
+    name: str = ""
+    first: int = 0
+    last: int = 0
+
+
+def parse_show_request(reply: str) -> tuple[WantedPart, ...]:
+    """Return the parts that a reply asks to see; none if it is anything but such a request."""
+    try:
+        text = strip_reasoning(reply)
+    except ReplyMalformed:
+        return ()
+    lines = [line.strip() for line in text.splitlines()]
+    asked = [line for line in lines if line and not line.startswith("```")]
+    if not 0 < len(asked) <= _MAX_PARTS:
+        return ()
+    found = [_PART.fullmatch(line) for line in asked]
+    return tuple(map(_part, found)) if all(found) else ()
+
+
+def _part(match: re.Match[str] | None) -> WantedPart:
+    assert match is not None
+    if match["name"]:
+        return WantedPart(match["path"], name=match["name"])
+    first = int(match["first"])
+    return WantedPart(match["path"], first=first, last=int(match["last"] or first))
+
+
+def example_request(path: str) -> Sequence[str]:
+    """Return how parts of the file at `path` are asked for."""
+    return (f"show {path} 120-180", f"show {path}::Class.method")

@@ -1,1 +1,0 @@
-"""Checks and locks the user's repository for a run."""

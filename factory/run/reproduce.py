@@ -1,0 +1,302 @@
+"""Runs a failed command again, and judges commits that are there, beside the runs.
+
+Nothing is asked, nothing lands, and no run is disturbed: the repo's lock is not taken.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from factory.attempt.apply_proposal import stage_files, write_files
+from factory.judging.contract import warm_tools
+from factory.judging.judgement import Judgement
+from factory.judging.proof import KnownCommits
+from factory.judging.run_checks import parse_check
+from factory.orders.documents import WriteProposal
+from factory.orders.task import CommandSettings, OrderTask, RunOptions, command_settings
+from factory.preflight import Repo, RepoPlace, printable
+from factory.record.runs_on_record import AttemptOnRecord
+from factory.recovery import deferring_signals
+from factory.run.baseline import Baseline
+from factory.sandbox import Ended, SessionEnded
+from factory.sandbox.supervision import Show
+from factory.stand_in import StandIn
+from factory.workbench.pool import Workbench, WorkbenchPool, registered, sweep_side_workspaces
+from factory.workbench.tree import NotReadable, Tree, baseline_of
+from shared.errors import InvalidInput, PreflightRefused
+from shared.events import Emit, Warned
+from shared.files.paths import PathProblem, check_path, is_git_path
+from shared.git import repos
+from shared.languages.language_tools import Tools
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduced:
+    """Hold the command that failed in the attempt, and how it ended now."""
+
+    attempt: AttemptOnRecord
+    command: str
+    ended: Ended
+
+
+@dataclass(frozen=True, slots=True)
+class UserTerminal:
+    """Hold the descriptors of the user's terminal; `announce` is called before it is taken over."""
+
+    keyboard: int
+    screen: int
+    announce: Callable[[], None]
+
+
+def failed_command(attempt: AttemptOnRecord) -> str:
+    """Return the command that an attempt failed on.
+
+    Raises `InvalidInput`, which says what to do instead, where the attempt failed on none.
+    """
+    if attempt.brief is not None and attempt.brief.command and attempt.written:
+        return attempt.brief.command
+    name = attempt.describe()
+    if attempt.passed:
+        raise InvalidInput(f"{name} passed: there is no failure to reproduce", _earlier(attempt))
+    if attempt.brief is None:
+        raise InvalidInput(f"{name} was cut off before a command failed", _look(attempt))
+    raise InvalidInput(f"{name} failed on no command: {attempt.brief.stage}", _look(attempt))
+
+
+def reproduce(
+    attempt: AttemptOnRecord, place: RepoPlace, options: RunOptions, emit: Emit, show: Show
+) -> Reproduced:
+    """Run the command that failed on the attempt's files again; `show` gets its output.
+
+    Raises as `failed_command` and `rejected_tree` do.
+    """
+    command = failed_command(attempt)
+    with rejected_tree(attempt, place, options, emit) as bench:
+        ended = bench.sandbox.run(
+            parse_check(command).argv,
+            timeout_seconds=options.settings.timeout_seconds,
+            log=bench.workspace.root.parent / "repro",
+            show=show,
+        )
+    return Reproduced(attempt, command, ended)
+
+
+def open_shell(
+    attempt: AttemptOnRecord,
+    place: RepoPlace,
+    options: RunOptions,
+    emit: Emit,
+    terminal: UserTerminal,
+) -> SessionEnded:
+    """Open a shell on the user's terminal, in the sandbox, on the attempt's files.
+
+    Raises as `rejected_tree` does.
+    """
+    term = os.environ.get("TERM", "dumb")
+    argv = ("env", f"TERM={term}", f"PS1={attempt.order} \\W\\$ ", "bash", "--norc", "-i")
+    with rejected_tree(attempt, place, options, emit) as bench:
+        terminal.announce()
+        return bench.sandbox.attach(argv, terminal.keyboard, terminal.screen)
+
+
+@contextlib.contextmanager
+def rejected_tree(
+    attempt: AttemptOnRecord, place: RepoPlace, options: RunOptions, emit: Emit
+) -> Iterator[Workbench]:
+    """Lend a workbench whose tree has the attempt's files on its base, staged as they were.
+
+    The workspace is removed when the block ends, and by the next run or `repro` if this process is
+    killed. Raises `InvalidInput` where the attempt wrote no files, and `PreflightRefused` where
+    they cannot be written on the base again.
+    """
+    proposal = _written(attempt)
+    sweep_side_workspaces(place.git, place.common_dir)
+    baseline = baseline_of(place.git, attempt)
+    with registered(place.common_dir) as register:
+        git = place.git.holding(register.descriptor)
+        repo = Repo(
+            git, place.tree, place.git_dir, place.common_dir, baseline, "", place.ignored_filters
+        )
+        pool = WorkbenchPool(options, repo, register, register.owner, emit)
+        try:
+            pool.prepare(baseline)
+            with pool.lend(baseline) as bench:
+                _put(bench, proposal, attempt)
+                bench.follow_manifests()
+                yield bench
+        finally:
+            with deferring_signals():
+                pool.close()
+
+
+def recorded_options(
+    attempt: AttemptOnRecord, options: RunOptions, place: RepoPlace, emit: Emit
+) -> RunOptions:
+    """Return `options` with the choices that the attempt's run made for its commands.
+
+    See `options_of_run`.
+    """
+    return options_of_run(attempt.run.head, attempt.run.folder, options, place, emit)
+
+
+def options_of_run(
+    head: Mapping[str, Any], folder: Path, options: RunOptions, place: RepoPlace, emit: Emit
+) -> RunOptions:
+    """Return `options` with the choices for commands of the run in `folder`, whose head is `head`.
+
+    A record that came with the repo's commits is a stranger's word: it could switch the sandbox
+    off. So it is not followed, and neither is one that cannot be read.
+    """
+    try:
+        recorded = CommandSettings.model_validate(head.get("commands"))
+    except ValidationError:
+        return options
+    if recorded == command_settings(options):
+        return options
+    if _came_with_the_repo(folder, place):
+        text = "the run's record is among the repo's own files: its settings are not followed"
+        emit(Warned(text))
+        return options
+    return recorded.applied_to(options)
+
+
+def _came_with_the_repo(folder: Path, place: RepoPlace) -> bool:
+    """Return whether git tracks the record, or a repo inside the repo holds it."""
+    folder = folder.resolve()
+    if not folder.is_relative_to(place.tree):
+        return False
+    layout = repos.layout(place.git.at(folder))
+    if layout is None or layout[0] != place.tree:
+        return True
+    name = str(folder.relative_to(place.tree))
+    tracked = place.git.try_run("ls-files", "-z", "--", f"{name}/run.json")
+    return bool(tracked.exit_code or tracked.stdout)
+
+
+def _written(attempt: AttemptOnRecord) -> WriteProposal:
+    if attempt.proposal is None:
+        raise InvalidInput(f"{attempt.describe()} proposed nothing", _look(attempt))
+    if not attempt.written:
+        raise InvalidInput(
+            f"the files of {attempt.describe()} were never written, so no command ran on them",
+            _look(attempt),
+        )
+    return attempt.proposal
+
+
+def _put(bench: Workbench, proposal: WriteProposal, attempt: AttemptOnRecord) -> None:
+    tree = bench.workspace.tree
+    writes = (*proposal.writes, *(attempt.placed.writes if attempt.placed else ()))
+    for path in attempt.removed:
+        _remove(path, tree, attempt)
+    for write in writes:
+        if problem := _problem_with(write.path, write.base_sha256, tree):
+            raise _cannot_apply(attempt, f"{printable(write.path)} {problem}")
+    refusals = (
+        write_files(tree, writes) or stage_files(bench.workspace.git, writes, attempt.removed)[1]
+    )
+    if refusals:
+        raise _cannot_apply(attempt, refusals[0].message)
+
+
+def _remove(path: str, tree: Tree, attempt: AttemptOnRecord) -> None:
+    if not _is_usable(path):
+        raise _cannot_apply(attempt, f"{printable(path)} is not a path that an order may remove")
+    try:
+        tree.remove(path)
+    except (OSError, NotReadable) as error:
+        raise _cannot_apply(attempt, f"{printable(path)} was not removed: {error}") from error
+
+
+def _problem_with(path: str, base_sha256: str, tree: Tree) -> str:
+    if not _is_usable(path):
+        return "is not a path that a proposal may have"
+    return "" if tree.state_of(path).sha256 == base_sha256 else "has other content there"
+
+
+def _is_usable(path: str) -> bool:
+    try:
+        return check_path(path) == path and not is_git_path(path)
+    except PathProblem:
+        return False
+
+
+def _cannot_apply(attempt: AttemptOnRecord, problem: str) -> PreflightRefused:
+    return PreflightRefused(
+        f"{attempt.describe()} no longer applies to the commit {attempt.baseline[:12]}: {problem}",
+        f"`llmch diff {attempt.order} {attempt.number}` shows what it changed",
+    )
+
+
+def _earlier(attempt: AttemptOnRecord) -> str:
+    if attempt.number > 1:
+        return f"name an earlier attempt: `llmch repro {attempt.order} {attempt.number - 1}`"
+    return f"`llmch repro {attempt.order} --shell` opens a shell on its files"
+
+
+def _look(attempt: AttemptOnRecord) -> str:
+    return f"`llmch diff {attempt.order} {attempt.number}` shows what is on record of it"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitJudge:
+    """Judge commits as if attempts at orders had made them. Nothing is moved or written."""
+
+    options: RunOptions
+    repo: Repo
+    pool: WorkbenchPool
+    tools: Tools
+    emit: Emit
+
+    def judge(
+        self, commit: str, task: OrderTask, changed: frozenset[str], base_folder: Path
+    ) -> Judgement:
+        """Return the commands that judged a commit, and why it does not do what the order asks for.
+
+        The task's base is the parent, and `changed` are the files that differ from it. Where the
+        user allows failures, the parent is verified too, with records in `base_folder`.
+        """
+        known, pool = KnownCommits(), self.pool
+        if self.options.allow_red:
+            base = Baseline(self.options, self.repo, pool, base_folder, known, self.emit)
+            base.verify(task.base, exempt=task.exempt)
+        judge = StandIn(self.options, self.repo.git, pool, self.tools, known, self.emit)
+        return judge.judge(commit, task, changed)
+
+
+@contextlib.contextmanager
+def open_judge(
+    commit: str, place: RepoPlace, options: RunOptions, emit: Emit
+) -> Iterator[CommitJudge]:
+    """Open workbenches that the next start removes if this process is killed.
+
+    The first workbench is opened on `commit` at once. Raises `SandboxUnavailable`.
+    """
+    with registered(place.common_dir) as register:
+        repo = Repo(
+            place.git.holding(register.descriptor),
+            place.tree,
+            place.git_dir,
+            place.common_dir,
+            commit,
+            "",
+            place.ignored_filters,
+        )
+        pool = WorkbenchPool(options, repo, register, register.owner, emit)
+        tools = None
+        try:
+            pool.prepare(commit)
+            tools = warm_tools(options.settings.sandbox, place.tree)
+            yield CommitJudge(options, repo, pool, tools, emit)
+        finally:
+            with deferring_signals():
+                if tools is not None:
+                    tools.close()
+                pool.close()

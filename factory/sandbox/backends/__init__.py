@@ -1,1 +1,0 @@
-"""Contains commands by bubblewrap, by Landlock, or not at all."""

@@ -1,1 +1,0 @@
-"""Starts a command, watches it, and ends all its processes."""

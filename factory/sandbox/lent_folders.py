@@ -1,0 +1,400 @@
+"""Folders lent to commands: build caches, and folders of the checkout.
+
+A cache of Go is addressed by what went into each entry, but nothing keeps a command from writing
+a false entry, which a later `go test` would believe. So an attempt begins with the seed alone.
+
+Go compiles its standard library itself, which takes most of a minute of a small machine's time. So
+the packages that a repo imports are compiled once and kept for later runs. Only Go's own code is
+compiled, from a folder that holds nothing else, so this needs no sandbox.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import re
+import shutil
+import stat
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, TypeAlias
+
+from shared.errors import CommandFailed
+from shared.process import ToolFailed, ToolMissing, run_tool
+
+
+def put_aside(folder: Path, aside: Path) -> None:
+    """Move a folder that a command has filled into the folder `aside`, under a new name."""
+    regain(folder)
+    folder.rename(Path(tempfile.mkdtemp(dir=aside)) / folder.name)
+
+
+def regain(folder: Path) -> None:
+    """Give a folder's owner back the rights that a command may have removed."""
+    mode = folder.stat().st_mode
+    if mode & stat.S_IRWXU != stat.S_IRWXU:
+        folder.chmod(mode | stat.S_IRWXU)
+
+
+_Facts: TypeAlias = tuple[int, int, int, int]
+# Go searches the whole cache for old entries where this file does not say that it did so lately.
+_TRIMMED = "trim.txt"
+
+
+class SeededCache:
+    """Hold a writable cache folder. `restore` makes it equal to the seed, by copying what differs.
+
+    Files are never hard links to the seed, because commands may write to them.
+    """
+
+    def __init__(self, folder: Path, seed: Path | None) -> None:
+        self._folder = folder
+        self._seed = seed
+        self._files: dict[str, str] | None = None
+        self._copied: dict[str, _Facts] = {}
+
+    def restore(self, aside: Path) -> None:
+        """Remove what commands wrote, and put back what they changed.
+
+        No command may be running. Raises OSError where the file system refuses.
+        """
+        if self._folder.is_symlink() or not self._folder.is_dir():
+            self._folder.unlink(missing_ok=True)
+            self._folder.mkdir(mode=0o700)
+        if self._files is None:  # a later run may remove the seed; what was copied of it stays
+            self._files = _files_of(self._seed) if self._seed else {}
+        expected = self._files
+        folders = {os.path.dirname(name) for name in expected}  # noqa: PTH120  # pathlib is slow
+        there = self._keep_known("", folders, aside)
+        for name, source in expected.items():
+            if name not in there:
+                self._copy(name, source)
+        if expected:
+            (self._folder / _TRIMMED).write_text(str(int(time.time())))
+
+    def _keep_known(self, inside: str, folders: set[str], aside: Path) -> set[str]:
+        """Remove all but unchanged copies, and return the names of those; no link is followed."""
+        here = self._folder / inside
+        regain(here)
+        kept = set()
+        for entry in tuple(os.scandir(here)):
+            name = f"{inside}/{entry.name}" if inside else entry.name
+            if entry.is_dir(follow_symlinks=False):
+                if name in folders:
+                    kept |= self._keep_known(name, folders, aside)
+                else:
+                    put_aside(Path(entry.path), aside)
+            elif name in self._copied and _facts_of(entry.path) == self._copied[name]:
+                kept.add(name)
+            else:
+                Path(entry.path).unlink()
+        return kept
+
+    def _copy(self, name: str, source: str) -> None:
+        place = self._folder / name
+        place.parent.mkdir(exist_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            shutil.copyfile(source, place)
+            self._copied[name] = _facts_of(place)
+
+
+def _files_of(seed: Path) -> dict[str, str]:
+    """Return the files of a seed by their names in it, which have at most one folder."""
+    found: dict[str, str] = {}
+    with contextlib.suppress(FileNotFoundError):
+        for entry in os.scandir(seed):
+            if entry.is_dir(follow_symlinks=False):
+                found |= {f"{entry.name}/{each.name}": each.path for each in os.scandir(entry.path)}
+            elif entry.name != _TRIMMED:
+                found[entry.name] = entry.path
+    return found
+
+
+def _facts_of(path: str | Path) -> _Facts:
+    """Return facts that differ once the file has been written to; the last cannot be set back."""
+    facts = os.lstat(path)
+    regular = stat.S_ISREG(facts.st_mode)
+    return (facts.st_ino if regular else -1, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns)
+
+
+SEED_SECONDS = 600.0
+"""The limit for compiling a seed; the whole standard library takes a minute of one core."""
+
+_ALWAYS: Final = frozenset(("errors", "fmt", "os", "strings", "testing"))
+_IMPORTS: Final = re.compile(r"^import\s*(?:\(([^)]*)\)|([^\n(]*))", re.MULTILINE)
+_QUOTED: Final = re.compile(r'"([a-z][a-z0-9]*(?:/[a-z0-9]+)*)"')
+_SEED: Final = re.compile("[0-9a-f]{16}-[0-9a-f]{16}")
+_MOST_KEPT: Final = 6
+"""How many seeds are kept, each of up to 150 MB."""
+
+
+def standard_imports(sources: Iterable[str], go: Path) -> frozenset[str]:
+    """Return the packages of the standard library that Go sources import.
+
+    `go` is the program. A name counts only where Go has a folder of that name, so a repo cannot
+    have anything else compiled.
+    """
+    root = go.resolve().parent.parent / "src"
+    names = {
+        name
+        for text in sources
+        for imported in _IMPORTS.findall(text)
+        for name in _QUOTED.findall("".join(imported))
+    }
+    private = ("internal", "vendor", "cmd")
+    public = (each for each in names if not set(each.split("/")) & set(private))
+    return frozenset(each for each in public if (root / each).is_dir())
+
+
+def go_seed(go: Path, path: str, packages: frozenset[str], kept: Path) -> Path:
+    """Return a folder below `kept` that holds the compiled `packages`, made where it is missing.
+
+    `path` is the PATH that commands have, because the C compiler on it is part of what is cached.
+    Raises `CommandFailed` where Go refuses or takes too long.
+    """
+    wanted = sorted(packages | _ALWAYS)
+    folder = kept / f"{_key_of(go)}-{_digest(' '.join(wanted))}"
+    kept.mkdir(parents=True, exist_ok=True)
+    with (kept / "go.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be making the seed
+        if not folder.is_dir():
+            _prune(kept)
+            _make(go, path, wanted, folder)
+        os.utime(folder)
+    return folder
+
+
+def seed_is_kept(go: Path, packages: frozenset[str], kept: Path) -> bool:
+    """Return whether the seed has been made before."""
+    return (kept / f"{_key_of(go)}-{_digest(' '.join(sorted(packages | _ALWAYS)))}").is_dir()
+
+
+def _key_of(go: Path) -> str:
+    """Return a key of this Go, which an update changes."""
+    real = go.resolve()
+    facts = real.stat()
+    return _digest(f"{real} {facts.st_size} {facts.st_mtime_ns}")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def _make(go: Path, path: str, packages: list[str], folder: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="making-") as making:
+        module, cache = Path(making, "module"), Path(making, "cache")
+        module.mkdir()
+        (module / "go.mod").write_text("module seed\n")
+        imports = "".join(f'import _ "{each}"\n' for each in packages if each != "testing")
+        test = 'import "testing"\n\nfunc TestNothing(*testing.T) {}\n'
+        (module / "seed_test.go").write_text(f"package seed\n\n{imports}{test}")
+        for most in _most_alike(folder):
+            shutil.copytree(most, cache)  # what it lacks is added
+        env = {
+            "PATH": path,
+            "HOME": making,
+            "GOCACHE": str(cache),
+            "GOENV": "off",
+            "GOFLAGS": "-buildvcs=false -mod=mod",
+            "GOPROXY": "off",
+            "GOTELEMETRY": "off",
+            "GOTOOLCHAIN": "local",
+            "LC_ALL": "C",
+        }
+        argv = [str(go), "test", "-run", "^$", "."]
+        try:
+            done = run_tool(argv, cwd=module, env=env, timeout_seconds=SEED_SECONDS)
+        except (ToolMissing, ToolFailed) as error:
+            raise CommandFailed(str(error)) from error
+        if done.timed_out or done.exit_code:
+            said = (done.stderr + done.stdout).decode("utf-8", "replace").strip()[-500:]
+            raise CommandFailed(said or f"it did not end within {SEED_SECONDS:g} s")
+        cache.rename(folder)
+
+
+def _most_alike(folder: Path) -> list[Path]:
+    """Return the newest seed of the same Go, if there is one."""
+    key = folder.name.partition("-")[0]
+    return sorted(folder.parent.glob(f"{key}-*"), key=lambda each: each.stat().st_mtime)[-1:]
+
+
+def _prune(kept: Path) -> None:
+    """Remove the seeds that were not used for longest."""
+    seeds = [each for each in kept.iterdir() if _SEED.fullmatch(each.name)]
+    seeds.sort(key=lambda each: each.stat().st_mtime)
+    for each in seeds[: -_MOST_KEPT + 1]:
+        shutil.rmtree(each, ignore_errors=True)
+
+
+_COPY_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """Map the real folder `source` to the `path` in the workspace where commands find it.
+
+    `leads_back` says that it holds links to folders beside it, such as the packages of the same
+    repo. In the workspace they must lead to the workspace's folders.
+    """
+
+    path: str
+    source: Path
+    leads_back: bool = False
+
+
+def package_links(folder: Path) -> tuple[Path, ...]:
+    """Return the packages in `node_modules` that are links.
+
+    Package managers put them at the top of the folder, or one deeper for a scope (`@scope/x`).
+    """
+    with contextlib.suppress(OSError):
+        scopes = [each for each in sorted(folder.iterdir()) if each.name.startswith("@")]
+        entries = [*sorted(folder.iterdir())]
+        for scope in scopes:
+            if not scope.is_symlink() and scope.is_dir():
+                entries.extend(sorted(scope.iterdir()))
+        return tuple(each for each in entries if each.is_symlink())
+    return ()
+
+
+def target_of(link: Path) -> Path:
+    """Return where a link leads, without following it any further."""
+    return Path(os.path.normpath(link.parent / link.readlink()))
+
+
+def linked_modules(path: str, source: Path) -> Linked:
+    """Return `node_modules` at `source` as the folder that commands find at `path`."""
+    leads_back = any(not target_of(each).is_relative_to(source) for each in package_links(source))
+    return Linked(path, source, leads_back)
+
+
+class Placement(StrEnum):
+    """Say how a backend shows a folder at another place."""
+
+    MOUNT = "mount"  # the sandbox mounts it, read-only, on an empty folder
+    SYMLINK = "symlink"  # the kernel refuses writes to what the link leads to; a folder that leads
+    # back is copied, because its links would lead to folders beside the original
+    COPY = "copy"  # nothing would refuse a write, so commands get a copy without write permission
+
+
+class LinkedFolders:
+    """Hold the linked folders of one workspace. Several threads may use it."""
+
+    def __init__(
+        self, folders: Sequence[Linked], workspace: Path, placement: Placement, aside: Path
+    ) -> None:
+        self._folders = folders
+        self._workspace = workspace
+        self._placement = placement
+        self._aside = aside
+        self._copied: dict[str, tuple[int, int]] = {}
+        self._lock = threading.Lock()
+
+    def ensure(self) -> None:
+        """Put each folder in its place unless it is there already.
+
+        No command may be running. Raises `CommandFailed` where the file system reports an error.
+        """
+        with self._lock:
+            for each in self._folders:
+                try:
+                    self._ensure(each)
+                except OSError as error:
+                    raise _refused(each, error.strerror or str(error)) from error
+
+    def real_path(self, name: str) -> Path:
+        """Return the host's path of the file that commands find at `name` in the workspace."""
+        path = Path(os.path.normpath(name))
+        for each in self._folders:
+            if path.is_relative_to(each.path):
+                return each.source / path.relative_to(each.path)
+        return self._workspace / name
+
+    def _ensure(self, linked: Linked) -> None:
+        *parents, name = linked.path.split("/")
+        folder = self._workspace
+        for parent in parents:
+            folder = folder / parent
+            _make_folder(folder, self._aside)
+        place = folder / name
+        placement = self._placement
+        if placement is Placement.SYMLINK and linked.leads_back:
+            placement = Placement.COPY
+        match placement:
+            case Placement.MOUNT:
+                if not _is_empty_folder(place):
+                    _clear(place, self._aside)
+                    place.mkdir()
+            case Placement.SYMLINK:
+                if not (place.is_symlink() and place.readlink() == linked.source):
+                    _clear(place, self._aside)
+                    place.symlink_to(linked.source)
+            case Placement.COPY:
+                if not _is_folder(place) or _identity(place) != self._copied.get(linked.path):
+                    _clear(place, self._aside)
+                    _copy(linked, place)
+                    self._copied[linked.path] = _identity(place)
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _is_empty_folder(path: Path) -> bool:
+    if not _is_folder(path):
+        return False
+    regain(path)
+    return not any(path.iterdir())
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    """Return a key that differs between two folders even where an inode number is reused."""
+    facts = folder.lstat()
+    return facts.st_ino, facts.st_ctime_ns
+
+
+def _make_folder(path: Path, aside: Path) -> None:
+    if _is_folder(path):
+        regain(path)
+        return
+    _clear(path, aside)
+    path.mkdir()
+
+
+def _clear(path: Path, aside: Path) -> None:
+    """Remove whatever is at `path`, without following a link."""
+    regain(path.parent)
+    if _is_folder(path):
+        put_aside(path, aside)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _copy(linked: Linked, place: Path) -> None:
+    """Copy the folder and remove write permission from the copy, which does not stop root."""
+    env = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+    for argv in (
+        ["cp", "--archive", "--reflink=auto", "--", str(linked.source), str(place)],
+        ["chmod", "--recursive", "a-w", "--", str(place)],
+    ):
+        try:
+            done = run_tool(argv, cwd=Path("/"), env=env, timeout_seconds=_COPY_SECONDS)
+        except (ToolMissing, ToolFailed) as error:
+            raise _refused(linked, str(error)) from error
+        if done.exit_code or done.timed_out:
+            said = done.stderr.decode("utf-8", "replace").strip()[-300:]
+            raise _refused(linked, said or f"{argv[0]} did not finish within {_COPY_SECONDS:g} s")
+
+
+def _refused(linked: Linked, reason: str) -> CommandFailed:
+    return CommandFailed(
+        f"cannot show {linked.path} of the checkout to commands: {reason}",
+        f'remove the cause, or take {linked.path} out of the setting "link"',
+    )

@@ -1,1 +1,0 @@
-"""Decides what a command can see: files, variables, interpreters, git."""

@@ -1,0 +1,231 @@
+"""Runs the tools that judge code, and finds their toolchains.
+
+A compiler may run what it compiles: build scripts and macros are a stranger's code.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from factory.sandbox.lent_folders import go_seed, seed_is_kept, standard_imports
+from factory.sandbox.private_folder import SYSTEM_PATH
+from factory.sandbox.toolchain_search import find_toolchains, with_named
+from factory.sandbox.toolchains import NO_TOOLCHAINS, Toolchains
+from factory.workbench.workspace import Workspace, seeds_root
+from shared.errors import CommandFailed, LlmchError
+from shared.events import Emit, Noted, Warned
+from shared.files.paths import path_inside
+from shared.files.text_sources import RepoSources
+from shared.git import trees
+from shared.languages.language_tools import ToolMissing, ToolResult
+from shared.pinned_tools import tools_root
+from shared.settings.settings import SandboxBackend, SandboxNet, SandboxSettings
+
+if TYPE_CHECKING:
+    from factory.sandbox import Policy, Sandbox
+
+
+_KEPT = "target"  # where a compiler keeps what it has compiled
+_MOST_BYTES = 4 * 1024 * 1024  # of each stream; a compiler that complains more says nothing new
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """Hold a sandbox, with the folder of its files and that of its logs."""
+
+    sandbox: Sandbox
+    files: Path
+    logs: Path
+
+
+class SandboxRunner:
+    """Implement `ToolRunner`: each program has a sandbox without network, made when it is asked.
+
+    Several threads may ask; they take turns. `close` removes all folders.
+    """
+
+    def __init__(self, settings: SandboxSettings, checkout: Path | None = None) -> None:
+        """Run tools as `settings` say; none is taken from the folder `checkout`.
+
+        Tools have no network and write to no path of the settings, whatever these allow commands.
+        """
+        self._settings = settings
+        self._checkout = checkout
+        self._lock = threading.Lock()
+        self._folders: list[Path] = []
+        self._opened: dict[str, _Opened] = {}
+
+    def run(self, files: Mapping[str, str], argv: Sequence[str], *, seconds: float) -> ToolResult:
+        """Run `argv` on `files`; the folder `target` of the last run is there, too.
+
+        Raises `ToolMissing` where the program, or a sandbox for it, is not there.
+        """
+        with self._lock:
+            try:
+                return self._run(files, argv, seconds)
+            except (LlmchError, OSError) as error:
+                raise ToolMissing(f"{argv[0]} could not be run: {error}") from error
+
+    def _run(self, files: Mapping[str, str], argv: Sequence[str], seconds: float) -> ToolResult:
+        from factory.sandbox import Cause
+
+        opened = self._opened.get(argv[0]) or self._open(argv[0])
+        _clear(opened.files)
+        _write(opened.files, files)
+        log = opened.logs / "tool"
+        ended = opened.sandbox.run(argv, timeout_seconds=seconds, log=log)
+        exit_code = ended.exit_code if ended.cause is Cause.EXITED else None
+        return ToolResult(exit_code, _text(log, "stdout"), _text(log, "stderr"))
+
+    def _open(self, program: str) -> _Opened:
+        from factory.sandbox import open_sandbox
+
+        folder = Path(tempfile.mkdtemp(prefix="llmch-tools-"))
+        self._folders.append(folder)
+        files, private, logs = (folder / name for name in ("files", "private", "logs"))
+        for each in (files, private, logs):
+            each.mkdir(mode=0o700)
+        sandbox = open_sandbox(self._settings.backend, self._policy(program, files, private))
+        if not sandbox.has_program(program):
+            raise ToolMissing(f"{program} is not installed")
+        self._opened[program] = _Opened(sandbox, files, logs)
+        return self._opened[program]
+
+    def _policy(self, program: str, files: Path, private: Path) -> Policy:
+        from factory.sandbox import Policy
+
+        settings = self._settings
+        if Path(program).is_relative_to(tools_root()):  # fetched, and shown to no other command
+            settings = replace(settings, path=(*settings.path, Path(program).parent))
+        toolchains = toolchains_for(None, self._checkout, settings)
+        named = {name: os.environ[name] for name in settings.env if name in os.environ}
+        return Policy(
+            workspace=files,
+            git_dir=None,
+            private=private,
+            python=Path(sys.executable),
+            network=SandboxNet.NONE,
+            read=settings.read,
+            environment=named,
+            toolchains=toolchains,
+            go_seed=seed_of_tests(program, toolchains),
+        )
+
+    def close(self) -> None:
+        """Remove the folders. No tool may be running."""
+        with self._lock:
+            self._opened.clear()
+            while self._folders:
+                shutil.rmtree(self._folders.pop(), ignore_errors=True)
+
+
+def _clear(folder: Path) -> None:
+    """Remove what the last run left. A link of the tool must not lead the next files elsewhere."""
+    for each in folder.iterdir():
+        is_folder = each.is_dir() and not each.is_symlink()
+        if not is_folder:
+            each.unlink()
+        elif each.name != _KEPT:
+            shutil.rmtree(each)
+
+
+def _write(folder: Path, files: Mapping[str, str]) -> None:
+    """Write the files. Raises `OSError` for a path that is not one of a file in the folder."""
+    for path, text in files.items():
+        if path_inside(path) != path or path.split("/", 1)[0] == _KEPT:
+            raise OSError(f"{path} cannot be shown to a tool")
+        place = folder / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8", errors="replace")
+
+
+def _text(log: Path, stream: str) -> str:
+    with suppress(OSError), log.with_name(f"{log.name}.{stream}.log").open("rb") as file:
+        return file.read(_MOST_BYTES).decode("utf-8", "replace")
+    return ""
+
+
+_MOST_SOURCES: Final = 2_000  # Go files that are read for their imports
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """Hold the toolchains that commands see, and the seed of Go's cache where the repo has Go."""
+
+    toolchains: Toolchains = NO_TOOLCHAINS
+    go_seed: Path | None = None
+
+
+def find_toolset(
+    workspace: Workspace, checkout: Path, settings: SandboxSettings, emit: Emit
+) -> Toolset:
+    """Return the toolset for a workspace whose tree is its baseline.
+
+    No folder inside `checkout`, the user's own tree, is taken for a toolchain. Raises
+    `InvalidInput` where the setting `sandbox.path` names something else than a folder.
+    """
+    toolchains = toolchains_for(workspace.root, checkout, settings)
+    files = trees.files_of(workspace.git, workspace.baseline)
+    if not any(path.rpartition("/")[2] == "go.mod" for path in files):
+        return Toolset(toolchains)
+    system = SYSTEM_PATH
+    if settings.backend is SandboxBackend.OFF:
+        system = toolchains.bare_path or SYSTEM_PATH
+    path = toolchains.search_path(system)
+    go = shutil.which("go", path=path)
+    sources = _go_sources(RepoSources(workspace.root), files)
+    return Toolset(toolchains, _seed(Path(go), path, sources, emit) if go else None)
+
+
+def toolchains_for(
+    tree: Path | None, checkout: Path | None, settings: SandboxSettings
+) -> Toolchains:
+    """Return the toolchains for the commands of the repo whose files are in `tree`, if any.
+
+    Raises `InvalidInput` as `find_toolset` does.
+    """
+    text_of = RepoSources(tree).read if tree else _no_text
+    return with_named(find_toolchains(checkout, text_of), settings.path)
+
+
+def seed_of_tests(program: str, toolchains: Toolchains) -> Path | None:
+    """Return what the cache of `program` begins with where it compiles tests; `None` if nothing."""
+    go = shutil.which("go", path=toolchains.search_path(SYSTEM_PATH)) if program == "go" else None
+    if go is None:
+        return None
+    try:
+        path = toolchains.search_path(SYSTEM_PATH)
+        return go_seed(Path(go), path, frozenset({"testing"}), seeds_root())
+    except (CommandFailed, OSError):
+        return None  # the first question then takes longer
+
+
+def _no_text(path: str) -> None:
+    return None
+
+
+def _go_sources(sources: RepoSources, files: Iterable[str]) -> Iterator[str]:
+    paths = [each for each in files if each.endswith(".go")][:_MOST_SOURCES]
+    return (text for each in paths if (text := sources.read(each)) is not None)
+
+
+def _seed(go: Path, path: str, sources: Iterator[str], emit: Emit) -> Path | None:
+    """Return the seed of Go's cache; without one, each attempt compiles the standard library."""
+    packages, kept = standard_imports(sources, go), seeds_root()
+    try:
+        if not seed_is_kept(go, packages, kept):
+            emit(Noted("compiling the parts of Go's standard library that the repo imports, once"))
+        return go_seed(go, path, packages, kept)
+    except (CommandFailed, OSError) as error:
+        reason = error.message if isinstance(error, CommandFailed) else error.strerror or str(error)
+        emit(Warned(f"Go's standard library could not be compiled beforehand: {reason}"))
+        return None

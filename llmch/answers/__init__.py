@@ -1,1 +1,0 @@
-"""Holds the answers that several verbs give, and the codes that these answers name."""

@@ -1,0 +1,388 @@
+"""Reports findings on a plan to a CI system: SARIF, code quality, annotations."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from urllib.parse import quote
+
+from llmch.console import Console
+from llmch.console.line import count
+from llmch.console.plain_printer import runs_in_actions
+from llmch.page.run_words import printed
+from planner.rules.rule_model import Finding
+from shared.events import Noted
+from shared.files.strict_documents import JsonPlaces, JsonProblem, Place, place_of_problem
+from shared.plan_folder import MANIFEST_NAME, order_file_name
+from shared.rule_text import RuleText
+from shared.version import VERSION
+
+if TYPE_CHECKING:
+    from llmch.ci.annotations import Annotation
+    from planner.judge_plan import Report
+
+
+@dataclass(frozen=True, slots=True)
+class FindingFiles:
+    """Name the files that findings are to be written to; `None` for none."""
+
+    sarif: Path | None = None
+    code_quality: Path | None = None
+
+
+def add_finding_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that have findings reported to a CI system."""
+    group = parser.add_argument_group("reports")
+    group.add_argument(
+        "--sarif", type=Path, metavar="FILE",
+        help="write the findings as SARIF 2.1.0, for code scanning",
+    )  # fmt: skip
+    group.add_argument(
+        "--code-quality", type=Path, metavar="FILE",
+        help="write the findings as a code quality report of GitLab",
+    )  # fmt: skip
+
+
+def finding_files(args: argparse.Namespace) -> FindingFiles:
+    """Return the files that the command line asks for.
+
+    Raises `InvalidInput` where one cannot be written, before anything is judged.
+    """
+    if args.sarif is None and args.code_quality is None:
+        return FindingFiles()
+    from llmch.ci.run_reports import place_for_report
+
+    def place(flag: str, path: Path | None, mark: str) -> Path | None:
+        return None if path is None else place_for_report(flag, path, mark)
+
+    return FindingFiles(
+        place("--sarif", args.sarif, SARIF_MAKER),
+        place("--code-quality", args.code_quality, CODE_QUALITY_MAKER),
+    )
+
+
+def report_findings(folder: Path, report: Report, files: FindingFiles, console: Console) -> None:
+    """Write and annotate the findings on the plan in `folder`. Raises `CommandFailed`."""
+    if files == FindingFiles() and not runs_in_actions(os.environ):
+        return
+    from llmch.ci.annotations import render_annotations
+    from llmch.ci.run_reports import mask_secrets, write_report
+    from planner.judge_plan import RULES
+
+    placed, plan = place_findings(report.findings, _texts(folder)), _plan_at(folder)
+    if files.sarif:
+        write_report(files.sarif, render_sarif(placed, RULES, plan, mask_secrets))
+        console(Noted(f"SARIF: {files.sarif}"))
+    if files.code_quality:
+        write_report(files.code_quality, render_code_quality(placed, plan, mask_secrets))
+        console(Noted(f"code quality: {files.code_quality}"))
+    console.annotate(render_annotations(_annotations(folder, placed), mask_secrets))
+
+
+def annotate_spec(spec: Path, report: Report, console: Console) -> None:
+    """Have GitHub Actions show, at the specification, why there is no plan of it."""
+    if not runs_in_actions(os.environ):
+        return
+    from llmch.ci.annotations import in_checkout, render_annotations
+    from llmch.ci.run_reports import mask_secrets
+
+    found = (_annotation(each, in_checkout(spec)) for each in place_findings(report.findings, {}))
+    console.annotate(render_annotations(found, mask_secrets))
+
+
+def _annotations(folder: Path, placed: tuple[PlacedFinding, ...]) -> Iterator[Annotation]:
+    from llmch.ci.annotations import in_checkout
+
+    names = {each.file: in_checkout(folder / each.file) for each in placed}
+    return (_annotation(each, names[each.file]) for each in placed)
+
+
+def _annotation(each: PlacedFinding, file: str) -> Annotation:
+    from llmch.ci.annotations import Annotation, Level
+
+    finding = each.finding
+    title = f"{finding.code} {finding.order or 'plan'}"
+    line, column = (each.place.line, each.place.column) if each.place else (1, 0)
+    level = Level(finding.severity)
+    if not file:
+        return Annotation(level, title, each.message)
+    return Annotation(level, title, each.message, file, line, column)
+
+
+def _texts(folder: Path) -> Mapping[str, str]:
+    """Return the texts of a plan's files by name; one that cannot be read is empty."""
+    from shared.errors import InvalidInput
+    from shared.files.strict_documents import MAX_DOCUMENT_BYTES
+    from shared.files.text_sources import read_regular_file
+    from shared.plan_folder import list_plan_files
+
+    texts = {}
+    for name in list_plan_files(folder):
+        try:
+            data = read_regular_file(folder / name, "file of the plan", MAX_DOCUMENT_BYTES).data
+        except InvalidInput:
+            data = b""
+        texts[name] = data.decode("utf-8", "replace")
+    return texts
+
+
+def _plan_at(folder: Path) -> PlanAt:
+    """Return where a plan is: in its repo, or on this machine."""
+    from shared.errors import LlmchError
+    from shared.git import repos
+    from shared.git.client import Git
+
+    here = folder.resolve()
+    try:
+        found = repos.layout(Git(here))
+    except LlmchError:
+        found = None
+    if found is None or not here.is_relative_to(root := found[0].resolve()):
+        return PlanAt(here.as_posix(), in_repo=False)
+    return PlanAt(here.relative_to(root).as_posix(), in_repo=True)
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedFinding:
+    """Hold a finding, the name of its file, and where it is in there, if that is known.
+
+    `fingerprint` is the same as long as the finding is, wherever it moves in the file.
+    """
+
+    finding: Finding
+    file: str
+    place: Place | None
+    fingerprint: str
+
+    @property
+    def message(self) -> str:
+        """Return what the finding says, with its field."""
+        field = self.finding.field
+        return f"{field}: {self.finding.message}" if field else self.finding.message
+
+    @property
+    def where(self) -> str:
+        """Return order and field, as in `WO-01.preconditions[0]`."""
+        return ".".join(filter(None, (self.finding.order or "plan", self.finding.field)))
+
+
+def place_findings(
+    findings: Iterable[Finding], texts: Mapping[str, str]
+) -> tuple[PlacedFinding, ...]:
+    """Return the findings with their places, errors first.
+
+    `texts` has the files of the plan by name, orders by number and the manifest last.
+    """
+    source = _Source(texts)
+    by_severity = sorted(findings, key=lambda each: each.severity != "error")
+    return tuple(_placed(by_severity, source))
+
+
+def _placed(findings: Iterable[Finding], source: _Source) -> Iterator[PlacedFinding]:
+    seen: dict[tuple[str, ...], int] = {}
+    for each in findings:
+        identity = (each.code, each.order, each.field, each.message)
+        seen[identity] = number = seen.get(identity, 0) + 1
+        digest = hashlib.sha256("\0".join((*identity, str(number))).encode("utf-8", "replace"))
+        yield PlacedFinding(each, *source.place_of(each), digest.hexdigest())
+
+
+class _Source:
+    """Find places in the texts of a plan's files, each of which is read once."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self._orders = [name for name in texts if name != MANIFEST_NAME]
+        self._read: dict[str, JsonPlaces | JsonProblem] = {}
+
+    def place_of(self, finding: Finding) -> tuple[str, Place | None]:
+        """Return the name of the file that a finding is about, and where in it."""
+        if broken := self._malformed():
+            return broken
+        own = self._file_of(finding)
+        if own:
+            return own, self._at(own, finding.at.parts)
+        if MANIFEST_NAME not in self._texts:
+            return (self._orders or [MANIFEST_NAME])[0], None
+        parts = finding.at.parts
+        if finding.position:
+            parts = ("work_orders", finding.position - 1, *parts)
+        return MANIFEST_NAME, self._at(MANIFEST_NAME, parts)
+
+    def _file_of(self, finding: Finding) -> str:
+        """Return the file of the finding's order; "" for the plan, and for no file of its own."""
+        if not finding.position:
+            return ""
+        if (name := order_file_name(finding.order)) in self._texts:
+            return name
+        # An order without a usable id: without a manifest, the files are the orders in sequence.
+        alone = MANIFEST_NAME not in self._texts and finding.position <= len(self._orders)
+        return self._orders[finding.position - 1] if alone else ""
+
+    def _at(self, name: str, parts: tuple[str | int, ...]) -> Place | None:
+        places = self._places(name)
+        return places.nearest(parts) if isinstance(places, JsonPlaces) and parts else None
+
+    def _malformed(self) -> tuple[str, Place | None] | None:
+        """Return the first file that is not JSON: then no order was read, from any file."""
+        for name in self._texts:
+            if isinstance(problem := self._places(name), JsonProblem):
+                return name, place_of_problem(problem)
+        return None
+
+    def _places(self, name: str) -> JsonPlaces | JsonProblem:
+        if name not in self._read:
+            try:
+                self._read[name] = JsonPlaces(self._texts[name])
+            except JsonProblem as problem:
+                self._read[name] = problem
+        return self._read[name]
+
+
+Mask: TypeAlias = Callable[[str], str]
+
+SARIF_MAKER: Final = '"name": "llmch"'
+MOST_RESULTS: Final = 25_000
+"""GitHub refuses a run with more, and shows the 5,000 that are the most severe."""
+_ROOT: Final = "SRCROOT"
+_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanAt:
+    """Say where the folder of a plan is: its path, relative to the root of its repo if it has one.
+
+    `path` is absolute, and `in_repo` false, where the folder lies in no repo.
+    """
+
+    path: str
+    in_repo: bool
+
+    def file(self, name: str) -> str:
+        """Return the path of a file in the folder."""
+        return f"{self.path}/{name}" if self.path not in ("", ".") else name
+
+
+def render_sarif(
+    findings: Sequence[PlacedFinding], rules: Iterable[RuleText], plan: PlanAt, mask: Mask = str
+) -> str:
+    """Return the findings as one document; `rules` are all that were asked.
+
+    `findings` are the most severe first: those beyond the limit are left out, and counted in the
+    document. `mask` takes secrets out of a text.
+    """
+    return _Writer(tuple(rules), plan, mask).document(findings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    rules: tuple[RuleText, ...]
+    plan: PlanAt
+    mask: Mask
+
+    def document(self, findings: Sequence[PlacedFinding]) -> str:
+        index = {each.code: number for number, each in enumerate(self.rules)}
+        run: dict[str, Any] = {
+            "tool": {
+                "driver": {
+                    "name": "llmch",
+                    "version": VERSION,
+                    "rules": [_rule(each) for each in self.rules],
+                }
+            },
+            "automationDetails": {"id": "llmch/check/"},
+            "columnKind": "utf16CodeUnits",
+            "invocations": [self.invocation(len(findings) - MOST_RESULTS)],
+            "results": [
+                self.result(each, index[each.finding.code]) for each in findings[:MOST_RESULTS]
+            ],
+        }
+        if self.plan.in_repo:
+            about = {"text": "The root of the repository that the plan lies in."}
+            run["originalUriBaseIds"] = {_ROOT: {"description": about}}
+        document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+        return json.dumps(document, indent=1) + "\n"
+
+    def invocation(self, left_out: int) -> dict[str, Any]:
+        notes = []
+        if left_out > 0:
+            text = f"{count(left_out, 'finding')} left out: `llmch check` prints all of them"
+            notes.append({"level": "warning", "message": {"text": text}})
+        return {"executionSuccessful": True, "toolExecutionNotifications": notes}
+
+    def result(self, each: PlacedFinding, rule_index: int) -> dict[str, Any]:
+        file: dict[str, Any] = {"artifactLocation": self.location(each.file)}
+        if each.place is not None:
+            file["region"] = _region(each.place)
+        where = {"fullyQualifiedName": self.fit(each.where)}
+        return {
+            "ruleId": each.finding.code,
+            "ruleIndex": rule_index,
+            "level": each.finding.severity,
+            "message": {"text": self.fit(each.message)},
+            "locations": [{"physicalLocation": file, "logicalLocations": [where]}],
+            "partialFingerprints": {
+                "llmchFinding/v1": each.fingerprint,
+                "primaryLocationLineHash": f"{each.fingerprint[:16]}:1",
+            },
+        }
+
+    def location(self, name: str) -> dict[str, str]:
+        path = quote(self.plan.file(name).encode("utf-8", "surrogateescape"))
+        return {"uri": path, "uriBaseId": _ROOT} if self.plan.in_repo else {"uri": f"file://{path}"}
+
+    def fit(self, text: str) -> str:
+        return printed(self.mask(text))
+
+
+def _region(place: Place) -> dict[str, int]:
+    return {
+        "startLine": place.line,
+        "startColumn": place.column,
+        "endLine": place.end_line,
+        "endColumn": place.end_column,
+    }
+
+
+def _rule(rule: RuleText) -> dict[str, Any]:
+    help_text = f"{rule.why}\n\n{rule.remedy}".strip()
+    return {
+        "id": rule.code,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.why or rule.title},
+        "help": {"text": help_text, "markdown": help_text},
+        "defaultConfiguration": {"level": rule.severity},
+    }
+
+
+CODE_QUALITY_MAKER: Final = '"check_name"'
+_SEVERITIES: Final = {"error": "major", "warning": "minor"}
+
+
+def render_code_quality(
+    findings: Sequence[PlacedFinding], plan: PlanAt, mask: Callable[[str], str] = str
+) -> str:
+    """Return the findings as one list; `mask` takes secrets out of a text.
+
+    GitLab needs a line: a finding about a whole file is shown at its first one.
+    """
+    entries = [
+        {
+            "check_name": each.finding.code,
+            "description": printed(mask(f"{each.finding.order or 'plan'} {each.message}")),
+            "severity": _SEVERITIES[each.finding.severity],
+            "fingerprint": each.fingerprint,
+            "location": {
+                "path": plan.file(each.file),
+                "lines": {"begin": each.place.line if each.place else 1},
+            },
+        }
+        for each in findings
+    ]
+    return json.dumps(entries, indent=1) + "\n"

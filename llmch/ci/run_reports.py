@@ -1,0 +1,277 @@
+"""Reports a run to the CI system that it runs in.
+
+GitHub shows the summary on the page of the job. It names the file in a variable, and reads it when
+the step is over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from llmch.console import Console
+from llmch.console.plain_printer import runs_in_actions
+from shared.errors import InvalidInput, LlmchError
+from shared.events import Noted, Warned
+from shared.files.atomic_io import write_text
+from shared.files.text_sources import read_regular_file
+from shared.secrets import masking
+
+if TYPE_CHECKING:
+    from factory.orders.task import RunOptions
+    from llmch.console.document import Document
+    from llmch.runs.run_model import RunView
+
+
+@dataclass(frozen=True, slots=True)
+class Reports:
+    """Say which reports a run is to leave.
+
+    `junit` is the file for JUnit, and `plan` the folder of the plan, or the file of one order;
+    `None` for none. `pull_request` says that the run's branch is to get one.
+    """
+
+    junit: Path | None = None
+    plan: Path | None = None
+    pull_request: bool = False
+
+
+def add_report_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Add the flags that have a run reported to a CI system, and return their group."""
+    group = parser.add_argument_group("reports")
+    group.add_argument(
+        "--junit", type=Path, metavar="FILE",
+        help="write the run in the XML format of JUnit: a suite for each order, a case for each "
+        "command",
+    )  # fmt: skip
+    return group
+
+
+def reports_asked(args: argparse.Namespace, plan: Path | None = None) -> Reports:
+    """Return the reports that the command line asks for.
+
+    Raises `InvalidInput` where a file cannot be written, before anything is done.
+    """
+    asks = getattr(args, "pr", False)
+    if args.junit is None:
+        return Reports(plan=plan, pull_request=asks)
+    from llmch.ci.junit import MAKER
+
+    return Reports(place_for_report("--junit", args.junit, MAKER), plan, asks)
+
+
+@contextmanager
+def reporting(
+    options: RunOptions,
+    reports: Reports,
+    console: Console,
+    environ: Mapping[str, str] = os.environ,
+) -> Iterator[None]:
+    """Report the run of the block, or the error that ended it.
+
+    A report that cannot be written is a warning: it changes nothing of what the run did.
+    """
+
+    in_actions, summary = runs_in_actions(environ), summary_file(environ)
+    if not (in_actions or summary or reports.junit):
+        yield
+        return
+    before = _latest_id(options)
+    error: BaseException | None = None
+    try:
+        yield
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        run = _latest(options)
+        if run is not None and run.run_id == before:
+            run = None
+        _report(run, error, reports, summary, console)
+
+
+def _report(
+    run: RunView | None,
+    error: BaseException | None,
+    reports: Reports,
+    summary: Path | None,
+    console: Console,
+) -> None:
+    if summary is not None:
+        append_summary(summary, run, error, console)
+    try:
+        write_junit(reports, run, error, console)
+    except LlmchError as refused:
+        console(Warned(f"the JUnit file was not written: {refused.message}"))
+    if run is not None:
+        annotate_orders(run, reports.plan, console)
+
+
+def report_records(reports: Reports, folder: Path, artifacts: Path, console: Console) -> None:
+    """Report the run whose records are in `folder`, which a fleet may have made elsewhere."""
+    from llmch.runs.read_run import read_report
+
+    summary = summary_file(os.environ)
+    if not (summary or reports.junit or runs_in_actions(os.environ)):
+        return
+    try:
+        run = read_report(str(folder), None, artifacts)
+    except LlmchError as refused:
+        console(Warned(f"the run cannot be reported: {refused.message}"))
+        return
+    _report(run, None, reports, summary, console)
+
+
+def write_junit(
+    reports: Reports, run: RunView | None, error: BaseException | None, console: Console
+) -> None:
+    """Write the JUnit file where one is asked for. Raises `CommandFailed`."""
+    if reports.junit is None:
+        return
+    from llmch.ci.junit import render_junit, render_junit_of_error
+
+    if run is not None:
+        text = render_junit(run, mask_secrets)
+    else:
+        text = render_junit_of_error(*_in_words(error), mask_secrets)
+    write_report(reports.junit, text)
+    console(Noted(f"JUnit: {reports.junit}"))
+
+
+def annotate_orders(run: RunView, plan: Path | None, console: Console) -> None:
+    """Have GitHub Actions show the orders that failed, each at its file in the checkout."""
+    if not runs_in_actions(os.environ):
+        return
+    from llmch.ci.annotations import failed_orders, order_files, render_annotations
+
+    files = order_files(plan, [each.id for each in run.orders])
+    console.annotate(render_annotations(failed_orders(run, files), mask_secrets))
+
+
+def mask_secrets(text: str) -> str:
+    """Return a text without the secrets of this process's environment."""
+    return masking(os.environ)(text)
+
+
+def _in_words(error: BaseException | None) -> tuple[str, str, str]:
+    """Return message, hint and name of what ended a command before there was a run."""
+    match error:
+        case LlmchError():
+            return error.message, error.hint, error.exit_code.name
+        case KeyboardInterrupt():
+            return "interrupted before an order was begun", "", "INTERRUPTED"
+        case None:
+            return "no order was begun", "", "FAILED"
+        case _:
+            return f"{type(error).__name__}: {error}", "", "INTERNAL"
+
+
+def _latest(options: RunOptions) -> RunView | None:
+    from llmch.runs.read_run import read_report
+
+    try:
+        return read_report(None, options.repo, options.settings.artifacts_dir)
+    except LlmchError:
+        return None
+
+
+def _latest_id(options: RunOptions) -> str:
+    from llmch.runs.read_run import FoundRun, find_run
+
+    try:
+        found = find_run(None, options.repo, options.settings.artifacts_dir)
+    except LlmchError:
+        return ""
+    return found.run.run_id if isinstance(found, FoundRun) else ""
+
+
+_FILE = "GITHUB_STEP_SUMMARY"
+_MOST_BYTES = 900_000  # GitHub drops the summary of a step that has more than 1 MiB
+
+
+def summary_file(environ: Mapping[str, str]) -> Path | None:
+    """Return the file of the job's summary; `None` outside of GitHub Actions."""
+    path = environ.get(_FILE, "")
+    return Path(path) if path and runs_in_actions(environ) else None
+
+
+def append_summary(
+    path: Path, run: RunView | None, error: BaseException | None, console: Console
+) -> None:
+    """Append the report of a run, and the error that ended the command, if there are any.
+
+    A summary that cannot be written is a warning.
+    """
+    from llmch.console.document import ErrorDocument
+    from llmch.runs.run_report import RunReportDocument
+
+    parts = []
+    if run is not None:
+        parts.append(markdown_of(RunReportDocument(run)))
+    if isinstance(error, LlmchError):
+        code = error.exit_code
+        parts.append(markdown_of(ErrorDocument(error.message, error.hint, code, code.name)))
+    _append(path, "\n".join(parts), console)
+
+
+def markdown_of(document: Document) -> str:
+    """Return a document as Markdown, without control characters and secrets."""
+    from llmch.console.console import protection
+    from llmch.console.render import render_markdown_document
+
+    return render_markdown_document(document, protection(masking(os.environ)))
+
+
+def _append(path: Path, text: str, console: Console) -> None:
+    data = text.encode("utf-8", "replace")
+    if len(data) > _MOST_BYTES:
+        data = data[:_MOST_BYTES] + b"\n\nThe report goes on: `llmch report` prints all of it.\n"
+    try:
+        with path.open("ab") as file:
+            file.write(data)
+    except OSError as error:
+        console(Warned(f"the summary of the job could not be written: {error}"))
+
+
+_HEAD_BYTES = 500  # a report shows what it is within these
+
+
+def place_for_report(flag: str, path: Path, mark: str) -> Path:
+    """Return where a report may be written: a new file, or one that such a report is in already.
+
+    `mark` is a text that each such report has in its head. Raises `InvalidInput` where anything
+    else is there, or nothing can be written.
+    """
+    path = path.absolute()
+    if path.is_dir():
+        raise InvalidInput(f"{flag} {path} is a directory", "name a file in it")
+    if not path.parent.is_dir():
+        raise InvalidInput(
+            f"{flag} {path}: the folder {path.parent} is not there", "create it, or name another"
+        )
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise InvalidInput(
+            f"{flag} {path}: the folder {path.parent} cannot be written", "name another folder"
+        )
+    if os.path.lexists(path) and not _is_report(path, flag, mark):
+        raise InvalidInput(
+            f"{flag} {path} would overwrite a file that is not such a report of llmch",
+            "name another file, or remove this one",
+        )
+    return path
+
+
+def write_report(path: Path, text: str) -> None:
+    """Write a report whole, without any secret of the environment."""
+    write_text(path, text, sync=False)
+
+
+def _is_report(path: Path, flag: str, mark: str) -> bool:
+    head = read_regular_file(path, f"file of {flag}", _HEAD_BYTES)
+    is_empty = head.data.strip() in (b"", b"[]")
+    return is_empty or mark.encode() in head.data

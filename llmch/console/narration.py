@@ -1,0 +1,538 @@
+"""Turns events into lines.
+
+This module is pure.
+
+This module is pure.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from llmch.console.line import (
+    Line,
+    Mark,
+    Weight,
+    cost,
+    count,
+    duration,
+    listed,
+    on_texts,
+    short,
+    shorten,
+)
+from shared.events import (
+    AttemptFailed,
+    AttemptStarted,
+    BatchEnded,
+    BatchStarted,
+    BudgetCommitted,
+    CandidateCoupled,
+    CandidateDropped,
+    Channel,
+    CommandEnded,
+    CommandFlagged,
+    CommandStarted,
+    CommandTried,
+    Event,
+    ModelAskedAgain,
+    ModelCallEnded,
+    ModelCallStarted,
+    ModelRetryScheduled,
+    ModelTextArrived,
+    Noted,
+    OrderEnded,
+    OrderSkipped,
+    OrderStarted,
+    PlanAttemptStarted,
+    PlanEnded,
+    PlanJudged,
+    PlanRepaired,
+    PlanReviewed,
+    PlanStarted,
+    StageStarted,
+    UsageCounted,
+    Warned,
+    WritesApplied,
+)
+
+# The head of an excerpt shows what was being done, and the tail shows what went wrong.
+_EXCERPT_HEAD = 3
+_EXCERPT_TAIL = 9
+
+
+def item_lines(items: Sequence[str], limit: int | None) -> Iterator[Line]:
+    """Yield a line for each item; the items beyond `limit` are only counted."""
+    shown = items[:limit]
+    yield from (Line(Mark.ITEM, text) for text in shown)
+    if len(shown) < len(items):
+        yield Line(Mark.ITEM, f"and {len(items) - len(shown):,} more (--verbose shows all)")
+
+
+def excerpt_lines(excerpt: str, *, whole: bool) -> Iterator[Line]:
+    """Yield the lines of an excerpt; its head and its tail alone where it is long."""
+    lines = excerpt.strip("\n").split("\n") if excerpt.strip() else []
+    left_out = len(lines) - _EXCERPT_HEAD - _EXCERPT_TAIL
+    if not whole and left_out > 1:
+        mark = f"... {left_out:,} more lines (--verbose shows all)"
+        lines = [*lines[:_EXCERPT_HEAD], mark, *lines[-_EXCERPT_TAIL:]]
+    yield from (Line(Mark.QUOTE, text) for text in lines)
+
+
+def look_lines(branch: str, repo: str, cwd: str) -> Iterator[Line]:
+    """Yield the commands that show what landed on `branch`, fit to be copied."""
+    git = "git" if repo in ("", cwd) else f"git -C {shlex.quote(repo)}"
+    yield Line(Mark.COPY, f"{git} log --oneline {shlex.quote(branch)}")
+    yield Line(Mark.COPY, f"{git} switch {shlex.quote(branch)}")
+
+
+def fetch_lines(branch: str, remote: str) -> Iterator[Line]:
+    """Yield the commands that show what landed on a branch of a remote, fit to be copied."""
+    yield Line(Mark.COPY, f"git fetch {shlex.quote(remote)} {shlex.quote(branch)}")
+    yield Line(Mark.COPY, "git log --oneline FETCH_HEAD")
+
+
+def report_line(repo: str, cwd: str) -> Line:
+    """Return the command that writes a page of the run, fit to be copied."""
+    place = "" if repo in ("", cwd) else f" --repo {shlex.quote(repo)}"
+    return Line(Mark.COPY, f"llmch report --html report.html{place}")
+
+
+def usage_text(event: UsageCounted) -> str:
+    """Return a text that says what the calls took."""
+    parts = []
+    if event.calls:
+        cached = f" ({event.cached_tokens:,} cached)" if event.cached_tokens else ""
+        tokens = f"{event.input_tokens:,} tokens in{cached}, {event.output_tokens:,} out"
+        parts += [count(event.calls, "call"), tokens, cost(event.cost_usd)]
+    if event.replayed_calls:
+        parts.append(f"{count(event.replayed_calls, 'reply', 'replies')} replayed")
+    return ", ".join(parts) or "no model calls"
+
+
+_MAX_LINE = 2000  # characters; a longer line is shown as several
+
+
+class Thoughts:
+    """Put pieces together; `protect` makes each whole line fit to be shown."""
+
+    def __init__(self, protect: Callable[[str], str]) -> None:
+        self._protect = protect
+        self._rest = ""
+
+    def add(self, piece: str) -> list[str]:
+        """Return the lines that this piece completes."""
+        *whole, self._rest = (self._rest + piece).split("\n")
+        lines = self._shown("\n".join(whole))
+        return lines + self.end() if len(self._rest) > _MAX_LINE else lines
+
+    def end(self) -> list[str]:
+        """Return the lines that are left when the reasoning is over."""
+        rest, self._rest = self._rest, ""
+        return self._shown(rest)
+
+    def _shown(self, text: str) -> list[str]:
+        return [line for line in self._protect(text).split("\n") if line.strip()]
+
+
+PLAN = "plan"
+BATCH = "run-all"
+MODEL = "model"
+
+
+@dataclass(slots=True)
+class Whole:
+    """Name the plan or the batch that is under way; the name is empty where an order runs alone."""
+
+    name: str = ""
+
+    @property
+    def in_batch(self) -> bool:
+        """Return whether orders run as parts of a batch."""
+        return self.name == BATCH
+
+
+CallEvent = (
+    ModelCallStarted
+    | ModelCallEnded
+    | ModelRetryScheduled
+    | ModelTextArrived
+    | BudgetCommitted
+    | UsageCounted
+)
+
+
+class CallNarrator:
+    """Turn the events of model calls into lines.
+
+    The pieces of a model's text pass through `protect` once they are whole lines.
+    """
+
+    def __init__(self, whole: Whole, protect: Callable[[str], str], *, verbose: bool) -> None:
+        self._whole = whole
+        self._verbose = verbose
+        self._thoughts: defaultdict[str, Thoughts] = defaultdict(lambda: Thoughts(protect))
+
+    def lines(self, event: CallEvent) -> Iterator[Line]:
+        """Return the lines that describe the event."""
+        match event:
+            case ModelCallStarted(_, model, order):
+                self._thoughts[order or PLAN].end()
+                yield Line(Mark.STEP, model, order or PLAN, "ask", weight=Weight.PASSING)
+            case ModelCallEnded():
+                yield from _thought_lines(self._thoughts[event.order or PLAN].end())
+                aside = "replayed" if event.replayed else duration(event.seconds)
+                yield Line(Mark.STEP, _reply(event), event.order or PLAN, "reply", aside)
+            case ModelRetryScheduled(reason, wait, retry, order):
+                text = f"{reason}; trying again in {duration(wait)}"
+                yield Line(Mark.RETRY, text, order or MODEL, "wait", f"retry {retry}")
+            case ModelTextArrived():
+                yield from self._text(event)
+            case BudgetCommitted(tokens, cost):
+                price = "" if cost is None else f", ${cost:.4f}"
+                text = f"{tokens:,} tokens{price} are spent or may be by the calls under way"
+                who = self._whole.name or MODEL
+                yield Line(Mark.STEP, text, who, "budget", weight=Weight.VERBOSE)
+            case UsageCounted():
+                yield self._usage(event)
+
+    def _usage(self, event: UsageCounted) -> Line:
+        # In a batch, the sum at the end is enough.
+        weight = Weight.VERBOSE if event.order and self._whole.in_batch else Weight.NORMAL
+        who = event.order or self._whole.name or MODEL
+        return Line(Mark.STEP, usage_text(event), who, "usage", weight=weight)
+
+    def _text(self, event: ModelTextArrived) -> Iterator[Line]:
+        """Yield a model's reasoning by whole lines; its reply is JSON, and the record has it."""
+        if event.channel == Channel.REASONING and self._verbose:
+            yield from _thought_lines(self._thoughts[event.order or PLAN].add(event.text))
+
+
+def _reply(event: ModelCallEnded) -> str:
+    if not (event.input_tokens or event.output_tokens):  # an authored reply has no token counts
+        return event.model
+    return f"{event.model}: {event.input_tokens:,} tokens in, {event.output_tokens:,} out"
+
+
+def _thought_lines(thoughts: list[str]) -> Iterator[Line]:
+    return (Line(Mark.QUOTE, thought, weight=Weight.VERBOSE) for thought in thoughts)
+
+
+MAX_REPEATED = 100  # characters of a command that an earlier line showed in full
+_MAX_COMMAND = 300  # characters; the records have the whole command
+_MAX_FILES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """Cut texts and lists to a length that a person reads; with `verbose`, cut nothing."""
+
+    verbose: bool
+
+    def limit(self, most: int) -> int | None:
+        """Return how many items of a list are shown; `None` for all of them."""
+        return None if self.verbose else most
+
+    def command(self, command: str, most: int = _MAX_COMMAND) -> str:
+        """Return a command, or its beginning."""
+        return command if self.verbose else shorten(command, most)
+
+    def files(self, files: tuple[str, ...]) -> str:
+        """Return the names of files, or of the first ones."""
+        return listed(files, len(files) if self.verbose else _MAX_FILES)
+
+
+def attempt_text(attempt: int, most: int) -> str:
+    """Return `2 of 5`; the number alone where the limit is unknown or was passed."""
+    return f"{attempt} of {most}" if attempt <= most else str(attempt)
+
+
+_CommandEvent = CommandStarted | CommandEnded | CommandTried | CommandFlagged
+_AttemptEvent = AttemptStarted | StageStarted | ModelAskedAgain | WritesApplied | AttemptFailed
+_TrainEvent = CandidateCoupled | CandidateDropped
+_WholeEvent = OrderStarted | OrderSkipped | OrderEnded | BatchStarted | BatchEnded
+OrderEvent = _CommandEvent | _AttemptEvent | _TrainEvent | _WholeEvent
+
+_MAX_SUMMARY = 160
+_MAX_FACTS = 3
+
+
+class OrderNarrator:
+    """Turn the events of execution into lines.
+
+    A command that is shown to be copied does not name the folder `cwd`.
+    """
+
+    def __init__(self, whole: Whole, measure: Measure, cwd: str) -> None:
+        self._whole = whole
+        self._measure = measure
+        self._cwd = cwd
+        self._max_attempts: dict[str, int] = {}
+        self._failures: dict[str, AttemptFailed] = {}
+        self._batch_failure = ""
+
+    def lines(self, event: OrderEvent) -> Iterator[Line]:
+        """Return the lines that describe the event."""
+        match event:
+            case CommandStarted() | CommandEnded() | CommandTried() | CommandFlagged():
+                yield self._command(event)
+            case (
+                AttemptStarted()
+                | StageStarted()
+                | ModelAskedAgain()
+                | WritesApplied()
+                | AttemptFailed()
+            ):
+                yield from self._attempt(event)
+            case OrderStarted(order, title, branch, baseline, max_attempts):
+                self._max_attempts[order] = max_attempts
+                base = short(baseline)
+                where = base if self._whole.in_batch else f"{branch} from {base}"
+                yield Line(Mark.HEAD, title, order, "order", where)
+            case OrderSkipped(order, title, commit):
+                text = f"already landed as {short(commit)}: {title}"
+                yield Line(Mark.SKIPPED, text, order, "skipped")
+            case CandidateCoupled() | CandidateDropped():
+                yield from self._train(event)
+            case OrderEnded():
+                yield from self._order_ended(event)
+            case BatchStarted(orders, branch, base):
+                self._whole.name, self._batch_failure = BATCH, ""
+                text = f"{count(orders, 'order')} on {branch}"
+                yield Line(Mark.HEAD, text, BATCH, "start", f"from {short(base)}")
+            case BatchEnded():
+                self._whole.name = ""
+                yield from self._batch_ended(event)
+
+    def _command(self, event: _CommandEvent) -> Line:
+        repeated = self._measure.command(event.command, MAX_REPEATED)
+        match event:
+            case CommandStarted(order, purpose, command):
+                text = f"$ {self._measure.command(command)}"
+                return Line(Mark.STEP, text, order, purpose, weight=Weight.PASSING)
+            case CommandEnded(order, purpose, _, exit_code, seconds, note):
+                passed = exit_code == 0 or bool(note)
+                ended = f": exit {exit_code}{f', {note}' if note else ''}" if exit_code else ""
+                mark = Mark.DONE if passed else Mark.FAILED
+                return Line(mark, f"{repeated}{ended}", order, purpose, duration(seconds))
+            case CommandTried(order, tree, _, exit_code, seconds):
+                text, aside = f"{repeated}: exit {exit_code}", duration(seconds)
+                return Line(Mark.STEP, text, order, tree, aside, weight=Weight.VERBOSE)
+            case CommandFlagged(order, code, _, message):
+                return Line(Mark.WARNED, f"`{repeated}` {message}", order, code)
+
+    def _attempt(self, event: _AttemptEvent) -> Iterator[Line]:
+        match event:
+            case AttemptStarted(order, attempt):
+                text = self._attempt_of(order, attempt)
+                yield Line(Mark.STEP, text, order, "attempt", weight=Weight.PASSING)
+            case StageStarted(order, _, stage):
+                yield Line(Mark.STEP, "begins", order, stage, weight=Weight.VERBOSE)
+            case ModelAskedAgain(order, _, reason, note):
+                text = f"the reply is {reason}; the model is asked again"
+                yield Line(Mark.WARNED, text, order, "propose", shorten(note, _MAX_SUMMARY))
+            case WritesApplied(order, _, files, summary, removed):
+                parts = [self._measure.files(files)] if files else []
+                parts += [f"removed {self._measure.files(removed)}"] if removed else []
+                # The harness's own summary repeats what it removed.
+                aside = shorten(summary, _MAX_SUMMARY) if files else ""
+                yield Line(Mark.DONE, "; ".join(parts), order, "apply", aside)
+            case AttemptFailed(order, attempt):
+                self._failures[order] = event
+                aside = f"attempt {self._attempt_of(order, attempt)}"
+                yield Line(Mark.FAILED, self._why(event), order, "failed", aside)
+                yield from excerpt_lines(event.excerpt, whole=self._measure.verbose)
+                yield from (Line(Mark.ITEM, fact) for fact in event.facts[-_MAX_FACTS:])
+                yield Line(Mark.NEXT, event.next_step)
+
+    def _train(self, event: _TrainEvent) -> Iterator[Line]:
+        match event:
+            case CandidateCoupled(order, commit, parent, ahead) if ahead:
+                more = f" (and {len(ahead) - 1} more)" if len(ahead) > 1 else ""
+                text = f"{short(commit)} is judged before {ahead[-1]}{more} has landed"
+                aside = f"on {short(parent)}"
+                yield Line(Mark.STEP, text, order, "train", aside, weight=Weight.VERBOSE)
+            case CandidateDropped(order, because):
+                self._failures.pop(order, None)
+                text = f"is judged again, because the commit of {because} is another one now"
+                yield Line(Mark.STEP, text, order, "train")
+            case _:
+                pass
+
+    def _order_ended(self, event: OrderEnded) -> Iterator[Line]:
+        passed, in_batch = event.verdict == "PASS", self._whole.in_batch
+        text = self._result_text(event)
+        if in_batch and not passed:
+            self._batch_failure = f"; {event.order} {text}"
+        yield Line(
+            Mark.DONE if passed else Mark.FAILED,
+            text,
+            event.order,
+            event.verdict,
+            f"{count(event.attempts, 'attempt')}, {duration(event.seconds)}",
+            Weight.NORMAL if in_batch else Weight.VERDICT,
+        )
+        if event.proof:
+            yield Line(Mark.ITEM, self._measure.command(event.proof))
+        if not in_batch:
+            yield from self._where_to_look(event)
+
+    def _result_text(self, event: OrderEnded) -> str:
+        failure = self._failures.pop(event.order, None)
+        if event.verdict == "PASS":
+            return f"{short(event.commit)} {self._measure.files(event.files)}"
+        if event.verdict == "FAIL" and failure:
+            return self._why(failure)
+        return "ended by an error; nothing was committed"
+
+    def _batch_ended(self, event: BatchEnded) -> Iterator[Line]:
+        passed = event.verdict == "PASS"
+        text = f"{event.landed} of {count(event.orders, 'order')} on {event.branch}"
+        if event.landed:
+            text += f" at {short(event.tip)}"
+        yield Line(
+            Mark.DONE if passed else Mark.FAILED,
+            text + self._batch_failure,
+            BATCH,
+            event.verdict,
+            duration(event.seconds),
+            Weight.VERDICT,
+        )
+        if event.next_step:
+            yield Line(Mark.NEXT, event.next_step)
+        yield from self._where_to_look(event)
+
+    def _where_to_look(self, event: OrderEnded | BatchEnded) -> Iterator[Line]:
+        if event.run_dir:
+            yield Line(Mark.ITEM, f"records: {event.run_dir}")
+        if event.run_dir and isinstance(event, BatchEnded) and not event.remote:
+            yield report_line(event.repo, self._cwd)
+        landed = event.commit if isinstance(event, OrderEnded) else event.landed
+        if landed and isinstance(event, BatchEnded) and event.remote:
+            yield from fetch_lines(event.branch, event.remote)
+        elif landed:
+            yield from look_lines(event.branch, event.repo, self._cwd)
+
+    def _attempt_of(self, order: str, attempt: int) -> str:
+        return attempt_text(attempt, self._max_attempts.get(order, 0))
+
+    def _why(self, failure: AttemptFailed) -> str:
+        if not failure.command:
+            return failure.stage
+        ended = "" if failure.exit_code is None else f": exit {failure.exit_code}"
+        return f"{failure.stage}: {self._measure.command(failure.command, MAX_REPEATED)}{ended}"
+
+
+PlanEvent = PlanStarted | PlanAttemptStarted | PlanJudged | PlanRepaired | PlanReviewed | PlanEnded
+
+_MAX_FINDINGS = 12
+_MAX_TITLES = 20
+
+
+class PlanNarrator:
+    """Turn the events of planning into lines."""
+
+    def __init__(self, whole: Whole, measure: Measure) -> None:
+        self._whole = whole
+        self._measure = measure
+        self._max_attempts = 0
+
+    def lines(self, event: PlanEvent) -> Iterator[Line]:
+        """Return the lines that describe the event."""
+        match event:
+            case PlanStarted(spec, run_id, max_attempts):
+                self._whole.name, self._max_attempts = PLAN, max_attempts
+                yield Line(Mark.HEAD, spec, PLAN, "spec", f"run {run_id}")
+            case PlanAttemptStarted(attempt):
+                text = attempt_text(attempt, self._max_attempts)
+                yield Line(Mark.STEP, text, PLAN, "attempt", weight=Weight.PASSING)
+            case PlanJudged():
+                yield from self._judged(event)
+            case PlanRepaired(_, fixes):
+                text = f"{count(len(fixes), 'fault')} with one certain remedy, no model asked"
+                yield Line(Mark.STEP, text, PLAN, "repaired")
+                yield from item_lines(fixes, self._measure.limit(_MAX_FINDINGS))
+            case PlanReviewed():
+                yield from self._reviewed(event)
+            case PlanEnded():
+                self._whole.name = ""
+                yield from self._ended(event)
+
+    def _judged(self, event: PlanJudged) -> Iterator[Line]:
+        counts = [count(event.work_orders, "order")]
+        if event.errors:
+            counts.append(count(event.errors, "error"))
+        if event.warnings:
+            counts.append(count(event.warnings, "warning"))
+        mark, what = (Mark.FAILED, "refused") if event.errors else (Mark.DONE, "accepted")
+        attempt = f"attempt {attempt_text(event.attempt, self._max_attempts)}"
+        yield Line(mark, ", ".join(counts), PLAN, what, attempt)
+        # Errors come first, and each of them has to be fixed.
+        yield from item_lines(event.findings, self._measure.limit(max(_MAX_FINDINGS, event.errors)))
+
+    def _reviewed(self, event: PlanReviewed) -> Iterator[Line]:
+        claims, dismissed, aside = event.claims, event.dismissed, f"round {event.round}"
+        if event.failure:
+            yield Line(Mark.WARNED, f"cannot be used: {event.failure}", PLAN, "review", aside)
+            return
+        text = f"{count(len(claims), 'claim')} to answer" if claims else "no objection"
+        text += f", {dismissed} without proof left out" if dismissed else ""
+        yield Line(Mark.RETRY if claims else Mark.DONE, text, PLAN, "review", aside)
+        yield from item_lines(claims, self._measure.limit(_MAX_FINDINGS))
+
+    def _ended(self, event: PlanEnded) -> Iterator[Line]:
+        attempts = count(event.attempts, "attempt")
+        if event.ok:
+            orders = count(len(event.titles), "order")
+            yield Line(Mark.DONE, orders, PLAN, "PASS", attempts, Weight.VERDICT)
+            yield Line(Mark.ITEM, f"plan: {event.output_dir}")
+        else:
+            yield Line(Mark.FAILED, "no valid plan", PLAN, "FAIL", attempts, Weight.VERDICT)
+            yield Line(Mark.ITEM, f"records: {event.run_dir}")
+
+
+class Narrator:
+    """Turn events, in the order they happen, into lines.
+
+    A command that is shown to be copied does not name the folder `cwd`. `protect` makes a text
+    fit to be shown: an event's texts when the event passes through `fit`, and the pieces of a
+    model's text once they are whole lines.
+    """
+
+    def __init__(self, *, verbose: bool, cwd: str, protect: Callable[[str], str]) -> None:
+        self._protect = protect
+        whole, measure = Whole(), Measure(verbose)
+        self._calls = CallNarrator(whole, protect, verbose=verbose)
+        self._plan = PlanNarrator(whole, measure)
+        self._orders = OrderNarrator(whole, measure, cwd)
+
+    def fit(self, event: Event) -> Event:
+        """Return the event with its texts fit to be shown.
+
+        A piece of a model's text is returned unchanged: it may end within an escape sequence.
+        """
+        if isinstance(event, ModelTextArrived):
+            return event
+        shown: Event = on_texts(event, self._protect)
+        return shown
+
+    def tell(self, event: Event) -> tuple[Line, ...]:
+        """Return the lines that describe the event."""
+        return tuple(self._lines(event))
+
+    def _lines(self, event: Event) -> Iterator[Line]:
+        if isinstance(event, CallEvent):
+            yield from self._calls.lines(event)
+        elif isinstance(event, PlanEvent):
+            yield from self._plan.lines(event)
+        elif isinstance(event, OrderEvent):
+            yield from self._orders.lines(event)
+        elif isinstance(event, Warned):
+            yield Line(Mark.WARNED, event.message, "warning")
+        elif isinstance(event, Noted):
+            yield Line(Mark.STEP, event.message, "note")
+        else:
+            yield Line(Mark.STEP, repr(event), event.kind, weight=Weight.VERBOSE)

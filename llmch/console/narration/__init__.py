@@ -1,1 +1,0 @@
-"""Turns the events of calls, plans and orders into lines."""

@@ -1,0 +1,546 @@
+"""Finds the run that a person names, or a branch without one, and reads its records as one
+value.
+
+A statement can be written by anybody. So an order counts as a commit's own where the commit names
+the hash of its content, and whoever wants to know more asks `llmch verify`.
+
+A statement holds the order itself. It is believed where the commit names the hash of its content.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from factory.audit.audit_evidence import how_to_fetch
+from factory.orders.documents import SandboxRecord
+from factory.orders.order_commit import (
+    NOTES_REF,
+    OrderIdentity,
+    covered_requirements,
+    identify,
+    landed_orders,
+    parse_proof,
+)
+from factory.preflight import RepoPlace, find_repo, holder
+from factory.record.runs_on_record import LATEST, RunOnRecord, choose_run, runs_on_record
+from factory.statement import (
+    Acceptance,
+    CommandPart,
+    Judged,
+    Statement,
+    parse_bundle,
+    read_envelopes,
+)
+from llmch.runs.record_files import Fields, read_fields, read_lines
+from llmch.runs.recorded_attempts import Written, as_written, change_of_commit, sandboxes_of
+from llmch.runs.recorded_orders import (
+    Ground,
+    as_asked,
+    needs_of,
+    read_orders,
+    requirements_of,
+    requirements_of_orders,
+    usage_of,
+)
+from llmch.runs.recorded_planning import (
+    PlanView,
+    attempt_times,
+    read_plan,
+    tracks_of,
+    usage_by_role,
+)
+from llmch.runs.run_model import (
+    CommandView,
+    OrderView,
+    Output,
+    RoleUsage,
+    RunView,
+    SandboxView,
+    Standing,
+    UsageView,
+)
+from shared.errors import InvalidInput, LlmchError
+from shared.git import commits, refs
+from shared.git.client import Git, GitFailed
+from shared.git.commits import LoggedCommit
+from shared.work_order import WorkOrder, order_number
+
+_NO_REPO = Path("/nonexistent")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRun:
+    """Hold a run, where it is from, and the process that works on its repo, if there is one."""
+
+    run: RunOnRecord
+    ground: Ground
+    pid: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FoundBranch:
+    """Hold a branch that no run on record made, and its repo."""
+
+    branch: str
+    git: Git
+
+
+def find_run(wanted: str | None, repo: Path | None, artifacts: Path) -> FoundRun | FoundBranch:
+    """Return the run that `wanted` names, or the branch where no run on it is on record.
+
+    `wanted` is the folder of a run, a branch, an id of a run or the beginning of one, or `None` for
+    the repo's latest run. `repo` is `None` for no repo: then only a folder can be named. Raises
+    `InvalidInput`, which says what there is, where nothing fits.
+    """
+    folder = Path(wanted) if wanted else None
+    if folder is not None and (folder / "run.json").exists():
+        return _of_folder(folder.resolve(), repo)
+    if repo is None:
+        raise InvalidInput(
+            "without a repo, only the folder of a run can be reported on",
+            "name the folder that has its run.json",
+        )
+    place = find_repo(repo)
+    runs = tuple(runs_on_record(artifacts, place.common_dir, place.tree))
+    if wanted is not None and refs.tip_of_branch(place.git, wanted):
+        on_branch = tuple(each for each in runs if each.head.get("branch") == wanted)
+        if not on_branch:
+            return FoundBranch(wanted, place.git)
+        return _found(on_branch[0], runs, place)
+    if not runs:
+        raise InvalidInput(
+            f"there is no run of this repo in {artifacts / 'factory'}",
+            "name the folder of the records with --artifacts-dir, the repo with --repo, a branch "
+            "that llmch made, or the folder of the run itself",
+        )
+    return _found(choose_run(runs, wanted or LATEST), runs, place)
+
+
+def _found(run: RunOnRecord, runs: tuple[RunOnRecord, ...], place: RepoPlace) -> FoundRun:
+    earlier = tuple(each for each in runs if each.run_id < run.run_id)
+    ground = Ground(place.git, place.common_dir, earlier)
+    return FoundRun(run, ground, holder(place.common_dir) if run == runs[0] else None)
+
+
+def _of_folder(folder: Path, repo: Path | None) -> FoundRun:
+    head = read_fields(folder / "run.json")
+    run = RunOnRecord(folder.name, folder, head.value)
+    if head.text("command") in ("plan", "accept"):
+        raise InvalidInput(
+            f"{folder} is the record of `llmch {head.text('command')}`, not of a run of orders",
+            "name a run of `llmch run`, `run-all` or `build`: a folder of artifacts/factory",
+        )
+    # What the person names counts before what the record says of another machine, perhaps.
+    for place in (repo, head.path("repo") or _NO_REPO) if repo else ():
+        try:
+            found = find_repo(place)
+        except LlmchError:
+            continue
+        base = head.object_id("base")
+        if base and refs.commit_of(found.git, base):
+            runs = tuple(runs_on_record(folder.parent.parent, found.common_dir, found.tree))
+            return _found(run, runs or (run,), found)
+    return FoundRun(run, Ground(None, _NO_REPO), None)
+
+
+_MOST_MESSAGES = 200
+_ENDINGS = {
+    "interrupted": Standing.INTERRUPTED,
+    "running": Standing.CUT_OFF,
+    "": Standing.CUT_OFF,
+}
+_VERDICTS = {
+    "PASS": Standing.PASSED,
+    "FAIL": Standing.FAILED,
+    "ERROR": Standing.ENDED_EARLY,
+}
+
+
+def read_run(found: FoundRun) -> RunView:
+    """Return the run. It is never refused: what its records lack is said in `gaps`."""
+    run, head = found.run, Fields(found.run.head)
+    events = tuple(read_lines(run.folder / "events.jsonl"))
+    titles = _titles(events)
+    tracks = tracks_of(events, titles)
+    plan = read_plan(run.folder, head)
+    orders = read_orders(run, found.ground, plan.orders, events, attempt_times(tracks))
+    summary = _summary(run, head)
+    standing = _standing(head, summary, orders, alive=found.pid is not None)
+    usage = usage_of(summary.fields("usage")) if summary else _added(each.usage for each in orders)
+    roles = (*plan.roles, *_with_cost(usage_by_role(events), usage))
+    return RunView(
+        run_id=run.run_id,
+        title=plan.title or _title(orders),
+        standing=standing,
+        branch=head.text("branch"),
+        base=head.object_id("base"),
+        tip=summary.object_id("tip") or summary.object_id("commit"),
+        command=head.text("command"),
+        started=head.text("started"),
+        ended=head.text("ended"),
+        seconds=_seconds(head, events),
+        error=head.text("error"),
+        version=head.text("llmch_version"),
+        overview=plan.overview,
+        orders=orders,
+        tracks=tracks,
+        usage=usage + plan.usage,
+        roles=roles,
+        requirements=requirements_of(head, orders),
+        sandboxes=sandboxes_of(_commands(orders)),
+        settings=tuple(_settings(head, plan)),
+        messages=tuple(_messages(events))[:_MOST_MESSAGES],
+        gaps=tuple(_gaps(run, head, found, plan, orders, events)),
+        planning=plan.planning,
+    )
+
+
+def _titles(events: Iterable[Fields]) -> Mapping[str, str]:
+    return {each.text("order"): each.text("title") for each in events if each.text("title")}
+
+
+def _summary(run: RunOnRecord, head: Fields) -> Fields:
+    return read_fields(run.folder / "run_summary.json") or head.fields("summary")
+
+
+def _title(orders: Sequence[OrderView]) -> str:
+    return orders[0].title if len(orders) == 1 else ""
+
+
+def _standing(
+    head: Fields, summary: Fields, orders: Sequence[OrderView], *, alive: bool
+) -> Standing:
+    status = head.text("status")
+    if status in ("running", "") and alive:
+        return Standing.RUNNING
+    if status in _ENDINGS and not summary:
+        return _ENDINGS[status]
+    if status == "interrupted":
+        return Standing.INTERRUPTED
+    if verdict := _VERDICTS.get(summary.text("verdict")):
+        return verdict
+    done = orders and all(each.is_on_branch or each.state == "left_out" for each in orders)
+    return Standing.PASSED if done and status == "completed" else Standing.ENDED_EARLY
+
+
+def _seconds(head: Fields, events: Sequence[Fields]) -> float | None:
+    """Return how long the run took, or how long its events go on where it has no end."""
+    try:
+        began = datetime.fromisoformat(head.text("started"))
+        return (datetime.fromisoformat(head.text("ended")) - began).total_seconds()
+    except (ValueError, TypeError):
+        return max((each.number("at") or 0.0 for each in events), default=None)
+
+
+def _commands(orders: Iterable[OrderView]) -> Iterator[CommandView]:
+    for order in orders:
+        yield from order.trials
+        for attempt in order.attempts:
+            yield from attempt.commands
+
+
+def _added(usages: Iterable[UsageView]) -> UsageView:
+    return sum(usages, UsageView())
+
+
+def _with_cost(roles: Sequence[RoleUsage], usage: UsageView) -> Iterator[RoleUsage]:
+    """Yield the roles; where there is one alone, the record's own figures are more exact."""
+    for each in roles:
+        whole = usage if len(roles) == 1 and usage.calls + usage.replayed else each.usage
+        yield RoleUsage(each.role, each.model, whole, each.seconds)
+
+
+def _settings(head: Fields, plan: PlanView) -> Iterator[tuple[str, str]]:
+    """Yield what the run was given, as name and value."""
+    models = head.fields("model_settings")
+    yield "models", ", ".join(dict.fromkeys(models.texts("models"))) or head.text("model")
+    yield "replies", _replies(models)
+    yield "attempts at an order, at most", str(head.whole("max_attempts") or "")
+    yield "time for a command, at most", _seconds_text(head.number("timeout_seconds"))
+    yield "repository", head.text("repo")
+    yield "plan", head.text("workdir")
+    yield "plan's hash", head.text("manifest_sha256")
+    yield "specification", plan.spec
+    yield "author of the commits", head.text("author")
+    yield "llmch", head.text("llmch_version")
+
+
+def _replies(models: Fields) -> str:
+    asked = models.text("base_url")
+    if models.text("replies") == "replay":
+        return "replayed from a transcript: no model was asked"
+    return f"live, from {asked}" if asked else models.text("replies")
+
+
+def _seconds_text(seconds: float | None) -> str:
+    return f"{seconds:g} s" if seconds else ""
+
+
+def _messages(events: Iterable[Fields]) -> Iterator[str]:
+    for each in events:
+        if each.text("event") in ("warned", "noted"):
+            yield each.text("message")
+
+
+def _gaps(
+    run: RunOnRecord,
+    head: Fields,
+    found: FoundRun,
+    plan: PlanView,
+    orders: Sequence[OrderView],
+    events: Sequence[Fields],
+) -> Iterator[str]:
+    """Yield what the records lack, each with what that means for the page."""
+    if not head:
+        yield f"run.json cannot be read in {run.folder}: neither branch nor orders are known"
+    elif not run.orders():
+        yield "run.json names no order"
+    if head.text("status") == "running" and found.pid is None:
+        yield (
+            "the run did not end by itself: it was killed, or it goes on where nothing here can "
+            "see it; the same command again goes on from there"
+        )
+    if not events:
+        yield "there are no events on record, so there is no time line"
+    if found.ground.git is None:
+        yield (
+            f"the repository {head.text('repo')} is not here: the changes of commits are "
+            "missing; `--repo DIR` names a clone"
+        )
+    if plan.missing:
+        yield plan.missing
+    lost = [each.id for each in orders if not each.intent]
+    if lost and run.orders():
+        yield (
+            f"what {len(lost)} of {len(orders)} orders ask for is not on record: they had not "
+            "begun, and the plan is gone"
+        )
+    if not (run.folder / "transcript.jsonl").is_file() and not _replayed(head):
+        yield "the transcript of the run is not beside its records"
+
+
+def _replayed(head: Fields) -> bool:
+    return head.fields("model_settings").text("replies") == "replay"
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """Hold the statements about one commit: how llmch made it, and what it was accepted for."""
+
+    made: tuple[Statement, ...] = ()
+    accepted: tuple[Acceptance, ...] = ()
+
+
+NOTHING_STATED: Final = Stated()
+
+
+def statements_on(git: Git, ids: Collection[str]) -> Mapping[str, Stated]:
+    """Return the statements that are about the very commits they are attached to."""
+    try:
+        notes = read_envelopes(git, frozenset(ids))
+    except GitFailed:  # a partial clone lacks them
+        return {}
+    return {commit: _stated(commit, note) for commit, note in notes.items()}
+
+
+def _stated(commit: str, note: bytes) -> Stated:
+    found = (each.statement for each in parse_bundle(note))
+    about = [each for each in found if each is not None and each.commit == commit]
+    return Stated(
+        tuple(each for each in about if isinstance(each, Statement)),
+        tuple(each for each in about if isinstance(each, Acceptance)),
+    )
+
+
+def with_stated(view: OrderView, identity: OrderIdentity, stated: Stated) -> OrderView | None:
+    """Return an order with what a statement says of it; `None` where none is about this order."""
+    for each in stated.made:
+        predicate = each.predicate
+        if identify(predicate.order.document, identity.plan) == identity:
+            models = ", ".join(predicate.models)
+            attempts = f"{predicate.attempts} attempt{'' if predicate.attempts == 1 else 's'}"
+            maker = f"{models or 'no model'}, {attempts}"
+            return replace(
+                as_asked(view, predicate.order.document),
+                maker=maker,
+                stated=_commands_stated(predicate),
+            )
+    return None
+
+
+def order_in(identity: OrderIdentity, stated: Stated) -> WorkOrder | None:
+    """Return the order of which a commit names the hash; `None` where no statement holds it."""
+    documents = (each.predicate.order.document for each in stated.made)
+    return next((each for each in documents if identify(each, identity.plan) == identity), None)
+
+
+def accepted_order(acceptance: Acceptance, commit: str, parent: str) -> OrderView:
+    """Return the order for which a person's commit stands, by the word of its statement."""
+    predicate = acceptance.predicate
+    order, person = predicate.order.document, predicate.accepted_by
+    view = OrderView(order.id, order.title, "accepted", commit=commit, parent=parent)
+    return replace(
+        as_asked(view, order),
+        maker=f"a person; accepted by {person.name} <{person.email}>",
+        stated=_commands_stated(predicate),
+    )
+
+
+def _commands_stated(predicate: Judged) -> tuple[CommandView, ...]:
+    sandboxes = tuple(map(_sandbox, predicate.sandboxes))
+    written = as_written(predicate.order.document.acceptance_commands)
+    return tuple(_command(each, written, sandboxes) for each in predicate.commands)
+
+
+def _command(
+    command: CommandPart, written: Written, sandboxes: Sequence[SandboxView]
+) -> CommandView:
+    known = 0 <= command.sandbox < len(sandboxes)
+    return CommandView(
+        purpose=command.stage,
+        text=written.get(command.command) or shlex.join(command.command),
+        exit_code=command.exit_code,
+        seconds=command.duration_seconds,
+        stdout=Output(""),
+        stderr=Output(""),
+        tests=command.tests.describe() if command.tests else "",
+        note=command.note,
+        sandbox=sandboxes[command.sandbox] if known else None,
+    )
+
+
+def _sandbox(record: SandboxRecord) -> SandboxView:
+    guarantees = record.guarantees
+    return SandboxView(
+        backend=record.backend,
+        version=record.version,
+        held=tuple(name for name, holds in guarantees.items() if holds),
+        missing=tuple(name for name, holds in guarantees.items() if not holds),
+        limits=tuple(record.limits.items()),
+    )
+
+
+_MOST_COMMITS = 10_000
+_FETCH = f"git fetch origin {NOTES_REF}:{NOTES_REF}"
+
+
+def read_branch(found: FoundBranch) -> RunView:
+    """Return what the branch has. Raises `InvalidInput` where it has no commit of an order."""
+    git = found.git
+    history = commits.log(git, refs.tip_of_branch(git, found.branch), limit=_MOST_COMMITS)
+    statements = statements_on(git, [each.id for each in history])
+    orders = tuple(_orders(git, history, statements))
+    if not orders:
+        raise InvalidInput(
+            f"the branch {found.branch} has no commit of an order, and no run on it is on record",
+            "name a branch that llmch made, a run, or the folder of a run",
+        )
+    notes = commits.notes(git, NOTES_REF, [each.commit for each in orders])
+    orders = tuple(
+        replace(each, proof=parse_proof(notes.get(each.commit, "")) or each.proof)
+        for each in orders
+    )
+    sandboxes = sandboxes_of(command for each in orders for command in each.stated)
+    return RunView(
+        run_id="",
+        title="",
+        standing=Standing.NOT_ON_RECORD,
+        branch=found.branch,
+        base=orders[0].parent,
+        tip=history[0].id,
+        orders=orders,
+        requirements=requirements_of_orders(orders),
+        sandboxes=sandboxes,
+        gaps=tuple(_gaps_branch(git, orders, notes)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Hold an order of the branch; `order` is its content, where a statement holds it."""
+
+    view: OrderView
+    order: WorkOrder | None
+
+
+def _orders(
+    git: Git, history: Sequence[LoggedCommit], statements: Mapping[str, Stated]
+) -> Iterator[OrderView]:
+    """Yield the orders that commits name or were accepted for, those that landed first first."""
+    found = [
+        one
+        for each in reversed(history)
+        for one in _of_commit(git, each, statements.get(each.id, NOTHING_STATED))
+    ]
+    known = {each.view.id: each.order for each in found if each.order is not None}
+    # Orders of several plans may have the same id, and then nobody knows which one is needed.
+    needs = (
+        needs_of(tuple(known.values()))
+        if len({each.view.id for each in found}) == len(found)
+        else {}
+    )
+    for each in found:
+        yield replace(each.view, needs=needs.get(each.view.id, ()))
+
+
+def _of_commit(git: Git, commit: LoggedCommit, stated: Stated) -> Iterator[_Found]:
+    parent = commit.parents[0] if commit.parents else ""
+    covers = covered_requirements(commit.message)
+    for identity in landed_orders([(commit.id, commit.message)]):
+        if order_number(identity.work_order) is None:
+            continue
+        head, _, rest = commit.message.partition("\n")
+        view = OrderView(
+            id=identity.work_order,
+            title=head.removeprefix(f"{identity.work_order}: "),
+            state="landed",
+            intent=_body(rest),
+            covers=tuple(name for order, name in covers if order == identity.work_order),
+            commit=commit.id,
+            parent=parent,
+            change=change_of_commit(git, parent, commit.id),
+        )
+        yield _Found(with_stated(view, identity, stated) or view, order_in(identity, stated))
+    for each in stated.accepted:
+        view = accepted_order(each, commit.id, parent)
+        change = change_of_commit(git, parent, commit.id)
+        yield _Found(replace(view, change=change), each.predicate.order.document)
+
+
+def _body(message: str) -> str:
+    """Return what a commit's message says of the work, without the trailers."""
+    paragraphs = message.strip().split("\n\n")
+    return " ".join(each for each in paragraphs if not each.startswith("Llmch-"))
+
+
+def _gaps_branch(git: Git, orders: Sequence[OrderView], notes: Mapping[str, str]) -> Iterator[str]:
+    yield (
+        "no run on this branch is on record here: attempts, output, times and costs are in the "
+        "artifacts of the machine that made it; `llmch report DIR` reads the folder of a run"
+    )
+    silent = [each for each in orders if not each.maker]
+    if silent:
+        yield (
+            f"{len(silent)} of {len(orders)} commits have no statement of what their orders ask "
+            "for, what these need and which commands judged them; "
+            f"`{how_to_fetch(git)}` fetches the statements, if the remote has them"
+        )
+    if len({each.id for each in orders}) < len(orders):
+        yield "the orders of several plans have the same ids, so the graph is not known"
+    without = [each for each in orders if each.commit not in notes]
+    if without:
+        yield (
+            f"{len(without)} of {len(orders)} commits have no note that says what verified them; "
+            f"`{_FETCH}` fetches the notes, if the remote has them"
+        )
+
+
+def read_report(wanted: str | None, repo: Path | None, artifacts: Path) -> RunView:
+    """Return the run that `wanted` names; see `find_run`. `repo` is `None` for no repo."""
+    found = find_run(wanted, repo, artifacts)
+    return read_branch(found) if isinstance(found, FoundBranch) else read_run(found)

@@ -1,0 +1,204 @@
+"""Answers `report`: a run in short, and requirements with what carries them out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from llmch.console.document import Block, Conclusion, Item, Paragraph, Remark, Rows, Section, Sign
+from llmch.console.line import cost, count, duration, listed, one_line, short, shorten
+from shared.work_order import Asserted, CoveredRequirement
+
+if TYPE_CHECKING:
+    from llmch.runs.run_model import OrderView, RunView
+
+
+_ORDERS: Final = ("order", "state", "title", "attempts", "commit")
+_REQUIREMENTS: Final = ("requirement", "orders", "commits")
+_ENDED: Final = ("passed", "failed", "ended early")
+_MOST_ROWS: Final = 200
+_LONGEST_TITLE: Final = 80  # characters
+_MOST_LISTED: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class RunReportDocument:
+    """Represent the answer of `report` for a run or a branch; `page` is the file with the page."""
+
+    run: RunView
+    page: Path | None = None
+
+    def to_json(self) -> object:
+        """Return the run without patches and output, which the page has."""
+        run = self.run
+        return {
+            "run_id": run.run_id or None,
+            "standing": run.standing,
+            "branch": run.branch,
+            "base": run.base or None,
+            "tip": run.tip or None,
+            "seconds": run.seconds,
+            "page": str(self.page) if self.page else None,
+            "orders": [_order_json(each) for each in run.orders],
+            "requirements": [
+                {"id": row.id, "orders": [each.id for each in row.orders]}
+                for row in run.requirements
+            ],
+            "usage": asdict(run.usage),
+            "gaps": list(run.gaps),
+        }
+
+    def blocks(self) -> Iterator[Block]:
+        """Return the outcome, the orders, what stopped them, the requirements, and the costs."""
+        run = self.run
+        yield _outcome(run)
+        if run.orders:
+            yield Rows(tuple(map(_order_row, run.orders[:_MOST_ROWS])), _ORDERS)
+        if left := run.orders[_MOST_ROWS:]:
+            yield Remark((f"and {count(len(left), 'more order', 'more orders')}",))
+        yield from _failures(run)
+        if run.requirements:
+            yield Rows(tuple(_requirement_rows(run)), _REQUIREMENTS)
+        yield Paragraph(tuple(_taken(run)))
+        if run.gaps:
+            items = tuple(Item(each, Sign.WARNING) for each in run.gaps)
+            yield Section("What the records do not show", items)
+        if self.page:
+            yield Paragraph((f"page: {self.page}",))
+
+
+def _outcome(run: RunView) -> Block:
+    """Return how the run ended. One that has not, and a branch without a run, has no verdict."""
+    orders = f"{run.landed:,} of {count(len(run.orders), 'order')} on {run.branch or 'no branch'}"
+    if not run.run_id:
+        return Paragraph((f"{count(run.landed, 'order')} on {run.branch}, by its commits",))
+    if run.standing in _ENDED:
+        return Conclusion(run.command, orders, run.standing == "passed", ", ".join(_head(run)))
+    return Paragraph((f"{run.command} {run.run_id}: {orders} ({', '.join(_head(run))})",))
+
+
+def _head(run: RunView) -> Iterator[str]:
+    yield str(run.standing)
+    if run.rejected:
+        yield f"{count(run.rejected, 'attempt')} rejected"
+    if run.seconds is not None and run.run_id:
+        yield duration(run.seconds)
+
+
+def _order_json(order: OrderView) -> dict[str, Any]:
+    return {
+        "id": order.id,
+        "title": order.title,
+        "state": order.state,
+        "attempts": len(order.attempts),
+        "rejected": order.rejected,
+        "commit": order.commit or None,
+        "proof": order.proof or None,
+        "failure": order.failure.stage if order.failure else None,
+    }
+
+
+def _order_row(order: OrderView) -> tuple[str, ...]:
+    rejected = f" ({order.rejected} rejected)" if order.rejected else ""
+    return (
+        order.id,
+        order.state.replace("_", " "),
+        shorten(one_line(order.title), _LONGEST_TITLE),
+        f"{len(order.attempts)}{rejected}",
+        short(order.commit),
+    )
+
+
+def _failures(run: RunView) -> Iterator[Block]:
+    """Yield why orders are not on the branch, the most telling fact of each."""
+    for order in run.orders:
+        if order.failure is None or order.is_on_branch:
+            continue
+        brief = next((each.brief for each in reversed(order.attempts) if each.brief), order.failure)
+        items = tuple(Item(each) for each in reversed(brief.facts[-_MOST_LISTED:]))
+        command = (Item(brief.command, Sign.COMMAND, literal=True),) if brief.command else ()
+        yield Section(brief.stage.replace("_", " "), (*command, *items), name=order.id)
+
+
+def _requirement_rows(run: RunView) -> Iterator[tuple[str, ...]]:
+    for row in run.requirements[:_MOST_ROWS]:
+        orders = listed([each.id for each in row.orders], _MOST_LISTED)
+        commits = [short(commit) for each in row.orders for commit in each.commits]
+        yield row.id, orders or "none", listed(commits, _MOST_LISTED)
+
+
+def _taken(run: RunView) -> Iterator[str]:
+    """Yield what the run took, and in which sandboxes its commands ran."""
+    usage = run.usage
+    if usage.calls:
+        yield (
+            f"{count(usage.calls, 'model call')}: {usage.input_tokens:,} tokens in, "
+            f"{usage.output_tokens:,} out, {cost(usage.cost_usd)}"
+        )
+    if usage.replayed:
+        yield f"{count(usage.replayed, 'reply', 'replies')} replayed"
+    for each in run.sandboxes:
+        missing = f"; not held: {', '.join(each.missing)}" if each.missing else ""
+        held = count(len(each.held), "guarantee")
+        yield f"sandbox {each.backend} {each.version}: {held} held{missing}"
+
+
+_REMOVED: Final = "not in the specification any more"
+
+
+def coverage_document(rows: Sequence[CoveredRequirement]) -> dict[str, Any]:
+    """Return the document that `report --coverage --json` prints."""
+    covered, wanted = count_covered(rows)
+    return {
+        "requirements": [{**asdict(each), "asserted_by": each.asserted_by} for each in rows],
+        "covered": covered,
+        "uncovered": wanted - covered,
+    }
+
+
+def count_covered(rows: Sequence[CoveredRequirement]) -> tuple[int, int]:
+    """Return how many requirements an order covers, and how many the specification has."""
+    wanted = [each for each in rows if not each.removed]
+    return sum(1 for each in wanted if each.orders), len(wanted)
+
+
+def render_coverage(rows: Sequence[CoveredRequirement]) -> list[str]:
+    """Return the lines that show each requirement with its orders, commands and commits."""
+    return [line for row in rows for line in _row_lines(row)]
+
+
+def render_asserted(rows: Sequence[CoveredRequirement]) -> str:
+    """Return how many requirements are asserted by what, as the end of a sentence."""
+    counts = {each: sum(1 for row in rows if row.asserted_by is each) for each in Asserted}
+    return (
+        f"{counts[Asserted.TEST]} asserted by a test of the plan, "
+        f"{counts[Asserted.COMMAND]} by a command, {counts[Asserted.NOTHING]} mentioned only"
+    )
+
+
+def render_assertions(rows: Sequence[CoveredRequirement]) -> tuple[str, ...]:
+    """Return a line for each requirement that an order covers: what asserts it, and where."""
+    return tuple(
+        f"{row.id}: {row.asserted_by.describe() if row.asserted_by else _REMOVED} "
+        f"({', '.join(each.id for each in row.orders)})"
+        for row in rows
+        if row.asserted_by is not None or row.removed
+    )
+
+
+def _row_lines(row: CoveredRequirement) -> Iterator[str]:
+    where = f" (line {row.line})" if row.line else ""
+    removed = f" ({_REMOVED})" if row.removed else ""
+    yield " ".join(f"{row.id}{where}{removed} {row.text}".split())
+    if not row.orders:
+        yield "    covered by no order"
+    for order in row.orders:
+        yield f"    {order.id}  {order.title}"
+        yield from (f"        $ {command}" for command in order.commands)
+        for commit, proof in zip_longest(order.commits, order.proofs, fillvalue=""):
+            yield f"        commit {commit[:10]}{f', {proof}' if proof else ''}"
+        if order.asserted_by is not None and not row.removed:
+            yield f"        {order.asserted_by.describe()}"

@@ -1,1 +1,0 @@
-"""Draws a command as a trace of OpenTelemetry, for whoever asks for it."""

@@ -1,0 +1,243 @@
+"""Implements `llmch fleet`: sets up a fleet's database, shows what a fleet does, cancels plans."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from factory.fleet.fleet_admin import FleetStatus, Initialised, PlanState, state_of
+from factory.fleet.leases import WorkerSeen
+from factory.fleet.wire import JobState
+from llmch.ci.run_reports import add_report_arguments, reports_asked
+from llmch.command_line import add_record_arguments
+from llmch.console import Console, Format
+from llmch.console.document import Block, Outcome, Paragraph, Remark, Rows
+from shared.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from shared.settings.setting_values import DatabaseUrl
+
+
+_ACTIONS = {
+    "init": "set up the fleet's database, as its administrator",
+    "status": "show the workers, the queue and the plans",
+    "wait": "show what happens to the submitted PLAN until it has ended, and bring its records",
+    "cancel": "cancel what is queued and running of PLAN",
+}
+_OF_A_PLAN = ("wait", "cancel")
+_LOOK_EVERY_SECONDS = 1.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `fleet`."""
+    meanings = "; ".join(f"{name}: {meaning}" for name, meaning in _ACTIONS.items())
+    parser.add_argument("action", choices=tuple(_ACTIONS), metavar="ACTION", help=meanings)
+    parser.add_argument("plan", nargs="?", metavar="PLAN", help="the plan that is meant")
+    parser.add_argument("--watch", action="store_true", help="show the status again as it changes")
+    add_record_arguments(parser)
+    add_report_arguments(parser)
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Do what the action says. The exit code is 9 where the database cannot be used."""
+    from factory.fleet.leases import linked
+    from llmch.command_line import fleet_of
+    from llmch.run_orders import await_plan
+    from llmch.wiring import settings_for
+
+    if (args.plan is None) == (args.action in _OF_A_PLAN):
+        raise InvalidInput(
+            "`llmch fleet wait` and `cancel` need a PLAN, and nothing else takes one",
+            "`llmch fleet status` lists the plans",
+        )
+    if args.watch and args.action != "status":
+        raise InvalidInput("--watch belongs to `llmch fleet status`", "leave it out")
+    if args.junit is not None and args.action != "wait":
+        raise InvalidInput("--junit belongs to `llmch fleet wait`", "leave it out")
+    reports = reports_asked(args)
+    settings = settings_for(args, console)
+    url = fleet_of(settings)
+    match args.action:
+        case "init":
+            return _init(url)
+        case "wait":
+            with linked(url, "fleet wait") as link:
+                return await_plan(link, args.plan, settings, reports, console)
+        case "cancel":
+            return _cancel(url, args.plan)
+        case _:
+            return _status(url, args, console)
+
+
+def _init(url: DatabaseUrl) -> Outcome:
+    from factory.fleet.fleet_admin import initialise
+
+    return Outcome(InitialisedDocument(initialise(url)))
+
+
+def _cancel(url: DatabaseUrl, plan: str) -> Outcome:
+    from factory.fleet.fleet_admin import cancel_plan
+
+    return Outcome(CancelledDocument(plan, tuple(cancel_plan(url, plan))))
+
+
+def _status(url: DatabaseUrl, args: argparse.Namespace, console: Console) -> Outcome:
+    from factory.fleet.fleet_admin import read_fleet
+
+    document = FleetDocument(read_fleet(url))
+    while args.watch and not document.idle:
+        if args.output_format != Format.JSON:
+            console.say(*document.blocks(), Remark(("",)))
+        before = document
+        while before.shown == document.shown and not document.idle:
+            time.sleep(_LOOK_EVERY_SECONDS)
+            document = FleetDocument(read_fleet(url))
+    return Outcome(document)
+
+
+@dataclass(frozen=True, slots=True)
+class InitialisedDocument:
+    """Represent the answer of `fleet init`: what was done, and what the administrator does next."""
+
+    initialised: Initialised
+
+    def to_json(self) -> object:
+        """Return what the database has now, and what of it is new."""
+        made = self.initialised
+        return {
+            "database": made.database,
+            "schema_version": made.schema_version,
+            "roles": {"member": made.roles.member, "reader": made.roles.reader},
+            "done": list(made.done),
+        }
+
+    def blocks(self) -> Iterator[Block]:
+        """Return what was done, and how users get the roles."""
+        made = self.initialised
+        yield Paragraph(made.done or ("nothing was missing",))
+        member = made.roles.member
+        yield Remark(
+            (
+                f"{made.database} is ready, with schema {made.schema_version}",
+                "give a worker a user of its own, in psql:",
+                f"  CREATE ROLE worker1 LOGIN PASSWORD '...'; GRANT \"{member}\" TO worker1;",
+                f'  GRANT "{made.roles.reader}" TO ... lets a user see `llmch fleet status` alone',
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CancelledDocument:
+    """Represent the answer of `fleet cancel`: the jobs that were cancelled."""
+
+    plan: str
+    jobs: tuple[str, ...]
+
+    def to_json(self) -> object:
+        """Return the plan and its cancelled jobs."""
+        return {"plan": self.plan, "cancelled": list(self.jobs)}
+
+    def blocks(self) -> Iterator[Block]:
+        """Return how many jobs were cancelled."""
+        count = f"{len(self.jobs)} job{'' if len(self.jobs) == 1 else 's'}"
+        yield Paragraph((f"cancelled {count} of {self.plan}; what has landed stays",))
+
+
+@dataclass(frozen=True, slots=True)
+class FleetDocument:
+    """Represent the answer of `fleet status`."""
+
+    status: FleetStatus
+
+    @property
+    def idle(self) -> bool:
+        """Return whether nothing is queued and nothing runs."""
+        return not self.status.queue
+
+    @property
+    def shown(self) -> object:
+        """Return what `--watch` shows again where it has changed."""
+        states = [(each.id, state_of(each)) for each in self.status.workers]
+        return states, self.status.queue, self.status.plans
+
+    def to_json(self) -> object:
+        """Return workers, queue and plans as plain values."""
+        return {
+            "database": self.status.database,
+            "workers": [_worker_to_json(each) for each in self.status.workers],
+            "queue": [
+                {
+                    "id": each.id,
+                    "kind": each.kind,
+                    "plan": each.plan,
+                    "state": each.state.value,
+                    "worker": each.worker or None,
+                }
+                for each in self.status.queue
+            ],
+            "plans": [
+                {
+                    "plan": each.plan,
+                    "state": each.state.value,
+                    "about": each.about or None,
+                    "coordinator": each.coordinator or None,
+                    "waiting": each.waiting,
+                    "running": each.running,
+                }
+                for each in self.status.plans
+            ],
+        }
+
+    def blocks(self) -> Iterator[Block]:
+        """Return the workers that are not gone, and what each plan waits for."""
+        gone = [each for each in self.status.workers if each.dead]
+        here = [each for each in self.status.workers if not each.dead]
+        if here:
+            headings = ("worker", "state", "slots", "at work", "host", "seen")
+            yield Rows(tuple(map(self._row, here)), headings)
+        else:
+            yield Paragraph(("no worker is alive",))
+        if gone:
+            yield Remark((f"{len(gone)} more have left or died; --json lists them",))
+        plans = self.status.plans
+        if plans:
+            yield Rows(
+                tuple(
+                    (
+                        each.plan, each.state, str(each.waiting), str(each.running),
+                        each.coordinator, each.about,
+                    )
+                    for each in plans
+                ),
+                ("plan", "state", "waiting", "running", "coordinator", "for"),
+            )  # fmt: skip
+        else:
+            yield Remark(("nothing is queued",))
+        if any(each.state is PlanState.ENDED for each in plans):
+            yield Remark(("`llmch fleet wait PLAN` reads how a plan ended",))
+
+    def _row(self, worker: WorkerSeen) -> tuple[str, ...]:
+        at_work = sum(
+            each.worker == worker.id and each.state is JobState.RUNNING
+            for each in self.status.queue
+        )
+        place = f"{worker.host}, pid {worker.pid}"
+        seen = f"{worker.seen_seconds:.0f} s ago"
+        return worker.id, state_of(worker), str(worker.slots), str(at_work), place, seen
+
+
+def _worker_to_json(worker: WorkerSeen) -> dict[str, object]:
+    return {
+        "id": worker.id,
+        "state": state_of(worker),
+        "cause": worker.dead or None,
+        "host": worker.host,
+        "pid": worker.pid,
+        "slots": worker.slots,
+        "protocol": worker.protocol,
+        "llmch_version": worker.version,
+        "seen_seconds": round(worker.seen_seconds, 1),
+    }

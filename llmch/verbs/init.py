@@ -1,0 +1,401 @@
+"""Implements `llmch init`: writes settings and a specification to begin with.
+
+All lines are comments, so every default holds: what the repo's files say is found anew at each
+run, and a value that was written down today would hide what they say later.
+
+Pure. YAML and JSON give each requirement an id of its own. In a text, ids are derived from words.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from llmch.console import Console
+from llmch.console.document import Block, Outcome, Paragraph, Remark
+from planner.spec.read_spec import CONSTRAINTS, REQUIREMENTS, SUMMARY
+from shared.errors import InvalidInput, PreflightRefused
+from shared.files.text_sources import RepoSources
+from shared.git import refs, repos, trees
+from shared.git.client import Git
+from shared.projects.build_tools import find_verification
+from shared.projects.manifests import Project, VerifyCommand
+from shared.settings.declaration import Key
+from shared.settings.settings import KEYS
+
+_CONFIG: Final = "llmch.toml"
+_SPECS: Final = ("spec.yaml", "spec.yml", "spec.json", "spec.md", "spec.txt")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `init`."""
+    parser.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="the git repo (.)")
+    parser.add_argument(
+        "--spec", type=Path, metavar="FILE",
+        help="the specification to begin: .yaml and .json have requirement ids of your own, all "
+        "else is text (default: spec.yaml at the root of the repo, or the spec that is there)",
+    )  # fmt: skip
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Write the files that are not there yet. The exit code is 0, also where all of them were."""
+    from shared.files.atomic_io import write_new_files
+
+    cwd = Path.cwd()
+    place = look_at(args.repo)
+    spec = cwd / args.spec if args.spec else _spec_in(place.root)
+    config = place.root / _CONFIG
+    files = {config: render_config(place), spec: render_spec(place.name, spec.suffix)}
+    written = write_new_files(files)
+    kept = tuple(each for each in files if each not in written)
+    steps = next_steps(place, spec, written, cwd)
+    return Outcome(InitDocument(place, written, kept, steps, cwd))
+
+
+def _spec_in(root: Path) -> Path:
+    """Return the spec that is at the root already, or the path of a new one."""
+    places = [root / each for each in _SPECS]
+    return next((each for each in places if os.path.lexists(each)), places[0])
+
+
+_MOST_FILES: Final = 5000  # that are looked at in a folder without git
+_DEEPEST: Final = 3
+_SKIPPED: Final = frozenset({"node_modules", "venv", "target", "build", "dist", "__pycache__"})
+_INTERPRETERS: Final = (".venv/bin/python", "venv/bin/python")
+
+
+class GitState(StrEnum):
+    """Say how far a folder is from a repo that orders can be run on."""
+
+    NONE = "none"
+    NO_COMMIT = "no commit"
+    READY = "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Hold the folder to write to, and what is known of it.
+
+    `root` is absolute: the root of the working tree, or the folder itself where there is no git.
+    `verify` is what the files say of how the repo is verified, and `notes` tell a person more in
+    sentences. `interpreter` is the Python of a virtual environment, relative to `root`, or "".
+    """
+
+    root: Path
+    git: GitState
+    projects: tuple[Project, ...] = ()
+    verify: tuple[VerifyCommand, ...] = ()
+    notes: tuple[str, ...] = ()
+    interpreter: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return the product's name: that of the first project which has one, or the folder's."""
+        return next((each.name for each in self.projects if each.name), self.root.name)
+
+
+def look_at(folder: Path) -> Place:
+    """Return what is known of `folder`, without changing anything or running any of its code.
+
+    Raises `InvalidInput` where it is not a folder, and `PreflightRefused` inside a bare repo or
+    git's own folder.
+    """
+    if not folder.is_dir():
+        raise InvalidInput(f"--repo {folder}: no such folder", "make it first, or name another one")
+    git = Git(folder.resolve())
+    layout = repos.layout(git)
+    if layout is None:
+        if repos.is_inside_git(git):
+            raise PreflightRefused(
+                f"{folder.resolve()} is a bare repo or git's own folder",
+                "clone the repo, and run `llmch init` in the clone",
+            )
+        return _described(git.folder, GitState.NONE, tuple(_files_below(git.folder)))
+    git = git.at(layout[0])
+    if refs.commit_of(git, "HEAD"):
+        return _described(layout[0], GitState.READY, trees.tracked_files(git))
+    return _described(layout[0], GitState.NO_COMMIT, trees.files_not_ignored(git))
+
+
+def _described(root: Path, git: GitState, files: tuple[str, ...]) -> Place:
+    found = find_verification(RepoSources(root, files))
+    verify = found.commands if found.is_known else ()
+    there = (each for each in _INTERPRETERS if (root / each).is_file())
+    return Place(root, git, found.projects, verify, found.notes, next(there, ""))
+
+
+def _files_below(root: Path) -> Iterator[str]:
+    """Yield the first files of a folder that git does not know, relative to it."""
+    left = _MOST_FILES
+    for folder, folders, names in os.walk(root):
+        inner = Path(folder).relative_to(root)
+        depth = len(inner.parts)
+        folders[:] = [
+            each
+            for each in folders
+            if depth < _DEEPEST and each not in _SKIPPED and not each.startswith(".")
+        ]
+        for name in names[:left]:
+            yield str(inner / name)
+        left -= len(names)
+        if left <= 0:
+            return
+
+
+def next_steps(place: Place, spec: Path, written: Sequence[Path], cwd: Path) -> tuple[str, ...]:
+    """Return the steps from here to verified commits; paths are written as seen from `cwd`."""
+    return tuple(_steps(place, spec, written, cwd))
+
+
+def as_seen(path: Path, cwd: Path) -> str:
+    """Return `path` relative to `cwd` where it is near, else absolute."""
+    relative = os.path.relpath(path, cwd)
+    return str(path) if relative.startswith("../../..") else relative
+
+
+def _steps(place: Place, spec: Path, written: Sequence[Path], cwd: Path) -> Iterator[str]:
+    here = _is_within(cwd, place.root)
+    git = "git" if here else f"git -C {_word(place.root, cwd)}"
+    repo = "" if here else f" --repo {_word(place.root, cwd)}"
+    plan = _word(place.root.parent / f"{place.root.name}-plan", cwd)
+    if place.git is GitState.NONE:
+        yield f"{git} init"
+    yield f"edit {_word(spec, cwd)}"
+    own = [each for each in written if _is_within(each, place.root)]
+    base = cwd if here else place.root
+    if place.git is not GitState.READY:
+        yield f"{git} add -A && {git} commit -m start"
+    elif own:
+        names = " ".join(_word(each, base) for each in own)
+        yield f"{git} add {names} && {git} commit -m 'Set up llmch'"
+    yield f"llmch plan --spec {_word(spec, cwd)}{repo} --outdir {plan}"
+    yield f"llmch run-all{repo} --workdir {plan}"
+
+
+def _is_within(path: Path, folder: Path) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def _word(path: Path, cwd: Path) -> str:
+    return shlex.quote(as_seen(path, cwd))
+
+
+_NO_VERIFY = "nothing that llmch knows says how this repo is verified"
+
+
+@dataclass(frozen=True, slots=True)
+class InitDocument:
+    """Hold what was found, what was written and kept, and the next steps."""
+
+    place: Place
+    written: tuple[Path, ...]
+    kept: tuple[Path, ...]
+    steps: tuple[str, ...]
+    cwd: Path
+
+    def to_json(self) -> object:
+        """Return all of it as plain values; `git` is the state of the repo."""
+        place = self.place
+        return {
+            "ok": True,
+            "root": str(place.root),
+            "git": place.git.value,
+            "written": [str(each) for each in self.written],
+            "kept": [str(each) for each in self.kept],
+            "projects": [
+                {"tool": each.tool, "manifest": each.manifest, "name": each.name}
+                for each in place.projects
+            ],
+            "verify": [{"command": each.text, "origin": each.origin} for each in place.verify],
+            "notes": list(place.notes),
+            "next": list(self.steps),
+        }
+
+    def blocks(self) -> Iterator[Block]:
+        """Return what was found, each file with what became of it, and the next steps."""
+        yield Remark(tuple(self._found()))
+        files = [f"wrote     {as_seen(each, self.cwd)}" for each in self.written]
+        files += [f"kept      {as_seen(each, self.cwd)}  (it was there)" for each in self.kept]
+        yield Paragraph(tuple(files))
+        yield Remark(("next:", *(f"  {each}" for each in self.steps)))
+
+    def _found(self) -> Iterator[str]:
+        place = self.place
+        yield f"folder    {place.root}{_GIT_WORDS[place.git]}"
+        for project in place.projects:
+            yield f"found     {project.tool}  ({project.manifest})"
+        for each in place.verify:
+            yield f"verify    {each.text}  ({each.origin})"
+        if not place.verify:
+            yield f"verify    {_NO_VERIFY}"
+        for note in place.notes:
+            yield f"note      {note}"
+
+
+_GIT_WORDS = {
+    GitState.NONE: "  (not a git repo)",
+    GitState.NO_COMMIT: "  (a git repo without a commit)",
+    GitState.READY: "",
+}
+
+
+def one_line(text: str) -> str:
+    """Return `text` without anything that could end the line or that nobody sees."""
+    return "".join(each if each.isprintable() else " " for each in text).strip()
+
+
+def quoted(text: str) -> str:
+    """Return the printable part of `text` in double quotes, as TOML, YAML and JSON read it."""
+    return json.dumps(one_line(text), ensure_ascii=False)
+
+
+_WIDTH: Final = 96
+_SHOWN: Final = (
+    "verify",
+    "timeout_seconds",
+    "max_cost",
+    "protected_branches",
+    "programs",
+    "dependencies",
+    "planner.model",
+    "factory.model",
+    "factory.attempts",
+    "commit.subject",
+)
+# For settings whose default is nothing that could be written down.
+_EXAMPLES: Final[Mapping[str, object]] = {"max_cost": 2.5}
+
+
+def render_config(place: Place) -> str:
+    """Return a text of comments: what was found, and settings with their defaults."""
+    parts = ["\n".join(_head(place)), *(_setting(key, place) for key in _shown_keys())]
+    return "\n\n".join([*parts, "\n".join(_tail(place))]) + "\n"
+
+
+def _shown_keys() -> Iterator[Key]:
+    return (KEYS[name] for name in _SHOWN if name in KEYS and not KEYS[name].guarded)
+
+
+def _head(place: Place) -> Iterator[str]:
+    yield from _comment("Settings of llmch for this repo. All lines are comments: defaults hold.")
+    yield from _comment("To set a value, remove the # before its line.")
+    yield "#"
+    yield from _comment(
+        "When this file was made, the files of the repo said this. They are read again at each "
+        "run, so nothing here has to follow them."
+    )
+    projects = [f"{each.tool} ({each.manifest})" for each in place.projects]
+    yield f"#   built with   {one_line(', '.join(projects)) or 'no manifest that llmch reads'}"
+    for each in place.verify:
+        yield f"#   verified by  {one_line(each.text)}  ({one_line(each.origin)})"
+    if not place.verify:
+        yield "#   verified by  no command that llmch knows"
+    for note in place.notes:
+        yield from _comment(one_line(note), "#   note         ", "#                ")
+
+
+def _setting(key: Key, place: Place) -> str:
+    value = [each.text for each in place.verify] if key.name == "verify" else key.default
+    shown = _EXAMPLES.get(key.name, value)
+    return "\n".join([*_comment(key.help), f"# {key.name} = {_toml(shown)}"])
+
+
+def _tail(place: Place) -> Iterator[str]:
+    refused = ", ".join(name for name, key in KEYS.items() if _is_refused(key) and "." not in name)
+    yield from _comment(
+        f"This file can come with a clone, so it cannot set {refused}, base_url and the "
+        "sandbox. Set these by a flag, an LLMCH_ variable, or a file of your own that "
+        "LLMCH_CONFIG names."
+    )
+    if place.interpreter:
+        yield from _comment(f"A Python of this repo's own is there: --python {place.interpreter}")
+
+
+def _is_refused(key: Key) -> bool:
+    return key.guarded and not key.harmless_words
+
+
+def _comment(text: str, first: str = "# ", others: str = "# ") -> Iterable[str]:
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=others,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _toml(value: object) -> str:
+    match value:
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return f"{value:g}"
+        case frozenset():
+            return _toml(sorted(value))
+        case tuple() | list():
+            return f"[{', '.join(map(_toml, value))}]"
+        case _:
+            return quoted(str(value))
+
+
+_MAX_NAME: Final = 100
+_REQUIREMENTS: Final = {f"REQ-{number}": text for number, text in enumerate(REQUIREMENTS, 1)}
+
+
+def render_spec(name: str, suffix: str) -> str:
+    """Return a specification of the product `name`, with words to be replaced by one's own."""
+    title = one_line(name)[:_MAX_NAME].strip() or "product"
+    match suffix.lower():
+        case ".yaml" | ".yml":
+            return _yaml(title)
+        case ".json":
+            return _json(title)
+        case _:
+            return _markdown(title)
+
+
+def _yaml(title: str) -> str:
+    entries = (f"  - id: {each}\n    text: {quoted(text)}" for each, text in _REQUIREMENTS.items())
+    return "\n".join(
+        [
+            "# What is to be built. Replace the words in quotes with your own.",
+            f"name: {quoted(title)}",
+            f"summary: {quoted(SUMMARY)}",
+            "",
+            "# Orders and commits name these ids. An id stays the same when its text changes.",
+            "requirements:",
+            *entries,
+            "",
+            "# This list can be left out.",
+            "constraints:",
+            *(f"  - {quoted(each)}" for each in CONSTRAINTS),
+            "",
+        ]
+    )
+
+
+def _json(title: str) -> str:
+    document = {
+        "name": title,
+        "summary": SUMMARY,
+        "requirements": [{"id": each, "text": text} for each, text in _REQUIREMENTS.items()],
+        "constraints": list(CONSTRAINTS),
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def _markdown(title: str) -> str:
+    parts = [f"# {title}", SUMMARY]
+    parts += ["## Requirements", "\n".join(f"- {each}" for each in _REQUIREMENTS.values())]
+    parts += ["## Constraints", "\n".join(f"- {each}" for each in CONSTRAINTS)]
+    return "\n\n".join(parts) + "\n"

@@ -1,0 +1,223 @@
+"""The loop: ask, judge, ask again, review; its prompts.
+
+`planner.run` has the stages before the loop and after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from planner.compile.compile_record import CompileRecord
+from planner.compile.inputs import CompileInputs, PlannerModel
+from planner.compile.judge_reply import (
+    MAX_ROUNDS,
+    Claim,
+    Judge,
+    Judged,
+    Review,
+    judge_reply,
+    no_reply,
+    read_review,
+    review_prompt,
+)
+from planner.judge_plan import RULE_BY_CODE
+from planner.plan.plan import read_reply
+from planner.planned_repo import render_commands
+from planner.predecessor import FollowUp
+from planner.prompts.prompt_templates import (
+    have_room,
+    render,
+    render_languages,
+    render_replan,
+    render_replan_review_revision,
+    render_replan_revision,
+    render_review_revision,
+    render_revision,
+)
+from planner.replan_prompt import (
+    relevant_words,
+    render_difference,
+    render_orders,
+    render_replaceable,
+    render_withdrawable,
+)
+from planner.rules.rule_model import Finding
+from planner.spec.requirements import render_requirements
+from shared.errors import Interrupted, LlmchError
+from shared.llm.model_client import LlmClient, ReplyFailed, Role
+from shared.llm.replayed_replies import NotOnRecord
+from shared.work_order import order_id
+
+
+def first_prompt(inputs: CompileInputs) -> str:
+    """Return the prompt of the first attempt."""
+    if inputs.task is not None:
+        return _change_prompt(inputs, inputs.task)
+    return render(
+        inputs.template,
+        inputs.spec.text,
+        inputs.doctrine,
+        inputs.repo.hints,
+        render_requirements(inputs.spec.requirements, all_needed=inputs.require_coverage),
+        render_commands(inputs.repo.verification),
+        render_languages(inputs.spec.text, inputs.repo.files),
+    )
+
+
+def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
+    """Return the prompt for the orders that carry out a change."""
+    return render_replan(
+        {
+            "DIFFERENCE": render_difference(task),
+            "ORDERS": render_orders(task),
+            "NEXT_ID": order_id(task.predecessor.last_number + 1),
+            "REPLACEABLE": render_replaceable(task),
+            "WITHDRAWN": render_withdrawable(task),
+        },
+        inputs.repo.hints,
+        render_commands(inputs.repo.verification),
+        render_languages(relevant_words(task), inputs.repo.files),
+    )
+
+
+def revision_prompt(first: str, refused: Judged) -> str:
+    """Return the prompt that shows the model its refused plan and the findings on it.
+
+    Findings stand by order and code. Where there is no room for all, every error comes first.
+    """
+    report = refused.report
+    again = render_revision if refused.answer is None else render_replan_revision
+    findings = tuple(map(_with_remedy, report.findings))
+    if have_room(findings):
+        return again(first, refused.reply, findings, refused.attempt)
+    sorted_findings = tuple(map(_with_remedy, (*report.errors, *report.warnings)))
+    return again(first, refused.reply, sorted_findings, refused.attempt, needed=len(report.errors))
+
+
+def review_revision_prompt(first: str, valid: Judged, claims: Sequence[Claim]) -> str:
+    """Return the prompt that shows the model its valid plan and the reviewer's claims."""
+    rendered = tuple(each.render() for each in claims)
+    if valid.answer is not None:
+        return render_replan_review_revision(first, valid.reply, rendered, valid.attempt)
+    return render_review_revision(first, valid.reply, rendered, valid.attempt)
+
+
+def _with_remedy(finding: Finding) -> str:
+    return f"{finding.render()} Remedy: {RULE_BY_CODE[finding.code].remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """Hold what stays the same from attempt to attempt; `judge` applies all rules to a plan."""
+
+    inputs: CompileInputs
+    model: PlannerModel
+    reviewer: PlannerModel | None
+    client: LlmClient
+    judge: Judge
+    record: CompileRecord
+    max_attempts: int
+
+
+def compile_plan(compilation: Compilation) -> Iterator[Judged]:
+    """Ask for a plan until one is valid or the attempts are used up; yield each attempt's outcome.
+
+    The reviewer, if there is one, reads a valid plan, and the model revises the plan where claims
+    count. `planner.compile.judge_reply.chosen` returns the attempt whose plan is used. Raises the
+    model layer's errors where asking again would not help; once a plan is valid, raises only
+    `Interrupted` and `NotOnRecord`.
+    """
+    first = first_prompt(compilation.inputs)
+    last: Judged | None = None
+    for last in _until_valid(compilation, first, first, 1):
+        yield last
+    if compilation.reviewer is not None and last is not None and last.ok:
+        yield from _reviewed(compilation, compilation.reviewer, first, last)
+
+
+def _until_valid(
+    compilation: Compilation, first: str, prompt: str, number: int
+) -> Iterator[Judged]:
+    """Make at least one attempt, numbered from `number`, until one is valid or none is left.
+
+    The first of these attempts sends `prompt`. A revision prompt repeats `first`, the prompt of
+    attempt 1.
+    """
+    for attempt in range(number, max(compilation.max_attempts, number) + 1):
+        judged = _attempt(compilation, prompt, attempt)
+        yield judged
+        if judged.ok:
+            return
+        if judged.plan is not None:
+            prompt = revision_prompt(first, judged)
+
+
+def _attempt(compilation: Compilation, prompt: str, attempt: int) -> Judged:
+    """Ask once: prompt -> reply -> plan -> report."""
+    record = compilation.record
+    record.begin_attempt(attempt, prompt)
+    try:
+        completion = compilation.client.complete(compilation.model.request(prompt, attempt))
+    except ReplyFailed as failed:
+        judged = no_reply(attempt, failed.message)
+    else:
+        record.add_reply(attempt, completion)
+        reply = read_reply(completion.text)
+        record.add_document(attempt, reply)
+        judged = judge_reply(attempt, completion.text, reply, compilation.inputs, compilation.judge)
+    record.end_attempt(judged)
+    return judged
+
+
+def _reviewed(
+    compilation: Compilation, reviewer: PlannerModel, first: str, valid: Judged
+) -> Iterator[Judged]:
+    """Have a valid plan reviewed and revised, and yield the attempts that the revisions take.
+
+    An error here leaves the valid plan as it is.
+    """
+    attempt = valid.attempt
+    try:
+        for number in range(1, MAX_ROUNDS + 1):
+            claims = _review(compilation, reviewer, valid, number)
+            if not claims:
+                return
+            prompt = review_revision_prompt(first, valid, claims)
+            revised = valid
+            for revised in _until_valid(compilation, first, prompt, attempt + 1):
+                yield revised
+            attempt = revised.attempt
+            if not revised.ok:
+                compilation.record.keep_plan("its revision is not valid")
+                return
+            if _same_plan(valid, revised):
+                return  # the model did not accept the claims; the reviewer would only repeat them
+            valid = revised
+    except (Interrupted, NotOnRecord):
+        raise
+    except LlmchError as error:
+        compilation.record.keep_plan(error.message)
+
+
+def _review(
+    compilation: Compilation, reviewer: PlannerModel, valid: Judged, number: int
+) -> tuple[Claim, ...]:
+    """Make one round of review and return the claims that count."""
+    assert valid.plan is not None, "a valid plan was parsed"
+    record = compilation.record
+    prompt = review_prompt(compilation.inputs.spec.text, valid.plan, valid.answer)
+    record.begin_review(number, prompt)
+    try:
+        completion = compilation.client.complete(reviewer.request(prompt, number, Role.REVIEWER))
+    except ReplyFailed as failed:
+        review = Review(failure=failed.message)
+    else:
+        record.add_review_reply(number, completion)
+        review = read_review(completion.text, valid.plan, valid.answer)
+    record.end_review(number, review)
+    return review.claims
+
+
+def _same_plan(before: Judged, after: Judged) -> bool:
+    return bool(before.plan and after.plan and before.plan.document == after.plan.document)

@@ -1,0 +1,224 @@
+"""Records a compilation, and exports its plan."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from planner.compile.judge_reply import Judged, Review, chosen
+from planner.judge_plan import Report, shown
+from planner.plan.plan import Reply
+from planner.repair import Fix
+from shared.errors import CommandFailed, InvalidInput, LlmchError
+from shared.events import Emit, PlanAttemptStarted, PlanJudged, PlanRepaired, PlanReviewed, Warned
+from shared.files.atomic_io import write_json, write_text
+from shared.llm.model_client import Completion
+from shared.plan_folder import list_plan_files, replace_plan
+from shared.work_order import Manifest
+
+
+def last_report(attempts: Sequence[Judged]) -> Report:
+    """Return the report on the plan that counts, else on the latest reply."""
+    if (last := chosen(attempts)) is not None and last.ok:
+        return last.report
+    judged = (each.report for each in reversed(attempts) if each.plan is not None)
+    return next(judged, Report(()))
+
+
+def summary_document(
+    attempts: Sequence[Judged], error: str | None, seconds: float, defaults: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return `compile_summary.json`; `error` is the message that ended the compilation early."""
+    report = last_report(attempts)
+    return {
+        "success": succeeded(attempts) and error is None,
+        "compile_attempts": len(attempts),
+        "work_orders": _work_orders(attempts),
+        "error": error,
+        "errors": [shown(finding).to_json() for finding in report.errors],
+        "warnings": [shown(finding).to_json() for finding in report.warnings],
+        "fixes": [fix.to_json() for fix in _fixes(attempts)],
+        "attempts": [_attempt_document(each) for each in attempts],
+        "seconds": round(seconds, 3),
+        "defaults": dict(defaults),
+    }
+
+
+def errors_document(attempts: Sequence[Judged], error: str | None) -> dict[str, Any]:
+    """Return `validation_errors.json`, which says why there is no plan."""
+    failure = error or (attempts[-1].failure if attempts else "") or None
+    return {**last_report(attempts).to_json(), "ok": False, "error": failure}
+
+
+def succeeded(attempts: Sequence[Judged]) -> bool:
+    """Return whether an attempt brought a valid plan."""
+    last = chosen(attempts)
+    return last is not None and last.ok
+
+
+def _fixes(attempts: Sequence[Judged]) -> tuple[Fix, ...]:
+    """Return the repairs, made without a model, in the plan that counts."""
+    last = chosen(attempts)
+    return last.fixes if last else ()
+
+
+def _work_orders(attempts: Sequence[Judged]) -> int:
+    last = chosen(attempts)
+    return len(last.plan.drafts) if last and last.ok and last.plan else 0
+
+
+def _attempt_document(judged: Judged) -> dict[str, Any]:
+    return {
+        "attempt": judged.attempt,
+        "failure": judged.failure or None,
+        "errors": [shown(finding).to_json() for finding in judged.report.errors],
+        "fixes": [fix.to_json() for fix in judged.fixes],
+    }
+
+
+_KEPT = "the plan stays as it was before the review"
+
+
+@dataclass(frozen=True, slots=True)
+class CompileRecord:
+    """Write the results of each stage to the files in `folder`, and report them as events."""
+
+    folder: Path
+    emit: Emit
+
+    def begin_attempt(self, attempt: int, prompt: str) -> None:
+        """Record the prompt of an attempt, before the model is asked."""
+        self.emit(PlanAttemptStarted(attempt))
+        self._write(f"prompt_attempt_{attempt}.txt", prompt)
+
+    def add_reply(self, attempt: int, completion: Completion) -> None:
+        """Record a reply as the model gave it."""
+        self._write(f"llm_raw_response_attempt_{attempt}.txt", completion.text)
+        self._write(f"llm_reasoning_attempt_{attempt}.txt", completion.reasoning)
+
+    def add_document(self, attempt: int, reply: Reply) -> None:
+        """Record the JSON document in a reply, where there is one."""
+        if reply.source:
+            self._write(f"manifest_raw_attempt_{attempt}.json", reply.source)
+
+    def end_attempt(self, judged: Judged) -> None:
+        """Record how an attempt ended."""
+        if judged.plan is None:
+            self.emit(Warned(f"attempt {judged.attempt} got no reply: {judged.failure}"))
+            return
+        for sentence in judged.left_out:
+            self.emit(Warned(sentence))
+        if judged.fixes:
+            rendered = tuple(each.render() for each in judged.fixes)
+            self.emit(PlanRepaired(judged.attempt, rendered))
+        errors = self.folder / f"validation_errors_attempt_{judged.attempt}.json"
+        write_json(errors, judged.report.to_json(), sync=False)
+        self.emit(
+            PlanJudged(
+                attempt=judged.attempt,
+                work_orders=len(judged.plan.drafts),
+                errors=len(judged.report.errors),
+                warnings=len(judged.report.warnings),
+                findings=judged.report.render(),
+            )
+        )
+
+    def begin_review(self, number: int, prompt: str) -> None:
+        """Record the prompt of a round of review, before the reviewer is asked."""
+        self._write(f"reviewer_prompt{_suffix(number)}.txt", prompt)
+
+    def add_review_reply(self, number: int, completion: Completion) -> None:
+        """Record a reviewer's reply as the model gave it."""
+        reply = {"text": completion.text, "reasoning": completion.reasoning}
+        path = self.folder / f"reviewer_response{_suffix(number)}.json"
+        write_json(path, reply, sync=False)
+
+    def end_review(self, number: int, review: Review) -> None:
+        """Record which of the reviewer's claims count."""
+        path = self.folder / f"reviewer_errors{_suffix(number)}.json"
+        write_json(path, review.to_json(), sync=False)
+        rendered = tuple(each.render() for each in review.claims)
+        self.emit(PlanReviewed(number, rendered, len(review.dismissed), review.failure))
+
+    def keep_plan(self, reason: str) -> None:
+        """Report why the review leaves the plan unchanged."""
+        self.emit(Warned(f"{_KEPT}: {reason}"))
+
+    def _write(self, name: str, text: str) -> None:
+        write_text(self.folder / name, text, sync=False)
+
+
+@contextlib.contextmanager
+def summarised(folder: Path, settings: Mapping[str, Any]) -> Iterator[list[Judged]]:
+    """Yield a list for the attempts, and record in `folder` how and why the block ends.
+
+    `compile_summary.json` is always written, and `validation_errors.json` where there is no valid
+    plan.
+    """
+    attempts: list[Judged] = []
+    started = time.monotonic()
+    cause: str | None = None
+    try:
+        yield attempts
+    except BaseException as error:
+        cause = error.message if isinstance(error, LlmchError) else repr(error)
+        raise
+    finally:
+        seconds = time.monotonic() - started
+        if not succeeded(attempts):
+            write_json(folder / "validation_errors.json", errors_document(attempts, cause))
+        summary = summary_document(attempts, cause, seconds, settings)
+        write_json(folder / "compile_summary.json", summary)
+
+
+def _suffix(number: int) -> str:
+    return "" if number == 1 else f"_{number}"
+
+
+def check_export(outdir: Path, *, overwrite: bool, repo: Path | None = None) -> None:
+    """Raise `InvalidInput` where a plan cannot be exported to `outdir`, or the flags forbid it.
+
+    `repo` is the root of the repo that the plan is for: the plan may not be written into it. The
+    check comes before any model is asked, so that nobody pays for a plan that cannot be written.
+    """
+    named = f"--outdir {outdir}"
+    try:
+        place = next(each for each in (outdir, *outdir.parents) if _is_there(each))
+    except OSError as error:
+        raise InvalidInput(
+            f"{named} cannot be used: {error.strerror}", "name another folder"
+        ) from error
+    if not place.is_dir():
+        raise InvalidInput(f"{named}: {place} is not a directory", "name a new or existing folder")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise InvalidInput(f"{named}: {place} is not writable", "name another folder")
+    if repo is not None and outdir.resolve().is_relative_to(repo.resolve()):
+        raise InvalidInput(f"{named} is inside the target repo", "choose a folder outside of it")
+    present = list_plan_files(outdir) if outdir.is_dir() else ()
+    if present and not overwrite:
+        raise InvalidInput(
+            f"{named} already holds a plan ({present[-1]})",
+            "name another folder, or replace that plan with --overwrite",
+        )
+
+
+def export_plan(outdir: Path, manifest: Manifest, output: Path) -> None:
+    """Write a plan's files to `outdir`, and replace the plan there.
+
+    Raises `CommandFailed` where the disk refuses; the error says that `output` holds the plan.
+    """
+    try:
+        replace_plan(outdir, manifest)
+    except LlmchError as refused:
+        raise CommandFailed(
+            refused.message, f"the plan is not lost: copy it from {output}"
+        ) from refused
+
+
+def _is_there(path: Path) -> bool:
+    return path.exists() or path.is_symlink()

@@ -1,1 +1,0 @@
-"""Judges a plan by all rules, in one report."""

@@ -1,0 +1,287 @@
+"""What is taken out of a plan or put into it: bootstrap orders, and what a person edited."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+
+from planner.plan.plan import Draft, Plan, parse_plan, unreadable_plan
+from shared.files.strict_documents import JsonObject, JsonValue
+from shared.parse_order import SchemaProblem, at
+from shared.plan_folder import (
+    MANIFEST_NAME,
+    FileMalformed,
+    PlanFacts,
+    StoredManifest,
+    read_stored_plan,
+)
+from shared.work_order import VERIFY_SCRIPT, order_id, order_number
+
+_NOTHING_LEFT = SchemaProblem(
+    at("work_orders"), f"has no order left: the repo already has {VERIFY_SCRIPT}"
+)
+_NOTHING_NEEDED = SchemaProblem(
+    at("work_orders"), f"has no order left: the repo is verified without {VERIFY_SCRIPT}"
+)
+
+
+def skip_bootstrap(plan: Plan, repo_files: Collection[str], *, verified: bool = False) -> Plan:
+    """Return the plan without the orders that create a `scripts/verify.sh` the repo has.
+
+    Where the repo is `verified` by other commands, orders that create nothing but the script are
+    left out, and with them the contract that waits for it.
+
+    The orders after them move up: ids, and the ids in `depends_on`, are renumbered in the plan's
+    document. Each number falls by the count of dropped orders below it, so that the rules still
+    find a gap or a duplicate.
+    """
+    dropped = left_out(plan, repo_files, verified=verified)
+    if not dropped or not isinstance(plan.document, dict):
+        return plan
+    gone = sorted(_number(draft.label) or draft.position for draft in dropped)
+    positions = {draft.position for draft in dropped}
+    kept = [
+        _moved_up(entry, gone)
+        for position, entry in enumerate(_entries(plan.document), 1)
+        if position not in positions
+    ]
+    document = {**plan.document, "work_orders": kept}
+    if VERIFY_SCRIPT not in repo_files:
+        document["verify_contract"] = None
+    shorter = parse_plan(document)
+    if kept:
+        return shorter
+    nothing = _NOTHING_LEFT if VERIFY_SCRIPT in repo_files else _NOTHING_NEEDED
+    return replace(shorter, problems=(nothing,))
+
+
+def left_out(
+    plan: Plan, repo_files: Collection[str], *, verified: bool = False
+) -> tuple[Draft, ...]:
+    """Return the orders of `plan` that `skip_bootstrap` leaves out."""
+    if not isinstance(plan.document, dict):
+        return ()
+    creating = [draft for draft in plan.drafts if _creates_verify_script(draft)]
+    if VERIFY_SCRIPT in repo_files:
+        return tuple(creating)
+    if not verified:
+        return ()
+    alone = (VERIFY_SCRIPT,)
+    return tuple(each for each in creating if each.order and each.order.allowed_files == alone)
+
+
+def render_left_out(draft: Draft, *, verified: bool = False) -> str:
+    """Return a sentence on an order that is left out; it names the files left out with it."""
+    title = f" ({draft.order.title})" if draft.order else ""
+    files = draft.order.allowed_files if draft.order else ()
+    others = ", ".join(sorted({*files} - {VERIFY_SCRIPT}))
+    why = "the repo is verified without it" if verified else "which the repo has"
+    sentence = f"{draft.label}{title} is left out: it creates {VERIFY_SCRIPT}, {why}"
+    return f"{sentence}; these files are not written either: {others}" if others else sentence
+
+
+def _creates_verify_script(draft: Draft) -> bool:
+    """Say whether the order creates the script: it promises it, but does not require or read it.
+
+    An order that removes files as well is still needed.
+    """
+    if draft.order is None or draft.order.removed_files:
+        return False
+    known = VERIFY_SCRIPT in draft.order.context_files or any(
+        each.kind == "file_exists" and each.path == VERIFY_SCRIPT
+        for each in draft.order.preconditions
+    )
+    return not known and any(each.path == VERIFY_SCRIPT for each in draft.order.postconditions)
+
+
+def _entries(document: JsonValue) -> list[JsonValue]:
+    match document:
+        case {"work_orders": [*entries]}:
+            return entries
+        case _:
+            return []
+
+
+def _moved_up(entry: JsonValue, gone: Sequence[int]) -> JsonValue:
+    if not isinstance(entry, dict):
+        return entry
+    moved = dict(entry)
+    if "id" in moved:
+        moved["id"] = _renumbered(moved["id"], gone)
+    if isinstance(needed := moved.get("depends_on"), list):
+        dropped = set(gone)
+        moved["depends_on"] = [
+            _renumbered(each, gone) for each in needed if _number(each) not in dropped
+        ]
+    return moved
+
+
+def _renumbered(value: JsonValue, gone: Sequence[int]) -> JsonValue:
+    number = _number(value)
+    return value if number is None else order_id(number - bisect_left(gone, number))
+
+
+def _number(value: JsonValue) -> int | None:
+    return order_number(value) if isinstance(value, str) else None
+
+
+_Orders = Mapping[str, JsonObject]
+
+
+class EditKind(StrEnum):
+    """Say what a person did with an order."""
+
+    CHANGED = "changed"
+    ADDED = "added"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderEdit:
+    """Name an edited order, and the fields that differ from the order as it was planned.
+
+    `source` is the file that counts. `fields` is empty where nothing says how the order was.
+    """
+
+    order: str
+    kind: EditKind
+    source: str
+    fields: tuple[str, ...] = ()
+
+    def render(self) -> str:
+        """Return the edit on one line."""
+        fields = f": {', '.join(self.fields)}" if self.fields else ""
+        return f"{self.order} {self.kind} in {self.source}{fields}"
+
+    def to_json(self) -> dict[str, object]:
+        """Return the edit as an entry of `edits` in the document of `check`."""
+        return {
+            "order": self.order,
+            "change": str(self.kind),
+            "source": self.source,
+            "fields": list(self.fields),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class EditedPlan:
+    """Hold a plan as a person edited it.
+
+    `document` is the whole plan: each edited order says so in its provenance, and the plan follows
+    the one that was edited. `plan` is the identity of that one, `None` where it has none.
+    """
+
+    document: JsonObject
+    edits: tuple[OrderEdit, ...]
+    plan: PlanFacts | None
+
+
+def take_edits(documents: Mapping[str, JsonValue]) -> EditedPlan | None:
+    """Return the plan that a person edited, from the documents of its files by name.
+
+    The order files count where the manifest is as it was planned. The manifest counts where the
+    files are as they were planned. Where neither is, the files count, and the manifest where there
+    are none. The result is `None` where nothing was edited, and where there is no manifest that
+    could be made to agree.
+    """
+    manifest = documents.get(MANIFEST_NAME)
+    if not isinstance(manifest, dict) or not isinstance(manifest.get("work_orders"), list):
+        return None
+    stored = StoredManifest(manifest)
+    entries = {each.name: each.document for each in stored.orders}
+    files = {name: each for name, each in documents.items() if name != MANIFEST_NAME}
+    if not stored.was_edited and (not files or files == entries):
+        return None
+    if len(entries) < len(stored.entries) or not all(isinstance(e, dict) for e in files.values()):
+        return None  # the rules say what is wrong with these
+    return _taken(stored, manifest, _objects(entries), _objects(files))
+
+
+def _taken(
+    stored: StoredManifest, manifest: JsonObject, entries: _Orders, files: _Orders
+) -> EditedPlan:
+    planned: JsonObject = {**manifest, "work_orders": list(files.values())}
+    in_manifest = bool(files) and stored.was_edited and not StoredManifest(planned).was_edited
+    if in_manifest:
+        now, before, source = entries, files, MANIFEST_NAME
+    else:
+        now, before, source = files or entries, entries, "" if files else MANIFEST_NAME
+        planned = manifest
+    edits = tuple(_edits(now, before, source))
+    if stored.was_edited and not edits:  # nothing says which orders were edited
+        edits = tuple(
+            OrderEdit(_id(each), EditKind.CHANGED, MANIFEST_NAME) for each in now.values()
+        )
+    edited = {each.order for each in edits}
+    orders = [
+        _marked(each, before.get(name, {}), manifest) if _id(each) in edited else before[name]
+        for name, each in now.items()
+    ]
+    document: JsonObject = {**manifest, "work_orders": list(orders)}
+    facts = StoredManifest(planned).stated_facts
+    return EditedPlan(_following(document, facts) if edits else document, edits, facts)
+
+
+def _edits(now: _Orders, before: _Orders, source: str) -> Iterator[OrderEdit]:
+    for name, order in now.items():
+        if name not in before:
+            yield OrderEdit(_id(order), EditKind.ADDED, source or name)
+        elif fields := tuple(_differing(before[name], order)):
+            yield OrderEdit(_id(order), EditKind.CHANGED, source or name, fields)
+    for name, order in before.items():
+        if name not in now:
+            yield OrderEdit(_id(order), EditKind.REMOVED, source or name)
+
+
+def _differing(before: JsonObject, now: JsonObject) -> Iterator[str]:
+    for key in dict.fromkeys((*before, *now)):
+        if key != "provenance" and (key in before, before.get(key)) != (key in now, now.get(key)):
+            yield key
+
+
+def _marked(order: JsonObject, before: JsonObject, manifest: JsonObject) -> JsonObject:
+    """Return an order that says that a person edited it, where its plan says where it is from."""
+    origin = before.get("provenance") or manifest.get("provenance")
+    if not isinstance(origin, dict):
+        return order
+    # The new plan vouches for the order; the plan that was edited no longer does.
+    return {**order, "provenance": {**origin, "manifest_sha256": "", "edited": True}}
+
+
+def _following(document: JsonObject, plan: PlanFacts | None) -> JsonObject:
+    """Return the plan as one that follows the plan that was edited.
+
+    So the branch stays the same, and what has landed counts as landed.
+    """
+    if plan is None:
+        return document
+    supersedes: JsonObject = {
+        "manifest_sha256": plan.manifest_sha256,
+        "earlier": list(plan.lineage),
+        "title": plan.title,
+    }
+    return {**document, "supersedes": supersedes}
+
+
+def _objects(documents: Mapping[str, JsonValue]) -> _Orders:
+    return {name: each for name, each in documents.items() if isinstance(each, dict)}
+
+
+def _id(order: JsonObject) -> str:
+    given = order.get("id")
+    return given if isinstance(given, str) else "an order without an id"
+
+
+def read_plan_folder(folder: Path) -> Plan:
+    """Return the plan in `folder`: its manifest's orders, else those of its `WO-NN.json` files.
+
+    Raises `InvalidInput` where there is nothing to judge, a file cannot be read, an order is in
+    the file of another order, or the manifest and the order files disagree.
+    """
+    try:
+        return parse_plan(read_stored_plan(folder).document)
+    except FileMalformed as malformed:
+        return unreadable_plan(f"{malformed.name}: {malformed.problem}")

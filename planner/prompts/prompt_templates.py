@@ -1,0 +1,306 @@
+"""Fills in the templates of the prompts, which lie beside this file.
+
+A prompt holds nothing that changes between runs on the same inputs (no run id, time or path of the
+machine), so that a request can be found again by its hash.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from shared.errors import InvalidInput
+from shared.files.text_sources import fill, read_text_input
+from shared.languages.base import Language
+from shared.languages.registry import LANGUAGES, language_of
+
+SPEC_PLACE = "PRODUCT_SPEC"
+PLACES = (SPEC_PLACE, "DOCTRINE", "REPO_HINTS", "REQUIREMENTS", "VERIFICATION", "LANGUAGES")
+
+# A reply of the default output budget can hold this much: 64,000 tokens of about four characters.
+# A model with a smaller context cannot have written more than it can read again.
+MAX_REPLY_CHARACTERS = 256_000
+# This holds one to two hundred findings. A plan with more repeats faults that the first ones show.
+MAX_FINDINGS_CHARACTERS = 20_000
+MAX_FINDING_CHARACTERS = 600
+_LEAST_OF_A_FINDING = 40
+
+SCRIPT_ONLY = "`bash scripts/verify.sh`, as soon as the repository has it."
+NO_REPO = "No repository was given: it is empty, and WO-01 starts from nothing."
+
+_PLACE = re.compile(r"\{\{([A-Z][A-Z0-9_]*)\}\}")
+# Bounded, or a run of blanks would be scanned again from each of its positions.
+_NEAR_PLACE = re.compile(r"\{\{ {0,4}([A-Za-z][A-Za-z0-9_ -]{0,40}?) {0,4}\}\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Represent a prompt with `{{PRODUCT_SPEC}}` once, and each other place at most once.
+
+    `sha256` is the hash of the text. It is part of the hash that identifies a compilation.
+    """
+
+    text: str
+    sha256: str
+
+
+def load_template(path: Path | None = None) -> Template:
+    """Return the template at `path`, or the default one.
+
+    Raises `InvalidInput` where the file cannot be read as text, lacks the place for the spec,
+    repeats a place, or has an unknown place.
+    """
+    if path is None:
+        text = _packaged("PLANNER_PROMPT.md")
+    else:
+        text = read_text_input(path, "template").text
+        _check_places(text, f"template {path}")
+    return Template(text, hashlib.sha256(text.encode()).hexdigest())
+
+
+def default_doctrine() -> str:
+    """Return the house rules that a plan follows where the user gives none."""
+    return _packaged("DOCTRINE.md").strip()
+
+
+def render(
+    template: Template,
+    spec_text: str,
+    doctrine: str = "",
+    repo_hints: str = "",
+    requirements: str = "",
+    verification: str = "",
+    languages: str = "",
+) -> str:
+    """Return the prompt. Text that looks like a place within an inserted text stays as it is.
+
+    `verification` are the commands that verify the repo, one a line, in a fence; empty where an
+    order has to write `scripts/verify.sh`, or where the repo has it. `languages` are the rules of
+    languages, as Markdown.
+    """
+    known = {"COMMANDS": verification}
+    rules = _fill(_packaged("KNOWN_VERIFICATION.md" if verification else "VERIFICATION.md"), known)
+    return _fill(
+        template.text,
+        {
+            SPEC_PLACE: spec_text.strip("\n"),
+            "DOCTRINE": doctrine.strip("\n") or "None.",
+            "REPO_HINTS": repo_hints.strip("\n") or NO_REPO,
+            "REQUIREMENTS": requirements.strip("\n"),
+            "VERIFICATION": rules.strip("\n"),
+            "LANGUAGES": f"\n{languages}\n" if languages else "",
+        },
+    )
+
+
+def render_replan(
+    values: Mapping[str, str], repo_hints: str, verification: str = "", languages: str = ""
+) -> str:
+    """Return the prompt for a plan that follows another one.
+
+    `values` fill the places that say what changed and what may change. The rest is as in `render`.
+    """
+    more = {
+        "REPO_HINTS": repo_hints.strip("\n") or NO_REPO,
+        "VERIFICATION": verification or SCRIPT_ONLY,
+        "LANGUAGES": f"\n{languages}\n" if languages else "",
+    }
+    return _fill(_packaged("REPLAN_PROMPT.md"), {**values, **more})
+
+
+def replan_template() -> Template:
+    """Return the template of `render_replan`, whose hash identifies a compilation."""
+    text = _packaged("REPLAN_PROMPT.md")
+    return Template(text, hashlib.sha256(text.encode()).hexdigest())
+
+
+def render_revision(
+    prompt: str, previous_reply: str, findings: Sequence[str], attempt: int, *, needed: int = 0
+) -> str:
+    """Return the prompt that shows the model its reply to `attempt` and what is wrong with it.
+
+    `prompt` is the first prompt; it comes first and unchanged, so that servers which cache
+    prefixes charge little for it. A finding is one line with its remedy. Reply and findings are
+    bounded, and omissions are marked. The first `needed` findings are cut shorter where that makes
+    room for all of them.
+    """
+    return _render_again("REVISION_PROMPT.md", prompt, previous_reply, findings, attempt, needed)
+
+
+def have_room(findings: Sequence[str]) -> bool:
+    """Return whether a prompt shows all these findings, each as far as it shows any."""
+    return sum(map(len, _lines_of(findings, 0))) + len(findings) <= MAX_FINDINGS_CHARACTERS
+
+
+def render_review(spec_text: str, plan_json: str) -> str:
+    """Return the reviewer's prompt for a plan, as JSON, and the spec that it was made from."""
+    plan = fenced(_cut_middle(plan_json, MAX_REPLY_CHARACTERS), "json")
+    return _fill(_packaged("REVIEWER_PROMPT.md"), {SPEC_PLACE: spec_text.strip("\n"), "PLAN": plan})
+
+
+def render_review_revision(
+    prompt: str, previous_reply: str, claims: Sequence[str], attempt: int
+) -> str:
+    """Return the prompt that shows the model what a reviewer says of its valid plan.
+
+    The prompt is built and bounded as in `render_revision`. A claim is one line.
+    """
+    return _render_again("REVIEW_REVISION_PROMPT.md", prompt, previous_reply, claims, attempt)
+
+
+def _render_again(
+    name: str,
+    prompt: str,
+    previous_reply: str,
+    findings: Sequence[str],
+    attempt: int,
+    needed: int = 0,
+) -> str:
+    return _fill(
+        _packaged(name),
+        {
+            "PROMPT": prompt.strip("\n"),
+            "ATTEMPT": str(attempt),
+            "PREVIOUS_REPLY": fenced(_cut_middle(previous_reply, MAX_REPLY_CHARACTERS)),
+            "FINDINGS": _render_findings(findings, needed),
+        },
+    )
+
+
+def render_replan_revision(
+    prompt: str, previous_reply: str, findings: Sequence[str], attempt: int, *, needed: int = 0
+) -> str:
+    """Return the prompt that shows the model its reply to a `render_replan`, and its faults.
+
+    The prompt is built and bounded as in `render_revision`.
+    """
+    name = "REPLAN_REVISION_PROMPT.md"
+    return _render_again(name, prompt, previous_reply, findings, attempt, needed)
+
+
+def render_replan_review_revision(
+    prompt: str, previous_reply: str, claims: Sequence[str], attempt: int
+) -> str:
+    """Return the prompt that shows the model what a reviewer says of such a reply.
+
+    The prompt is built and bounded as in `render_revision`. A claim is one line.
+    """
+    return _render_again("REPLAN_REVIEW_PROMPT.md", prompt, previous_reply, claims, attempt)
+
+
+def fenced(text: str, language: str = "") -> str:
+    """Return `text` in a code fence that no fence within it can close."""
+    longest = max((len(run) for run in re.findall(r"`{3,}", text)), default=2)
+    fence = "`" * (longest + 1)
+    body = text if text.endswith("\n") else f"{text}\n"
+    return f"{fence}{language}\n{body}{fence}"
+
+
+def _fill(text: str, values: Mapping[str, str]) -> str:
+    """Fill all places in one pass, so that no inserted text is expanded in its turn.
+
+    The result can always be sent: a lone surrogate, as a broken reply may hold, becomes `?`.
+    """
+    return fill(text, values).encode("utf-8", "replace").decode("utf-8")
+
+
+def _check_places(text: str, named: str) -> None:
+    _refuse_misspelt(text, named)
+    found = _PLACE.findall(text)
+    if SPEC_PLACE not in found:
+        raise InvalidInput(
+            f"{named} has no {{{{{SPEC_PLACE}}}}}: the model would never see the spec",
+            f"put {{{{{SPEC_PLACE}}}}} where the spec should stand",
+        )
+    for name in PLACES:
+        if found.count(name) > 1:
+            raise InvalidInput(
+                f"{named} has {{{{{name}}}}} {found.count(name)} times", "keep one of them"
+            )
+
+
+def _refuse_misspelt(text: str, named: str) -> None:
+    """Refuse unknown places, and known ones written so that they would not be filled."""
+    for match in _NEAR_PLACE.finditer(text):
+        name = re.sub(r"[ -]", "_", match[1]).upper()
+        exact = _PLACE.fullmatch(match[0])
+        if (exact and name in PLACES) or not (exact or name in PLACES):
+            continue  # a known place, or the place of another tool, such as `{{ user.name }}`
+        near = difflib.get_close_matches(name, PLACES, n=1)
+        known = ", ".join(f"{{{{{each}}}}}" for each in PLACES)
+        line = text.count("\n", 0, match.start()) + 1
+        raise InvalidInput(
+            f"{named} has the unknown placeholder {match[0]} at line {line}",
+            f"write {{{{{near[0]}}}}}" if near else f"the placeholders are {known}",
+        )
+
+
+def _render_findings(findings: Sequence[str], needed: int) -> str:
+    lines: list[str] = []
+    room = MAX_FINDINGS_CHARACTERS
+    for line in _lines_of(findings, needed):
+        room -= len(line) + 1
+        if room < 0:
+            lines.append(f"- and {len(findings) - len(lines)} more findings")
+            break
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _lines_of(findings: Sequence[str], needed: int) -> Iterator[str]:
+    """Yield a line for each finding; the first `needed` share the room if they do not fit."""
+    texts = [" ".join(each.split()) for each in findings]
+    limits = [MAX_FINDING_CHARACTERS] * len(texts)
+    if needed and sum(min(len(each), MAX_FINDING_CHARACTERS) + 3 for each in texts[:needed]) > (
+        MAX_FINDINGS_CHARACTERS
+    ):
+        # What stands for the characters left out takes room, too.
+        share = MAX_FINDINGS_CHARACTERS // needed - 3 - len(_left_out(MAX_FINDING_CHARACTERS))
+        limits[:needed] = [max(_LEAST_OF_A_FINDING, share)] * needed
+    for text, limit in zip(texts, limits, strict=True):
+        yield f"- {_cut_middle(text, limit)}"
+
+
+def _left_out(characters: int) -> str:
+    return f" [... {characters:,} characters left out ...] "
+
+
+def _cut_middle(text: str, limit: int) -> str:
+    """Return `text`, cut to a head and tail of `limit` characters together where it is longer."""
+    left_out = len(text) - limit
+    if left_out <= 0:
+        return text
+    tail = limit // 2
+    return f"{text[: limit - tail]}{_left_out(left_out)}{text[-tail:]}"
+
+
+def _packaged(name: str) -> str:
+    from importlib.resources import files  # here, because it costs some milliseconds
+
+    return files("planner.prompts").joinpath(name).read_text(encoding="utf-8")
+
+
+def render_languages(spec_text: str, paths: Collection[str]) -> str:
+    """Return the rules of each language that the repository has files of or the spec names.
+
+    The result is empty where that is none of those with rules of their own. `paths` are the files
+    of the repository.
+    """
+    used = {language.name for path in paths if (language := language_of(path)) is not None}
+    return "\n\n".join(_rules(spec_text, used))
+
+
+def _rules(spec_text: str, used: Collection[str]) -> Iterator[str]:
+    for language in LANGUAGES:
+        if _is_needed(language, spec_text, used) and language.advice is not None:
+            yield language.advice.read()
+
+
+def _is_needed(language: Language, spec_text: str, used: Collection[str]) -> bool:
+    if language.advice is None:
+        return False
+    return language.name in used or language.advice.is_asked_for(spec_text)

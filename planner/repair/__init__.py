@@ -1,1 +1,0 @@
-"""Repairs faults that have one certain remedy, without a model."""

@@ -1,1 +1,0 @@
-"""Reads the repository that a plan is for."""

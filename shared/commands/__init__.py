@@ -1,1 +1,0 @@
-"""Reads acceptance commands as text, and never runs one."""

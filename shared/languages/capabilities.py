@@ -1,0 +1,346 @@
+"""The small capabilities that planner and factory may ask of a language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from shared.languages.language_tools import Tools
+from shared.rule_text import Example
+from shared.work_order import Interface, WorkOrder
+
+_FILE: Final = "PLANNING.md"
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Say where a language's rules for plans stand, and which words ask for them.
+
+    `package` has the file `PLANNING.md`. A specification asks for the language by one of `words`,
+    which are matched whole and with their letters as they are.
+    """
+
+    package: str
+    words: tuple[str, ...]
+
+    def is_asked_for(self, text: str) -> bool:
+        """Return whether a specification names the language."""
+        words = "|".join(map(re.escape, self.words))
+        return re.search(rf"(?<!\w)(?:{words})(?!\w)", text) is not None
+
+    def read(self) -> str:
+        """Return the rules, as Markdown that begins with a heading of the second level."""
+        from importlib import resources
+
+        return resources.files(self.package).joinpath(_FILE).read_text("utf-8").strip()
+
+
+_EXAMPLES_FILE: Final = "EXAMPLES.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Say where a language's examples of rules stand: `package` has the file `EXAMPLES.toml`."""
+
+    package: str
+
+    def read(self) -> Mapping[str, Example]:
+        """Return the language's example of each rule that it decides, by the rule's code."""
+        import tomllib
+        from importlib import resources
+
+        text = resources.files(self.package).joinpath(_EXAMPLES_FILE).read_text("utf-8")
+        return {
+            code: Example(each["bad"].strip(), each["good"].strip())
+            for code, each in tomllib.loads(text).items()
+        }
+
+
+# Bounded, or a long line of such words would be scanned again from each of them.
+DEFINITION: Final = re.compile(
+    r"\b(?:function|class|interface|enum|struct|trait|type|const|fn|func)\b"
+    r"[ \t*]{1,10}(?:\([^()\n]{0,80}\)[ \t]{0,4})?(\w{1,80})"
+)
+"""Matches a definition in most languages whose declarations begin with a word."""
+
+
+class Outliner(Protocol):
+    """Show what the files of one language offer to each other."""
+
+    @property
+    def name(self) -> str:
+        """Return the name of the language as people write it."""
+
+    @property
+    def outlined(self) -> tuple[str, ...]:
+        """Return the suffixes of the files that have an outline, dots included."""
+
+    @property
+    def fence(self) -> str:
+        """Return the word that marks a code block of the language in Markdown."""
+
+    @property
+    def comment(self) -> str:
+        """Return the characters that begin a comment of one line."""
+
+    @property
+    def file_noun(self) -> str:
+        """Return what a file of the language is called, in the singular."""
+
+    @property
+    def definition(self) -> re.Pattern[str]:
+        """Return a pattern whose first group is the name in a definition, wherever it stands."""
+
+    def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
+        """Return a line for each name that a file offers to other files, without its code.
+
+        The members of a type follow it, indented. The result is empty where the file offers
+        nothing, and `None` where it cannot be read. Never raises.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Unwritten:
+    """Represent a function that has nothing in it; `message` is a sentence that says so.
+
+    `was_so` is true where the same was said of the file before. Where `is_certain` is false, the
+    author may have meant it: such a function returns nothing, or always the same.
+    """
+
+    path: str
+    name: str
+    message: str
+    was_so: bool
+    is_certain: bool
+
+
+class Notes(Protocol):
+    """Look at code, and at what a failed command printed."""
+
+    def find_unwritten(self, path: str, before: str, after: str) -> tuple[Unwritten, ...]:
+        """Return the functions of a file that have nothing in them.
+
+        `before` and `after` are the texts of the file at `path`.
+        """
+
+    def names_in(self, source: str) -> Collection[str] | None:
+        """Return the names that a source declares; `None` where they cannot all be known.
+
+        Members of classes are qualified: `Game.play`.
+        """
+
+    def note_syntax(self, path: str, source: str) -> str:
+        """Return a sentence that names the line that does not parse; empty where all does."""
+
+    def note_errors(
+        self, output: str, sources: Mapping[str, str], files: Iterable[str]
+    ) -> tuple[str, ...]:
+        """Return a sentence for each error in `output` about a name that does not exist.
+
+        `sources` has the texts of files by path, and `files` all paths of the repository.
+        """
+
+
+DOES_NOT_PARSE: Final = "does not parse"
+"""The first words of the message about a file whose syntax the language's reader refuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContractViolation:
+    """Represent a declared name that the code does not have as declared.
+
+    `name` is qualified (`Game.play`), and empty where the whole file is meant. `message` tells the
+    author of the code how it differs.
+    """
+
+    path: str
+    name: str
+    message: str
+
+
+class Conformance(Protocol):
+    """Read contracts, and compare code with them."""
+
+    def reads(self, path: str) -> bool:
+        """Return whether `check_conformance` needs the file: code, or what says how it is built."""
+
+    def contracts_in_force(self, orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
+        """Return one stub for each file of the language that holds after the last of `orders`.
+
+        Later declarations are merged over earlier ones. A name in an order's `changes` that the
+        order does not declare is gone. Stubs that do not parse declare nothing.
+        """
+
+    def warm_up(self, tools: Tools) -> None:
+        """Ask an empty question, so that the first real question is quick.
+
+        Raises `CheckerFailed` where there is no answer.
+        """
+
+    def check_conformance(
+        self, interfaces: Sequence[Interface], sources: Mapping[str, str], tools: Tools
+    ) -> tuple[ContractViolation, ...]:
+        """Return what in `sources` contradicts `interfaces`, sorted by file and name.
+
+        `sources` has the texts of the files that `reads` wants, by path; looking one up that is no
+        text fails with `KeyError`. Raises `CheckerFailed` where the sources could not be judged.
+        """
+
+    def build_skeleton(
+        self, interfaces: Sequence[Interface], sources: Mapping[str, str]
+    ) -> Mapping[str, str]:
+        """Return code by path that keeps `interfaces` and does nothing.
+
+        `sources` has the texts of existing files by path.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCode:
+    """Hold the code that the definition `name` is to have.
+
+    The name is qualified (`Game.play`) if the author of the code qualified it.
+    """
+
+    name: str
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """Replace the characters of a text from `start` up to `end`, which is excluded, by `text`.
+
+    Of several insertions at one place, the one with the greatest `depth` comes first: what is added
+    to an inner class comes before what is added to the class around it.
+    """
+
+    start: int
+    end: int
+    text: str
+    depth: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionEdit:
+    """Hold the splices that bring a definition into a file.
+
+    `repairs` describes each place where the code or its name was read leniently.
+    """
+
+    splices: tuple[Splice, ...]
+    repairs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class EditRefused:
+    """Say why code cannot be brought into a file.
+
+    `lines` are the lines of the file that the reason is about; they count from 1.
+    """
+
+    reason: str
+    lines: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineEntry:
+    """Hold a definition's qualified name (`Game.play`), and its lines, counted from 1."""
+
+    name: str
+    first: int
+    last: int
+
+
+class Edits(Protocol):
+    """Find and replace the definitions of a file."""
+
+    def outline(self, text: str) -> tuple[OutlineEntry, ...]:
+        """Return the definitions of a file in their order; none if it does not parse."""
+
+    def edit_definitions(
+        self, path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
+    ) -> tuple[DefinitionEdit | EditRefused, ...]:
+        """Return, for each edit, the splices of `text` that make it, or why it cannot be made.
+
+        `text` is that of the file at `path`. A definition is replaced where it is, and added where
+        it is not. A name that is replaced by another one has to be among `changes`.
+        """
+
+    def defined_names(self, fragment: str) -> tuple[str, ...]:
+        """Return the last names of the definitions that begin in some lines of a file.
+
+        The lines need not parse. Definitions within a function of these lines are left out.
+        """
+
+    def check_rewrite(
+        self, path: str, before: str, after: str, changes: Sequence[str]
+    ) -> tuple[ContractViolation, ...]:
+        """Return a violation for each loss by a rewrite that `changes` do not name.
+
+        `before` and `after` are the texts of the file at `path`.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Installable:
+    """Hold what a project has declared in one language before a command failed.
+
+    `declared` are the packages of its manifests, in normal form, and `allowed` those that the user
+    allows besides, as they were written. `environments` are interpreters of the checkout that may
+    have packages. `brought` says whether the code that is judged adds a word by itself.
+    """
+
+    declared: frozenset[str]
+    allowed: tuple[str, ...]
+    environments: tuple[str, ...]
+    brought: Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """Say in a sentence what is not installed, and how a person can get it.
+
+    Each of `ways` completes "To fix it, ...".
+    """
+
+    what: str
+    ways: tuple[str, ...]
+
+
+class Failures(Protocol):
+    """Read what a command printed that failed. Nothing in it is trusted, and no method raises."""
+
+    def find_lack(self, output: str, project: Installable) -> Lack | None:
+        """Return a package that the project declares and the output misses; else `None`.
+
+        What the code that is judged brought along by itself is its own fault.
+        """
+
+    def ways_to_program(self, program: str, *, is_command: bool) -> tuple[str, ...]:
+        """Return the ways to `program`, which a package of the project may have.
+
+        `is_command` is true where a command starts the program, and false where a script does. It
+        is only asked where the project declares packages.
+        """
+
+
+# A shorter file can lose half of itself by an honest change of a few lines.
+_MIN_LINES: Final = 20
+
+
+def check_shrinking(path: str, before: str, after: str) -> Iterator[ContractViolation]:
+    """Yield a violation where a file of at least twenty lines loses over half of its text."""
+    old, new = _size(before), _size(after)
+    if new * 2 < old and len(before.splitlines()) >= _MIN_LINES:
+        message = (
+            f"shrinks to {100 * new // old}% of what it was: keep what the order does not change, "
+            "and write the whole file"
+        )
+        yield ContractViolation(path, "", message)
+
+
+def _size(text: str) -> int:
+    """Return the number of characters that are not blank."""
+    return len("".join(text.split()))

@@ -1,1 +1,0 @@
-"""Defines what planner and factory may ask of a language, one capability for each file."""

@@ -1,0 +1,376 @@
+"""Syntax trees, and a file as its declarations, whatever the language.
+
+tree-sitter reads the files. It reads whatever it is given, so a file with faults still shows the
+declarations that are whole. Nothing in a file is run.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Final, Literal
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node
+
+
+Kind = Literal["function", "type", "value", "module", "implementation"]
+
+# Longer contracts, and longer files of tests in a plan, are refused instead of read.
+MAX_BYTES = 100 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """Represent a field, a variant or a method that a type lists, as it is written."""
+
+    text: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """Represent one declaration of a file.
+
+    `name` is qualified: `Game.play`. `head` is the declaration on one line without its body, and
+    `key` is equal for declarations that mean the same. `start` and `end` are characters of the
+    file, attributes included; declarations that one statement makes together have its place. `text`
+    is what stands there. `line` counts from 1. `around` is the head of the block that the
+    declaration stands in.
+
+    Of a function, `body` has the characters of its block, braces included, `opening` is the text
+    before its result, and `result` the type of what it returns. Of a type, `separator` stands
+    between its members.
+    """
+
+    name: str
+    kind: Kind
+    head: str
+    key: str
+    line: int
+    start: int
+    end: int
+    is_public: bool
+    body: tuple[int, int] | None = None
+    members: Mapping[str, Member] = field(default_factory=dict)
+    around: str = ""
+    text: str = ""
+    opening: str = ""
+    result: str = ""
+    separator: str = "\n"
+
+    @property
+    def last_name(self) -> str:
+        return self.name.rpartition(".")[2]
+
+    @property
+    def owner(self) -> str:
+        """Return the type that the declaration belongs to; empty where it stands alone."""
+        return self.name.rpartition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """Represent one name that a file brings in: what it is called there, and where it is from."""
+
+    name: str
+    source: str
+    line: int
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Say why a text cannot be read; `line` counts from 1, and is 0 for the whole text."""
+
+    message: str
+    line: int = 0
+    excerpt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Declarations:
+    """Hold what a file declares, in its order. `fault` is the first of its faults, if any.
+
+    `package` is the name that the file gives itself, where its language asks for one.
+    """
+
+    text: str
+    items: tuple[Declared, ...] = ()
+    imports: tuple[Imported, ...] = ()
+    fault: Fault | None = None
+    package: str = ""
+
+    def named(self, name: str) -> tuple[Declared, ...]:
+        """Return the declarations of that qualified name."""
+        return tuple(each for each in self.items if each.name == name)
+
+    def is_shared(self, item: Declared) -> bool:
+        """Return whether other declarations are made by the statement that makes this one."""
+        return sum(each.start == item.start for each in self.items) > 1
+
+
+MAX_LINE: Final = 240  # characters of a declaration; the rest of a longer one is cut off
+MAX_VALUE: Final = 40  # characters of a constant's value; a longer one is shown as `...`
+INDENT: Final = "    "
+# 200 KB of code take 0.2 seconds. Text that is not code takes up to fifty times as long, because
+# the reader looks for a way to go on at each word. So only such text is ever given up.
+_SECONDS_A_BYTE: Final = 5e-6
+_LEAST_SECONDS: Final = 0.5
+# Each chunk is copied, also where only the text of a short node is asked for.
+_CHUNK: Final = 2_048  # bytes
+
+Grammar = Callable[[], object]
+
+
+def parse(grammar: Grammar, text: str) -> Node | None:
+    """Return the root of the syntax tree of `text`; `None` where it cannot be read.
+
+    `grammar` is the function by which a grammar's package gives its language. Reading is given up
+    after five times what code of this size takes, in processor time.
+    """
+    from tree_sitter import Parser
+
+    end = time.thread_time() + seconds_for(text)
+    try:
+        code = text.encode()
+        tree = Parser(_language(grammar)).parse(
+            lambda start, _: code[start : start + _CHUNK],
+            progress_callback=lambda _, __: time.thread_time() > end,
+        )
+    except ValueError:  # a lone surrogate, or given up
+        return None
+    return tree.root_node
+
+
+def seconds_for(text: str) -> float:
+    """Return the processor time after which reading a text is given up: a second for 200 KB."""
+    return max(_LEAST_SECONDS, _SECONDS_A_BYTE * len(text))
+
+
+@cache
+def _language(grammar: Grammar) -> Language:
+    from tree_sitter import Language
+
+    return Language(grammar())
+
+
+def lines_or_none(root: Node, lines: Iterable[str]) -> tuple[str, ...] | None:
+    """Return the lines, and `None` where there are none because the file could not be read."""
+    found = tuple(lines)
+    return None if not found and root.has_error else found
+
+
+def text_of(node: Node | None) -> str:
+    """Return the text of a node on one line, whole; the empty string for no node."""
+    return _one_line(node.text) if node is not None else ""
+
+
+def shown(node: Node) -> str:
+    """Return the text of a node on one line, cut to `MAX_LINE` characters."""
+    return cut(text_of(node))
+
+
+def head_of(node: Node, body: Node | None) -> str:
+    """Return the text of a node on one line, up to its `body` where it has one, cut likewise."""
+    if body is None or node.text is None:
+        return shown(node)
+    return cut(_one_line(node.text[: body.start_byte - node.start_byte]))
+
+
+def value_of(node: Node | None) -> str:
+    """Return a short value as it is written, and `...` for a longer one or for none."""
+    text = text_of(node)
+    return text if 0 < len(text) <= MAX_VALUE else "..."
+
+
+def block(head: str, body: Iterable[str], *, close: str = "}") -> Iterator[str]:
+    """Yield `head {`, the lines of the body indented, and `}`; one line where there is no body."""
+    lines = [f"{INDENT}{each}" for each in body]
+    if not lines:
+        yield f"{head} {{{close}"
+        return
+    yield f"{head} {{"
+    yield from lines
+    yield close
+
+
+def cut(line: str) -> str:
+    """Return the line, cut to `MAX_LINE` characters."""
+    return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 4]} ..."
+
+
+def _one_line(code: bytes | None) -> str:
+    # A cut may fall into a character only where the text was not UTF-8 to begin with.
+    text = " ".join((code or b"").decode("utf-8", "replace").split())
+    return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+
+
+_WHOLE: Final = ("lifetime", "string_literal", "interpreted_string_literal")
+_MAX_EXCERPT: Final = 120
+TOO_LONG: Final = Fault(f"it is over {MAX_BYTES} bytes")
+UNREADABLE: Final = Fault("it cannot be read")
+
+
+def read_root(grammar: Grammar, text: str) -> Node | None:
+    """Return the root of the syntax tree of a text of bounded size; `None` where there is none."""
+    return parse(grammar, text) if len(text) <= 3 * MAX_BYTES else None
+
+
+class Offsets:
+    """Translate the bytes of a UTF-8 text to its characters."""
+
+    def __init__(self, text: str) -> None:
+        code = b"" if text.isascii() else text.encode("utf-8", "replace")
+        self._inner = [at for at, byte in enumerate(code) if byte & 0xC0 == 0x80]
+
+    def character(self, byte: int) -> int:
+        """Return the index of the character at a byte."""
+        return byte - bisect_left(self._inner, byte)
+
+
+def walk(root: Node, *, into: Callable[[Node], bool] = lambda _: True) -> Iterator[Node]:
+    """Yield a node and all below it, in the order of the text; below only where `into` is true."""
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        yield node
+        if into(node):
+            pending.extend(reversed(node.children))
+
+
+def first_fault(root: Node, text: str) -> Fault | None:
+    """Return the place of the first fault of syntax; `None` where there is none."""
+    if not root.has_error:
+        return None
+    for node in walk(root, into=lambda each: each.has_error):
+        if node.is_missing:
+            return fault_at(node, text, f"{_shown(node.type)} is missing")
+        if node.is_error:
+            return fault_at(node, text, "there is a fault of syntax")
+    return Fault("there is a fault of syntax")
+
+
+def fault_at(node: Node, text: str, message: str) -> Fault:
+    """Return a fault at the line where a node begins."""
+    line = node.start_point[0] + 1
+    lines = text.split("\n")
+    excerpt = lines[line - 1].strip()[:_MAX_EXCERPT] if line <= len(lines) else ""
+    return Fault(message, line, excerpt)
+
+
+def tokens_of(node: Node | None) -> str:
+    """Return the words and signs of a node with a blank between them, without its comments."""
+    if node is None:
+        return ""
+    nodes = walk(node, into=lambda each: each.type not in _WHOLE and "comment" not in each.type)
+    leaves = (
+        each
+        for each in nodes
+        if (not each.children or each.type in _WHOLE) and "comment" not in each.type
+    )
+    words = ((each.text or b"").decode("utf-8", "replace").strip() for each in leaves)
+    return " ".join(word for word in words if word)
+
+
+def _shown(kind: str) -> str:
+    return f"`{kind}`" if not kind.isidentifier() else kind.replace("_", " ")
+
+
+def normal_changes(changes: Sequence[str]) -> frozenset[str]:
+    """Return an order's `changes` with dots for `::`, without blanks and a final `()`."""
+    return frozenset(each.strip().removesuffix("()").replace("::", ".") for each in changes)
+
+
+def exactly_meant(name: str, path: str, changed: Collection[str]) -> bool:
+    """Return whether `changed` has this qualified name, alone or with its module or file."""
+    stem = path.rpartition("/")[2].partition(".")[0]
+    module = path.rpartition("/")[0].rpartition("/")[2]
+    spelled = {name, f"{path}:{name}", f"{stem}.{name}", f"{module}.{name}", path}
+    return not spelled.isdisjoint(changed)
+
+
+def is_meant(name: str, path: str, changed: Collection[str]) -> bool:
+    """Return whether `changed` has a qualified name, its type, or its last part alone."""
+    owner, last = name.split(".", 1)[0], name.rpartition(".")[2]
+    return (
+        exactly_meant(name, path, changed) or exactly_meant(owner, path, changed) or last in changed
+    )
+
+
+# `func [ T any ](`, `fn < T : Ord >(`, `type_spec[ T any ] struct`, `impl<T: Ord> Stack<T>`
+_OPENED: Final = re.compile(r"^[\w ]*?(?:\*)?[\[<] ?")
+_BLOCK: Final = re.compile(r"(?:unsafe )?impl ?(?=<)")
+_WORD: Final = re.compile(r"'?[A-Za-z_]\w*")
+_SPLIT: Final = frozenset({"const"})  # words before the name of a parameter
+
+
+@dataclass(frozen=True, slots=True)
+class TypeParameters:
+    """Hold type parameters: `text` with their constraints, and their `names` in order."""
+
+    text: str = ""
+    names: tuple[str, ...] = ()
+    each: tuple[str, ...] = ()
+    """Every parameter with its constraint."""
+    rest: str = ""
+    """The text behind the parameters."""
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Return the names without those of lifetimes."""
+        return tuple(each for each in self.names if not each.startswith("'"))
+
+
+def type_parameters(key: str) -> TypeParameters:
+    """Return the type parameters in a key; none where the declaration is not generic."""
+    found = _OPENED.match(key)
+    if found is None:
+        return TypeParameters()
+    start, text, rest = found.end(), "", ""
+    depth, part = 1, ""
+    parts: list[str] = []
+    for at in range(start, len(key)):
+        each = key[at]
+        is_arrow = each == ">" and key[at - 1 : at] in ("-", "=")
+        depth += (each in "[<({") - (each in "])}" or (each == ">" and not is_arrow))
+        if not depth:
+            text, rest = key[start:at].strip(), key[at + 1 :]
+            break
+        if each == "," and depth == 1:
+            parts.append(part)
+            part = ""
+        else:
+            part += each
+    if not text:
+        return TypeParameters()
+    parts = [each.strip() for each in (*parts, part) if _WORD.search(each)]
+    words = (_WORD.findall(each) for each in parts)
+    names = (next((w for w in found if w not in _SPLIT), "") for found in words)
+    return TypeParameters(text, tuple(each for each in names if each), tuple(parts), rest)
+
+
+def block_parameters(head: str) -> TypeParameters:
+    """Return the type parameters of a block of methods, `impl<T: Ord> Stack<T>`, by its head."""
+    return type_parameters(head) if _BLOCK.match(head) else TypeParameters()
+
+
+def renamed(key: str, names: Mapping[str, str]) -> str:
+    """Return a key with other names for its type parameters."""
+    return _WORD.sub(lambda found: names.get(found[0], found[0]), key) if names else key
+
+
+def same_names(item: Declared, other: Declared) -> Mapping[str, str]:
+    """Return how the type parameters of `item`, and of its block, are called in `other`."""
+    pairs = (
+        (block_parameters(item.around).names, block_parameters(other.around).names),
+        (type_parameters(item.key).names, type_parameters(other.key).names),
+    )
+    alike = (zip(*pair, strict=True) for pair in pairs if len(pair[0]) == len(pair[1]))
+    return {own: theirs for each in alike for own, theirs in each if own != theirs}

@@ -1,0 +1,366 @@
+"""Named definitions brought into a file; rewrites checked."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from shared.languages.capabilities import (
+    ContractViolation,
+    DefinitionEdit,
+    EditRefused,
+    NamedCode,
+    OutlineEntry,
+    Splice,
+    Unwritten,
+    check_shrinking,
+)
+from shared.languages.declared.declarations import Declarations, Declared, is_meant, normal_changes
+from shared.languages.planned_code import file_does_not_parse
+
+_WRITE: Final = "Write the statements that do the work."
+_MAX_NAMES: Final = 8
+_COMMENTS: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+
+# Returns what is wrong with a body as a predicate, and whether nobody would mean it.
+BodyProblem = Callable[[Declared, str], tuple[str, bool] | None]
+
+
+def code_problem(read: Declarations) -> str:
+    """Return why a file cannot be compiled; empty where its syntax is right."""
+    fault = read.fault
+    if fault is None:
+        return ""
+    where = f" in line {fault.line}, `{fault.excerpt}`" if fault.line else ""
+    return f"{fault.message}{where}"
+
+
+def note_syntax(path: str, read: Declarations) -> str:
+    """Return a sentence that quotes the line that does not parse; empty where all does."""
+    fault = read.fault
+    return file_does_not_parse(path, fault.line, fault.excerpt) if fault is not None else ""
+
+
+def names_in(read: Declarations) -> frozenset[str] | None:
+    """Return the names of a file, members of types qualified; `None` where it does not parse."""
+    if read.fault is not None:
+        return None
+    members = {f"{each.name}.{name}" for each in read.items for name in each.members}
+    return frozenset(each.name for each in read.items) | members
+
+
+def find_unwritten(
+    path: str, before: Declarations, after: Declarations, problem_of: BodyProblem
+) -> tuple[Unwritten, ...]:
+    """Return the functions of `after` that have nothing in them, in their order."""
+    earlier = {name for name, _, _ in _unwritten(before, problem_of)}
+    return tuple(
+        Unwritten(
+            path=path,
+            name=name,
+            message=f"The function `{name}` in {path} {problem}. {_WRITE}",
+            was_so=name in earlier,
+            is_certain=is_certain,
+        )
+        for name, problem, is_certain in _unwritten(after, problem_of)
+    )
+
+
+def _unwritten(read: Declarations, problem_of: BodyProblem) -> Iterator[tuple[str, str, bool]]:
+    if read.fault is not None:
+        return
+    for each in read.items:
+        if each.kind == "function" and each.body is not None:
+            found = problem_of(each, inner_text(read, each))
+            if found is not None:
+                yield each.name, *found
+
+
+def inner_text(read: Declarations, item: Declared) -> str:
+    """Return what stands between the braces of a function, without comments, on one line."""
+    if item.body is None:
+        return ""
+    start, end = item.body
+    return " ".join(_COMMENTS.sub("", read.text[start + 1 : end - 1]).split())
+
+
+def offer(name: str, existing: Iterable[str]) -> str:
+    """Return a sentence with the names that there are, the closest ones if any are close."""
+    names = sorted(set(existing))
+    close = difflib.get_close_matches(name, names, n=3)
+    if close:
+        return f"It has {', '.join(f'`{each}`' for each in close)}."
+    if not names:
+        return "It has no names."
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return f"It has {', '.join(f'`{each}`' for each in names[:_MAX_NAMES])}{more}."
+
+
+_EDITABLE: Final = ("function", "type", "value")
+_LEFT_OUT: Final = re.compile(r"//[^\n]*(?:\.\.\.|existing|unchanged)", re.IGNORECASE)
+
+
+class Refused(Exception):
+    """Raised where an edit is impossible; `lines` are lines of the file, from 1."""
+
+    def __init__(self, reason: str, *lines: int) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.lines = lines
+
+
+class Ways(Protocol):
+    """Say how a language brings in what a file does not have yet."""
+
+    def read(self, text: str) -> Declarations:
+        """Return the declarations of a file or of a block of code."""
+
+    def plain_name(self, written: str) -> str:
+        """Return a name as declarations have it: `Game.play`. Raises `Refused` for any other."""
+
+    def adding(self, file: Declarations, item: Declared, code: str) -> Splice:
+        """Return the splice that adds a definition, with its code, to a file."""
+
+    def importing(self, file: Declarations, block: Declarations) -> Iterator[Splice]:
+        """Yield the splices that add the imports of a block to a file."""
+
+
+def outline(read: Declarations) -> tuple[OutlineEntry, ...]:
+    """Return the definitions with their lines; none if the file does not parse."""
+    if read.fault is not None:
+        return ()
+    starts = [at for at, character in enumerate(read.text) if character == "\n"]
+    line_of = _lines(starts)
+    kept = [each for each in read.items if each.kind in ("function", "type")]
+    return tuple(OutlineEntry(e.name, line_of(e.start), line_of(e.end - 1)) for e in kept)
+
+
+def edit_definitions(
+    ways: Ways, path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
+) -> tuple[DefinitionEdit | EditRefused, ...]:
+    """Return for each edit how it changes the file at `path`, or why it cannot.
+
+    A definition is replaced where it is, and added where it is not. All splices are for `text`.
+    """
+    file = ways.read(text)
+    if file.fault is not None:
+        refused = EditRefused(f"{path} does not parse: {code_problem(file)}", (file.fault.line,))
+        return tuple(refused for _ in edits)
+    changed = normal_changes(changes)
+    return tuple(_edit(ways, path, file, each, changed) for each in edits)
+
+
+def _edit(
+    ways: Ways, path: str, file: Declarations, edit: NamedCode, changed: Collection[str]
+) -> DefinitionEdit | EditRefused:
+    try:
+        return _Editing(ways, path, file, edit, changed).edit()
+    except Refused as refused:
+        return EditRefused(refused.reason, refused.lines)
+
+
+@dataclass(slots=True)
+class _Editing:
+    ways: Ways
+    path: str
+    file: Declarations
+    given: NamedCode
+    changed: Collection[str]
+
+    def edit(self) -> DefinitionEdit:
+        """Return the edit that gives the named definition the code of the block."""
+        name = self.ways.plain_name(self.given.name)
+        block = self.ways.read(self.given.code)
+        if block.fault is not None:
+            raise Refused(f"the block does not parse: {code_problem(block)}")
+        items = [self._owned(each, name) for each in block.items if each.kind in _EDITABLE]
+        if not items:
+            raise Refused("the block defines no function and no type")
+        repairs = [
+            f"the block for `{name}` also holds `{each.name}`, which was put in"
+            for each in items
+            if each.last_name != name.rpartition(".")[2]
+        ]
+        if len(repairs) == len(items):
+            repairs = []
+            splices = [self._renamed(name, block, items)]
+        else:
+            splices = [self._put(block, each) for each in items]
+        splices += self.ways.importing(self.file, block)
+        kept = tuple(e for e in splices if self.file.text[e.start : e.end] != e.text)
+        if not kept:
+            raise Refused(f"the block changes nothing: `{name}` is in the file as it is given")
+        return DefinitionEdit(kept, tuple(repairs))
+
+    def _owned(self, item: Declared, name: str) -> Declared:
+        """Return the item under its whole name, where only the header says whose it is."""
+        owner, _, last = name.rpartition(".")
+        if owner and not item.owner and item.kind == "function" and item.name == last:
+            return replace(item, name=name)
+        if not owner and not item.owner and not self.file.named(item.name):
+            ending = [e for e in self.file.items if e.last_name == item.name and e.owner]
+            is_method = re.search(r"\(\s*&?\s*(?:'\w+\s+)?(?:mut\s+)?self\b", item.opening)
+            if is_method and len(ending) == 1:
+                return replace(item, name=ending[0].name)
+        return item
+
+    def _renamed(self, name: str, block: Declarations, items: Sequence[Declared]) -> Splice:
+        """Replace a definition by the one that the block has instead, if the order says so."""
+        old = self.file.named(name)
+        if len(items) == 1 and len(old) == 1 and is_meant(name, self.path, self.changed):
+            return self._replacing(block, items[0], old[0])
+        listed = ", ".join(f"`{each.name}`" for each in items)
+        raise Refused(f"the header names `{name}`, but the block defines {listed}")
+
+    def _put(self, block: Declarations, item: Declared) -> Splice:
+        if item.body and not inner_text(block, item):
+            start, end = item.body
+            if _LEFT_OUT.search(block.text[start:end]):
+                raise Refused(f"the body of `{item.name}` is left out: write it whole")
+        old = [each for each in self.file.named(item.name) if each.kind == item.kind]
+        if " for " in item.around:
+            old = [each for each in old if each.around == item.around]
+        if len(old) > 1:
+            lines = [each.line for each in old]
+            raise Refused(f"`{item.name}` is in the file {len(old)} times", *lines)
+        if not old:
+            return self.ways.adding(self.file, item, _whole(block, item))
+        if self.file.is_shared(old[0]):
+            reason = f"`{item.name}` is declared together with others: change it by a search text"
+            raise Refused(reason, old[0].line)
+        return self._replacing(block, item, old[0])
+
+    def _replacing(self, block: Declarations, item: Declared, old: Declared) -> Splice:
+        code = _whole(block, item)
+        start = old.start
+        has_comment = code.lstrip().startswith(("//", "/*"))
+        if has_comment:
+            start = _comment_start(self.file.text, start)
+        margin = re.match(r"[ \t]*", self.file.text[_line_start(self.file.text, start) :])
+        indent = margin[0] if margin else ""
+        return Splice(start, old.end, indented(code, indent).lstrip())
+
+
+def indented(code: str, indent: str) -> str:
+    """Return code whose first line has this indentation, and the others as far from it as now."""
+    lines = code.split("\n")
+    own = min((len(e) - len(e.lstrip()) for e in lines if e.strip()), default=0)
+    return "\n".join(indent + e[own:] if e.strip() else "" for e in lines)
+
+
+def _whole(block: Declarations, item: Declared) -> str:
+    """Return the code of an item with the comment above it, and its first line's indentation."""
+    start = _line_start(block.text, _comment_start(block.text, item.start))
+    # What stands before the item on its line belongs to another.
+    if block.text[start : item.start].strip() and "\n" not in block.text[start : item.start]:
+        start = item.start
+    return block.text[start : item.end]
+
+
+def _comment_start(text: str, start: int) -> int:
+    """Return where the comment begins that stands directly above a place, or the place."""
+    first = _line_start(text, start)
+    if text[first:start].strip():
+        return start
+    found = start
+    while first > 0:
+        above = _line_start(text, first - 1)
+        line = text[above : first - 1].strip()
+        if not line.startswith("//") or line.startswith("//!"):
+            break
+        found, first = above + len(text[above:]) - len(text[above:].lstrip()), above
+    return found
+
+
+def _line_start(text: str, at: int) -> int:
+    return text.rfind("\n", 0, at) + 1
+
+
+def _lines(starts: Sequence[int]) -> Callable[[int], int]:
+    from bisect import bisect_left
+
+    return lambda at: bisect_left(starts, at) + 1
+
+
+def check_rewrite(
+    path: str, before: Declarations, after: Declarations, changes: Sequence[str], *, is_test: bool
+) -> tuple[ContractViolation, ...]:
+    """Return a violation for each loss of the file at `path` that `changes` do not name.
+
+    A loss is a public name of a file that is not a test, or more than half of the text of a file of
+    at least twenty lines. Where `changes` name the file itself, nothing is lost.
+    """
+    changed = normal_changes(changes)
+    if path in changed:
+        return ()
+    if before.fault is not None or after.fault is not None:
+        return tuple(check_shrinking(path, before.text, after.text))
+    lost = () if is_test else tuple(_lost(path, before, after, changed))
+    rest = _without_meant(path, before, changed)
+    return (*lost, *check_shrinking(path, rest, after.text))
+
+
+def _lost(
+    path: str, before: Declarations, after: Declarations, changed: Collection[str]
+) -> Iterator[ContractViolation]:
+    has = {each.name for each in after.items} | {each.name for each in after.imports}
+    if "*" in has:
+        return  # any name may come from there
+    for item in dict.fromkeys(each.name for each in before.items if each.is_public):
+        is_gone = item not in has and not is_meant(item, path, changed)
+        owner = item.rpartition(".")[0]
+        # The methods of a type that is gone itself are not reported.
+        if is_gone and (not owner or owner in has):
+            yield ContractViolation(path, item, f"`{item}` is gone, and no interface says so")
+
+
+def _without_meant(path: str, before: Declarations, changed: Collection[str]) -> str:
+    text = before.text
+    for each in sorted(before.items, key=lambda item: item.start, reverse=True):
+        if each.kind in ("function", "type") and is_meant(each.name, path, changed):
+            text = text[: each.start] + text[each.end :]
+    return text
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredEdits:
+    """Implement those methods of `Edits` that are the same for all languages of declarations.
+
+    `read` returns what a file declares, and `is_test_file` says whether a path is that of tests.
+    """
+
+    read: Callable[[str], Declarations]
+    is_test_file: Callable[[str], bool]
+
+    def outline(self, text: str) -> tuple[OutlineEntry, ...]:
+        """Return the functions, methods and types; none if the file does not parse."""
+
+        return outline(self.read(text))
+
+    def check_rewrite(
+        self, path: str, before: str, after: str, changes: Sequence[str]
+    ) -> tuple[ContractViolation, ...]:
+        """Return a violation for each lost public name, and for the loss of half of the text."""
+
+        is_test = self.is_test_file(path)
+        return check_rewrite(path, self.read(before), self.read(after), changes, is_test=is_test)
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredNotes:
+    """Implement those methods of `Notes` that are the same for all languages of declarations."""
+
+    read: Callable[[str], Declarations]
+
+    def names_in(self, source: str) -> Collection[str] | None:
+        """Return the names that a file declares; `None` where it does not parse."""
+
+        return names_in(self.read(source))
+
+    def note_syntax(self, path: str, source: str) -> str:
+        """Return a sentence that quotes the line that does not parse."""
+
+        return note_syntax(path, self.read(source))

@@ -1,1 +1,0 @@
-"""Reads interfaces that are written as declarations of TypeScript."""

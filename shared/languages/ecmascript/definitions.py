@@ -1,0 +1,454 @@
+"""Definitions found and replaced by their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from shared.languages.capabilities import DefinitionEdit, EditRefused, NamedCode, Splice
+from shared.languages.declared.declarations import (
+    UNREADABLE,
+    Declarations,
+    Declared,
+    Fault,
+    Imported,
+    Kind,
+    Offsets,
+    head_of,
+    text_of,
+)
+from shared.languages.declared.declared_edits import Refused, indented
+from shared.languages.declared.declared_edits import edit_definitions as edit
+from shared.languages.ecmascript.ecmascript_syntax import find_fault, tree_of
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+EVERYTHING = "*"
+"""The name of what a file passes on from another one without saying which names."""
+
+
+def imported_names(node: Node, start: int, end: int) -> Iterator[Imported]:
+    """Yield the names of an import, of `require`, and of `export * from`.
+
+    `text` is a statement that brings in the one name. An import for its effects has no name.
+    `start` and `end` are the characters of the statement.
+    """
+    line = node.start_point[0] + 1
+    source = node.child_by_field_name("source")
+    if node.type == "export_statement" and source is not None:
+        if any(each.type in ("*", "namespace_export") for each in node.children):
+            yield Imported(EVERYTHING, text_of(source), line, text_of(node), start, end)
+    elif node.type == "import_statement" and source is not None:
+        word = "import type" if any(e.type == "type" for e in node.children) else "import"
+        forms = list(_forms(node))
+        for name, form in forms:
+            text = f"{word} {form} from {text_of(source)};"
+            yield Imported(name, text_of(source), line, text, start, end)
+        if not forms:
+            yield Imported("", text_of(source), line, f"import {text_of(source)};", start, end)
+    elif node.type in ("lexical_declaration", "variable_declaration"):
+        for each in node.named_children:
+            yield from _required(each, line, start, end)
+
+
+def _forms(node: Node) -> Iterator[tuple[str, str]]:
+    """Yield the local name of each import, with what stands between `import` and `from` for it."""
+    for clause in node.named_children:
+        for each in clause.named_children if clause.type == "import_clause" else ():
+            if each.type == "identifier":
+                yield text_of(each), text_of(each)
+            elif each.type == "namespace_import":
+                yield text_of(each).rpartition(" ")[2], text_of(each)
+            for part in each.named_children if each.type == "named_imports" else ():
+                name = part.child_by_field_name("alias") or part.child_by_field_name("name")
+                yield text_of(name), f"{{ {text_of(part)} }}"
+
+
+def _required(node: Node, line: int, start: int, end: int) -> Iterator[Imported]:
+    name, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+    call = text_of(value)
+    if name is None or not call.startswith("require("):
+        return
+    if name.type != "object_pattern":
+        yield Imported(text_of(name), call, line, f"const {text_of(name)} = {call};", start, end)
+        return
+    for each in name.named_children:
+        local = text_of(each.child_by_field_name("value") or each)
+        text = f"const {{ {text_of(each)} }} = {call};"
+        yield Imported(local, call, line, text, start, end)
+
+
+_CLASSES: Final = frozenset({"class_declaration", "abstract_class_declaration", "class"})
+_TYPES: Final = frozenset({"interface_declaration", "type_alias_declaration", "enum_declaration"})
+_SIGNATURES: Final = frozenset({"function_signature", "method_signature"})
+_FUNCTIONS: Final = frozenset(
+    {"function_declaration", "generator_function_declaration", "function_signature",
+     "function_expression", "generator_function", "arrow_function"}
+)  # fmt: skip
+_VARIABLES: Final = frozenset({"lexical_declaration", "variable_declaration"})
+_METHODS: Final = frozenset({"method_definition", "method_signature", "abstract_method_signature"})
+_FIELDS: Final = frozenset({"public_field_definition", "field_definition"})
+_EXPORTS: Final = ("module.exports", "exports")
+_MAX_EXCERPT: Final = 120
+
+
+@lru_cache(maxsize=32)
+def read_source(path: str, text: str) -> Declarations:
+    """Return the declarations of the file at `path`. Never raises.
+
+    A declaration is public where the file exports it; a member, unless it is marked as private. A
+    function with overloads is one declaration.
+    """
+    root = tree_of(path, text)
+    if root is None:
+        return Declarations(text, fault=UNREADABLE)
+    reader = _Reader(text)
+    found = [each for node in root.named_children for each in reader.items(node, "")]
+    listed = {name for node in root.named_children for name in _listed(node)}
+    items = tuple(_shown(list(_joined(found)), listed))
+    own = {each.name for each in items}
+    passed_on = (each for node in root.named_children for each in reader.passed_on(node))
+    others = tuple(each for each in passed_on if each.name not in own)
+    imports = tuple(each for node in root.named_children for each in reader.imports(node))
+    return Declarations(text, (*items, *others), imports, _fault(root, text))
+
+
+def _fault(root: Node, text: str) -> Fault | None:
+    fault = find_fault(root)
+    if fault is None:
+        return None
+    lines = text.split("\n")
+    excerpt = lines[fault.line - 1].strip()[:_MAX_EXCERPT] if fault.line <= len(lines) else ""
+    return Fault(fault.message, fault.line, excerpt)
+
+
+def _joined(items: Sequence[Declared]) -> Iterator[Declared]:
+    """Yield the items, overloads and what they stand for as one."""
+    for (_, kind), group in groupby(items, key=lambda each: (each.name, each.kind)):
+        same = list(group)
+        last = same[-1]
+        if kind == "function" and all(e.separator == "" for e in same[:-1]):
+            yield replace(last, start=same[0].start, line=same[0].line, is_public=same[0].is_public)
+        else:
+            yield from same
+
+
+def _shown(items: Sequence[Declared], listed: Collection[str]) -> Iterator[Declared]:
+    """Yield the items, public where the file exports them; members, where it exports the class."""
+    public = {each.name for each in items if not each.owner and each.is_public} | {*listed}
+    for each in items:
+        is_public = each.is_public and each.owner in public if each.owner else each.name in public
+        yield replace(each, is_public=is_public)
+
+
+def _listed(node: Node) -> Iterator[str]:
+    """Yield the names that a statement exports apart from their declarations."""
+    if node.type == "export_statement" and node.child_by_field_name("source") is None:
+        value = node.child_by_field_name("value")
+        if value is not None and value.type == "identifier":
+            yield text_of(value)
+        for clause in node.named_children:
+            for each in clause.named_children if clause.type == "export_clause" else ():
+                yield text_of(each.child_by_field_name("name"))
+    elif node.type == "expression_statement" and (target := _assigned(node)) is not None:
+        name, value = target
+        if name in _EXPORTS and value.type == "object":
+            for each in value.named_children:
+                yield text_of(each.child_by_field_name("value") or each)
+        elif value.type == "identifier":
+            yield text_of(value)
+
+
+def _assigned(statement: Node) -> tuple[str, Node] | None:
+    """Return the target and the value of an assignment to what a script exports."""
+    node = statement.named_children[0] if statement.named_children else statement
+    left, right = (node.child_by_field_name(each) for each in ("left", "right"))
+    if node.type != "assignment_expression" or left is None or right is None:
+        return None
+    name = text_of(left)
+    is_exported = name in _EXPORTS or name.rpartition(".")[0] in _EXPORTS
+    return (name, right) if is_exported else None
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = Offsets(text).character
+
+    def imports(self, node: Node) -> Iterator[Imported]:
+        at = (self._at(node.start_byte), self._at(node.end_byte))
+        yield from imported_names(node, *at)
+
+    def passed_on(self, node: Node) -> Iterator[Declared]:
+        """Yield the names that a statement exports and that are declared elsewhere."""
+        for clause in node.named_children if node.type == "export_statement" else ():
+            for each in clause.named_children if clause.type == "export_clause" else ():
+                shown = each.child_by_field_name("alias") or each.child_by_field_name("name")
+                yield self._declared(text_of(shown), "value", node, node, public=True)
+
+    def items(self, node: Node, keyword: str) -> Iterator[Declared]:
+        """Yield the declarations of a statement; `keyword` is there where it is exported."""
+        outer = node
+        while node.type in ("export_statement", "ambient_declaration"):
+            if node.type == "export_statement":
+                keyword = "default" if any(e.type == "default" for e in node.children) else "export"
+            inner = node.child_by_field_name("declaration") or node.child_by_field_name("value")
+            if node.type == "ambient_declaration":
+                inner = node.named_children[0] if node.named_children else None
+            if inner is None:
+                return
+            node = inner
+        yield from self._statement(node, outer, keyword)
+
+    def _statement(self, node: Node, outer: Node, keyword: str) -> Iterator[Declared]:
+        public = bool(keyword)
+        name = text_of(node.child_by_field_name("name"))
+        if node.type in _CLASSES | _TYPES and (name or public):
+            yield self._declared(name or "default", "type", node, outer, public=public)
+            yield from self._members(name or "default", node.child_by_field_name("body"))
+        elif node.type in _FUNCTIONS and (name or public):
+            yield self._declared(name or "default", "function", node, outer, public=public)
+        elif node.type in _VARIABLES:
+            for each in node.named_children:
+                if each.type == "variable_declarator" and not _is_required(each):
+                    named = text_of(each.child_by_field_name("name"))
+                    value = each.child_by_field_name("value")
+                    yield self._declared(named, _kind(value), value or each, outer, public=public)
+        elif node.type == "expression_statement" and (target := _assigned(node)) is not None:
+            name, value = target
+            if name not in _EXPORTS:
+                last = name.rpartition(".")[2]
+                if value.type != "identifier":
+                    yield self._declared(last, _kind(value), value, outer, public=True)
+        elif keyword == "default":
+            yield self._declared("default", "value", node, outer, public=True)
+
+    def _members(self, owner: str, body: Node | None) -> Iterator[Declared]:
+        first: Node | None = None  # the first of the decorators above a member
+        for each in body.named_children if body is not None else ():
+            if each.type == "decorator":
+                first = first or each
+                continue
+            value = each.child_by_field_name("value")
+            is_function = each.type in _FIELDS and value is not None and value.type in _FUNCTIONS
+            if (
+                body is not None
+                and body.type == "class_body"
+                and (each.type in _METHODS or is_function)
+            ):
+                name = each.child_by_field_name("name") or each.child_by_field_name("property")
+                public = not _is_private(each, text_of(name))
+                whole = value if is_function and value is not None else each
+                item = self._declared(
+                    f"{owner}.{text_of(name)}", "function", whole, each, public=public
+                )
+                start = self._at(first.start_byte) if first is not None else item.start
+                yield replace(item, start=start, text=self._text[start : item.end])
+            first = None
+
+    def _declared(
+        self, name: str, kind: Kind, node: Node, outer: Node, *, public: bool
+    ) -> Declared:
+        """Return a declaration; `separator` is empty for a signature without a body."""
+        body = node.child_by_field_name("body")
+        is_block = body is not None and body.type in ("statement_block", "class_body")
+        start, end = self._at(outer.start_byte), self._at(outer.end_byte)
+        return Declared(
+            name=name,
+            kind=kind,
+            head=head_of(outer, body).strip(),
+            key="",
+            line=outer.start_point[0] + 1,
+            start=start,
+            end=end,
+            is_public=public,
+            body=(self._at(body.start_byte), self._at(body.end_byte))
+            if body is not None and is_block
+            else None,
+            text=self._text[start:end],
+            separator="" if node.type in _SIGNATURES else "\n",
+        )
+
+
+def _kind(value: Node | None) -> Kind:
+    if value is None:
+        return "value"
+    return "function" if value.type in _FUNCTIONS else "type" if value.type in _CLASSES else "value"
+
+
+def _is_required(node: Node) -> bool:
+    value = node.child_by_field_name("value")
+    return value is not None and text_of(value).startswith("require(")
+
+
+def _is_private(node: Node, name: str) -> bool:
+    hidden = ("private", "protected")
+    return name.startswith(("#", "_")) or any(text_of(e) in hidden for e in node.named_children)
+
+
+_WORDS: Final = (
+    r"(?:export|default|declare|abstract|async|static|public|private|protected|override|readonly|"
+    r"function|class|interface|type|enum|const|let|var|get|set)"
+)
+_NAME: Final = re.compile(
+    rf"(?:{_WORDS}\s+)*\*?\s*(?P<name>[\w$.#:]+)\s*(?:<[^()]*>)?\s*(?:\(.*)?", re.DOTALL
+)
+_EXPORT: Final = re.compile(r"export\s+(?:default\s+)?")
+_PREAMBLE: Final = re.compile(r"(?:#![^\n]*\n)?(?:\s*['\"]use strict['\"];?[ \t]*\n)?")
+_INSIDE: Final = "class Llmch { "  # on the first line, so that all lines keep their numbers
+_INDENT: Final = "  "
+_AT_THE_TOP: Final = re.compile(
+    rf"^(?:{_WORDS}[ \t]+)*(?:function\b[ \t]*\*?|class|interface|type|enum)[ \t]+(?P<name>[\w$]+)"
+    r"|^(?:export[ \t]+)?(?:const|let|var)[ \t]+(?P<value>[\w$]+)[^=\n]*=[ \t]*"
+    r"(?:async\b[ \t]*)?(?:function\b|\([^)\n]*\)[^=\n]*=>|[\w$]+[ \t]*=>)",
+    re.MULTILINE,
+)
+_METHOD: Final = re.compile(
+    rf"^(?:\t|  |    )(?:{_WORDS}[ \t]+)*\*?[ \t]*(?!(?:if|for|while|switch|catch|with|function)\b)"
+    r"(?P<name>#?[\w$]+)[ \t]*\([^'\"`=>\n]*\)[^'\"`;=>\n]*\{[ \t]*$",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _EcmaWays:
+    """Implement `Ways` for one edit of the file `text` at `path`; `owner` is the class, if any."""
+
+    path: str
+    text: str
+    owner: str
+
+    def read(self, text: str) -> Declarations:
+        """Return the declarations of the file, or those of a block that may bring a definition.
+
+        A block may be a method alone. A class around a method only says whose it is; a whole class
+        comes with its methods.
+        """
+        if text == self.text:
+            return read_source(self.path, text)
+        read = read_source(self.path, text)
+        if self.owner and read.fault is not None:
+            read = _read_members(self.path, text) or read
+        if not self.owner:
+            return replace(read, items=tuple(each for each in read.items if not each.owner))
+        return replace(read, items=tuple(each for each in read.items if each.name != self.owner))
+
+    def plain_name(self, written: str) -> str:
+        """Return `Game.play` for `Game#play`, `Game.prototype.play` and `Game::play`."""
+        return plain_name(written)
+
+    def adding(self, file: Declarations, item: Declared, code: str) -> Splice:
+        """Return the splice that adds a method to its class, and anything else at the end."""
+        if not item.owner:
+            end = len(file.text.rstrip())
+            return Splice(end, end, f"\n\n{code.strip()}" if end else code.strip())
+        owners = [each for each in file.named(item.owner) if each.kind == "type" and each.body]
+        if len(owners) != 1 or owners[0].body is None:
+            raise Refused(f"the file has no class `{item.owner}`: give the class as a whole")
+        start, end = owners[0].body
+        inner = file.text[start + 1 : end - 1]
+        margin = re.search(r"\n([ \t]*)\S", inner)
+        outer = re.search(r"[ \t]*(?=[^\n]*\Z)", file.text[: owners[0].start].rpartition("\n")[2])
+        indent = margin[1] if margin else f"{outer[0] if outer else ''}{_INDENT}"
+        at = start + 1 + len(inner.rstrip())
+        gap = "\n\n" if inner.strip() else "\n"
+        ending = "" if "\n" in file.text[at : end - 1] else "\n"
+        return Splice(at, at, f"{gap}{indented(code.strip(chr(10)), indent)}{ending}")
+
+    def importing(self, file: Declarations, block: Declarations) -> Iterator[Splice]:
+        """Yield a splice for each name that the block brings in and the file does not have."""
+        has = {each.name for each in file.imports} | {each.name for each in file.items}
+        has.discard("")
+        effects = {each.source for each in file.imports}
+        found = _PREAMBLE.match(file.text)
+        top = found.end() if found else 0
+        at = max((each.end for each in file.imports), default=top)
+        for each in block.imports:
+            if each.name in has or (not each.name and each.source in effects):
+                continue
+            has.add(each.name)
+            text = f"\n{each.text}" if at > top else f"{each.text}\n"
+            yield Splice(at, at, text, depth=1)
+
+
+def edit_definitions(
+    path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
+) -> tuple[DefinitionEdit | EditRefused, ...]:
+    """Return for each edit how it changes the file at `path`, or why it cannot.
+
+    What the file exports stays exported, whether or not the code of the edit says so.
+    """
+    return tuple(_edit(path, text, each, changes) for each in edits)
+
+
+def _edit(
+    path: str, text: str, given: NamedCode, changes: Sequence[str]
+) -> DefinitionEdit | EditRefused:
+    try:
+        owner = plain_name(given.name).rpartition(".")[0]
+    except Refused as refused:
+        return EditRefused(refused.reason)
+    ways = _EcmaWays(path, text, owner)
+    code = _exported_alike(ways.read(given.code), read_source(path, text))
+    (made,) = edit(ways, path, text, [NamedCode(given.name, code)], changes)
+    return made
+
+
+def plain_name(written: str) -> str:
+    """Return a name as declarations have it. Raises `Refused` for what is no name."""
+    found = _NAME.fullmatch(written.strip().removesuffix(";"))
+    name = found["name"] if found else ""
+    name = name.replace("::", ".").replace(".prototype.", ".")
+    name = re.sub(r"(?<=\w)#", ".", name)
+    parts = name.split(".")
+    if len(parts) > 2 or not all(re.fullmatch(r"#?[A-Za-z_$][\w$]*", each) for each in parts):
+        raise Refused(f"{written[:80]!r} is not a name: write Class.method, function or Class")
+    return name
+
+
+def _exported_alike(block: Declarations, file: Declarations) -> str:
+    """Return the code of a block, each definition exported in the way in which the file has it."""
+    code = block.text
+    for item in sorted(block.items, key=lambda each: each.start, reverse=True):
+        old = file.named(item.name)
+        if item.owner or len(old) != 1 or item.kind == "value":
+            continue
+        before, now = (_EXPORT.match(each.text) for each in (old[0], item))
+        is_listed = before is None and old[0].is_public and not old[0].text.startswith("exports.")
+        if before is not None and now is None:
+            code = code[: item.start] + before[0] + code[item.start :]
+        elif now is not None and is_listed:
+            code = code[: item.start] + code[item.start + now.end() :]
+    return code
+
+
+def _read_members(path: str, text: str) -> Declarations | None:
+    """Return the methods of a text that is the inner part of a class; `None` for any other."""
+    read = read_source(path, f"{_INSIDE}{text}\n}}")
+    if read.fault is not None:
+        return None
+    by = len(_INSIDE)
+    items = tuple(
+        replace(
+            each,
+            name=each.last_name,
+            start=each.start - by,
+            end=each.end - by,
+            body=(each.body[0] - by, each.body[1] - by) if each.body else None,
+        )
+        for each in read.items
+        if each.owner
+    )
+    return Declarations(text, items)
+
+
+def defined_names(fragment: str) -> tuple[str, ...]:
+    """Return the names of what begins in some lines of a file at its top, and of methods there."""
+    top = (each["name"] or each["value"] for each in _AT_THE_TOP.finditer(fragment))
+    return (*top, *(each["name"] for each in _METHOD.finditer(fragment)))

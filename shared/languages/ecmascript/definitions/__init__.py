@@ -1,1 +1,0 @@
-"""Finds definitions of JavaScript and TypeScript by their names, and replaces them."""

@@ -1,0 +1,310 @@
+"""Syntax trees of both languages, what a file is for, and what package.json says."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol
+
+from shared.languages.declared.declarations import parse
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+SCRIPT_SUFFIXES: Final = (".js", ".mjs", ".cjs", ".jsx")
+TYPED_SUFFIXES: Final = (".ts", ".mts", ".cts", ".tsx")
+SUFFIXES: Final = (*SCRIPT_SUFFIXES, *TYPED_SUFFIXES)
+# Where a module may stand: as written, with one of these endings, or as the index of a folder.
+ENDINGS: Final = (*TYPED_SUFFIXES, ".d.ts", ".d.mts", ".d.cts", *SCRIPT_SUFFIXES, ".json", ".node")
+
+_DECLARATION = re.compile(r"\.d\.[mc]?ts$")
+_DECLARED_AS: Final = {
+    ".mjs": ".d.mts", ".mts": ".d.mts", ".cjs": ".d.cts", ".cts": ".d.cts",
+}  # fmt: skip
+_TEST_NAME = re.compile(r"(?:^|[./_-])(?:test|spec)s?\.[^/]*$|(?:^|/)test-[^/]*$|_test\.[^/]*$")
+_TEST_FOLDER = re.compile(r"(?:^|/)(?:test|tests|__tests__|spec)/")
+
+
+def suffix_of(path: str) -> str:
+    """Return the last suffix of a path, dot included; empty where the name has none."""
+    name = path.rpartition("/")[2]
+    stem, dot, suffix = name.rpartition(".")
+    return dot + suffix if stem else ""
+
+
+def is_code(path: str) -> bool:
+    """Return whether the path is that of a source file, declarations included."""
+    return suffix_of(path) in SUFFIXES
+
+
+def is_typed(path: str) -> bool:
+    """Return whether a file is TypeScript, so that its code may have annotations."""
+    return suffix_of(path) in TYPED_SUFFIXES
+
+
+def is_declaration(path: str) -> bool:
+    """Return whether a file holds declarations only, as `score.d.ts` does."""
+    return _DECLARATION.search(path) is not None
+
+
+def declaration_path(path: str) -> str:
+    """Return where the compiler looks for the declarations of a file: `a.mjs` has `a.d.mts`."""
+    if is_declaration(path):
+        return path
+    suffix = suffix_of(path)
+    return path.removesuffix(suffix) + _DECLARED_AS.get(suffix, ".d.ts")
+
+
+def is_test_file(path: str) -> bool:
+    """Return whether test runners take a file for tests by its name or folder."""
+    if not is_code(path) or is_declaration(path):
+        return False
+    return bool(_TEST_NAME.search(path) or _TEST_FOLDER.search(path))
+
+
+def question_path(*, typed: bool) -> str:
+    """Return the path under which the code of a command is judged, in the root folder."""
+    return "llmch-command.ts" if typed else "llmch-command.js"
+
+
+MAX_BYTES: Final = 400_000  # of one text; a larger one is generated, and stays unread
+_MAX_SHOWN: Final = 40  # characters of the code at a fault
+
+
+@dataclass(frozen=True, slots=True)
+class SyntaxFault:
+    """Say where a text stops being code; `line` and `column` count from 1."""
+
+    line: int
+    column: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}, column {self.column}: {self.message}"
+
+
+def tree_of(path: str, text: str) -> Node | None:
+    """Return the root of the syntax tree of a file; `None` where it cannot be read at all.
+
+    The suffix of `path` chooses between JavaScript, TypeScript, and TypeScript with JSX.
+    """
+    if len(text) > MAX_BYTES:
+        return None
+    return parse(_grammar(path), text)
+
+
+def _grammar(path: str) -> Callable[[], object]:
+    if not is_typed(path):
+        import tree_sitter_javascript
+
+        return tree_sitter_javascript.language
+    import tree_sitter_typescript
+
+    if path.endswith(".tsx"):
+        return tree_sitter_typescript.language_tsx
+    return tree_sitter_typescript.language_typescript
+
+
+def find_fault(root: Node) -> SyntaxFault | None:
+    """Return the first place where the text does not parse; `None` where all of it does."""
+    node = root
+    if not node.has_error:
+        return None
+    while not (node.is_error or node.is_missing):
+        inner = next((each for each in node.children if each.has_error or each.is_missing), None)
+        if inner is None:
+            break
+        node = inner
+    line, column = node.start_point.row + 1, node.start_point.column + 1
+    if node.is_missing:
+        return SyntaxFault(line, column, f"{node.type!r} is missing")
+    shown = _one_line(node.text or b"")
+    return SyntaxFault(line, column, f"{shown!r} is not expected here" if shown else "unfinished")
+
+
+def _one_line(code: bytes) -> str:
+    text = " ".join(code[: 4 * _MAX_SHOWN].decode("utf-8", "replace").split())
+    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 4]} ..."
+
+
+def walk(root: Node) -> Iterator[Node]:
+    """Yield all nodes below `root`, and `root` itself, in the order of the text."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += reversed(node.children)
+
+
+def string_value(node: Node | None) -> str | None:
+    """Return what a string literal says; `None` for any other expression.
+
+    A template counts where nothing is inserted into it. Escapes are left as they are written.
+    """
+    if node is None or node.type not in {"string", "template_string"} or node.text is None:
+        return None
+    if any(each.type == "template_substitution" for each in node.children):
+        return None
+    return node.text.decode("utf-8", "replace")[1:-1]
+
+
+_MAX_BYTES: Final = 2_000_000
+# A string is matched first, so that what looks like a comment in it stays.
+_STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_STRING_OR_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"|,(?=\s*[}\]])')
+
+Table = dict[str, object]
+
+
+def read_table(text: str | None) -> Table | None:
+    """Return the object that the text holds; `None` where it holds anything else."""
+    if text is None or len(text) > _MAX_BYTES:
+        return None
+    for form in (str, _plain):
+        try:
+            value = json.loads(form(text))
+        except (ValueError, RecursionError):
+            continue
+        return value if isinstance(value, dict) else None
+    return None
+
+
+def _plain(text: str) -> str:
+    bare = _STRING_OR_COMMENT.sub(_keep_string, text.removeprefix("\ufeff"))
+    return _STRING_OR_COMMA.sub(_keep_string, bare)
+
+
+def _keep_string(found: re.Match[str]) -> str:
+    return found[0] if found[0].startswith('"') else " "
+
+
+def table_at(table: Table, key: str) -> Table:
+    """Return the object under a key; an empty one where there is none."""
+    value = table.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def text_at(table: Table, key: str) -> str:
+    """Return the text under a key; the empty string where there is none."""
+    value = table.get(key)
+    return value if isinstance(value, str) else ""
+
+
+def texts_in(value: object) -> tuple[str, ...]:
+    """Return the texts of a list, or the one text; nothing of any other value."""
+    if isinstance(value, str):
+        return (value,)
+    return tuple(e for e in value if isinstance(e, str)) if isinstance(value, list) else ()
+
+
+_MODULES: Final = """
+    assert async_hooks buffer child_process cluster console constants crypto dgram
+    diagnostics_channel dns domain events fs http http2 https inspector module net os path
+    perf_hooks process punycode querystring readline repl stream string_decoder sys timers tls
+    trace_events tty url util v8 vm wasi worker_threads zlib
+"""
+_BUILTIN: Final = frozenset(_MODULES.split())
+_PREFIXES: Final = ("node:", "bun:", "deno:", "cloudflare:", "astro:", "virtual:", "data:")
+
+
+def is_builtin(specifier: str) -> bool:
+    """Return whether a runtime has the module by itself, or a bundler makes it."""
+    if specifier.startswith(_PREFIXES) or specifier == "bun" or "://" in specifier:
+        return True
+    return specifier.split("/", 1)[0] in _BUILTIN
+
+
+MANIFEST: Final = "package.json"
+LOCKS: Final = (
+    "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock",
+)  # fmt: skip
+_TABLES: Final = (
+    "dependencies", "devDependencies", "optionalDependencies", "peerDependencies", "overrides",
+    "resolutions",
+)  # fmt: skip
+_PACKAGE_NAME = re.compile(r"(?:@[a-z0-9~_][\w.~-]*/)?[A-Za-z0-9_][\w.~-]*")
+
+
+class Tree(Protocol):
+    """Represent the files of a repository at one point of a plan."""
+
+    def has_file(self, path: str) -> bool:
+        """Return whether the file is there, or may be."""
+
+    def has_folder(self, path: str) -> bool:
+        """Return whether a file below the folder is there, or may be."""
+
+    def text(self, path: str) -> str | None:
+        """Return the text of a file; `None` where it is not there or not known."""
+
+    @property
+    def paths(self) -> Iterable[str]:
+        """Return the paths of all files that are surely there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Hold what one `package.json` says. `folder` is empty for the root, else ends in a slash.
+
+    `is_module` says whether its `.js` files are ES modules.
+    """
+
+    folder: str
+    name: str
+    is_module: bool
+    scripts: Mapping[str, str]
+    packages: frozenset[str]
+    table: Table
+
+
+def read_manifest(path: str, text: str | None) -> Manifest | None:
+    """Return what the manifest at `path` says; `None` where it cannot be read."""
+    table = read_table(text)
+    if table is None:
+        return None
+    scripts = {k: v for k, v in table_at(table, "scripts").items() if isinstance(v, str)}
+    packages = frozenset(name for key in _TABLES for name in table_at(table, key))
+    return Manifest(
+        path.removesuffix(MANIFEST),
+        text_at(table, "name"),
+        text_at(table, "type") == "module",
+        scripts,
+        packages,
+        table,
+    )
+
+
+def manifest_paths(importer: str) -> Iterable[str]:
+    """Yield where a manifest may stand that counts for a file, the nearest first."""
+    folder = importer.rpartition("/")[0]
+    while folder:
+        yield f"{folder}/{MANIFEST}"
+        folder = folder.rpartition("/")[0]
+    yield MANIFEST
+
+
+def nearest_manifest(tree: Tree, importer: str) -> Manifest | None:
+    """Return the manifest that counts for a file; `None` where there is none to be read."""
+    for path in manifest_paths(importer):
+        if tree.has_file(path):
+            return read_manifest(path, tree.text(path))
+    return None
+
+
+def package_of(specifier: str) -> str:
+    """Return the package of `react/jsx-runtime`; empty where it is not a package's name."""
+    parts = specifier.split("/")
+    name = "/".join(parts[: 2 if specifier.startswith("@") else 1])
+    return name if _PACKAGE_NAME.fullmatch(name) else ""
+
+
+def is_locked(package: str, locks: Iterable[str]) -> bool:
+    """Return whether one of the lock files' texts names the package, which may be another's."""
+    name = re.escape(package)
+    mark = re.compile(
+        rf'(?:node_modules/|["\'\s/]|^){name}(?:["\']\s*:|@[\w"\':.~^(])', re.MULTILINE
+    )
+    return any(mark.search(text) for text in locks)

@@ -1,1 +1,0 @@
-"""Judges whether tests and commands of JavaScript and TypeScript can prove anything."""

@@ -1,0 +1,299 @@
+"""What `go` commands run, which tests, and whether they can fail."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from shared.languages.declared.declarations import read_root, text_of, walk
+from shared.languages.declared.declared_contracts import folder_of
+from shared.languages.go.judge_go import PlannedGo, is_test_file
+from shared.languages.read_commands import Weakness
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+PROGRAMS: Final = frozenset({"go", "gofmt"})
+# The flags of `go build`, `go run`, `go vet` and `go test` whose value may be the next word.
+_WITH_VALUE: Final = frozenset(
+    {"C", "p", "o", "asmflags", "buildmode", "compiler", "covermode", "coverpkg", "exec",
+     "gccgoflags", "gcflags", "installsuffix", "ldflags", "mod", "modfile", "overlay", "pgo",
+     "pkgdir", "tags", "toolexec", "vettool", "bench", "benchtime", "blockprofile",
+     "blockprofilerate", "count", "coverprofile", "cpu", "cpuprofile", "fuzz", "fuzzminimizetime",
+     "fuzztime", "list", "memprofile", "memprofilerate", "mutexprofile", "mutexprofilefraction",
+     "outputdir", "parallel", "run", "shuffle", "skip", "timeout", "trace", "vet"}
+)  # fmt: skip
+_LEAVES_NOTHING: Final = frozenset({"", "test", "vet", "list", "env", "version", "doc", "help"})
+_LEAVING: Final = frozenset(
+    {"c", "o", "outputdir", "trace", "coverprofile", "cpuprofile", "memprofile", "blockprofile",
+     "mutexprofile", "fuzz"}
+)  # fmt: skip
+_OF_PACKAGES: Final = frozenset({"test", "build", "vet", "run", "install", "list", "fmt"})
+
+
+@dataclass(frozen=True, slots=True)
+class GoCommand:
+    """Hold the verb of a `go` command, its flags without hyphens, and what it names.
+
+    `named` are packages or files as they are written, behind the folder of `-C`. What `go run`
+    passes to the program, and `-args`, are left out.
+    """
+
+    verb: str
+    flags: dict[str, str] = field(default_factory=dict)
+    named: tuple[str, ...] = ()
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return the files and folders that have to be there."""
+        if self.verb not in _OF_PACKAGES:
+            return ()
+        found = (self._path(each) for each in self.named)
+        return tuple(each for each in found if each not in ("", "."))
+
+    @property
+    def folders(self) -> tuple[tuple[str, bool], ...]:
+        """Return the folders of the packages, and whether those below them are meant too.
+
+        A package that is named by its import path has no folder here.
+        """
+        if not self.named:
+            return ((self.flags.get("C", ""), False),)
+        found: list[tuple[str, bool]] = []
+        for each in self.named:
+            if each.startswith(".") or each.endswith(".go"):
+                path = self._path(each)
+                folder = posixpath.dirname(path) if each.endswith(".go") else path
+                found.append(("" if folder == "." else folder, each.endswith("...")))
+        return tuple(found)
+
+    def _path(self, written: str) -> str:
+        is_local = written.startswith((".", "/")) or written.endswith(".go")
+        if not is_local:
+            return ""
+        folder = written.removesuffix("...").rstrip("/") or "."
+        return posixpath.normpath(posixpath.join(self.flags.get("C", ""), folder))
+
+
+def read_go_command(words: Sequence[str]) -> GoCommand:
+    """Return what `go` does with these arguments. Never raises."""
+    verb, rest = (words[0], words[1:]) if words else ("", ())
+    flags: dict[str, str] = {}
+    named: list[str] = []
+    index = 0
+    while index < len(rest):
+        word = rest[index]
+        index += 1
+        if word in ("-args", "--args"):
+            break
+        if not word.startswith("-") or word == "-":
+            named.append(word)
+            if verb == "run" and not word.endswith(".go"):
+                break  # the rest is for the program
+            continue
+        name, equals, value = word.lstrip("-").partition("=")
+        name = name.removeprefix("test.")
+        if not equals and name in _WITH_VALUE and index < len(rest):
+            value = rest[index]
+            index += 1
+        flags[name] = value
+    return GoCommand(verb, flags, tuple(named))
+
+
+def makes_files(argv: Sequence[str]) -> bool:
+    """Return whether a command line of `go` may leave files: a program, a profile, a module."""
+    words = argv[argv.index("go") + 1 :] if "go" in argv else argv[1:]
+    read = read_go_command(words)
+    return read.verb not in _LEAVES_NOTHING or bool(_LEAVING & read.flags.keys())
+
+
+_TEST: Final = re.compile(r"(?:Test|Fuzz|Example)(?![a-z])\w*")
+_FAILS: Final = frozenset({"Error", "Errorf", "Fatal", "Fatalf", "Fail", "FailNow"})
+_SKIPS: Final = frozenset({"Skip", "Skipf", "SkipNow"})
+_REPEATS: Final = re.compile(r"[*+{]")
+_OUTPUT: Final = re.compile(r"//\s*(?:unordered )?output:", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class TestFunction:
+    """Represent one test. It is `skipped` where its first statement skips it."""
+
+    __test__ = False
+
+    name: str
+    skipped: bool
+    can_fail: bool
+
+
+@lru_cache(maxsize=64)
+def test_functions(text: str) -> tuple[TestFunction, ...] | None:
+    """Return the tests of a file in their order; `None` where the file cannot be read."""
+    import tree_sitter_go
+
+    root = read_root(tree_sitter_go.language, text)
+    if root is None or root.has_error:
+        return None
+    return tuple(_functions(root))
+
+
+def taken(tests: Iterable[TestFunction], run: str | None, skip: str | None) -> list[TestFunction]:
+    """Return the tests that `-run` and `-skip` leave; a pattern that is none takes them all."""
+    wanted, unwanted = _pattern(run), _pattern(skip)
+    return [
+        each
+        for each in tests
+        if (wanted is None or wanted.search(each.name))
+        and (unwanted is None or not unwanted.search(each.name))
+    ]
+
+
+def _pattern(written: str | None) -> re.Pattern[str] | None:
+    """Return the part of a pattern that is for tests themselves, before a slash."""
+    if written is None or "(" in written or len(_REPEATS.findall(written)) > 1:
+        return None  # a search for repeated repetitions may take for ever
+    try:
+        return re.compile(written.split("/")[0])
+    except (re.error, RecursionError, OverflowError):
+        return None
+
+
+def _functions(root: Node) -> Iterator[TestFunction]:
+    for node in root.named_children:
+        if node.type != "function_declaration":
+            continue
+        name, body = text_of(node.child_by_field_name("name")), node.child_by_field_name("body")
+        if name == "TestMain" or not _TEST.fullmatch(name) or body is None:
+            continue
+        statements = [each for each in walk(body) if each.type.endswith("_statement")]
+        first = next((each for each in statements if "block" not in each.type), None)
+        skipped = first is not None and first.type == "expression_statement" and _calls(first)
+        parameter = _parameter_of(node)
+        can_fail = any(_may_fail(each, parameter) for each in walk(body))
+        if name.startswith("Example"):
+            can_fail = bool(_OUTPUT.search(text_of(body)))
+        yield TestFunction(name, bool(skipped), can_fail)
+
+
+def _calls(statement: Node) -> bool:
+    function = statement.named_children[0].child_by_field_name("function")
+    return text_of(function).rpartition(".")[2] in _SKIPS
+
+
+def _parameter_of(node: Node) -> str:
+    parameters = node.child_by_field_name("parameters")
+    first = parameters.named_children[0] if parameters and parameters.named_children else None
+    return text_of(first.child_by_field_name("name")) if first is not None else ""
+
+
+def _may_fail(node: Node, parameter: str) -> bool:
+    """Return whether a call fails a test, or passes the test on to what may fail it."""
+    if node.type != "call_expression":
+        return False
+    function = text_of(node.child_by_field_name("function"))
+    arguments = node.child_by_field_name("arguments")
+    passed = [text_of(each) for each in arguments.named_children] if arguments else []
+    is_own = function in (f"{parameter}.Run", f"{parameter}.Log", f"{parameter}.Logf")
+    return (
+        function == "panic"
+        or function.rpartition(".")[2] in _FAILS
+        or (parameter in passed and not is_own)
+    )
+
+
+_PRINTS = frozenset({"version", "env", "help", "list", "doc", "fmt", "tool", "mod", ""})
+_COMPILES = frozenset({"build", "vet", "install"})
+_WITHOUT_A_RUN = {
+    "list": "only lists tests and runs none",
+    "c": "only compiles tests and runs none",
+    "n": "only prints commands and runs none",
+    "exec": "gives the tests to another program",
+}
+_NO_TEST = "runs no test: {} matches none"
+
+
+def weakness_of_text(program: str, words: Sequence[str]) -> Weakness | None:
+    """Return why a command can hardly fail; `None` where its text shows no reason."""
+    if program != "go":
+        return Weakness("W230", "only prints")
+    command = read_go_command(words)
+    flags = command.flags
+    if command.verb in _COMPILES:
+        return Weakness("W230", "only compiles")
+    if command.verb in _PRINTS:
+        return Weakness("W230", "only prints")
+    if command.verb != "test":
+        return None
+    for flag, message in _WITHOUT_A_RUN.items():
+        if flag in flags and (flag != "exec" or flags[flag] in ("true", "echo", ":")):
+            return Weakness("W232", message)
+    if flags.get("count") == "0":
+        return Weakness("W232", "runs each test no times")
+    if flags.get("run") in ("^$", "$^") and not _is_measured(flags):
+        return Weakness("W232", _NO_TEST.format(f"-run {flags['run']}"))
+    return None
+
+
+def weakness_of_tests(words: Sequence[str], planned: PlannedGo, position: int) -> Weakness | None:
+    """Return why a run of tests can hardly fail; `None` where the tests are not all known."""
+    command = read_go_command(words)
+    if command.verb != "test" or _is_measured(command.flags):
+        return None
+    tests = _tests(command, planned, position)
+    return None if tests is None else _of_known_tests(command.flags, tests)
+
+
+def _is_measured(flags: Mapping[str, str]) -> bool:
+    return "bench" in flags or "fuzz" in flags
+
+
+def _of_known_tests(flags: Mapping[str, str], tests: list[TestFunction]) -> Weakness | None:
+    if not tests:
+        return Weakness("W232", "runs no test: the packages that it names have none")
+    run = taken(tests, flags.get("run"), flags.get("skip"))
+    if not run:
+        flag = "run" if not taken(tests, flags.get("run"), None) else "skip"
+        return Weakness("W232", _NO_TEST.format(f"-{flag} {flags.get(flag, '')}"))
+    if all(each.skipped for each in run):
+        return Weakness("W232", "runs only tests that are skipped")
+    if not any(each.can_fail for each in run if not each.skipped):
+        return Weakness("W231", "runs only tests that assert nothing")
+    return None
+
+
+def _tests(command: GoCommand, planned: PlannedGo, position: int) -> list[TestFunction] | None:
+    """Return the tests of the packages that a command names; `None` where they are not known."""
+    folders = command.folders
+    if len(folders) < len(command.named) or planned.code.is_blind(position):
+        return None
+    if not all(_is_there(each, planned, position) for each, _ in folders):
+        return None  # that is the fault
+    found: list[TestFunction] = []
+    for path in _test_files(folders, planned, position):
+        text = planned.code.text_at(path, position)
+        tests = test_functions(text) if text is not None else None
+        if tests is None:
+            return None
+        found += tests
+    return found
+
+
+def _test_files(
+    folders: tuple[tuple[str, bool], ...], planned: PlannedGo, position: int
+) -> Iterator[str]:
+    for path in sorted(planned.code.paths(position)):
+        folder = folder_of(path)
+        is_meant = any(
+            folder == each or (below and (not each or folder.startswith(f"{each}/")))
+            for each, below in folders
+        )
+        if is_meant and is_test_file(path):
+            yield path
+
+
+def _is_there(folder: str, planned: PlannedGo, position: int) -> bool:
+    return not folder or any(e.startswith(f"{folder}/") for e in planned.code.paths(position))

@@ -1,0 +1,483 @@
+"""Whether Go keeps its contracts, by its compiler's words; Go that does nothing else."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from shared.languages.capabilities import ContractViolation
+from shared.languages.declared.declarations import (
+    Declarations,
+    Declared,
+    Imported,
+    TypeParameters,
+    read_root,
+    renamed,
+    text_of,
+    type_parameters,
+    walk,
+)
+from shared.languages.declared.declared_contracts import (
+    Contract,
+    Stubs,
+    compare_members,
+    differs,
+    first_of_each_name,
+    folder_of,
+    is_missing,
+    merge,
+    read_stubs,
+    readable,
+    without_fence,
+)
+from shared.languages.go.go_modules import module_folder, read_modules
+from shared.languages.go.go_source import read_go
+from shared.languages.language_tools import CheckerFailed, ToolMissing, ToolRunner, Tools
+from shared.work_order import Interface, WorkOrder
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+def generic_types(types: Iterable[Declared]) -> dict[str, TypeParameters]:
+    """Return the parameters of each generic type by name; of two declarations the last counts."""
+    found = {each.name: type_parameters(each.key) for each in types}
+    return {name: each for name, each in found.items() if each.names}
+
+
+def write_probe(item: Declared, generic: Mapping[str, TypeParameters]) -> str:
+    """Return the code on one line; nothing for what is not compared by its type.
+
+    `generic` has the parameters of the generic types of the package.
+    """
+    if item.kind == "type" and item.name in generic:
+        own = generic[item.name]
+        return f"func _[{own.text}]() {{ var _ {item.name}[{', '.join(own.names)}] }}"
+    if item.kind == "function" and item.owner:
+        return _of_method(item, generic.get(item.owner, TypeParameters()))
+    if item.kind == "function":
+        return _of_function(item, f"func({_parameters(item.key)}){_result(item)}")
+    if item.kind == "value" and item.key.startswith("var "):
+        kind = item.key.removeprefix("var ").strip()
+        return f"var _ {kind} = {item.name}" if kind else ""
+    return ""
+
+
+def _result(item: Declared) -> str:
+    return f" ({item.result})" if item.result else ""
+
+
+def _of_method(item: Declared, generic: TypeParameters) -> str:
+    """Return the assignment of a method; that of a generic type has the type's constraints."""
+    names = type_parameters(item.key).names
+    if len(names) != len(generic.names):
+        return ""  # one of the two is not what it seems, and the compiler says so by itself
+    own = {name: f"P{at}" for at, name in enumerate(generic.names)}  # the receiver may have `_`
+    key = renamed(item.key, dict(zip(names, own.values(), strict=True)))
+    result = renamed(_result(item), dict(zip(names, own.values(), strict=True)))
+    given = f"[{', '.join(own.values())}]" if own else ""
+    receiver = f"{'*' if key.startswith('func *') else ''}{item.owner}{given}"
+    kinds = ", ".join(filter(None, (receiver, _parameters(key))))
+    assigned = f"var _ func({kinds}){result} = ({receiver}).{item.last_name}"
+    return f"func _[{renamed(generic.text, own)}]() {{ {assigned} }}" if own else assigned
+
+
+def _of_function(item: Declared, kind: str) -> str:
+    """Return the assignment of a function; a generic one is taken for types that fit its own."""
+    generic = type_parameters(item.key)
+    if not generic.names:
+        return f"var _ {kind} = {item.name}"
+    given = ", ".join(generic.names)
+    return f"func _[{generic.text}]() {{ var _ {kind} = {item.name}[{given}] }}"
+
+
+def _parameters(key: str) -> str:
+    """Return the parameters' types of a function's key: `string, int` of `func (string, int) E`."""
+    start = key.index("(") + 1
+    depth = 1
+    for at in range(start, len(key)):
+        depth += {"(": 1, ")": -1}.get(key[at], 0)
+        if not depth:
+            return key[start:at]
+    return key[start:]
+
+
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+
+
+def build_skeleton(
+    interfaces: Sequence[Interface], sources: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Return Go by path that keeps the contracts in `interfaces` and does nothing.
+
+    Where `sources` already has the file, only the declared names are emptied. Contracts that do not
+    parse are left out.
+    """
+    stubs = read_stubs(interfaces, ".go", read_go)
+    contracts = {p: Contract(each.items, each.imports, each.package) for p, each in stubs.items()}
+    return {
+        path: write_file(path, each, sources.get(path), package_in(path, sources))
+        for path, each in contracts.items()
+    }
+
+
+def write_file(
+    path: str, contract: Contract, source: str | None, package: str, *, empty_all: bool = False
+) -> str:
+    """Return the text of one file that keeps its contract.
+
+    `package` is the name of the package that other files of the folder have, and "" where there are
+    none. With `empty_all`, the functions of `source` that are not declared are emptied too.
+    """
+    written = read_go(source) if source is not None else Declarations("")
+    if written.fault is not None:
+        written = Declarations("")
+    name = written.package or contract.package or package or package_of_folder(path)
+    pieces = list(_pieces(written, contract.items, empty_all=empty_all))
+    code = "\n\n".join(pieces)
+    imports = _used((*written.imports, *contract.imports), code)
+    return "\n\n".join(filter(None, (f"package {name}", "\n".join(imports), code))) + "\n"
+
+
+def package_in(path: str, sources: Mapping[str, str]) -> str:
+    """Return the name of the package that a file's folder has in `sources`; "" for none."""
+    folder = posixpath.dirname(path)
+    for other, text in sources.items():
+        is_beside = posixpath.dirname(other) == folder and other.endswith(".go")
+        if is_beside and not other.endswith("_test.go"):
+            return read_go(text).package
+    return ""
+
+
+def package_of_folder(path: str) -> str:
+    """Return the name that a package in the folder of a file would have by custom."""
+    folder = posixpath.basename(posixpath.dirname(path))
+    name = re.sub(r"\W", "", folder.rpartition("-")[2])
+    return name if _NAME.fullmatch(name) and folder != "cmd" else "main"
+
+
+def emptied(item: Declared) -> str:
+    """Return a declaration that does nothing; what is no function stays as it is."""
+    if item.kind != "function":
+        return item.text
+    named = ", ".join(f"_r{number} {each}" for number, each in enumerate(_parts(item.result)))
+    result = f" ({named})" if named else ""
+    return f"{item.opening}{result} {{ return }}"
+
+
+def _pieces(
+    written: Declarations, contract: Sequence[Declared], *, empty_all: bool
+) -> Iterable[str]:
+    declared = {each.name: each for each in merge(written.items, contract)}
+    new = {each.name for each in contract}
+    done: set[tuple[int, str]] = set()
+    for item in written.items:
+        if item.name in new and not written.is_shared(item):
+            yield emptied(declared[item.name])
+        elif (item.start, item.text) not in done:
+            yield emptied(item) if empty_all else item.text
+            done.add((item.start, item.text))
+    there = {each.name for each in written.items}
+    for item in contract:
+        if item.name not in there and (item.start, item.text) not in done:
+            yield emptied(declared[item.name])
+            done.add((item.start, item.text))
+
+
+def _used(imports: Iterable[Imported], code: str) -> list[str]:
+    """Return the imports that the code uses: Go refuses any other."""
+    seen: dict[str, str] = {}
+    for each in imports:
+        if each.name in (".", "_") or re.search(rf"\b{re.escape(each.name)}\s*\.", code):
+            seen.setdefault(f"{each.name} {each.source}", f"import {each.text}")
+    return list(dict.fromkeys(seen.values()))
+
+
+def _parts(result: str) -> list[str]:
+    """Return the types of a result, which may hold commas themselves."""
+    parts: list[str] = []
+    depth, start = 0, 0
+    for at, character in enumerate(f"{result},"):
+        if character in "([{":
+            depth += 1
+        elif character in ")]}":
+            depth -= 1
+        elif character == "," and not depth:
+            parts.append(result[start:at].strip())
+            start = at + 1
+    return [each for each in parts if each]
+
+
+def write_contract(contract: Contract) -> str:
+    """Return the text of a contract, functions without bodies."""
+    texts = dict.fromkeys(each.text for each in contract.items)
+    imports = dict.fromkeys(f"import {each.text}" for each in contract.imports)
+    package = f"package {contract.package}" if contract.package else ""
+    return "\n\n".join(filter(None, (package, "\n".join(imports), *texts))) + "\n"
+
+
+_COMPLAINT: Final = re.compile(
+    r"^(?:\./)?(?P<path>[^\s:#][^:\n]*\.go):(?P<line>\d+)(?::(?P<column>\d+))?: "
+    r"(?P<message>.+)$",
+    re.MULTILINE,
+)
+_VERDICTS_NAME: Final = r"[A-Za-z_]\w*"
+_LACKS: Final = re.compile(
+    rf"\.(?P<name>{_VERDICTS_NAME}) undefined \(type (?P<type>.+?) has no field or method "
+)
+_MAX_MESSAGE: Final = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """Hold one complaint of the compiler; `line` and `column` count from 1."""
+
+    path: str
+    line: int
+    column: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Hold the code of a finding, and the name that the complaint is about, if there is one.
+
+    `package` is the name of the package before it: "" where the name stands alone. A `lacking`
+    name is one that the code does not have, and that a later order may declare.
+    """
+
+    code: str
+    name: str = ""
+    package: str = ""
+    lacking: bool = False
+
+
+def read_complaints(output: str) -> Iterator[Complaint]:
+    """Yield the complaints in the compiler's output. Never raises."""
+    for found in _COMPLAINT.finditer(output):
+        line, column = found["line"], found["column"] or "1"
+        if len(line) < 9 and len(column) < 9:
+            message = found["message"].strip()[:_MAX_MESSAGE]
+            yield Complaint(found["path"], int(line), int(column), message)
+
+
+_CODES: Final[tuple[tuple[str, str], ...]] = (
+    # A language version that is too old, and packages that cannot be had here.
+    (r"requires go1\.|no required module provides|is not in std|cannot find (?:package|mod)", ""),
+    (r"too many errors|could not import|import cycle|use of internal package|^other decl", ""),
+    (r"not enough arguments in call|too many arguments in call", "E212"),
+    (r"too (?:few|many) values in struct literal", "E212"),
+    (r"cannot use .+ in argument to|cannot use .+ in struct literal", "E213"),
+    (r"declared and not used|imported and not used|imported as .+ and not used", "E206"),
+    (r"^syntax error|missing return|redeclared in this block|no new variables on left", "E206"),
+    (r"^label \w+ defined and not used|is not used$|^expected |^missing ", "E206"),
+    (r"cannot use .+ (?:value|variable|constant|literal)", "E214"),
+    (r"assignment mismatch|multiple-value|used as value", "E214"),
+    (r"invalid operation|invalid argument", "E214"),
+    (r"cannot (?:index|call|range over|convert|slice|assign|indirect|compare|take)", "E214"),
+    (r"impossible type|non-boolean condition", "E214"),
+    (r"is not (?:an interface|a type|an expression)", "E214"),
+)  # fmt: skip
+_COMPILED: Final = tuple((re.compile(pattern), code) for pattern, code in _CODES)
+
+
+def judge(message: str) -> Verdict | None:
+    """Return the verdict on a message; `None` where it is no fault of the test."""
+    if found := _LACKS.search(message):
+        owner = found["type"].replace("*", "").split("[")[0].rpartition(".")[2].strip()
+        owner = owner.split(" ")[-1]
+        return Verdict("E211", f"{owner}.{found['name']}", lacking=True)
+    if found := re.match(rf"undefined: (?:({_VERDICTS_NAME})\.)?({_VERDICTS_NAME})$", message):
+        qualified = found[1] is not None
+        return Verdict("E211" if qualified else "E216", found[2], found[1] or "", lacking=True)
+    if found := re.search(
+        rf"name ({_VERDICTS_NAME}) not exported by package ({_VERDICTS_NAME})", message
+    ):
+        return Verdict("E211", found[1], found[2])
+    if " undefined (" in message:
+        return Verdict("E211")
+    if found := re.search(
+        rf"unknown field ({_VERDICTS_NAME}) in struct literal of type ([\w.]+)", message
+    ):
+        name = f"{found[2].rpartition('.')[2]}.{found[1]}"
+        return Verdict("E211", name, lacking=True)
+    code = next((code for pattern, code in _COMPILED if pattern.search(message)), "W222")
+    callee = re.search(
+        rf"(?:in call to|argument to) (?:({_VERDICTS_NAME})\.)?({_VERDICTS_NAME})", message
+    )
+    name, package = (callee[2], callee[1] or "") if callee else ("", "")
+    return Verdict(code, name, package) if code else None
+
+
+_PROBE: Final = "llmch_contract_probe.go"
+_SECONDS: Final = 120.0
+
+
+_STUBS: Final = Stubs(".go", read_go, write_contract)
+
+
+def contracts_in_force(orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
+    """Return one contract for each file of Go that holds after the last of `orders`."""
+    return _STUBS.in_force(orders)
+
+
+def check_conformance(
+    interfaces: Sequence[Interface], sources: Mapping[str, str], tools: Tools
+) -> tuple[ContractViolation, ...]:
+    """Return what in `sources` contradicts the contracts, sorted by file and name.
+
+    Types are compared where there is a compiler. Raises `CheckerFailed` where it gave no answer.
+    """
+    found: list[ContractViolation] = []
+    probes: dict[str, tuple[str, list[tuple[str, Declared]]]] = {}
+    for path, contract in _STUBS.merged(interfaces).items():
+        written = _STUBS.read_written(path, sources)
+        if isinstance(written, ContractViolation):
+            found.append(written)
+            continue
+        found += _missing(path, contract, written)
+        there = [each for each in contract.items if written.named(each.name)]
+        for each in there:
+            found += compare_members(path, each, written.named(each.name)[0])
+        package = probes.setdefault(folder_of(path), (written.package, []))
+        package[1].extend((path, each) for each in there)
+    if tools.runner is not None and not any(each.name == "" for each in found):
+        found += _wrong_types(probes, interfaces, sources, tools)
+    return first_of_each_name(found)
+
+
+def _missing(
+    path: str, contract: Declarations, written: Declarations
+) -> Iterator[ContractViolation]:
+    for item in contract.items:
+        if not written.named(item.name):
+            yield is_missing(path, item)
+
+
+def _wrong_types(
+    probes: Mapping[str, tuple[str, list[tuple[str, Declared]]]],
+    interfaces: Sequence[Interface],
+    sources: Mapping[str, str],
+    tools: Tools,
+) -> Iterator[ContractViolation]:
+    """Yield the functions and values whose types differ, by an assignment to the declared type."""
+    assert tools.runner is not None, "the caller has checked this"
+    wanted = (".go", "go.mod", "go.sum", "go.work", "go.work.sum")
+    files = readable(sources, wanted)
+    if not any(posixpath.basename(path) == "go.mod" for path in files):
+        files["go.mod"] = "module planned\n\ngo 1.21\n"
+    places: dict[tuple[str, int], tuple[str, Declared]] = {}
+    imports = {e.name: e for i in interfaces for e in read_go(without_fence(i.stub)).imports}
+    for folder, (package, items) in probes.items():
+        generic = generic_types(_types_of(items, folder, sources))
+        probed = [(place, write_probe(place[1], generic)) for place in items]
+        lines = [(place, line) for place, line in probed if line]
+        code = "\n".join(line for _, line in lines)
+        used = [f"import {each.text}" for each in imports.values() if _is_used(each.name, code)]
+        head = "; ".join((f"package {package}", *used))
+        probe = posixpath.join(folder, _PROBE)
+        files[probe] = f"{head}\n{code}\n"
+        places |= {(probe, number): place for number, (place, _) in enumerate(lines, 2)}
+    told = _complaints(files, tuple(probes), tools.runner)
+    found = [places[each] for each in told if each in places]
+    wrong = {item.name for _, item in found if item.kind == "type"}
+    for path, item in found:
+        if item.owner not in wrong:  # else each method of the type differs with it
+            written = read_go(sources[path]).named(item.name)[0].head
+            yield ContractViolation(path, item.name, differs(item.name, item.head, written))
+
+
+def _complaints(
+    files: Mapping[str, str], folders: Sequence[str], runner: ToolRunner
+) -> Iterator[tuple[str, int]]:
+    """Yield the path and the line of each error in these folders, module by module."""
+    modules = read_modules(files, files)
+    inner = {folder: module_folder(f"{folder}/", modules) for folder in folders}
+    for module in dict.fromkeys(inner.values()):
+        mine = [each[len(module) :].strip("/") for each in folders if inner[each] == module]
+        where = ("-C", module) if module else ()
+        named = [f"./{each}" if each else "." for each in mine]
+        command = ("go", *where, "build", "-gcflags=-e", "-o", "/dev/null", *named)
+        try:
+            result = runner.run(files, command, seconds=_SECONDS)
+        except ToolMissing as missing:
+            raise CheckerFailed(str(missing)) from missing
+        if result.exit_code is None:
+            raise CheckerFailed(f"the Go compiler did not answer within {_SECONDS:.0f} seconds")
+        for each in read_complaints(f"{result.stdout}\n{result.stderr}"):
+            yield posixpath.join(module, each.path), each.line
+
+
+def _is_used(package: str, code: str) -> bool:
+    return re.search(rf"\b{re.escape(package)} ?\.", code) is not None
+
+
+def _types_of(
+    items: Sequence[tuple[str, Declared]], folder: str, sources: Mapping[str, str]
+) -> Iterator[Declared]:
+    """Yield the types of a package as its code has them, and then as contracts have them."""
+    for path in sources:
+        if path.endswith(".go") and folder_of(path) == folder:
+            yield from (each for each in read_go(sources[path]).items if each.kind == "type")
+    yield from (item for _, item in items if item.kind == "type")
+
+
+BUILT_IN: Final = frozenset(
+    {"any", "bool", "byte", "comparable", "complex64", "complex128", "error", "float32", "float64",
+     "int", "int8", "int16", "int32", "int64", "rune", "string", "uint", "uint8", "uint16",
+     "uint32", "uint64", "uintptr"}
+)  # fmt: skip
+_DECLARATIONS: Final = (
+    "function_declaration", "method_declaration", "type_declaration", "var_declaration",
+    "const_declaration",
+)  # fmt: skip
+
+
+def undefined_names(
+    stub: str, known: Collection[str], imported: Collection[str]
+) -> Iterator[tuple[str, int]]:
+    """Yield each undefined type or package of a contract that parses, with its line.
+
+    `known` are the types of the package, and `imported` the packages that the file has.
+    """
+    import tree_sitter_go
+
+    root = read_root(tree_sitter_go.language, stub)
+    if root is None or "." in imported:
+        return
+    for node in root.named_children:
+        if node.type in _DECLARATIONS:
+            yield from _undefined(node, {*known, *BUILT_IN, *_parameters_undefined(node)}, imported)
+
+
+def _undefined(
+    declaration: Node, known: Collection[str], imported: Collection[str]
+) -> Iterator[tuple[str, int]]:
+    qualified: set[int] = set()  # the bytes at which the name behind a package begins
+    for node in walk(declaration, into=lambda each: each.type != "block"):
+        if node.type == "qualified_type":
+            package, name = (node.child_by_field_name(each) for each in ("package", "name"))
+            if name is not None:
+                qualified.add(name.start_byte)
+            if package is not None and text_of(package) not in imported:
+                yield text_of(package), node.start_point[0] + 1
+        if node.type != "type_identifier" or node.start_byte in qualified:
+            continue
+        if text_of(node) not in known:
+            yield text_of(node), node.start_point[0] + 1
+
+
+def _parameters_undefined(declaration: Node) -> Iterator[str]:
+    """Yield the type parameters of a declaration, and the names of the types that it makes."""
+    for node in walk(declaration, into=lambda each: each.type != "block"):
+        if node.type == "type_parameter_declaration":
+            yield from (text_of(each) for each in node.children_by_field_name("name"))
+        elif node.type in ("type_spec", "type_alias"):
+            yield text_of(node.child_by_field_name("name"))
+    receiver = declaration.child_by_field_name("receiver")
+    for node in walk(receiver) if receiver is not None else ():
+        if node.type == "type_arguments":
+            yield from (text_of(each) for each in node.named_children)

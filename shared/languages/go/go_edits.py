@@ -1,0 +1,159 @@
+"""Definitions brought in by name; what a person would point out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from shared.languages.capabilities import DefinitionEdit, EditRefused, NamedCode, Splice, Unwritten
+from shared.languages.declared.declarations import Declarations, Declared
+from shared.languages.declared.declared_contracts import folder_of
+from shared.languages.declared.declared_edits import Refused, offer
+from shared.languages.declared.declared_edits import edit_definitions as edit
+from shared.languages.declared.declared_edits import find_unwritten as find
+from shared.languages.go.go_conformance import judge, read_complaints
+from shared.languages.go.go_modules import read_modules
+from shared.languages.go.go_source import read_go
+
+_NAME: Final = re.compile(
+    r"(?:func +|type +|var +|const +)?(?P<name>[^{]+?)\s*(?:\(.*)?", re.DOTALL
+)
+_RECEIVER: Final = re.compile(r"\(\s*(?:\w+\s+)?\*?\s*(\w+)[^)]*\)\s*\.?\s*(\w+)")
+_DEFINITION: Final = re.compile(
+    r"^(?:func[ \t]+(?:\([^)\n]*\)[ \t]*)?|type[ \t]+)(?P<name>\w+)", re.MULTILINE
+)
+_PACKAGE: Final = re.compile(r"^package[ \t]+\w+[^\n]*", re.MULTILINE)
+
+
+class _GoWays:
+    """Implement `Ways` for Go."""
+
+    def read(self, text: str) -> Declarations:
+        """Return the declarations of a file or of a block."""
+        return read_go(text)
+
+    def plain_name(self, written: str) -> str:
+        """Return `Game.Play` for `(*Game).Play`, `func (g *Game) Play` and `Game.Play`."""
+        text = written.strip().removeprefix("func ").strip()
+        if found := _RECEIVER.match(text):
+            return f"{found[1]}.{found[2]}"
+        named = _NAME.fullmatch(text)
+        name = named["name"].strip().replace("::", ".") if named else ""
+        parts = name.split(".")
+        if not all(part.isidentifier() for part in parts) or len(parts) > 2:
+            raise Refused(f"{written[:80]!r} is not a name: write Type.Method, Function or Type")
+        return name
+
+    def adding(self, file: Declarations, item: Declared, code: str) -> Splice:
+        """Return the splice that adds a definition at the end of the file."""
+        end = len(file.text.rstrip())
+        return Splice(end, end, f"\n\n{code.strip()}" if end else code.strip())
+
+    def importing(self, file: Declarations, block: Declarations) -> Iterator[Splice]:
+        """Yield a splice for each import that the file does not have."""
+        has = {(each.name, each.source) for each in file.imports}
+        package = _PACKAGE.search(file.text)
+        at = max((each.end for each in file.imports), default=package.end() if package else 0)
+        for each in block.imports:
+            if (each.name, each.source) not in has:
+                has.add((each.name, each.source))
+                yield Splice(at, at, f"\nimport {each.text}", depth=1)
+
+
+def edit_definitions(
+    path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
+) -> tuple[DefinitionEdit | EditRefused, ...]:
+    """Return for each edit how it changes the file at `path`, or why it cannot."""
+    return edit(_GoWays(), path, text, edits, changes)
+
+
+def defined_names(fragment: str) -> tuple[str, ...]:
+    """Return the names of the functions, methods and types that begin in some lines of a file."""
+    return tuple(each["name"] for each in _DEFINITION.finditer(fragment))
+
+
+_PLACEHOLDER: Final = re.compile(
+    r'panic\(\s*(?:errors\.New\(|fmt\.Sprintf\()?"[^"]*(?:not (?:yet )?implement|todo|implement me)'
+    r'[^"]*"[^;]*',
+    re.IGNORECASE,
+)
+_CONSTANT: Final = re.compile(
+    r'return (?:(?:nil|true|false|-?\d[\w.]*|"[^"]*"|`[^`]*`)(?:, )?)+', re.ASCII
+)
+_MAX_NOTES: Final = 20
+_MAX_BODY: Final = 200
+_CALLED: Final = ("E212", "E213")
+
+
+def find_unwritten(path: str, before: str, after: str) -> tuple[Unwritten, ...]:
+    """Return the functions of a file that have nothing in them; tests may be empty."""
+    if path.endswith("_test.go"):
+        return ()
+    return find(path, read_go(before), read_go(after), _problem)
+
+
+def _problem(item: Declared, body: str) -> tuple[str, bool] | None:
+    has_parameters = not re.search(r"\w\(\s*\)$", item.opening)
+    if not body:
+        return ("has no statements in its body", bool(item.result))
+    if len(body) > _MAX_BODY:
+        return None
+    if _PLACEHOLDER.fullmatch(body):
+        return ("only panics, because it is not implemented", True)
+    if has_parameters and _CONSTANT.fullmatch(body):
+        return (f"has only `{body[:60]}` for a body, whatever it is given", False)
+    return None
+
+
+def note_errors(output: str, sources: Mapping[str, str], files: Iterable[str]) -> tuple[str, ...]:
+    """Return a sentence for each error of the compiler about a name that does not exist."""
+    known = {path: text for path, text in sources.items() if path.endswith(".go")}
+    modules = read_modules(sources, sources)
+    notes: dict[str, None] = {}
+    for complaint in read_complaints(output):
+        if len(notes) == _MAX_NOTES:
+            break
+        verdict = judge(complaint.message)
+        if verdict is None or not verdict.name:
+            continue
+        folder: str | None = folder_of(complaint.path)
+        if verdict.package:
+            imports = read_go(known.get(complaint.path, "")).imports
+            imported = next((e.source for e in imports if e.name == verdict.package), "")
+            inside = (each.folder_of_import(imported) for each in modules)
+            folder = next((each for each in inside if each is not None), None)
+        if folder is not None:
+            found = _note(verdict.name, verdict.code, folder, known)
+            notes.update(dict.fromkeys(found))
+    return tuple(notes)
+
+
+def _note(name: str, code: str, folder: str, known: Mapping[str, str]) -> Iterator[str]:
+    declared = {
+        item.name: (path, item)
+        for path, text in known.items()
+        if folder_of(path) == folder
+        for item in read_go(text).items
+    }
+    owner, _, last = name.rpartition(".")
+    if code in _CALLED:
+        if name in declared:
+            path, item = declared[name]
+            yield f"{path} declares `{item.head}`."
+        return
+    if name in declared:
+        return
+    if owner:
+        if owner in declared:
+            path, item = declared[owner]
+            members = {e.rpartition(".")[2] for e in declared if e.startswith(f"{owner}.")}
+            has = offer(last, members | set(item.members))
+            yield f"The type `{owner}` in {path} has no `{last}`. {has}"
+        return
+    elsewhere = [p for p, t in known.items() for e in read_go(t).items if e.name == last]
+    if elsewhere:
+        yield f"The package in {folder or '.'} has no `{last}`: it is in {elsewhere[0]}."
+    elif declared:
+        plain = [each for each in declared if "." not in each]
+        yield f"The package in {folder or '.'} has no `{last}`. {offer(last, plain)}"

@@ -1,0 +1,337 @@
+"""A Go file as its declarations, and what it exports.
+
+A contract is Go whose functions have no bodies. Both are read in the same way.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from shared.languages.declared.declarations import (
+    UNREADABLE,
+    Declarations,
+    Declared,
+    Fault,
+    Imported,
+    Kind,
+    Member,
+    Offsets,
+    block,
+    cut,
+    fault_at,
+    first_fault,
+    head_of,
+    lines_or_none,
+    parse,
+    read_root,
+    shown,
+    text_of,
+    tokens_of,
+    value_of,
+    walk,
+)
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+# The last part of a path is a version in `example.com/list/v2` and in `gopkg.in/yaml.v3`.
+_VERSION: Final = re.compile(r"v\d+")
+_AT_THE_TOP: Final = frozenset(
+    {"package_clause", "import_declaration", "function_declaration", "method_declaration",
+     "type_declaration", "const_declaration", "var_declaration", "comment"}
+)  # fmt: skip
+_VALUELESS: Final = re.compile(r"const \w+ +[\w.\[\]*]+")
+_DOTTED_VERSION: Final = re.compile(r"\.v\d+$")
+
+
+@lru_cache(maxsize=64)
+def read_go(text: str) -> Declarations:
+    """Return the declarations of a Go file. Never raises."""
+    import tree_sitter_go
+
+    root = read_root(tree_sitter_go.language, text)
+    if root is None:
+        return Declarations(text, fault=UNREADABLE)
+    reader = _Reader(text)
+    items = tuple(each for node in root.named_children for each in reader.items(node))
+    imports = tuple(each for node in root.named_children for each in reader.imports(node))
+    package = next((n for n in root.named_children if n.type == "package_clause"), None)
+    name = text_of(package.named_children[-1]) if package and package.named_children else ""
+    fault = _in_words(first_fault(root, text)) or _outside(root, text)
+    return Declarations(text, items, imports, fault, name)
+
+
+def _in_words(fault: Fault | None) -> Fault | None:
+    """Return the fault, with better words for a constant without a value."""
+    if fault is not None and _VALUELESS.fullmatch(fault.excerpt):
+        return Fault("a constant needs its value", fault.line, fault.excerpt)
+    return fault
+
+
+def _outside(root: Node, text: str) -> Fault | None:
+    """Return the fault of a statement that stands outside of functions, which the reader allows."""
+    for node in root.named_children:
+        if node.type not in _AT_THE_TOP:
+            return fault_at(node, text, "a statement stands outside of functions")
+    return None
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._offsets = Offsets(text)
+
+    def imports(self, node: Node) -> Iterator[Imported]:
+        if node.type != "import_declaration":
+            return
+        specs = [each for part in node.named_children for each in (part, *part.named_children)]
+        for each in specs:
+            if each.type == "import_spec":
+                source = text_of(each.child_by_field_name("path")).strip('"`')
+                given = text_of(each.child_by_field_name("name"))
+                name = given or package_name_of(source)
+                yield Imported(name, source, each.start_point[0] + 1, shown(each), *self._at(node))
+
+    def items(self, node: Node) -> Iterator[Declared]:
+        match node.type:
+            case "function_declaration" | "method_declaration":
+                yield self._function(node)
+            case "type_declaration":
+                specs = [n for n in node.named_children if n.type in ("type_spec", "type_alias")]
+                for each in specs:
+                    yield self._type(each, node)
+            case "const_declaration" | "var_declaration":
+                for each in _specifications(node):
+                    yield from self._values(each, node)
+            case _:
+                pass
+
+    def _function(self, node: Node) -> Declared:
+        name, body = text_of(node.child_by_field_name("name")), node.child_by_field_name("body")
+        owner = receiver_of(node)
+        kinds = [_types_of(node.child_by_field_name(each)) for each in ("parameters", "result")]
+        receiver = "*" if "*" in text_of(node.child_by_field_name("receiver")) else ""
+        # A method has the type parameters of its receiver, and none of its own.
+        generics = tokens_of(node.child_by_field_name("type_parameters") or _arguments_of(node))
+        key = f"func {receiver}{generics}({kinds[0]}) {kinds[1]}"
+        result = node.child_by_field_name("result")
+        start, end = self._at(node)
+        following = result or body
+        stop = self._at(following)[0] if following is not None else end
+        return Declared(
+            name=f"{owner}.{name}" if owner else name,
+            kind="function",
+            head=head_of(node, body).strip(),
+            key=key,
+            line=node.start_point[0] + 1,
+            start=start,
+            end=end,
+            is_public=name[:1].isupper() and (not owner or owner[:1].isupper()),
+            body=self._at(body) if body is not None else None,
+            text=self._text[start:end],
+            opening=self._text[start:stop].strip(),
+            result=_types_of(result),
+        )
+
+    def _type(self, node: Node, whole: Node) -> Declared:
+        name, kind = text_of(node.child_by_field_name("name")), node.child_by_field_name("type")
+        listing = kind is not None and kind.type in ("struct_type", "interface_type")
+        opening = kind.type if kind is not None and listing else tokens_of(kind)
+        generics = tokens_of(node.child_by_field_name("type_parameters"))
+        key = f"{node.type}{generics} {opening}"
+        return self._plain(name, "type", node, whole, key, _members(kind) if kind else {})
+
+    def _values(self, node: Node, whole: Node) -> Iterator[Declared]:
+        names = [each for each in node.children_by_field_name("name") if each.type != ","]
+        kind, value = node.child_by_field_name("type"), node.child_by_field_name("value")
+        word = whole.type.removesuffix("_declaration")
+        # A variable's value is not part of its contract, and a constant's is.
+        key = f"{word} {tokens_of(kind)} {tokens_of(value) if word == 'const' else ''}"
+        for each in names:
+            yield self._plain(text_of(each), "value", node, whole, key, {})
+
+    def _plain(
+        self,
+        name: str,
+        kind: Kind,
+        node: Node,
+        whole: Node,
+        key: str,
+        members: Mapping[str, Member],
+    ) -> Declared:
+        start, end = self._at(whole)
+        word = text_of(whole.children[0]) if whole.children else ""
+        return Declared(
+            name=name,
+            kind=kind,
+            head=cut(f"{word} {text_of(node)}"),
+            key=key,
+            line=node.start_point[0] + 1,
+            start=start,
+            end=end,
+            is_public=name[:1].isupper(),
+            members=members,
+            text=self._text[start:end],
+        )
+
+    def _at(self, node: Node) -> tuple[int, int]:
+        at = self._offsets.character
+        return at(node.start_byte), at(node.end_byte)
+
+
+def package_name_of(path: str) -> str:
+    """Return the name by which Go code most likely calls the package at an import path."""
+    parts = path.split("/")
+    last = parts[-2] if len(parts) > 1 and _VERSION.fullmatch(parts[-1]) else parts[-1]
+    last = _DOTTED_VERSION.sub("", last)
+    return last.removeprefix("go-").removesuffix("-go").replace("-", "_")
+
+
+def receiver_of(node: Node) -> str:
+    """Return the name of the type that a method belongs to: `Cart` for `(c *Cart[T])`."""
+    written = text_of(node.child_by_field_name("receiver")).strip("()").split("[")[0]
+    words = written.replace("*", " ").split()
+    return words[-1] if words else ""
+
+
+def _arguments_of(method: Node) -> Node | None:
+    """Return the type arguments of a method's receiver: `[K, V]` of `(p *Pair[K, V])`."""
+    receiver = method.child_by_field_name("receiver")
+    nodes = walk(receiver) if receiver is not None else ()
+    return next((each for each in nodes if each.type == "type_arguments"), None)
+
+
+def _types_of(node: Node | None) -> str:
+    """Return the types of a list of parameters or of a result, without the parameters' names."""
+    if node is None:
+        return ""
+    if node.type != "parameter_list":
+        return tokens_of(node)
+    kinds: list[str] = []
+    for each in node.named_children:
+        if each.type not in ("parameter_declaration", "variadic_parameter_declaration"):
+            continue
+        kind = tokens_of(each.child_by_field_name("type"))
+        dots = "..." if each.type.startswith("variadic") else ""
+        count = max(1, len([n for n in each.children_by_field_name("name") if n.is_named]))
+        kinds += [dots + kind] * count
+    return ", ".join(kinds)
+
+
+def _members(kind: Node) -> dict[str, Member]:
+    """Return the fields of a struct, or the methods of an interface, by name."""
+    if kind.type not in ("struct_type", "interface_type"):
+        return {}
+    lists = [n for n in kind.named_children if n.type == "field_declaration_list"]
+    found: dict[str, Member] = {}
+    for each in lists[0].named_children if lists else kind.named_children:
+        if each.type == "field_declaration":
+            typed = tokens_of(each.child_by_field_name("type"))
+            names = [text_of(n) for n in each.children_by_field_name("name") if n.is_named]
+            for name in names:
+                found[name] = Member(f"{name} {text_of(each.child_by_field_name('type'))}", typed)
+            if not names:
+                found[tokens_of(each)] = Member(text_of(each), "embedded")
+        elif each.type == "method_elem":
+            parts = [_types_of(each.child_by_field_name(f)) for f in ("parameters", "result")]
+            name = text_of(each.child_by_field_name("name"))
+            found[name] = Member(text_of(each), f"({parts[0]}) {parts[1]}")
+        elif "comment" not in each.type:
+            found[tokens_of(each)] = Member(text_of(each), "embedded")
+    return found
+
+
+def _specifications(node: Node) -> Iterator[Node]:
+    for each in node.named_children:
+        if each.type in ("const_spec", "var_spec"):
+            yield each
+        elif each.type == "var_spec_list":
+            yield from each.named_children
+
+
+def public_names(text: str) -> tuple[str, ...] | None:
+    """Return the package and a line for each exported declaration, without bodies.
+
+    The result is empty where nothing is exported, and `None` where the text is not Go.
+    """
+    import tree_sitter_go
+
+    root = parse(tree_sitter_go.language, text)
+    return None if root is None else lines_or_none(root, _file(root))
+
+
+def _file(root: Node) -> Iterator[str]:
+    lines = [line for node in root.named_children for line in _declaration(node)]
+    if lines:
+        yield from (shown(node) for node in root.named_children if node.type == "package_clause")
+        yield from lines
+
+
+def _declaration(node: Node) -> Iterator[str]:
+    match node.type:
+        case "function_declaration":
+            if _is_exported(node):
+                yield head_of(node, node.child_by_field_name("body"))
+        case "method_declaration":
+            if _is_exported(node) and _receiver(node)[:1].isupper():
+                yield head_of(node, node.child_by_field_name("body"))
+        case "type_declaration":
+            for each in node.named_children:
+                if each.type in ("type_spec", "type_alias") and _is_exported(each):
+                    yield from _type(each)
+        case "const_declaration" | "var_declaration":
+            keyword = node.type.removesuffix("_declaration")
+            for each in _specifications(node):
+                yield from _values(keyword, each)
+        case _:
+            pass
+
+
+def _is_exported(node: Node) -> bool:
+    return text_of(node.child_by_field_name("name"))[:1].isupper()
+
+
+def _receiver(node: Node) -> str:
+    """Return the name of the type that a method belongs to: `Cart` for `(c *Cart[T])`."""
+    written = text_of(node.child_by_field_name("receiver")).strip("()").split("[")[0]
+    return written.replace("*", " ").split()[-1] if written else ""
+
+
+def _type(node: Node) -> Iterator[str]:
+    kind = node.child_by_field_name("type")
+    match kind.type if kind is not None else "":
+        case "struct_type" if kind is not None:
+            fields = [each for part in kind.named_children for each in part.named_children]
+            yield from block(f"type {head_of(node, kind)} struct", _fields(fields))
+        case "interface_type" if kind is not None:
+            members = (shown(each) for each in kind.named_children if each.type != "comment")
+            yield from block(f"type {head_of(node, kind)} interface", members)
+        case _:
+            yield cut(f"type {shown(node)}")
+
+
+def _fields(fields: list[Node]) -> Iterator[str]:
+    for field in fields:
+        if field.type != "field_declaration":
+            continue
+        names = [text_of(each) for each in field.children_by_field_name("name")]
+        kind = text_of(field.child_by_field_name("type"))
+        exported = [name for name in names if name[:1].isupper()]
+        if not names:  # an embedded type
+            yield cut(kind)
+        elif exported:
+            yield cut(f"{', '.join(exported)} {kind}")
+
+
+def _values(keyword: str, node: Node) -> Iterator[str]:
+    names = [text_of(each) for each in node.children_by_field_name("name")]
+    exported = [name for name in names if name[:1].isupper() and name.isidentifier()]
+    if not exported:
+        return
+    kind, value = (node.child_by_field_name(field) for field in ("type", "value"))
+    line = f"{keyword} {', '.join(exported)}" + (f" {text_of(kind)}" if kind else "")
+    yield cut(line + (f" = {value_of(value)}" if value and exported == names else ""))

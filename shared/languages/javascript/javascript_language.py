@@ -1,0 +1,166 @@
+"""JavaScript as a member of the registry; its packages, failures and tools."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from typing import Final
+
+from shared.languages.base import Language
+from shared.languages.capabilities import DEFINITION, Advice, Examples, Installable, Lack
+from shared.languages.ecmascript.chain_code import NodeCommands
+from shared.languages.ecmascript.node_language import (
+    EcmaConformance,
+    EcmaEdits,
+    EcmaNotes,
+    EcmaPlans,
+)
+from shared.languages.language_tools import ManifestFiles, Prepared, Tool, ToolReports, Workshop
+
+_MISSING = re.compile(r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w-][\w.-]*)")
+_TABLES: Final = ("dependencies", "devDependencies", "optionalDependencies")
+_MANIFESTS: Final = frozenset({
+    "package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml",
+    "pnpm-workspace.yaml", "yarn.lock", "bun.lock", "bun.lockb",
+})  # fmt: skip
+
+
+class NodePackages:
+    """Implement `Packages` for packages of Node."""
+
+    def declares(self, path: str) -> bool:
+        """Return whether the file is a `package.json`, in whatever folder."""
+        return path.rpartition("/")[2] == "package.json"
+
+    def declared(self, text: str) -> frozenset[str]:
+        """Return the names of the packages that a `package.json` declares."""
+        try:
+            document = json.loads(text)
+        except (ValueError, RecursionError):
+            return frozenset()
+        tables = [document.get(name) for name in _TABLES] if isinstance(document, dict) else []
+        return frozenset(name for each in tables if isinstance(each, dict) for name in each)
+
+    def normal_name(self, name: str) -> str:
+        """Return the name as it is: a package has one spelling."""
+        return name
+
+    def provides(self, names: Collection[str], module: str) -> bool:
+        """Return whether the package of that name is among `names`."""
+        return module in names
+
+    def not_installed(self, text: str, output: str) -> tuple[str, ...]:
+        """Return the declared packages that Node did not find."""
+        packages = self.declared(text)
+        missed = missed_packages(output)
+        return tuple(f"The Node package {each!r}" for each in missed if each in packages)
+
+
+class NodeDependencies:
+    """Implement `Dependencies` for what npm, pnpm and Yarn install, of both languages of Node."""
+
+    variables: Final = r"(NPM|NPM_CONFIG|VOLTA|FNM|NVM)_\w+|NODE_EXTRA_CA_CERTS"
+
+    def is_manifest(self, path: str) -> bool:
+        """Return whether the file is a `package.json`, or a lock or list beside it."""
+        return path.rpartition("/")[2] in _MANIFESTS
+
+    def prepare(self, files: ManifestFiles, workshop: Workshop) -> Prepared:
+        """Return every `node_modules` that the lock at the root comes to."""
+        from shared.languages.javascript.node_modules import prepare_node
+
+        return prepare_node(files, workshop)
+
+
+def missed_packages(output: str) -> tuple[str, ...]:
+    """Return the packages that Node says it did not find, each once."""
+    return tuple(dict.fromkeys(_MISSING.findall(output)))
+
+
+_INSTALL: Final = (
+    "install the packages in the checkout (`npm install`), whose node_modules commands then see, "
+    "or pass --deps auto, which installs what the lock names"
+)
+
+
+class NodeFailures:
+    """Implement `Failures` for packages of Node."""
+
+    def find_lack(self, output: str, project: Installable) -> Lack | None:
+        """Return the first declared package that Node did not find."""
+        for package in missed_packages(output):
+            if package in project.declared:
+                return Lack(f"The Node package {package!r} is not installed.", (_INSTALL,))
+        return None
+
+    def ways_to_program(self, program: str, *, is_command: bool) -> tuple[str, ...]:
+        """Return how a program of a package is run, or installed."""
+        # npx looks into node_modules, which is not on the PATH.
+        npx = f"write `npx {program}` if a package of the repo has it"
+        return (npx if is_command else _INSTALL,)
+
+
+class JavaScriptOutlines:
+    """Implement `Outliner` for JavaScript."""
+
+    name: Final = "JavaScript"
+    outlined: Final = (".js", ".mjs", ".cjs", ".jsx")
+    fence: Final = "javascript"
+    comment: Final = "//"
+    file_noun: Final = "JavaScript file"
+    definition: Final = DEFINITION
+
+    def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
+        """Return what the file exports; nothing of code that a tool has made small."""
+        from shared.languages.ecmascript.exports import javascript_names
+
+        return () if path.endswith(".min.js") else javascript_names(text)
+
+
+def _tools() -> tuple[Tool, ...]:
+
+    return TOOLS
+
+
+JAVASCRIPT: Final = Language(
+    JavaScriptOutlines(),
+    commands=NodeCommands(),
+    edits=EcmaEdits(JavaScriptOutlines.outlined),
+    notes=EcmaNotes(),
+    conformance=EcmaConformance(JavaScriptOutlines.outlined),
+    plans=EcmaPlans(JavaScriptOutlines.name, JavaScriptOutlines.outlined, reads_commands=True),
+    packages=NodePackages(),
+    dependencies=NodeDependencies(),
+    failures=NodeFailures(),
+    reports=ToolReports(_tools),
+    advice=Advice("shared.languages.javascript", ("JavaScript", "Node.js", "npm", ".js", ".mjs")),
+    examples=Examples("shared.languages.javascript"),
+)
+
+
+TOOLS: Final = (
+    Tool(
+        "node",  # TAP writes what a test file prints behind a #
+        head=re.compile(r"(?:# )?(?:Uncaught )?(?P<message>[\w$.]*(?:Error|Exception)\b.*)$"),
+        end=re.compile(r"(?:# ?)?(?:\s+at |Node\.js v|Require stack:)"),
+        before=4,
+        place=re.compile(
+            r"(?:# ?)?(?:\s+at (?:.*\()?)?(?:file://)?"
+            r"(?P<path>(?!node:)[^\s():]+):(?P<line>\d+)(?::\d+\)?)?$"
+        ),
+        proof=re.compile(r"(?:# ?)?\s+at .*(?:node:|\[eval\]|\.[cm]?[jt]sx?:\d)"),
+        values=re.compile(r"\s+(actual|expected): (.*[^{\[]),$"),
+        told=re.compile(r"(?P<told>.*)$"),
+    ),
+    Tool(
+        "node --test",
+        head=re.compile(r"\s*not ok \d+ - (?P<message>.*)$"),
+        end=re.compile(r"\s*(?:code:|stack:|\.\.\.$)"),
+        place=re.compile(r"\s+location: '(?P<path>[^']+?):(?P<line>\d+):\d+'$"),
+        told=re.compile(
+            r"\s+(?=\S)(?!duration_ms:|location:|failureType:|type:|---|error: \|)(?:error: )?"
+            r"(?P<told>.*)"
+        ),
+    ),
+)

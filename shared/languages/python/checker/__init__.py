@@ -1,1 +1,0 @@
-"""Runs the type checker in a process of its own, and reads its messages."""

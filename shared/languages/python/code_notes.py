@@ -1,0 +1,391 @@
+"""What a person would point out in code.
+
+The message comes from a command that ran code of a model: it is only ever compared with what the
+sources say.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from shared.languages.capabilities import Unwritten
+from shared.languages.planned_code import file_does_not_parse
+from shared.languages.python.module_views import Source
+from shared.languages.python.python_code import parse_code
+from shared.languages.python.stubs import Declaration, declarations, qualified
+from shared.languages.read_commands import CodeProblem
+
+_MAX_NAMES: Final = 8
+_MAX_ERRORS: Final = 20
+_NAME: Final = r"[A-Za-z_]\w{0,99}"
+_DOTTED: Final = rf"{_NAME}(?:\.{_NAME}){{0,20}}"
+# Names that code often uses without importing them, and the modules that have them.
+_OF_MODULES: Final = {
+    **dict.fromkeys(
+        (
+            "Any",
+            "Callable",
+            "ClassVar",
+            "Dict",
+            "Final",
+            "FrozenSet",
+            "Generator",
+            "Iterable",
+            "Iterator",
+            "List",
+            "Literal",
+            "Mapping",
+            "NamedTuple",
+            "Optional",
+            "Protocol",
+            "Sequence",
+            "Set",
+            "Tuple",
+            "Type",
+            "TypeVar",
+            "TypedDict",
+            "Union",
+        ),
+        "typing",
+    ),
+    "Counter": "collections",
+    "OrderedDict": "collections",
+    "defaultdict": "collections",
+    "deque": "collections",
+    "dataclass": "dataclasses",
+    "timedelta": "datetime",
+    "Decimal": "decimal",
+    "Enum": "enum",
+    "lru_cache": "functools",
+    "reduce": "functools",
+    "Path": "pathlib",
+}
+
+
+def names_in(source: str) -> frozenset[str] | None:
+    """Return the names that a module declares, members of classes qualified.
+
+    They are not known where the source does not parse or makes names as it runs.
+    """
+    parsed = Source(source)
+    tree = parsed.parsed
+    if not isinstance(tree, ast.Module) or parsed.is_dynamic:
+        return None
+    return qualified(declarations(tree.body))
+
+
+def note_errors(output: str, sources: Mapping[str, str], files: Iterable[str]) -> tuple[str, ...]:
+    """Return a sentence for each error in `output` about a name that does not exist.
+
+    `sources` has the texts of files by path, and `files` all paths of the repository. An error that
+    the sources do not explain has no sentence.
+    """
+    known = _Known(sources, tuple(files))
+    notes: dict[str, None] = {}
+    for pattern, note in _ERRORS:
+        for number, found in enumerate(pattern.finditer(output)):
+            if number == _MAX_ERRORS:
+                break
+            notes.update(dict.fromkeys(filter(None, [note(known, found)])))
+    return tuple(notes)
+
+
+class _Known:
+    """Answer what the sources declare."""
+
+    def __init__(self, sources: Mapping[str, str], files: Sequence[str]) -> None:
+        self.files = tuple(dict.fromkeys((*sources, *files)))
+        self._sources = sources
+        self._declared: dict[str, Mapping[str, Declaration]] = {}
+
+    def declared(self, path: str) -> Mapping[str, Declaration]:
+        """Return the declarations of a file; none where it does not parse or is not known."""
+        if path not in self._declared:
+            tree = Source(self._sources.get(path, "")).parsed
+            body = tree.body if isinstance(tree, ast.Module) else []
+            self._declared[path] = declarations(body)
+        return self._declared[path]
+
+    def path_of(self, module: str) -> str | None:
+        """Return the known file of a module, by its dotted name."""
+        stem = module.replace(".", "/")
+        endings = (f"{stem}.py", f"{stem}/__init__.py")
+        for path in self._sources:
+            if path in endings or path in [f"src/{each}" for each in endings]:
+                return path
+        return None
+
+    def places_of(self, name: str) -> Iterator[str]:
+        """Yield the files that define a name themselves."""
+        for path in self._sources:
+            declaration = self.declared(path).get(name) if path.endswith(".py") else None
+            if declaration and declaration.kind != "import":
+                yield path
+
+    def classes(self, name: str) -> Iterator[tuple[str, Declaration]]:
+        for path in self.places_of(name):
+            declaration = self.declared(path)[name]
+            if declaration.kind == "class":
+                yield path, declaration
+
+
+def _missing_in_module(known: _Known, found: re.Match[str]) -> str:
+    path = known.path_of(found["module"])
+    if path is None:
+        return ""
+    name, declared = found["name"], known.declared(path)
+    if name in declared:
+        circle = "partially initialized" in found[0] or "circular import" in found.string
+        return (
+            f"{path} has `{name}`, but the modules import each other in a circle." if circle else ""
+        )
+    elsewhere = [each for each in known.places_of(name) if each != path]
+    if elsewhere:
+        return f"{path} has no `{name}`: it is in {elsewhere[0]}."
+    return f"{path} has no `{name}`. {_offer(name, declared)}"
+
+
+def _missing_member(known: _Known, found: re.Match[str]) -> str:
+    name = found["name"]
+    for path, declaration in known.classes(found["class"]):
+        members = {*declaration.members, *_attributes(declaration)}
+        if name not in members:
+            return (
+                f"The class `{found['class']}` in {path} has no `{name}`. {_offer(name, members)}"
+            )
+    return ""
+
+
+def _missing_here(known: _Known, found: re.Match[str]) -> str:
+    name = found["name"]
+    for path in known.places_of(name):
+        if path in found.string:  # the file that defines it is where it was used, too early
+            return ""
+        parts = path.removeprefix("src/").removesuffix(".py").removesuffix("/__init__").split("/")
+        return (
+            f"The name `{name}` is used where it is not defined. It is in {path}: "
+            f"`from {'.'.join(parts)} import {name}`."
+        )
+    module = _OF_MODULES.get(name, "")
+    if module:
+        return f"The name `{name}` is used and not imported: `from {module} import {name}`."
+    if name in sys.stdlib_module_names:
+        return f"The module `{name}` is used and not imported: `import {name}`."
+    return ""
+
+
+def _missing_module(known: _Known, found: re.Match[str]) -> str:
+    module = found["module"]
+    last = module.rpartition(".")[2]
+    same = [
+        path
+        for path in known.files
+        if path.endswith((f"/{last}.py", f"/{last}/__init__.py")) or path == f"{last}.py"
+    ]
+    if not same or known.path_of(module):
+        return ""
+    return f"There is no module `{module}`. The repository has {', '.join(same[:3])}."
+
+
+def _wrong_call(known: _Known, found: re.Match[str]) -> str:
+    owner, _, name = found["function"].rpartition(".")
+    for path in known.places_of(owner or name):
+        declaration = known.declared(path)[owner or name]
+        function = (declaration.members.get(name) if owner else declaration) or declaration
+        node = function.nodes[-1]
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            return f"{path} defines `{found['function']}({ast.unparse(node.args)})`."
+    return ""
+
+
+def _attributes(declaration: Declaration) -> Iterator[str]:
+    """Yield the names that a class's methods assign on `self`."""
+    for node in declaration.nodes:
+        for each in ast.walk(node):
+            if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store):
+                owner = each.value
+                if isinstance(owner, ast.Name) and owner.id == "self":
+                    yield each.attr
+
+
+def _offer(name: str, existing: Iterable[str]) -> str:
+    """Return a sentence with the names that there are, the closest ones if any are close."""
+    names = sorted(each for each in existing if not each.startswith("__"))
+    close = difflib.get_close_matches(name, names, n=3)
+    if close:
+        return f"It has {', '.join(f'`{each}`' for each in close)}."
+    public = [each for each in names if not each.startswith("_")]
+    if not public:
+        return "It has no names."
+    more = f" and {len(public) - _MAX_NAMES} more" if len(public) > _MAX_NAMES else ""
+    return f"It has {', '.join(f'`{each}`' for each in public[:_MAX_NAMES])}{more}."
+
+
+_ERRORS: Final[tuple[tuple[re.Pattern[str], Callable[[_Known, re.Match[str]], str]], ...]] = (
+    (
+        re.compile(
+            rf"ImportError: cannot import name '(?P<name>{_NAME})' from "
+            rf"(?:partially initialized module )?'(?P<module>{_DOTTED})'"
+        ),
+        _missing_in_module,
+    ),
+    (
+        re.compile(
+            rf"AttributeError: (?:partially initialized )?module '(?P<module>{_DOTTED})' "
+            rf"has no attribute '(?P<name>{_NAME})'"
+        ),
+        _missing_in_module,
+    ),
+    (
+        re.compile(
+            rf"AttributeError: (?:type object )?'(?P<class>{_NAME})' (?:object )?"
+            rf"has no attribute '(?P<name>{_NAME})'"
+        ),
+        _missing_member,
+    ),
+    (re.compile(rf"NameError: name '(?P<name>{_NAME})' is not defined"), _missing_here),
+    (re.compile(rf"ModuleNotFoundError: No module named '(?P<module>{_DOTTED})'"), _missing_module),
+    (
+        re.compile(
+            rf"TypeError: (?P<function>{_DOTTED})\(\) "
+            r"(?:takes |missing |got an unexpected |got multiple )"
+        ),
+        _wrong_call,
+    ),
+)
+"""How each kind of error is said, and what is looked up for it."""
+
+
+_MAX_SHOWN: Final = 120
+
+
+def note_syntax(path: str, source: str) -> str:
+    """Return a sentence that quotes the line that does not parse; empty where all does.
+
+    It does not repeat the message of the parser, which differs between versions of Python.
+    """
+    problem = parse_code(source)
+    if not isinstance(problem, CodeProblem):
+        return ""
+    lines = source.splitlines()
+    if not 0 < problem.line <= len(lines):
+        return file_does_not_parse(path)
+    shown = lines[problem.line - 1].strip()[:_MAX_SHOWN]
+    return file_does_not_parse(path, problem.line, shown)
+
+
+_NOT_MEANT_TO_HAVE_A_BODY = frozenset({"abstractmethod", "overload", "abstractproperty"})
+_WRITE = "Write the statements that do the work."
+_UNWRITTEN_MAX_SHOWN = 60
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def find_unwritten(path: str, before: str, after: str) -> tuple[Unwritten, ...]:
+    """Return the functions and methods of `after` that have nothing in them, in their order.
+
+    `before` is the text of the same file until now. Nothing is found in a stub file, in a protocol,
+    in what is abstract, and in code that does not parse.
+    """
+    if path.endswith(".pyi"):
+        return ()
+    earlier = dict(_unwritten(before))
+    return tuple(
+        Unwritten(
+            path=path,
+            name=name,
+            message=f"The function `{name}` in {path} {problem}. {_WRITE}",
+            was_so=name in earlier,
+            is_certain=is_certain,
+        )
+        for name, (problem, is_certain) in _unwritten(after)
+    )
+
+
+def _unwritten(text: str) -> Iterator[tuple[str, tuple[str, bool]]]:
+    tree = Source(text).parsed
+    if isinstance(tree, ast.Module):
+        yield from _unwritten_in(declarations(tree.body), "")
+
+
+def _unwritten_in(
+    declared: Mapping[str, Declaration], owner: str
+) -> Iterator[tuple[str, tuple[str, bool]]]:
+    for name, each in declared.items():
+        last = each.nodes[-1]
+        if isinstance(last, Function):
+            problem = _problem(last)
+            if problem:
+                yield f"{owner}{name}", (problem, _is_certain(last, problem))
+        elif isinstance(last, ast.ClassDef) and not _is_protocol(last):
+            yield from _unwritten_in(each.members, f"{owner}{name}.")
+
+
+def _problem(function: Function) -> str:
+    """Return what is wrong with the body of a function as a predicate; empty if nothing is."""
+    is_special = function.name.startswith("__") and function.name.endswith("__")
+    if is_special or any(map(_needs_no_body, function.decorator_list)):
+        return ""
+    documented = ast.get_docstring(function, clean=False) is not None
+    match function.body[1:] if documented else function.body:
+        case []:
+            return "has no body: after its docstring there is no statement, so it returns None"
+        case [ast.Pass()]:
+            return "has only `pass` for a body, so it returns None"
+        case [ast.Expr(value=ast.Constant(value=value))] if value is ...:
+            return "has only `...` for a body, so it returns None"
+        case [ast.Raise(exc=ast.Name(id="NotImplementedError"))]:
+            return "only raises NotImplementedError"
+        case [ast.Raise(exc=ast.Call(func=ast.Name(id="NotImplementedError")))]:
+            return "only raises NotImplementedError"
+        case [ast.Return(value=value)] if _parameters(function) and _is_constant(value):
+            shown = ast.unparse(value) if value else "None"
+            return f"returns {shown[:_UNWRITTEN_MAX_SHOWN]}, whatever it is given"
+        case _:
+            return ""
+
+
+def _is_certain(function: Function, problem: str) -> bool:
+    """Return whether nobody would write such a function on purpose.
+
+    A function that returns nothing may have nothing to do, and one may return a constant.
+    """
+    returns = function.returns
+    returns_nothing = isinstance(returns, ast.Constant) and returns.value is None
+    return not returns_nothing and not problem.startswith("returns ")
+
+
+def _parameters(function: Function) -> Sequence[ast.arg]:
+    parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    return [each for each in parameters if each.arg not in ("self", "cls")]
+
+
+def _is_constant(value: ast.expr | None) -> bool:
+    if value is None:
+        return True
+    try:
+        ast.literal_eval(value)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True
+
+
+def _needs_no_body(decorator: ast.expr) -> bool:
+    match decorator:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name in _NOT_MEANT_TO_HAVE_A_BODY
+        case _:
+            return False
+
+
+def _is_protocol(node: ast.ClassDef) -> bool:
+    bases = (each.value if isinstance(each, ast.Subscript) else each for each in node.bases)
+    return any(
+        isinstance(each, ast.Name | ast.Attribute) and ast.unparse(each).endswith("Protocol")
+        for each in bases
+    )

@@ -1,0 +1,407 @@
+"""A place in a command's code, what is known there, and the question it puts.
+
+Python lets a name, a list or a dict hold anything, whatever it held before. Where the checker
+objects to such a store, its later complaints about the same name are about values that the name
+does not have.
+
+The checker infers what a type variable stands for from the first value that it sees, whereas a
+`Stack` that was made from a number takes a text next. A complaint about both readings is certain.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from shared.languages.planned_code import Fault, declared_by
+from shared.languages.python.code_facts import CodeFacts, Spot, mentions
+from shared.languages.python.module_views import Module, ModuleHistory, View
+from shared.languages.python.mypy_messages import (
+    Complaint,
+    NoVariant,
+    WrongArgument,
+    WrongElement,
+    WrongIndex,
+    WrongReturn,
+    WrongStore,
+)
+from shared.languages.python.name_backing import DATA_ATTRIBUTES, Certainty, Names
+from shared.languages.python.planned_python import PlannedOrder, Project
+from shared.languages.python.python_code import NAME, name_behind, parse_code
+from shared.languages.python.type_text import CONTAINERS, TypeText
+from shared.languages.read_commands import Code, CodeRun
+from shared.parse_order import FieldPath, at
+from shared.rule_text import quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Hold the code of a finding, and the text that its message adds to the checker's."""
+
+    code: str
+    addition: str = ""
+
+
+DOUBT: Final = Verdict("W222")
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Hold one command's code, and what is known at the point where it runs.
+
+    `derived` are the names whose values come from the project. `stored` are the names that the
+    command itself binds to, or fills with, values of another type than the checker assumes.
+    `source` returns the name for the order at a position.
+    """
+
+    facts: CodeFacts
+    view: View
+    names: Names
+    history: ModuleHistory
+    position: int
+    source: Callable[[int], str]
+    derived: frozenset[str]
+    stored: frozenset[str]
+    set_attributes: frozenset[str]
+    local_classes: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Represent a place in a command's code that a complaint is about."""
+
+    spot: Spot
+    scene: Scene
+
+    @property
+    def names(self) -> Names:
+        return self.scene.names
+
+    @cached_property
+    def types(self) -> Certainty:
+        return Certainty(self.scene.names, self.scene.local_classes)
+
+    def is_own(self) -> bool:
+        """Say whether a value that comes from the project is used here."""
+        return any(mentions(each, self.scene.derived) for each in self.spot.near)
+
+    def misuse(self, *, certain: bool) -> Verdict:
+        """Return the verdict on a misused value: an error where the misuse is `certain`.
+
+        A value that does not come from the project is never an error.
+        """
+        return Verdict("E214") if certain and self.is_own() else DOUBT
+
+    def declared_by(self, name: str, owner: str | None = None) -> str:
+        """Return which order declares a function or class, or a member of `owner`, and where."""
+        top, qualified = owner or name, f"{owner}.{name}" if owner else name
+        for each in self.names.owners(top):
+            history, path = self.scene.history, each.module.path
+            by = history.declared_by(path, qualified, self.scene.position)
+            if by is not None:
+                return declared_by(self.scene.source(by), path)
+            return f"in {path}"
+        return ""
+
+
+_ABSTRACT: Final = frozenset({"MutableMapping", "MutableSequence", "MutableSet"})
+_STANDARD: Final = frozenset({"deque", "Counter", "OrderedDict", "defaultdict"})
+
+
+def stored_names(complaints: Iterable[tuple[Complaint, Spot]]) -> frozenset[str]:
+    """Return the root name of each place to which a command stores a value of a wrong type."""
+    return frozenset(name for each in complaints for name in _stored(*each))
+
+
+def _stored(complaint: Complaint, spot: Spot) -> Iterator[str]:
+    match complaint:
+        case WrongStore():
+            yield from _bound_around(spot)
+        case WrongReturn():
+            yield from _function_around(spot)
+        case WrongElement() | WrongArgument() | NoVariant() | WrongIndex():
+            if isinstance(spot.statement, ast.AnnAssign):
+                yield from _bound_around(spot)
+            elif _is_in_call(spot):
+                yield from _filled(complaint, spot)
+            else:
+                yield from _bound_around(spot)
+        case _:
+            return
+
+
+def _bound_around(spot: Spot) -> Iterator[str]:
+    """Yield the names that the statement around a place stores to."""
+    match spot.statement:
+        case ast.Assign(targets=targets):
+            for each in targets:
+                yield from _roots(each)
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            yield from _roots(target)
+        case ast.For(target=target) | ast.AsyncFor(target=target):
+            yield from _roots(target)
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            for item in items:
+                if item.optional_vars is not None:
+                    yield from _roots(item.optional_vars)
+        case _:
+            pass
+    for node in spot.near:
+        if isinstance(node, ast.NamedExpr):
+            yield node.target.id
+
+
+def _roots(target: ast.expr) -> Iterator[str]:
+    """Yield the names that a store to `target` changes; a store to an attribute changes none."""
+    match target:
+        case ast.Name(id=name):
+            yield name
+        case ast.Subscript(value=inner):
+            yield from _root(inner)
+        case ast.Starred(value=inner):
+            yield from _roots(inner)
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            for each in elements:
+                yield from _roots(each)
+        case _:
+            return
+
+
+def _root(value: ast.expr) -> Iterator[str]:
+    """Yield the name that a chain of attributes, items and calls begins with."""
+    match value:
+        case ast.Name(id=name):
+            yield name
+        case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Call(func=inner):
+            yield from _root(inner)
+        case _:
+            return
+
+
+def _function_around(spot: Spot) -> Iterator[str]:
+    for each in spot.around:
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield each.name
+            return
+
+
+def _is_in_call(spot: Spot) -> bool:
+    return spot.call_with_argument is not None or isinstance(spot.node, ast.Call)
+
+
+def _is_container(owner: TypeText | None) -> bool:
+    return owner is not None and owner.head in CONTAINERS | _ABSTRACT | _STANDARD
+
+
+def _filled(complaint: Complaint, spot: Spot) -> Iterator[str]:
+    """Yield the name of the list, set or dict that a built-in method puts a value into."""
+    match complaint:
+        case WrongArgument(callee=callee) if callee is not None and not _is_container(callee.owner):
+            return
+        case NoVariant(callee=callee) if not _is_container(callee.owner):
+            return
+        case _:
+            pass
+    is_call = isinstance(complaint, NoVariant) and isinstance(spot.node, ast.Call)
+    match spot.node if is_call else spot.call_with_argument:
+        case ast.Call(func=ast.Attribute(value=value, attr=name)) if name in DATA_ATTRIBUTES:
+            yield from _root(value)
+        case _:
+            return
+
+
+_COMMANDS: Final = "llmch_commands/"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Hold the code of one command or acceptance file, and its place in the plan.
+
+    `name` tells apart the code of one order. `file` is the path of an acceptance file; empty for a
+    command.
+    """
+
+    project: Project
+    planned: PlannedOrder
+    at: FieldPath
+    name: str
+    file: str
+    source: str
+    tree: ast.Module
+
+    @property
+    def path(self) -> str:
+        """Return the path under which the checker is shown the code."""
+        return f"{_COMMANDS}{self.name}_{self.planned.position}.py"
+
+    @property
+    def subject(self) -> str:
+        """Return how a message names the code as a whole."""
+        return quoted(self.file) if self.file else "the code after `-c`"
+
+    def fault(self, code: str, message: str) -> Fault:
+        """Return a fault at a place in the code; that of a file is named with its path."""
+        shown = f"{quoted(self.file)} {message}" if self.file else message
+        return self.whole(code, shown)
+
+    def whole(self, code: str, message: str) -> Fault:
+        """Return a fault of the code as a whole, or of the field that holds it."""
+        return Fault(code, self.planned.position, self.at, message)
+
+    @property
+    def imported(self) -> Iterator[str]:
+        """Yield the dotted names that the code may import."""
+        for node in ast.walk(self.tree):
+            match node:
+                case ast.Import(names=names):
+                    yield from (each.name for each in names)
+                case ast.ImportFrom(module=str(module), names=names, level=0):
+                    yield module
+                    yield from (f"{module}.{each.name}" for each in names)
+                case _:
+                    pass
+
+
+def questions_of(project: Project, planned: PlannedOrder) -> Iterator[Question]:
+    """Yield the code of the order's commands and acceptance files, as far as it parses."""
+    tests = (
+        (at("acceptance_files", each.file.index, "content"), each.file, each.code)
+        for each in planned.tests
+    )
+    codes = [
+        *((at("acceptance_commands", n), f"c{n}", "", code) for n, code in _codes(planned)),
+        *((field, f"t{file.index}", file.path, code) for field, file, code in tests),
+    ]
+    for field, name, file, code in codes:
+        tree = parse_code(code.source)
+        if isinstance(tree, ast.Module):
+            yield Question(project, planned, field, name, file, code.source, tree)
+
+
+def _codes(planned: PlannedOrder) -> Iterator[tuple[int, Code]]:
+    """Yield the code of each command whose code compiles and is not cut off by an operator."""
+    for index, command in planned.order.commands:
+        run = command.run
+        if not planned.order.valid or command.language != NAME or not isinstance(run, CodeRun):
+            continue
+        if run.code.problem is None and (run.quoted or command.operator is None):
+            yield index, run.code
+
+
+_MAKERS: Final = frozenset({"TypeVar", "ParamSpec", "TypeVarTuple"})
+_READY_MADE: Final = "AnyStr"
+_ANYTHING: Final = "_Anything"
+_IMPORT: Final = ast.ImportFrom("typing", [ast.alias("Any", _ANYTHING)], 0)
+
+
+def without_type_variables(view: View) -> Mapping[str, str]:
+    """Return the text of each file that uses type variables, with `Any` in their place.
+
+    Files are named as in `View.files`; those that use none are left out.
+    """
+    defined = frozenset(name for each in view.modules.values() for name in _defined(each))
+    found: dict[str, str] = {}
+    for module in view.modules.values():
+        names = frozenset(_used(module, defined))
+        if names or _has_parameters(module):
+            found[module.checked_path] = _erased(module, names)
+    return found
+
+
+def _defined(module: Module) -> Iterator[str]:
+    for name, each in module.declared.items():
+        match each.nodes[-1]:
+            case ast.Assign(value=ast.Call(func=maker)) if name_behind(maker) in _MAKERS:
+                yield name
+            case _:
+                pass
+
+
+def _used(module: Module, defined: frozenset[str]) -> Iterator[str]:
+    """Yield the names that a module has for the type variables that it defines or imports."""
+    yield from _defined(module)
+    for statement in module.body or ():
+        if isinstance(statement, ast.ImportFrom):
+            for each in statement.names:
+                if each.name in defined or each.name == _READY_MADE:
+                    yield each.asname or each.name
+
+
+def _has_parameters(module: Module) -> bool:
+    """Say whether the module has type parameters in brackets, which Python has since 3.12."""
+    return any(
+        getattr(node, "type_params", ())
+        for statement in module.body or ()
+        for node in ast.walk(statement)
+    )
+
+
+def _erased(module: Module, names: frozenset[str]) -> str:
+    tree = ast.parse(module.text)
+    tree = _Erased(names).visit(tree)
+    last_future = max(
+        (
+            index
+            for index, each in enumerate(tree.body, 1)
+            if isinstance(each, ast.ImportFrom) and each.module == "__future__"
+        ),
+        default=0,
+    )
+    tree.body.insert(last_future, _IMPORT)
+    return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+
+
+class _Erased(ast.NodeTransformer):
+    """Replace type variables by `Any`; a class is no longer generic in them."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = frozenset(names)
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(_ANYTHING, node.ctx) if node.id in self._names else node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
+        return node  # among these are the variables themselves
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.ImportFrom:
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        inner = _Erased(self._names | _parameters(node))
+        bases = [_plain(each) for each in node.bases if name_behind(each) != "Generic"]
+        node.bases = [inner.visit(each) for each in bases]
+        node.body = [inner.visit(each) for each in node.body]
+        _drop_parameters(node)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        inner = _Erased(self._names | _parameters(node))
+        _drop_parameters(node)
+        found = inner.generic_visit(node)
+        assert isinstance(found, ast.FunctionDef), "a function stays one"
+        return found
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AsyncFunctionDef:
+        inner = _Erased(self._names | _parameters(node))
+        _drop_parameters(node)
+        found = inner.generic_visit(node)
+        assert isinstance(found, ast.AsyncFunctionDef), "a function stays one"
+        return found
+
+
+def _plain(base: ast.expr) -> ast.expr:
+    """Return a base class without its parameters where it is a protocol."""
+    is_protocol = isinstance(base, ast.Subscript) and name_behind(base) == "Protocol"
+    return base.value if is_protocol and isinstance(base, ast.Subscript) else base
+
+
+def _parameters(node: ast.AST) -> frozenset[str]:
+    return frozenset(each.name for each in getattr(node, "type_params", ()))
+
+
+def _drop_parameters(node: ast.AST) -> None:
+    if hasattr(node, "type_params"):
+        node.type_params = []

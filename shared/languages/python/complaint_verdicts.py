@@ -1,0 +1,409 @@
+"""Rules on complaints about attributes, calls and values.
+
+A verdict is an error only where the complaint is about something that the project declares, and
+where types certainly differ. Any other complaint gives a warning or no verdict.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from typing import Final
+
+from shared.languages.planned_code import declared_only_by
+from shared.languages.python.code_facts import mentions
+from shared.languages.python.complaint_scene import DOUBT, Place, Verdict
+from shared.languages.python.mypy_messages import (
+    Beside,
+    Callee,
+    Complaint,
+    MadeAbstract,
+    ModuleLacks,
+    NoResult,
+    NoReturn,
+    NotAwaitable,
+    NotCallable,
+    NotIndexable,
+    NotIterable,
+    NotUnpackable,
+    NoVariant,
+    ReadOnly,
+    Unclear,
+    ValueLacks,
+    WrongArgument,
+    WrongArity,
+    WrongElement,
+    WrongFormat,
+    WrongIndex,
+    WrongOperand,
+    WrongOperands,
+    WrongReturn,
+    WrongStore,
+    WrongUnpacking,
+)
+from shared.languages.python.name_backing import DATA_ATTRIBUTES, Backing
+from shared.languages.python.type_text import SCALARS, TypeText, without_arguments
+
+_PROTOCOL_ATTRIBUTE = re.compile(r"__(?:a?iter|a?next|a?enter|a?exit|len|getitem|call|contains)__")
+
+
+def judge_attribute(complaint: ModuleLacks | ValueLacks, place: Place) -> Verdict | None:
+    """Return the verdict on a missing attribute; `None` where the command itself sets it.
+
+    The verdict is also `None` where the module of the attribute is open and has no contract.
+    """
+    return _AttributeJudge(place).verdict(complaint)
+
+
+class _AttributeJudge:
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def verdict(self, complaint: ModuleLacks | ValueLacks) -> Verdict | None:
+        if complaint.name in self._place.scene.set_attributes:
+            return None
+        if isinstance(complaint, ValueLacks):
+            return self._value_attribute(complaint.type, complaint.name)
+        return self._module_attribute(complaint.module or self._module_at_spot(), complaint.name)
+
+    def _module_attribute(self, name: str | None, attribute: str) -> Verdict | None:
+        module = self._place.scene.view.modules.get(name or "")
+        if name is None or module is None:
+            return DOUBT
+        later = self._later(module.path, attribute, f"{name}.{attribute}")
+        if later:
+            return Verdict("E217", declared_only_by(later))
+        if module.is_open:
+            return DOUBT if module.contract is not None else None
+        return Verdict("E211")
+
+    def _module_at_spot(self) -> str | None:
+        """Return the name of the module whose attribute is read at this place."""
+        node = self._place.spot.node
+        if not isinstance(node, ast.Attribute):
+            return None
+        parts: list[str] = []
+        value: ast.expr = node.value
+        while isinstance(value, ast.Attribute):
+            parts.append(value.attr)
+            value = value.value
+        if not isinstance(value, ast.Name):
+            return None
+        start = self._place.scene.facts.imported.get(value.id)
+        if start is None:
+            return None
+        base = [start.module] if start.attribute is None else [start.module, start.attribute]
+        return ".".join([*base, *reversed(parts)])
+
+    def _value_attribute(self, of: TypeText, attribute: str) -> Verdict:
+        if not self._place.is_own():
+            return DOUBT
+        if attribute == "__iter__":
+            return self._place.misuse(certain=self._place.types.is_not_iterable(of))
+        if _PROTOCOL_ATTRIBUTE.fullmatch(attribute):
+            return self._place.misuse(certain=self._place.types.is_certain(of))
+        on_class = of.head == "type" and bool(of.args)
+        of_class = of.args[0] if on_class else of
+        if self._place.names.owns(of_class):
+            return self._own_attribute(of_class.head, attribute, on_class)
+        if on_class or (of.head == "Callable" and self._is_on_result()):
+            return DOUBT
+        return self._place.misuse(certain=self._place.types.lacks_attribute(of, attribute))
+
+    def _is_on_result(self) -> bool:
+        """Say whether the attribute belongs to a call's result, which may be any callable."""
+        node = self._place.spot.node
+        return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Call)
+
+    def _own_attribute(self, head: str, attribute: str, on_class: bool) -> Verdict:
+        for each in self._place.names.owners(head):
+            later = self._later(each.module.path, f"{head}.{attribute}")
+            if later:
+                return Verdict("E217", declared_only_by(later))
+            if each.module.is_open:
+                return DOUBT
+        if not self._place.names.is_whole(head, attribute):
+            return DOUBT
+        if not self._place.names.has_plain_head(head) or head in self._place.scene.local_classes:
+            return DOUBT
+        if not on_class and self._place.names.may_be_extended(head):
+            return DOUBT
+        return Verdict("E211", self._place.declared_by(head))
+
+    def _later(self, path: str, name: str, module: str | None = None) -> str | None:
+        history, position = self._place.scene.history, self._place.scene.position
+        later = history.declared_later(path, name, position)
+        if later is None and module is not None:
+            later = history.provided_later(module, position, self._place.scene.view.roots)
+        return None if later is None else self._place.scene.source(later)
+
+
+CallComplaint = WrongArity | MadeAbstract | WrongArgument | WrongElement | NoVariant
+
+# Built-in functions that fail on any argument whose type is known and does not fit.
+_EXACT: Final = frozenset({"int", "float", "abs", "round", "range", "next", "reversed", "iter"})
+# Built-in functions that fail where the argument cannot be iterated over. They need not fail on
+# an element type that does not fit, since there may be no elements.
+_ITERATING: Final = frozenset(
+    {"sum", "sorted", "list", "tuple", "set", "frozenset", "dict", "max", "min", "zip"}
+)
+# A parameter of these is a type variable, which mypy may infer from other code around the call.
+_INFERRING: Final = frozenset({"max", "min"})
+# Modules whose functions also fail on an argument whose type is known and does not fit.
+_STRICT_MODULES: Final = frozenset({"math", "json", "re", "asyncio"})
+_ITEM_METHODS: Final = frozenset({"__getitem__", "__setitem__", "__delitem__"})
+_ITEM_INDEX: Final = TypeText("|", (TypeText("SupportsIndex"), TypeText("slice")))
+
+
+def judge_call(complaint: CallComplaint, place: Place) -> Verdict:
+    """Return the verdict on a complaint about a call."""
+    return _CallJudge(place).verdict(complaint)
+
+
+class _CallJudge:
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def verdict(self, complaint: CallComplaint) -> Verdict:
+        if not self._place.is_own():
+            return DOUBT
+        match complaint:
+            case WrongArity(callee):
+                return self._arity(callee) if callee is not None else DOUBT
+            case MadeAbstract(name):
+                if self._place.names.backing(name) is not Backing.CONTRACT:
+                    return DOUBT
+                return Verdict("E212", self._place.declared_by(name))
+            case WrongArgument(callee, actual, expected):
+                return self._argument(callee or self._callee_at_spot(), actual, expected)
+            case WrongElement(pairs=pairs):
+                return self._element(pairs)
+            case NoVariant(callee, arguments) if self._fits_no_variant(callee, arguments):
+                head = callee.owner.head if callee.owner else None
+                return Verdict("E213", self._place.declared_by(callee.name, head))
+            case NoVariant(callee, arguments):
+                return self._place.misuse(certain=self._is_refused(callee, arguments))
+
+    def _backing(self, callee: Callee) -> Backing:
+        """Return what backs a function that a message names; `NONE` for one of Python's own."""
+        name, owner = callee.name, callee.owner
+        if owner is None:
+            call = self._place.spot.call_with_argument or self._place.spot.call
+            is_python = (
+                call is not None
+                and isinstance(call.func, ast.Name)
+                and call.func.id == name
+                and not self._place.scene.facts.binds(name)
+            )
+            return Backing.NONE if is_python else self._place.names.backing(name)
+        if not self._place.names.owns(owner):
+            return Backing.NONE
+        if hasattr(builtins, owner.head) and not self._place.names.has_member(owner.head, name):
+            return Backing.NONE
+        return self._place.names.backing(name, owner.head)
+
+    def _arity(self, callee: Callee) -> Verdict:
+        head = callee.owner.head if callee.owner else None
+        if (head or callee.name) in self._place.scene.local_classes:
+            return DOUBT
+        if self._backing(callee) in (Backing.NONE, Backing.LOOSE):
+            return DOUBT
+        if not self._place.names.has_plain_head(head or callee.name):
+            return DOUBT
+        return Verdict("E212", self._place.declared_by(callee.name, head))
+
+    def _argument(self, callee: Callee | None, actual: TypeText, expected: TypeText) -> Verdict:
+        if not self._place.types.differ(actual, expected):
+            return DOUBT
+        match self._backing(callee) if callee is not None else Backing.NONE:
+            case Backing.CONTRACT:
+                assert callee is not None, "a contract backs only a known callee"
+                head = callee.owner.head if callee.owner else None
+                return Verdict("E213", self._place.declared_by(callee.name, head))
+            case Backing.SOURCE | Backing.LOOSE:
+                return DOUBT
+            case Backing.NONE:
+                if callee is not None and callee.name in _ITEM_METHODS:
+                    return self._place.misuse(certain=True)  # the index is of the wrong type
+                certain = self._is_refused_by_python(callee, actual, expected)
+                return self._place.misuse(certain=certain and self._argument_is_own())
+
+    def _argument_is_own(self) -> bool:
+        return mentions(self._place.spot.node, self._place.scene.derived)
+
+    def _is_refused_by_python(
+        self, callee: Callee | None, actual: TypeText, expected: TypeText
+    ) -> bool:
+        """Say whether a function from outside the project fails on a value of this type."""
+        if callee is None:
+            return False
+        # A list takes any item, and a dict accepts any key in a lookup; a text is strict.
+        if callee.owner is not None:
+            return callee.owner.head in SCALARS and self._place.types.is_certain(actual)
+        if not self._is_strict_function() or not self._place.types.is_certain(actual):
+            return False
+        # The code around a call may decide which element type mypy infers for the call.
+        if self._place.spot.is_alone:
+            return True
+        return callee.name not in _INFERRING and self._place.types.differ(
+            actual, without_arguments(expected)
+        )
+
+    def _is_strict_function(self) -> bool:
+        """Say whether the called function fails on values that it is not declared for."""
+        call, facts = self._place.spot.call_with_argument, self._place.scene.facts
+        match call.func if call else None:
+            case ast.Name(id=name) if name in facts.imported:
+                return facts.imported[name].module in _STRICT_MODULES
+            case ast.Name(id=name):
+                return hasattr(builtins, name) and not facts.binds(name)
+            case ast.Attribute(value=ast.Name(id=name)) if name in facts.imported:
+                return facts.imported[name].module in _STRICT_MODULES
+            case _:
+                return False
+
+    def _element(self, pairs: tuple[tuple[TypeText, TypeText], ...]) -> Verdict:
+        differing = [each for each in pairs if self._place.types.differ(*each)]
+        if not differing:
+            return DOUBT
+        actual, expected = differing[0]
+        if expected.head == "SupportsKeysAndGetItem":
+            return self._place.misuse(certain=self._place.types.is_certain(actual))
+        callee = self._callee_at_spot()
+        if callee is not None and self._backing(callee) is not Backing.NONE:
+            return self._argument(callee, actual, expected)
+        call = self._place.spot.call_with_argument
+        is_joined = call and isinstance(call.func, ast.Attribute) and call.func.attr == "join"
+        return self._place.misuse(certain=bool(is_joined) and self._argument_is_own())
+
+    def _callee_at_spot(self) -> Callee | None:
+        """Return the callee of the call around this place, by the name it was declared with."""
+        call = self._place.spot.call_with_argument
+        imported = self._place.scene.facts.imported
+        match call.func if call else None:
+            case ast.Name(id=name):
+                known = imported.get(name)
+                own = known is not None and self._place.names.is_own(known)
+                return Callee(known.attribute) if own and known and known.attribute else None
+            case ast.Attribute(value=ast.Name(id=module), attr=name) if module in imported:
+                if self._place.names.is_own(imported[module]) and self._place.names.owners(name):
+                    return Callee(name)
+                return self._only_method(name)
+            case ast.Attribute(attr=name):
+                return self._only_method(name)
+            case _:
+                return None
+
+    def _only_method(self, name: str) -> Callee | None:
+        """Return the method of that name, if only one class has it and no common built-in type."""
+        owners = self._place.names.member_owners(name)
+        if len(owners) != 1 or name in DATA_ATTRIBUTES:
+            return None
+        return Callee(name, TypeText(owners[0]))
+
+    def _fits_no_variant(self, callee: Callee, arguments: tuple[TypeText, ...]) -> bool:
+        """Say whether every declared overload of a function refuses one of these arguments."""
+        call = self._place.spot.node
+        if not isinstance(call, ast.Call) or call.keywords or len(call.args) != len(arguments):
+            return False
+        if self._backing(callee) is not Backing.CONTRACT:
+            return False
+        variants = self._place.names.variants(
+            callee.name, callee.owner.head if callee.owner else None
+        )
+        return bool(variants) and all(
+            any(
+                self._place.types.differ(actual, expected)
+                for actual, expected in zip(arguments, parameters, strict=False)
+            )
+            for parameters in variants
+        )
+
+    def _is_refused(self, callee: Callee, arguments: tuple[TypeText, ...]) -> bool:
+        """Say whether an overloaded function of Python's own fails on these arguments."""
+        if callee.owner is not None:
+            if not callee.name.startswith("__"):
+                return False
+            if callee.name in _ITEM_METHODS and callee.owner.is_builtin:
+                return self._place.types.differ(arguments[0], _ITEM_INDEX)
+            return all(map(self._place.types.is_certain, (callee.owner, *arguments)))
+        if self._backing(callee) is not Backing.NONE or self._place.scene.facts.binds(callee.name):
+            return False
+        if callee.name == "round" or len(arguments) == 1:
+            if callee.name in _EXACT:
+                return self._place.types.is_certain(arguments[0])
+            return callee.name in _ITERATING and self._place.types.lacks_items(arguments[0])
+        return False
+
+
+_Misuse = (
+    WrongOperands
+    | WrongOperand
+    | WrongFormat
+    | NotIndexable
+    | WrongIndex
+    | NotCallable
+    | WrongUnpacking
+    | NotIterable
+    | NotAwaitable
+)
+
+
+def judge_complaint(complaint: Complaint, place: Place) -> Verdict | None:
+    """Return the verdict on a complaint about a place; `None` where it is not to be reported."""
+    match complaint:
+        case ModuleLacks() | ValueLacks():
+            return judge_attribute(complaint, place)
+        case WrongArity() | MadeAbstract() | WrongArgument() | WrongElement() | NoVariant():
+            return judge_call(complaint, place)
+        case (
+            WrongOperands()
+            | WrongOperand()
+            | WrongFormat()
+            | NotIndexable()
+            | WrongIndex()
+            | NotCallable()
+            | WrongUnpacking()
+            | NotIterable()
+            | NotAwaitable()
+        ):
+            return place.misuse(certain=_is_misused(complaint, place))
+        case ReadOnly(owner=owner):
+            is_local = owner in place.scene.local_classes
+            certain = not is_local and place.names.is_frozen(owner)
+            return place.misuse(certain=True) if certain else None
+        case NoResult():
+            return None if _is_compared_with_none(place) else DOUBT
+        case NotUnpackable() | WrongReturn() | NoReturn() | Unclear():
+            return DOUBT
+        case WrongStore() | Beside():
+            return None
+
+
+def _is_misused(complaint: _Misuse, place: Place) -> bool:
+    """Say whether a value certainly cannot do what the code demands of it."""
+    types = place.types
+    match complaint:
+        case WrongOperands(of_union=True):
+            return False  # the message names one member of several
+        case WrongOperands(operator="in", right=right) if right.head not in SCALARS:
+            return False  # looking for a value that cannot be in a list is false, not an error
+        case WrongOperands(left=left, right=right):
+            return types.is_certain(left) and types.is_certain(right)
+        case WrongIndex(actual, expected) | WrongFormat(actual, expected):
+            return types.differ(actual, expected)
+        case WrongOperand(of) | NotIndexable(of) | NotCallable(of) | NotAwaitable(of):
+            return types.is_certain(of)
+        case NotIterable(of):
+            return types.is_not_iterable(of)
+        case WrongUnpacking():
+            return True
+
+
+def _is_compared_with_none(place: Place) -> bool:
+    return any(
+        isinstance(each, ast.Compare)
+        and any(isinstance(c, ast.Constant) and c.value is None for c in each.comparators)
+        for each in place.spot.near
+    )

@@ -1,0 +1,433 @@
+"""Whether code keeps its declared interfaces."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from shared.languages.capabilities import DOES_NOT_PARSE, ContractViolation
+from shared.languages.language_tools import Checker, CheckerFailed, Diagnostic
+from shared.languages.python.conformance_probe import (
+    Probe,
+    ProbeModule,
+    annotate,
+    build_probe,
+    constructor_of,
+    type_variables,
+)
+from shared.languages.python.merge_stubs import merge_stubs
+from shared.languages.python.module_views import ModuleHistory, View, reachable
+from shared.languages.python.mypy_messages import (
+    NoReturn,
+    WrongElement,
+    WrongReturn,
+    WrongStore,
+    read_complaint,
+)
+from shared.languages.python.python_code import ROOTS, base_names
+from shared.languages.python.signatures import normal, shown, surely_incompatible
+from shared.languages.python.stubs import Declaration, declarations, plain_declarations
+from shared.languages.python.type_checker import TypeChecker
+from shared.languages.python.type_text import TypeText, surely_differ
+from shared.work_order import Interface
+
+_PROBES: Final = "llmch_probes/"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Hold one file with its declared names (`stub`) and the names that it has (`had`).
+
+    `module` is its dotted name, `imports` are the import statements of the stub, made absolute, and
+    `tree` is its syntax tree. Where it `is_open`, the file may have names that the tree does not
+    show, as by a star import.
+    """
+
+    path: str
+    module: str
+    stub: Mapping[str, Declaration]
+    imports: tuple[str, ...]
+    tree: ast.Module
+    had: Mapping[str, Declaration]
+    is_open: bool
+
+    @property
+    def probe_path(self) -> str:
+        """Return the path of the file's probe module, for the type checker."""
+        return f"{_PROBES}{self.module.replace('.', '__')}.py"
+
+
+def subject_of(path: str, body: Sequence[ast.stmt], tree: ast.Module, *, is_open: bool) -> Subject:
+    """Return the file at `path`, declared by the statements of `body` and written as `tree`."""
+    stem = path.removesuffix(".pyi").removesuffix(".py").removesuffix("/__init__")
+    module = stem.removeprefix(ROOTS[1]).replace("/", ".")
+    is_package = path.endswith(("/__init__.py", "/__init__.pyi"))
+    package = module.split(".") if is_package else module.split(".")[:-1]
+    return Subject(
+        path,
+        module,
+        plain_declarations(body),
+        tuple(_absolute_imports(body, package)),
+        tree,
+        declarations(tree.body),
+        is_open,
+    )
+
+
+def _absolute_imports(body: Sequence[ast.stmt], package: Sequence[str]) -> Iterator[str]:
+    """Yield the import statements of a stub, with relative imports made absolute by `package`."""
+    for statement in body:
+        match statement:
+            case ast.Import():
+                yield ast.unparse(statement)
+            case ast.ImportFrom(module=base, names=names, level=level) if base != "__future__":
+                start = list(package[: len(package) - level + 1]) if level else []
+                module = ".".join([*start, *([base] if base else [])])
+                if module:
+                    yield ast.unparse(ast.ImportFrom(module, names, 0))
+            case _:
+                continue
+
+
+_FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+# A class inherits no names from these bases that an interface would declare.
+_PLAIN_BASES: Final = frozenset(
+    {"object", "ABC", "Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "Generic"}
+)
+# These names are about the stub itself, and not about the code.
+_ABOUT_THE_STUB: Final = frozenset({"__all__", "__slots__", "__match_args__", "__hash__"})
+# A class that uses one of these names may make attributes when it runs.
+_DYNAMIC: Final = frozenset({"setattr", "__getattr__", "__dict__", "__slots__", "vars"})
+
+
+def missing_names(subject: Subject) -> Iterator[ContractViolation]:
+    """Yield a violation for each declared name that is missing, or of another kind."""
+    for name, declared in subject.stub.items():
+        if name in _ABOUT_THE_STUB:
+            continue
+        had = subject.had.get(name)
+        if had is None:
+            is_helper = name.startswith("_") or name in type_variables(subject.stub)
+            if declared.kind != "import" and not is_helper and not subject.is_open:
+                yield ContractViolation(
+                    subject.path, name, f"`{shown(declared)}` is declared and missing"
+                )
+        elif declared.kind == "class" and had.kind == "function":
+            yield _kind_violation(subject, name, declared, had)
+        elif declared.kind == had.kind == "function":
+            yield from _check_coroutine(subject, name, declared, had)
+        elif declared.kind == had.kind == "class":
+            yield from _members(subject, name, declared, had)
+
+
+def _members(
+    subject: Subject, name: str, declared: Declaration, had: Declaration
+) -> Iterator[ContractViolation]:
+    node = had.nodes[-1]
+    assert isinstance(node, ast.ClassDef), "the kind says so"
+    is_whole = base_names(node) <= _PLAIN_BASES and not node.keywords and not _is_dynamic(node)
+    own = {*had.members, *_set_on_self(node)}
+    for member, promised in declared.members.items():
+        here = had.members.get(member)
+        if member in _ABOUT_THE_STUB:
+            continue
+        if here is None:
+            missing = is_whole and member not in own and not _may_be_unwritten(member, node)
+            if missing and promised.kind in ("function", "variable"):
+                message = f"`{shown(promised)}` is declared and missing"
+                yield ContractViolation(subject.path, f"{name}.{member}", message)
+        elif promised.kind == here.kind == "function":
+            yield from _check_coroutine(subject, f"{name}.{member}", promised, here)
+
+
+def _may_be_unwritten(member: str, node: ast.ClassDef) -> bool:
+    """Return whether a class may have the special method `member` without writing it.
+
+    A decorator such as `dataclass` makes `__init__`, `__eq__` and others; `object` has some too.
+    """
+    is_special = member.startswith("__") and member.endswith("__")
+    return is_special and (bool(node.decorator_list) or hasattr(object, member))
+
+
+def _is_dynamic(node: ast.ClassDef) -> bool:
+    names = {
+        each.id if isinstance(each, ast.Name) else each.attr
+        for each in ast.walk(node)
+        if isinstance(each, ast.Name | ast.Attribute)
+    }
+    defined = {each.name for each in node.body if isinstance(each, _FunctionNode)}
+    return not _DYNAMIC.isdisjoint(names | defined)
+
+
+def _set_on_self(node: ast.ClassDef) -> Iterator[str]:
+    for each in ast.walk(node):
+        if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store):
+            yield each.attr
+
+
+def _check_coroutine(
+    subject: Subject, name: str, declared: Declaration, had: Declaration
+) -> Iterator[ContractViolation]:
+    """Yield a violation where only one of declaration and code is a coroutine function."""
+    node, here = declared.nodes[-1], had.nodes[-1]
+    if isinstance(node, ast.FunctionDef) and isinstance(here, ast.AsyncFunctionDef):
+        awaited = ast.unparse(node.returns) if node.returns else ""
+        if node.returns is not None and not re.search("Await|Corout|Async|Any", awaited):
+            yield _kind_violation(subject, name, declared, had)
+    elif isinstance(node, ast.AsyncFunctionDef) and isinstance(here, ast.FunctionDef):
+        returns = any(isinstance(each, ast.Return) and each.value for each in ast.walk(here))
+        if not here.decorator_list and not returns:
+            yield _kind_violation(subject, name, declared, had)
+
+
+def _kind_violation(
+    subject: Subject, name: str, declared: Declaration, had: Declaration
+) -> ContractViolation:
+    message = f"is declared as `{shown(declared)}` and written as `{shown(had)}`"
+    return ContractViolation(subject.path, name, message)
+
+
+_STRUCTURAL: Final = frozenset({"Protocol", "TypedDict", "NamedTuple"})
+
+
+def wrong_types(
+    subjects: Sequence[Subject], history: ModuleHistory, checker: Checker | None
+) -> Iterator[ContractViolation]:
+    """Yield a violation for each name that surely has another type than was declared.
+
+    Without a `checker`, a new one is opened and closed. Raises `CheckerFailed` where the type
+    checker gave no answer.
+    """
+    if not subjects:
+        return
+    if checker is None:
+        with TypeChecker() as own:
+            yield from wrong_types(subjects, history, own)
+            return
+    view = reachable(history, [name for each in subjects for name in _needed(each)], 0)
+    probes = {each.probe_path: (each, _probe(each)) for each in subjects}
+    files = _files(view, subjects)
+    files.update({path: probe.text for path, (_, probe) in probes.items()})
+    targets = [*probes, *(each.path for each in subjects)]
+    by_path = {each.path: each for each in subjects}
+    classes = frozenset(_plain_classes(view))
+    diagnostics = checker.check(files, sorted(targets), view.roots)
+    for each in diagnostics:
+        if each.path in probes:
+            yield from _probe_violations(each, *probes[each.path], classes)
+    for each in diagnostics:
+        if each.path in by_path:
+            yield from _body_violations(each, by_path[each.path], files[each.path])
+
+
+def _needed(subject: Subject) -> Iterator[str]:
+    yield subject.module
+    for text in subject.imports:
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.ImportFrom) and node.module:
+                yield node.module
+            elif isinstance(node, ast.Import):
+                yield from (each.name for each in node.names)
+
+
+def _files(view: View, subjects: Sequence[Subject]) -> dict[str, str]:
+    files = view.files
+    for each in subjects:
+        tree = annotate(each.tree, each.stub, each.imports)
+        files[each.path] = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+    return files
+
+
+def _probe(subject: Subject) -> ProbeModule:
+    return build_probe(subject.module, subject.stub, subject.imports, subject.had.keys())
+
+
+def _plain_classes(view: View) -> Iterator[str]:
+    """Yield the names of the project's classes, except protocols, typed dicts and named tuples.
+
+    No value of an unrelated class passes for a value of such a class.
+    """
+    for module in view.modules.values():
+        for name, each in module.declared.items():
+            node = each.nodes[-1]
+            if isinstance(node, ast.ClassDef) and base_names(node).isdisjoint(_STRUCTURAL):
+                yield name
+
+
+def _probe_violations(
+    diagnostic: Diagnostic, subject: Subject, probe: ProbeModule, classes: frozenset[str]
+) -> Iterator[ContractViolation]:
+    use = probe.probes.get(diagnostic.line)
+    if use is None:
+        return
+    declared, had = _find(subject.stub, use.name), _find(subject.had, use.name)
+    if declared is None or not _is_violated(diagnostic, use, declared, had, classes):
+        return
+    yield ContractViolation(subject.path, use.name, _difference(declared, had, diagnostic))
+
+
+def _difference(declared: Declaration, had: Declaration | None, diagnostic: Diagnostic) -> str:
+    made, makes = constructor_of(declared), constructor_of(had) if had is not None else None
+    if made is not None:
+        call = f"is declared to be made by `{declared.name}({_call(made)})`"
+        return f"{call} and written as `({_call(makes)})`" if makes is not None else call
+    if had is None or had.kind == "variable":
+        return f"is declared as `{shown(declared)}`: {diagnostic.message}"
+    return f"is declared as `{shown(declared)}` and written as `{shown(had)}`"
+
+
+def _call(init: ast.FunctionDef) -> str:
+    return ast.unparse(init.args).partition(", ")[2]
+
+
+def _is_violated(
+    diagnostic: Diagnostic,
+    use: Probe,
+    declared: Declaration,
+    had: Declaration | None,
+    classes: frozenset[str],
+) -> bool:
+    complaint = read_complaint(diagnostic)
+    match use.kind:
+        case "shape":
+            return isinstance(complaint, WrongStore)
+        case "types":
+            return had is not None and surely_incompatible(declared, had, classes.__contains__)
+        case "attribute" | "value":
+            return (
+                isinstance(complaint, WrongStore)
+                and complaint.actual is not None
+                and complaint.expected is not None
+                and _differ(complaint.actual, complaint.expected)
+            )
+
+
+def _differ(actual: TypeText, expected: TypeText) -> bool:
+    return surely_differ(actual, expected, lambda _: False)
+
+
+def _find(declared: Mapping[str, Declaration], name: str) -> Declaration | None:
+    owner, _, member = name.partition(".")
+    found = declared.get(owner)
+    return found.members.get(member) if found is not None and member else found
+
+
+def _body_violations(
+    diagnostic: Diagnostic, subject: Subject, text: str
+) -> Iterator[ContractViolation]:
+    """Yield a violation where a function's body returns a value of another type than declared."""
+    name, node = _function_at(ast.parse(text), diagnostic.line)
+    declared = _find(subject.stub, name) if name else None
+    if declared is None or node is None or declared.kind != "function":
+        return
+    if name.endswith("__init__") or _is_nested(node, diagnostic.line):
+        return
+    got = _wrongly_returned(diagnostic, node, declared)
+    if got is not None:
+        message = f"is declared as `{shown(declared)}` and returns {got}"
+        yield ContractViolation(subject.path, name, message)
+
+
+def _wrongly_returned(
+    diagnostic: Diagnostic, node: _FunctionNode, declared: Declaration
+) -> str | None:
+    """Return what a body wrongly returns, in words; `None` where it keeps to its annotation."""
+    match read_complaint(diagnostic):
+        case WrongReturn(actual, expected, text) if _differ(actual, expected):
+            return f"`{text}`"
+        case WrongElement(pairs, text) if _in_return(node, diagnostic.line):
+            return f"`{text}`" if any(_differ(*each) for each in pairs) else None
+        case NoReturn() if _returns_nothing(node) and _must_return(declared):
+            return "nothing"
+        case _:
+            return None
+
+
+def _function_at(tree: ast.Module, line: int) -> tuple[str, _FunctionNode | None]:
+    """Return the qualified name and the node of the function or method that has a line.
+
+    The name is empty, and the node is `None`, where the line is in no function.
+    """
+    for statement in tree.body:
+        if isinstance(statement, _FunctionNode) and _spans(statement, line):
+            return statement.name, statement
+        if isinstance(statement, ast.ClassDef):
+            for member in statement.body:
+                if isinstance(member, _FunctionNode) and _spans(member, line):
+                    return f"{statement.name}.{member.name}", member
+    return "", None
+
+
+def _spans(node: _FunctionNode, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def _is_nested(node: _FunctionNode, line: int) -> bool:
+    """Return whether a line is in a function inside this function."""
+    return any(
+        isinstance(each, _FunctionNode | ast.Lambda)
+        and each is not node
+        and each.lineno <= line <= (each.end_lineno or line)
+        for each in ast.walk(node)
+    )
+
+
+def _must_return(declared: Declaration) -> bool:
+    node = declared.nodes[-1]
+    returns = node.returns if isinstance(node, _FunctionNode) else None
+    return returns is not None and "None" not in normal(returns).split(" | ")
+
+
+def _in_return(node: _FunctionNode, line: int) -> bool:
+    return any(
+        isinstance(each, ast.Return) and each.lineno <= line <= (each.end_lineno or line)
+        for each in ast.walk(node)
+    )
+
+
+def _returns_nothing(node: _FunctionNode) -> bool:
+    """Return whether a function has no `return` with a value, no `yield` and no `raise`."""
+    inside = list(ast.walk(node))
+    kinds = (ast.Yield, ast.YieldFrom, ast.Raise)
+    has_value = any(isinstance(each, ast.Return) and each.value is not None for each in inside)
+    return not has_value and not any(isinstance(each, kinds) for each in inside)
+
+
+def check_conformance(
+    interfaces: Sequence[Interface],
+    sources: Mapping[str, str],
+    checker: Checker | None = None,
+) -> tuple[ContractViolation, ...]:
+    """Return what in `sources` contradicts `interfaces`, sorted by file and name.
+
+    `sources` has the texts of the project's Python files by path. Only declared files and those
+    that imports lead to are looked up. A difference that is not certain is not a violation. Raises
+    `CheckerFailed` where the type checker gave no answer, or where a declared file cannot be parsed
+    for a reason other than its syntax; nothing is judged then.
+    """
+    history = ModuleHistory(sources.keys(), sources, [])
+    found: list[ContractViolation] = []
+    subjects: list[Subject] = []
+    for path, body in merge_stubs(interfaces).items():
+        module = history.module(path, 0)
+        if module is None:
+            found.append(ContractViolation(path, "", "is declared but was not written"))
+        elif module.problem is not None and not module.problem.is_syntax:
+            raise CheckerFailed(f"{path} cannot be judged: {module.problem.message}")
+        elif module.problem is not None:
+            found.append(ContractViolation(path, "", f"{DOES_NOT_PARSE}: {module.problem.message}"))
+        else:
+            tree = ast.Module(list(module.body or ()), [])
+            subject = subject_of(path, body, tree, is_open=module.is_open)
+            subjects.append(subject)
+            found += missing_names(subject)
+    reported = {(each.path, each.name) for each in found}
+    for each in wrong_types(subjects, history, checker):
+        members = {name for path, name in reported if path == each.path and f"{each.name}." in name}
+        if (each.path, each.name) not in reported and not members:
+            reported.add((each.path, each.name))
+            found.append(each)
+    return tuple(sorted(found, key=lambda each: (each.path, each.name, each.message)))

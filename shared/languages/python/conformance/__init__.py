@@ -1,1 +1,0 @@
-"""Decides whether code keeps its declared interfaces."""

@@ -1,0 +1,429 @@
+"""Writes code that uses an implementation as its stub declares it.
+
+For each function, method and constructor the module has a callback protocol made from the stub,
+and assigns the implementation to it. For each variable and attribute it has an assignment to the
+declared type. Where the checker objects, the implementation does not keep to the stub. The module
+is never run.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from shared.languages.python.merge_stubs import after_future_imports
+from shared.languages.python.python_code import base_names, decorator_names, name_behind
+from shared.languages.python.signatures import quoted_type
+from shared.languages.python.stubs import Declaration, declarations
+
+# A class with one of these bases is not called, or its body does not say how to call it.
+_SPECIAL_BASES: Final = frozenset(
+    {"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "Protocol", "TypedDict", "ABC"}
+)
+
+
+def constructor_of(declaration: Declaration) -> ast.FunctionDef | None:
+    """Return the signature of a class's constructor, as a method; `None` where it is unknown."""
+    node = declaration.nodes[-1]
+    if not isinstance(node, ast.ClassDef) or base_names(node) & _SPECIAL_BASES:
+        return None
+    init = declaration.members.get("__init__")
+    if init is not None and len(init.nodes) == 1 and isinstance(init.nodes[0], ast.FunctionDef):
+        args = init.nodes[0].args
+    elif _made_of_fields(node):
+        args = _fields(node)
+    else:
+        return None
+    return ast.FunctionDef("__init__", args, [], [], ast.Name(node.name), None)
+
+
+def is_abstract(declaration: Declaration) -> bool:
+    """Return whether a method of the class is abstract, so that nothing can call the class."""
+    return any(
+        "abstractmethod" in decorator_names(node)
+        for member in declaration.members.values()
+        for node in member.nodes
+    )
+
+
+def _made_of_fields(node: ast.ClassDef) -> bool:
+    """Return whether the constructor of a class takes the class's own fields in order."""
+    if "NamedTuple" in base_names(node):
+        return base_names(node) == {"NamedTuple"}
+    plain = [each for each in node.decorator_list if name_behind(each) == "dataclass"]
+    options = {
+        option.arg for each in plain if isinstance(each, ast.Call) for option in each.keywords
+    }
+    special = any(isinstance(each.value, ast.Call) for each in node.body if _is_field(each))  # type: ignore[attr-defined]
+    return (
+        bool(plain) and not base_names(node) and not options & {"init", "kw_only"} and not special
+    )
+
+
+def _fields(node: ast.ClassDef) -> ast.arguments:
+    """Return the parameters that a dataclass or a named tuple takes for its fields."""
+    fields = [each for each in node.body if _is_field(each)]
+    given = [ast.arg("self"), *(ast.arg(each.target.id, each.annotation) for each in fields)]  # type: ignore[attr-defined]
+    defaults = [each.value for each in fields if each.value is not None]  # type: ignore[attr-defined]
+    return ast.arguments([], given, None, [], [], None, defaults)
+
+
+def _is_field(node: ast.stmt) -> bool:
+    if not (isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)):
+        return False
+    return name_behind(node.annotation) != "ClassVar"
+
+
+_TYPE_VARIABLES: Final = frozenset({"TypeVar", "ParamSpec", "TypeVarTuple"})
+_QUALIFIERS: Final = frozenset({"Final", "ClassVar", "Required", "NotRequired", "ReadOnly"})
+
+
+def erase(annotation: ast.expr, variables: Collection[str] = ()) -> ast.expr:
+    """Return a type that is valid anywhere: without qualifiers, quotes and type variables."""
+    erased: object = _Erased(variables).visit(_deep_copy(annotation))
+    assert isinstance(erased, ast.expr), "expressions are replaced by expressions"
+    return erased
+
+
+class _Erased(ast.NodeTransformer):
+    """Replace type variables, and names that have a meaning only inside a class, by `Any`."""
+
+    def __init__(self, variables: Collection[str]) -> None:
+        self._variables = variables
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Name("Any") if node.id in {*self._variables, "Self", "AnyStr"} else node
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        inner = quoted_type(node.value) if isinstance(node.value, str) else None
+        return node if inner is None else self._erased(_deep_copy(inner))
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        name, inner = name_behind(node.value), node.slice
+        if name == "Literal":
+            return node  # a `Literal` lists values
+        if name == "Annotated" and isinstance(inner, ast.Tuple):
+            return self._erased(inner.elts[0])
+        if name in _QUALIFIERS:
+            return self._erased(inner)
+        self.generic_visit(node)
+        return node
+
+    def _erased(self, node: ast.expr) -> ast.expr:
+        found: ast.expr = self.visit(node)
+        return found
+
+
+def _deep_copy(node: ast.expr) -> ast.expr:
+    return ast.parse(ast.unparse(node), mode="eval").body
+
+
+def declared_type(node: ast.stmt) -> ast.expr | None:
+    """Return the declared type of a variable, without qualifiers; `None` for none."""
+    found = node.annotation if isinstance(node, ast.AnnAssign) else None
+    while found is not None and name_behind(found) in _QUALIFIERS:
+        found = found.slice if isinstance(found, ast.Subscript) else None
+    return found
+
+
+def type_variables(stub: Mapping[str, Declaration]) -> frozenset[str]:
+    """Return the type variables that a stub defines."""
+    return frozenset(
+        name
+        for name, each in stub.items()
+        if isinstance(node := each.nodes[-1], ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and name_behind(node.value.func) in _TYPE_VARIABLES
+    )
+
+
+_FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+Kind = Literal["shape", "types", "value", "attribute"]
+
+_TRANSPARENT: Final = frozenset(
+    {"staticmethod", "classmethod", "abstractmethod", "override", "final", "overload", "cache",
+     "lru_cache", "property", "cached_property"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Represent one use of a declared name.
+
+    A probe of the kind `shape` checks only the number and the names of the parameters.
+    """
+
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeModule:
+    """Hold the text of a probe module, and its probes by line number, from 1."""
+
+    text: str
+    probes: Mapping[int, Probe]
+
+
+def build_probe(
+    module: str, stub: Mapping[str, Declaration], imports: Sequence[str], present: Collection[str]
+) -> ProbeModule:
+    """Return the probe of the module with the dotted name `module`.
+
+    `stub` has the module's declarations, `imports` the import statements of the stub, made
+    absolute, and `present` the names that the implementation has.
+    """
+    return _Builder(module, stub, imports, present).build()
+
+
+class _Builder:
+    def __init__(
+        self,
+        module: str,
+        stub: Mapping[str, Declaration],
+        imports: Sequence[str],
+        present: Collection[str],
+    ) -> None:
+        self._stub = {name: each for name, each in stub.items() if name in present}
+        self._variables = type_variables(stub)
+        self._lines = [
+            "from __future__ import annotations",
+            "from typing import Any, Protocol, overload",
+        ]
+        self._lines += [*imports, f"import {module} as _m"]
+        types = sorted(name for name in self._stub if name not in self._variables)
+        if types:
+            self._lines.append(f"from {module} import {', '.join(types)}")
+        self._probes: dict[int, Probe] = {}
+        self._count = 0
+
+    def build(self) -> ProbeModule:
+        for name, declaration in self._stub.items():
+            match declaration.kind:
+                case "function":
+                    self._function(name, declaration, f"_m.{name}", skip_first=False)
+                case "class":
+                    self._class(name, declaration)
+                case "variable" if name not in self._variables:
+                    self._value(name, declaration.nodes[-1], f"_m.{name}", "value")
+                case _:
+                    pass
+        return ProbeModule("\n".join(self._lines) + "\n", self._probes)
+
+    def _class(self, name: str, declaration: Declaration) -> None:
+        self._constructor(name, declaration)
+        for member, each in declaration.members.items():
+            qualified = f"{name}.{member}"
+            if member in {"__init__", "__new__"} or (each.kind == "import"):
+                continue
+            node = each.nodes[-1]
+            if each.kind == "function" and isinstance(node, _FunctionNode):
+                self._method(name, member, each, node)
+            elif each.kind == "variable":
+                self._on_instance(name, qualified, member, node)
+
+    def _method(
+        self, owner: str, member: str, declaration: Declaration, node: _FunctionNode
+    ) -> None:
+        qualified, decorators = f"{owner}.{member}", decorator_names(node)
+        if decorators & {"property", "cached_property", "setter"}:
+            first = declaration.nodes[0]
+            self._on_instance(owner, qualified, member, first)
+        elif decorators & {"staticmethod", "classmethod"}:
+            skip = "classmethod" in decorators
+            self._function(qualified, declaration, f"_m.{owner}.{member}", skip_first=skip)
+        else:
+            self._function(
+                qualified, declaration, f"_x.{member}", skip_first=True, owner=f"_m.{owner}"
+            )
+
+    def _function(
+        self,
+        name: str,
+        declaration: Declaration,
+        target: str,
+        *,
+        skip_first: bool,
+        owner: str | None = None,
+    ) -> None:
+        nodes = [each for each in declaration.nodes if isinstance(each, _FunctionNode)]
+        if not all(decorator_names(each) <= _TRANSPARENT for each in nodes):
+            return  # the signature behind such a decorator cannot be written down
+        for kind in ("shape", "types"):
+            self._count += 1
+            protocol = f"_P{self._count}"
+            self._lines.append(f"class {protocol}(Protocol):")
+            for node in nodes:
+                if len(nodes) > 1:
+                    self._lines.append("    @overload")
+                method = self._callback(node, typed=kind == "types", skip_first=skip_first)
+                self._lines += [f"    {line}" for line in ast.unparse(method).split("\n")]
+            self._assign(Probe(name, kind), protocol, target, owner)
+
+    def _assign(self, probe: Probe, annotation: str, target: str, owner: str | None) -> None:
+        if owner is None:
+            self._lines.append(f"_v{self._count}: {annotation} = {target}")
+        else:
+            self._lines.append(f"def _f{self._count}(_x: {owner}) -> None:")
+            self._lines.append(f"    _v{self._count}: {annotation} = {target}")
+        self._probes[len(self._lines)] = probe
+
+    def _callback(self, node: _FunctionNode, *, typed: bool, skip_first: bool) -> _FunctionNode:
+        args = node.args
+        positional = [*args.posonlyargs, *args.args][skip_first:]
+        # Operands are never passed to an operator by name.
+        is_special = node.name.startswith("__") and node.name not in {"__init__", "__call__"}
+        only = len(positional) if is_special else len(args.posonlyargs) - skip_first
+        self_parameter = ast.arg("_self")
+
+        def part(parameter: ast.arg) -> ast.arg:
+            annotation = self._type(parameter.annotation) if typed else ast.Name("Any")
+            return ast.arg(parameter.arg, annotation)
+
+        first = [part(each) for each in positional[: max(only, 0)]]
+        plain = [part(each) for each in positional[max(only, 0) :]]
+        signature = ast.arguments(
+            posonlyargs=[self_parameter, *first] if first else [],
+            args=plain if first else [self_parameter, *plain],
+            vararg=part(args.vararg) if args.vararg else None,
+            kwonlyargs=[part(each) for each in args.kwonlyargs],
+            kw_defaults=[None if each is None else ast.Constant(...) for each in args.kw_defaults],
+            kwarg=part(args.kwarg) if args.kwarg else None,
+            defaults=[ast.Constant(...) for _ in args.defaults],
+        )
+        returns = self._type(node.returns) if typed else ast.Name("Any")
+        body: list[ast.stmt] = [ast.Expr(ast.Constant(...))]
+        kind = type(node) if typed else ast.FunctionDef
+        method = kind("__call__", signature, body, [], returns, None)
+        return ast.fix_missing_locations(method)
+
+    def _constructor(self, name: str, declaration: Declaration) -> None:
+        node = declaration.nodes[-1]
+        assert isinstance(node, ast.ClassDef), "the kind says so"
+        made_by = constructor_of(declaration)
+        if made_by is None or is_abstract(declaration):
+            return
+        init = Declaration(name, "function", node.lineno, [made_by])
+        self._function(name, init, f"_m.{name}", skip_first=True)
+
+    def _on_instance(self, owner: str, qualified: str, member: str, node: ast.stmt) -> None:
+        annotation = node.returns if isinstance(node, _FunctionNode) else declared_type(node)
+        text = self._text(annotation)
+        self._count += 1
+        self._assign(Probe(qualified, "attribute"), text, f"_x.{member}", f"_m.{owner}")
+
+    def _value(self, name: str, node: ast.stmt, target: str, kind: Kind) -> None:
+        annotation = declared_type(node)
+        if annotation is None or name_behind(annotation) == "TypeAlias":
+            return
+        self._count += 1
+        self._assign(Probe(name, kind), self._text(annotation), target, None)
+
+    def _text(self, annotation: ast.expr | None) -> str:
+        return ast.unparse(self._type(annotation))
+
+    def _type(self, annotation: ast.expr | None) -> ast.expr:
+        return ast.Name("Any") if annotation is None else erase(annotation, self._variables)
+
+
+_HARMLESS = frozenset({"staticmethod", "classmethod", "abstractmethod", "override"})
+
+
+def annotate(
+    source: ast.Module, stub: Mapping[str, Declaration], imports: Sequence[str]
+) -> ast.Module:
+    """Return `source` with the stub's annotations on each function that has none of its own.
+
+    `imports` are the import statements of the stub, made absolute. An import is left out where the
+    source itself binds one of its names.
+    """
+    had = declarations(source.body)
+    variables = type_variables(stub)
+    body = [_annotated(each, stub, variables) for each in source.body]
+    needed = [
+        statement
+        for text in imports
+        for statement in ast.parse(text).body
+        if not had.keys() & declarations([statement]).keys()
+    ]
+    any_ = ast.ImportFrom("typing", [ast.alias("Any", "_Any")], 0)
+    at = after_future_imports(body)
+    return ast.Module([*body[:at], any_, *needed, *body[at:]], [])
+
+
+def _annotated(
+    statement: ast.stmt, stub: Mapping[str, Declaration], variables: frozenset[str]
+) -> ast.stmt:
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name in stub:
+            return _annotated_function(statement, stub[name], variables, skip_first=False)
+        case ast.ClassDef(name=name, body=body) if name in stub:
+            members = dict(stub[name].members)
+            if (made_by := constructor_of(stub[name])) is not None:
+                init = Declaration("__init__", "function", statement.lineno, [made_by])
+                members.setdefault("__init__", init)
+            new = [
+                _annotated_function(each, members[each.name], variables, skip_first=True)
+                if isinstance(each, _FunctionNode) and each.name in members
+                else each
+                for each in body
+            ]
+            fields = {field: getattr(statement, field) for field in statement._fields}
+            return ast.copy_location(ast.ClassDef(**{**fields, "body": new}), statement)
+        case _:
+            return statement
+
+
+def _annotated_function(
+    node: _FunctionNode,
+    declaration: Declaration,
+    variables: frozenset[str],
+    *,
+    skip_first: bool,
+) -> _FunctionNode:
+    declared = declaration.nodes[-1]
+    if (
+        len(declaration.nodes) != 1
+        or not isinstance(declared, _FunctionNode)
+        or isinstance(declared, ast.AsyncFunctionDef) is not isinstance(node, ast.AsyncFunctionDef)
+        or not decorator_names(node) <= _HARMLESS
+        or _is_annotated(node.args)
+        or node.returns is not None
+    ):
+        return node
+    types = {each.arg: each.annotation for each in _parameters(declared.args)}
+    new = _copy_function(node)
+    # A type checker ignores the parameter names of a function that has no annotation at all.
+    anything = ast.Name("_Any")
+    parameters = _parameters(new.args)[skip_first and "staticmethod" not in decorator_names(node) :]
+    for parameter in parameters:
+        annotation = types.get(parameter.arg)
+        parameter.annotation = anything if annotation is None else erase(annotation, variables)
+    new.returns = anything if declared.returns is None else erase(declared.returns, variables)
+    return new
+
+
+def _copy_function(node: _FunctionNode) -> _FunctionNode:
+    """Return a copy of a function with new parameters, without annotations, and the same body."""
+    fields = {field: getattr(node, field) for field in node._fields}
+    args = ast.arguments(
+        posonlyargs=[ast.arg(each.arg) for each in node.args.posonlyargs],
+        args=[ast.arg(each.arg) for each in node.args.args],
+        vararg=ast.arg(node.args.vararg.arg) if node.args.vararg else None,
+        kwonlyargs=[ast.arg(each.arg) for each in node.args.kwonlyargs],
+        kw_defaults=node.args.kw_defaults,
+        kwarg=ast.arg(node.args.kwarg.arg) if node.args.kwarg else None,
+        defaults=node.args.defaults,
+    )
+    return ast.copy_location(type(node)(**{**fields, "args": args}), node)
+
+
+def _parameters(args: ast.arguments) -> list[ast.arg]:
+    every = [*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg]
+    return [each for each in every if each is not None]
+
+
+def _is_annotated(args: ast.arguments) -> bool:
+    return any(each.annotation is not None for each in _parameters(args))

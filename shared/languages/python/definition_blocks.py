@@ -1,0 +1,319 @@
+"""A block that is to be brought into a file, and its classes merged."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from shared.languages.capabilities import Splice
+from shared.languages.python.module_definitions import (
+    Definition,
+    Module,
+    Place,
+    Refused,
+    first_line,
+    indentation_of,
+    is_docstring,
+    is_ellipsis,
+    last_line,
+    multiline_strings,
+)
+from shared.languages.python.python_code import parse_as_here
+from shared.languages.read_commands import CodeProblem
+
+Import = ast.Import | ast.ImportFrom
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Hold the statements of a block; the lines of its nodes count from 1 in `lines`.
+
+    `indent` stands before each definition. `in_strings` are the lines, from 0, that begin within a
+    string other than a docstring, so that their indentation is a part of a value.
+    """
+
+    lines: tuple[str, ...]
+    indent: str
+    imports: tuple[Import, ...]
+    definitions: tuple[Definition, ...]
+    others: tuple[ast.stmt, ...]
+    in_strings: frozenset[int]
+
+
+def read_block(code: str) -> Block:
+    """Return the block in `code`, which may be indented. Raises `Refused` if it does not parse."""
+    code = code.replace("\r\n", "\n").rstrip()
+    lines = code.split("\n")
+    first = next((line for line in lines if _is_code(line)), "")
+    indent = indentation_of(first)
+    # Below an `if`, indented code parses with its own columns and strings.
+    tree = parse_as_here(f"if True:\n{code}" if indent else code)
+    if isinstance(tree, CodeProblem):
+        line = max(tree.line - bool(indent), 1)
+        raise Refused(f"the code of the block does not parse: its line {line}: {tree.message}")
+    body: Sequence[ast.stmt] = tree.body
+    if indent and isinstance(body[0], ast.If):
+        ast.increment_lineno(body[0], -1)
+        body = body[0].body
+    return Block(
+        lines=tuple(lines),
+        indent=indent,
+        imports=tuple(each for each in body if isinstance(each, Import)),
+        definitions=tuple(each for each in body if isinstance(each, Definition)),
+        others=tuple(each for each in body if not isinstance(each, Import | Definition)),
+        in_strings=_lines_in_strings(code) - _lines_of_docstrings(body),
+    )
+
+
+def source_of(block: Block, node: ast.stmt, indent: str, unit: str) -> list[str]:
+    """Return the lines of a statement, indented by `indent` instead of as they are.
+
+    Comments directly above it come with it. `unit` is the step by which the file indents: where
+    the file indents by tabs and the block does not, or the other way, the block's steps become the
+    file's.
+    """
+    own = indentation_of(block.lines[node.lineno - 1])
+    start = first_line(node) - 1
+    while start and block.lines[start - 1].startswith(f"{own}#"):
+        start -= 1
+    own_unit = _unit_of(block, own, start, last_line(node))
+    lines: list[str] = []
+    for number in range(start, last_line(node)):
+        line = block.lines[number]
+        if number in block.in_strings or not line.startswith(own):
+            lines.append(line)
+        elif not line.strip():
+            lines.append("")
+        else:
+            lines.append(indent + _in_steps(line[len(own) :], own_unit, unit))
+    return lines
+
+
+def _unit_of(block: Block, indent: str, start: int, end: int) -> str:
+    """Return the indentation of the first line that is deeper than `indent`, or nothing."""
+    for number in range(start, end):
+        line = block.lines[number]
+        deeper = indentation_of(line)[len(indent) :]
+        if number not in block.in_strings and line.strip() and deeper and line.startswith(indent):
+            return deeper
+    return ""
+
+
+def _in_steps(line: str, old: str, new: str) -> str:
+    """Return the line with each step of its indentation replaced, if one of the two is a tab."""
+    if not old or not new or ("\t" in old) == ("\t" in new):
+        return line
+    steps = 0
+    while line.startswith(old, steps * len(old)):
+        steps += 1
+    return new * steps + line[steps * len(old) :]
+
+
+def _is_code(line: str) -> bool:
+    return bool(line.strip()) and not line.lstrip().startswith("#")
+
+
+def _lines_in_strings(code: str) -> frozenset[int]:
+    inside: set[int] = set()
+    for start, end in multiline_strings(code):
+        first = code.count("\n", 0, start)
+        inside.update(range(first + 1, first + 1 + code.count("\n", start, end)))
+    return frozenset(inside)
+
+
+def _lines_of_docstrings(body: Sequence[ast.stmt]) -> frozenset[int]:
+    lines: set[int] = set()
+    for node in (each for statement in body for each in ast.walk(statement)):
+        if isinstance(node, Definition) and is_docstring(node.body[0]):
+            lines.update(range(node.body[0].lineno, last_line(node.body[0])))
+    return frozenset(lines)
+
+
+_BETWEEN_METHODS: Final = ("",)
+
+
+def merge_header(module: Module, place: Place, block: Block, node: ast.ClassDef) -> list[Splice]:
+    """Return the splice that gives a class the bases and decorators of the block's class, if any.
+
+    A class of the block that has neither keeps those of the file.
+    """
+    old = place.node
+    assert isinstance(old, ast.ClassDef)
+    if _header(node) == _header(old) or (node.name == old.name and not any(_header(node)[1:])):
+        return []
+    new_end, old_end = _header_end(node, block.lines), _header_end(old, module.lines, place.above)
+    start = first_line(node) - 1
+    own = indentation_of(block.lines[node.lineno - 1])
+    lines = [place.indent + line.removeprefix(own) for line in block.lines[start:new_end]]
+    return [module.replacing(place.start, old_end, lines)]
+
+
+def merge_statements(
+    module: Module, place: Place, block: Block, node: ast.ClassDef
+) -> Iterator[Splice]:
+    """Yield the splices for what is neither a function nor a class: docstring and variables.
+
+    Raises `Refused` for a statement of another kind.
+    """
+    old = place.node
+    assert isinstance(old, ast.ClassDef)
+    indent = member_indent(module, place)
+    for statement in node.body:
+        name = _name_of(statement)
+        if isinstance(statement, Definition) or (not name and _does_nothing(statement)):
+            continue
+        if not name:
+            raise Refused(
+                f"the class in the block has `{ast.unparse(statement).splitlines()[0][:60]}`, "
+                "which cannot be merged into the class of the file: use a search text for it"
+            )
+        lines = source_of(block, statement, indent, module.unit)
+        same = [each for each in old.body if _name_of(each) == name]
+        if len(same) > 1 or any(_shares_a_line(each, old) for each in same):
+            raise Refused(f"`{name}` is not alone on its lines in the class: use a search text")
+        if same:
+            start, end = first_line(same[0]) - 1, last_line(same[0])
+            yield module.replacing(start + place.above, end + place.above, lines)
+        else:
+            yield module.inserting(_after_variables(old, name) + place.above, lines, indent)
+
+
+def add_members(module: Module, place: Place, members: Sequence[str]) -> Splice:
+    """Return the splice that adds lines after the last function or class of a class.
+
+    Raises `Refused` where the body of the class stands on the line of its header.
+    """
+    node = place.node
+    assert isinstance(node, ast.ClassDef)
+    last = node.body[-1]
+    if _is_in_header(node, module.lines[last.lineno - 1 + place.above]):
+        return _instead_of_short_body(module, place, members)
+    definitions = [each for each in node.body if isinstance(each, Definition)]
+    after = last_line(definitions[-1] if definitions else last) + place.above
+    if len(node.body) == 1 and _is_filler(last):
+        return module.replacing(first_line(last) - 1 + place.above, after, members)
+    lines = [*_BETWEEN_METHODS, *members]
+    if after < len(module.lines) and module.lines[after].strip():
+        lines.append("")
+    return module.inserting(after, lines, member_indent(module, place))
+
+
+def member_indent(module: Module, place: Place) -> str:
+    """Return the indentation of the members of a class."""
+    first = place.node.body[0]
+    line = module.lines[first.lineno - 1 + place.above]
+    if _is_in_header(place.node, line):
+        return place.indent + module.unit
+    return indentation_of(line)
+
+
+def _instead_of_short_body(module: Module, place: Place, members: Sequence[str]) -> Splice:
+    """Return the splice for a class such as `class Lost(Exception): pass`."""
+    body = place.node.body
+    line = body[0].lineno - 1 + place.above
+    if len(body) > 1 or not _is_filler(body[0]):
+        raise Refused(
+            f"the class `{place.name}` has its body on the line of its header: use a search text",
+            line + 1,
+        )
+    text = module.lines[line]
+    header = text.encode()[: body[0].col_offset].decode().rstrip()
+    return module.replacing(line, line + 1, [header, *members])
+
+
+def _header(node: ast.ClassDef) -> tuple[str, str, str]:
+    bases = [ast.dump(each) for each in (*node.bases, *node.keywords)]
+    decorators = [ast.dump(each) for each in node.decorator_list]
+    return node.name, "\n".join(bases), "\n".join(decorators)
+
+
+def _header_end(node: ast.ClassDef, lines: Sequence[str], above: int = 0) -> int:
+    """Return the line after the header, from 0; comments below the header are not part of it."""
+    end = first_line(node.body[0]) - 1 + above
+    if _is_in_header(node, lines[end]):
+        raise Refused(f"the class `{node.name}` has its body on the line of its header")
+    while not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#"):
+        end -= 1
+    return end
+
+
+def _is_in_header(node: Definition, line: str) -> bool:
+    """Return whether the body of a class begins on a `line` that its header stands on, too."""
+    before = line.encode()[: node.body[0].col_offset].decode()
+    return bool(before.strip()) and not isinstance(node.body[0], Definition)
+
+
+def _name_of(statement: ast.stmt) -> str:
+    """Return the variable that a statement of a class sets; the docstring has a name, too."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name
+        case _:
+            return "the docstring" if is_docstring(statement) else ""
+
+
+def _does_nothing(statement: ast.stmt) -> bool:
+    return _is_filler(statement) or isinstance(statement, ast.Import | ast.ImportFrom)
+
+
+def _is_filler(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Pass) or is_ellipsis(statement)
+
+
+def _shares_a_line(statement: ast.stmt, owner: ast.ClassDef) -> bool:
+    lines = range(first_line(statement), last_line(statement) + 1)
+    others = [each for each in owner.body if each is not statement]
+    return any(first_line(each) in lines or last_line(each) in lines for each in others)
+
+
+def _after_variables(node: ast.ClassDef, name: str) -> int:
+    """Return the line, from 0, at which a new variable or docstring goes into a class."""
+    above = first_line(node.body[0]) - 1
+    if name == "the docstring":
+        return above
+    for statement in node.body:
+        if isinstance(statement, Definition):
+            break
+        above = last_line(statement)
+    return above
+
+
+_BODILESS = frozenset({"overload", "abstractmethod"})
+
+
+def refuse_placeholders(new: Definition, old: Definition | None) -> None:
+    """Raise `Refused` where a function has an ellipsis among its statements, or instead of them.
+
+    A function may have no body if it is new, had none before, or is an overload or abstract. In the
+    body of a class an ellipsis does nothing, and is allowed.
+    """
+    for function in _functions(new):
+        kept = [each for each in function.body if not is_docstring(each)]
+        elided = [each for each in kept if is_ellipsis(each)]
+        if elided and len(kept) > 1:
+            raise Refused(
+                f"`{function.name}` has `...` among its statements: write all of them, a program "
+                "puts the code into the file as it is"
+            )
+    if isinstance(new, ast.ClassDef) or old is None or isinstance(old, ast.ClassDef):
+        return
+    if _is_empty(new) and not _is_empty(old) and not _is_bodiless(new):
+        raise Refused(f"`{new.name}` has no body: write the statements that do the work")
+
+
+def _functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for each in ast.walk(node):
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield each
+
+
+def _is_empty(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    kept = [each for each in node.body if not is_docstring(each)]
+    return all(map(is_ellipsis, kept))
+
+
+def _is_bodiless(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    names = {ast.unparse(each).rpartition(".")[2] for each in node.decorator_list}
+    return not names.isdisjoint(_BODILESS)

@@ -1,1 +1,0 @@
-"""Replaces and adds definitions by their names, and leaves all other bytes as they are."""

@@ -1,0 +1,481 @@
+"""Answers about the Python of a planned chain, judged by the type checker.
+
+An error must be right. So a diagnostic is an error only at a place where the code does not expect
+a failure, and where the command has not replaced the declared things that it uses.
+"""
+
+from __future__ import annotations
+
+import ast
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+from shared.languages.language_tools import Checker, CheckerFailed, Diagnostic, Tools
+from shared.languages.planned_code import (
+    AcceptanceText,
+    Chain,
+    Fault,
+    Need,
+    at_place,
+    file_cannot_be_read,
+    has_no_interface,
+    not_defined,
+    stub_contradicts,
+    stub_does_not_parse,
+    stub_uses_undefined,
+)
+from shared.languages.python.code_facts import CodeFacts, Spot, mentions
+from shared.languages.python.complaint_scene import (
+    DOUBT,
+    Place,
+    Question,
+    Scene,
+    Verdict,
+    questions_of,
+    stored_names,
+    without_type_variables,
+)
+from shared.languages.python.complaint_verdicts import judge_complaint
+from shared.languages.python.merge_stubs import is_meant, merge, normal_changes
+from shared.languages.python.module_views import ANYTHING, View, reachable
+from shared.languages.python.mypy_messages import (
+    Complaint,
+    MadeAbstract,
+    ReadOnly,
+    ValueLacks,
+    WrongArity,
+    WrongElement,
+    read_complaint,
+    stops_for_standard_name,
+)
+from shared.languages.python.name_backing import Names
+from shared.languages.python.planned_python import (
+    DeclaredInterface,
+    Layout,
+    PlacedCode,
+    PlannedOrder,
+    Project,
+    import_roots,
+    layout_of,
+    read_project,
+    unmet_import,
+    unmet_module_run,
+)
+from shared.languages.python.python_code import NAME, ROOTS, has_names_to_declare
+from shared.languages.python.signatures import conflicts, undefined_names
+from shared.languages.python.stubs import Stub, StubProblem, depth_exceeds
+from shared.languages.python.type_checker import FileBlocked, TypeChecker
+from shared.languages.read_commands import CodeRun, Command, ModuleRun, Weakness
+from shared.parse_order import FieldPath, at
+
+# These complaints are about the call itself; the others are about one of its arguments.
+_OF_THE_CALL: Final = (WrongArity, MadeAbstract)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """Represent a finding in the making.
+
+    `about` tells faults apart: a second complaint about the same thing is not a second fault.
+    `call` is the faulty call, where there is one: where the number of its arguments is wrong, the
+    type of one argument is not a second fault.
+    """
+
+    code: str
+    about: tuple[str, object]
+    message: str
+    call: ast.Call | None = None
+
+
+def diagnose(diagnostic: Diagnostic, scene: Scene) -> Diagnosis | None:
+    """Return the diagnosis of a diagnostic; `None` where the diagnostic is not to be reported."""
+    spot = scene.facts.locate(diagnostic)
+    if spot is None or scene.facts.is_guarded(spot) or scene.facts.depends_on_type(spot):
+        return None
+    complaint = read_complaint(diagnostic)
+    found = judge_complaint(complaint, Place(spot, scene))
+    if found is not None and found != DOUBT:
+        found = _unless_replaced(found, complaint, spot, scene)
+    if found is None:
+        return None
+    message = at_place(diagnostic.message, spot.line, spot.column, found.addition)
+    call = spot.call if isinstance(complaint, _OF_THE_CALL) else spot.call_with_argument
+    return Diagnosis(found.code, _about(diagnostic, complaint, spot), message, call)
+
+
+def _unless_replaced(
+    found: Verdict, complaint: Complaint, spot: Spot, scene: Scene
+) -> Verdict | None:
+    """Return the error `found`, or less where the command may have replaced declared values.
+
+    The result is `None` where the place uses a name that holds another type than the checker
+    assumes. It is a doubt where a mock, a starred argument, an attribute that the command sets or
+    an inferred lambda may explain the complaint.
+    """
+    if any(mentions(each, scene.stored) for each in spot.near):
+        return None
+    if isinstance(complaint, ReadOnly):
+        return found
+    uncertain = (
+        scene.facts.uses_mocks
+        or _has_star(spot)
+        or _uses_replaced(spot, scene.set_attributes)
+        or spot.is_in_inferred_lambda
+        or any(each.startswith("__") for each in scene.set_attributes)
+    )
+    return DOUBT if uncertain else found
+
+
+def _about(diagnostic: Diagnostic, complaint: Complaint, spot: Spot) -> tuple[str, object]:
+    if isinstance(complaint, WrongElement):
+        return "container", spot.around[0]
+    if isinstance(complaint, ValueLacks) and "__" in complaint.name:
+        return "protocol", spot.node  # `__enter__` and `__exit__` are missing together
+    return "message", diagnostic.message
+
+
+def _has_star(spot: Spot) -> bool:
+    return any(
+        any(isinstance(each, ast.Starred) for each in call.args)
+        or any(each.arg is None for each in call.keywords)
+        for call in (spot.call, spot.call_with_argument)
+        if call is not None
+    )
+
+
+def _uses_replaced(spot: Spot, set_attributes: frozenset[str]) -> bool:
+    """Say whether an attribute is used near the place that the command itself sets."""
+    return any(
+        isinstance(each, ast.Attribute) and each.attr in set_attributes
+        for node in spot.near
+        for each in ast.walk(node)
+    )
+
+
+# Deeper code ends the checker's process instead of being judged.
+_MAX_DEPTH: Final = 200
+# Files that stop the checker are hidden from it one by one; after this many, it has failed.
+_MAX_BLOCKED: Final = 8
+# A hundred orders with ten commands each. A hundred times that takes a quarter of an hour.
+_MAX_ASKED: Final = 1000
+# Errors about types, which the checker may have inferred for a type variable.
+_INFERRED: Final = frozenset({"E213", "E214"})
+
+
+def judge_types(project: Project, tools: Tools) -> Iterator[Fault]:
+    """Yield the faults of the Python in the plan's commands and acceptance files.
+
+    Undefined names need no type checker, and neither does a command that imports no known module
+    of the project. The checker is only used where a command needs it.
+    """
+    questions: list[Question] = []
+    for planned in project.orders:
+        for question in questions_of(project, planned):
+            if depth_exceeds(question.tree, _MAX_DEPTH):
+                message = f"{question.subject} cannot be judged: it is nested too deep"
+                yield question.whole("E215", message)
+                continue
+            questions.append(question)
+            yield from _undefined(question)
+    views = [(each, _view(each)) for each in questions]
+    yield from _unreadable_files(view for _, view in views)
+    asked = [(each, view) for each, view in views if view.is_known]
+    if asked:
+        yield from _ask_all(asked, tools.checker(NAME, TypeChecker))
+
+
+def _undefined(question: Question) -> Iterator[Fault]:
+    facts = CodeFacts(question.source, question.tree)
+    for name, line, column in facts.undefined_names():
+        yield question.fault("E216", not_defined(name, line, column))
+
+
+def _view(question: Question) -> View:
+    """Return the part of the project that the code can reach."""
+    project, position = question.project, question.planned.position
+    blind = project.chain.files.blind_from
+    if blind is not None and blind <= position:
+        return View({}, ())
+    return reachable(project.history, question.imported, position)
+
+
+def _unreadable_files(views: Iterable[View]) -> Iterator[Fault]:
+    reported: set[str] = set()
+    for view in views:
+        for module in view.modules.values():
+            if module.problem is not None and module.path not in reported:
+                reported.add(module.path)
+                yield _unreadable(module.path, module.problem.message)
+
+
+def _unreadable(path: str, reason: str) -> Fault:
+    return Fault("W224", 0, at(), file_cannot_be_read(path, reason))
+
+
+def _ask_all(asked: Sequence[tuple[Question, View]], checker: Checker) -> Iterator[Fault]:
+    """Ask order by order, so that the checker's files change as the project will."""
+    if len(asked) > _MAX_ASKED:
+        message = f"over {_MAX_ASKED} commands use the project's Python: none of them was judged"
+        yield Fault("E299", 0, at(), message)
+        return
+    groups: dict[tuple[int, tuple[str, ...]], list[tuple[Question, View]]] = {}
+    for question, view in asked:
+        groups.setdefault((question.planned.position, view.roots), []).append((question, view))
+    for group in groups.values():
+        try:
+            yield from _ask(group, checker)
+        except CheckerFailed as failed:
+            message = f"no command from here on was judged: {failed.message}"
+            position = group[0][0].planned.position
+            yield Fault("E299", position, at("acceptance_commands"), message)
+            return
+
+
+def _ask(group: Sequence[tuple[Question, View]], checker: Checker) -> Iterator[Fault]:
+    """Ask about the commands of one order; a file that stops the checker is reported and hidden."""
+    roots = group[0][1].roots
+    view = View({name: each for _, part in group for name, each in part.modules.items()}, roots)
+    files = {**view.files, **{each.path: each.source for each, _ in group}}
+    targets = {each.path: each for each, _ in group}
+    for _ in range(_MAX_BLOCKED):
+        try:
+            diagnostics = checker.check(files, sorted(targets), roots)
+        except FileBlocked as blocked:
+            fault = _take_out(blocked, files, targets, view)
+            if fault is None:
+                raise
+            yield fault
+        else:
+            judged = list(_faults(diagnostics, targets, view))
+            yield from _confirmed(judged, files, view, checker)
+            return
+    raise CheckerFailed(f"{_MAX_BLOCKED} files stop the type checker, one after the other")
+
+
+def _take_out(
+    blocked: FileBlocked, files: dict[str, str], targets: dict[str, Question], view: View
+) -> Fault | None:
+    """Hide the file that stops the checker, and return a fault; `None` if it cannot be hidden."""
+    question = targets.pop(blocked.path, None)
+    if question is not None:
+        del files[blocked.path]
+        message = f"{question.subject} cannot be judged: {blocked.reason}"
+        return question.whole("E215", message)
+    module = next((m for m in view.modules.values() if m.checked_path == blocked.path), None)
+    if module is None or module.contract is not None or stops_for_standard_name(blocked.reason):
+        return None
+    del files[blocked.path]
+    files[blocked.path.removesuffix(".py") + ".pyi"] = ANYTHING
+    return _unreadable(module.path, blocked.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """Hold a diagnostic of a command with its diagnosis."""
+
+    question: Question
+    diagnostic: Diagnostic
+    diagnosis: Diagnosis
+
+
+def _faults(
+    diagnostics: Sequence[Diagnostic], targets: Mapping[str, Question], view: View
+) -> Iterator[_Judged]:
+    """Yield the diagnosed diagnostics of the commands, each fault once."""
+    names = Names(view)
+    by_path: dict[str, list[Diagnostic]] = {}
+    for each in diagnostics:
+        by_path.setdefault(each.path, []).append(each)
+    for path, found in by_path.items():
+        question = targets.get(path)
+        if question is None:
+            continue
+        scene = _scene(question, names, found)
+        diagnosed = [(each, diagnose(each, scene)) for each in found]
+        miscounted = {each.call for _, each in diagnosed if each and each.code == "E212"} - {None}
+        reported: set[tuple[str, object]] = set()
+        for each, diagnosis in diagnosed:
+            if diagnosis is None or (diagnosis.code == "E213" and diagnosis.call in miscounted):
+                continue
+            if (key := (diagnosis.code, diagnosis.about)) not in reported:
+                reported.add(key)
+                yield _Judged(question, each, diagnosis)
+
+
+def _confirmed(
+    judged: Sequence[_Judged],
+    files: Mapping[str, str],
+    view: View,
+    checker: Checker,
+) -> Iterator[Fault]:
+    """Yield a fault for each fault; an error that depends on an inferred type is a warning.
+
+    The commands that may have such an error are checked a second time, with `Any` in the place of
+    each type variable. An error that the second check does not repeat depends on an inferred type.
+    """
+    doubtful = sorted({e.question.path for e in judged if e.diagnosis.code in _INFERRED})
+    erased = without_type_variables(view) if doubtful else {}
+    again: frozenset[tuple[str, int, int, str]] = frozenset()
+    if erased:
+        # Where a rewritten file stops the checker, no error is confirmed.
+        with suppress(FileBlocked):
+            found = checker.check({**files, **erased}, doubtful, view.roots)
+            again = frozenset(map(_place, found))
+    for each in judged:
+        diagnosis = each.diagnosis
+        is_inferred = diagnosis.code in _INFERRED and _place(each.diagnostic) not in again
+        code = "W222" if erased and is_inferred else diagnosis.code
+        yield each.question.fault(code, diagnosis.message)
+
+
+def _place(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
+    return diagnostic.path, diagnostic.line, diagnostic.column, diagnostic.code
+
+
+def _scene(question: Question, names: Names, diagnostics: Sequence[Diagnostic]) -> Scene:
+    facts = CodeFacts(question.source, question.tree)
+    located = [(read_complaint(each), facts.locate(each)) for each in diagnostics]
+    stored = stored_names((complaint, spot) for complaint, spot in located if spot is not None)
+    return Scene(
+        facts=facts,
+        view=names.view,
+        names=names,
+        history=question.project.history,
+        position=question.planned.position,
+        source=question.project.chain.source,
+        derived=facts.derived(names.is_own),
+        stored=facts.made_of(stored | facts.swapped_names()),
+        set_attributes=facts.set_attributes(),
+        local_classes=facts.local_classes(),
+    )
+
+
+def interface_faults(project: Project) -> Iterator[Fault]:
+    """Yield E201, E203 and E204 for stubs, and W223 for files without any."""
+    for each in project.orders:
+        if each.order.valid:
+            yield from _unparsable(each)
+            yield from _undefined_interfaces(each, project)
+            yield from _contradicting(each, project)
+            yield from _undeclared(each, project)
+
+
+def _stub(declared: DeclaredInterface) -> FieldPath:
+    return at("interfaces", declared.index, "stub")
+
+
+def _unparsable(planned: PlannedOrder) -> Iterator[Fault]:
+    for each in planned.interfaces:
+        problem = each.stub
+        if isinstance(problem, StubProblem):
+            message = stub_does_not_parse(each.path, problem.message, problem.line, problem.excerpt)
+            yield Fault("E201", planned.position, _stub(each), message)
+
+
+def _undefined_interfaces(planned: PlannedOrder, project: Project) -> Iterator[Fault]:
+    for each in planned.interfaces:
+        if not isinstance(each.stub, Stub):
+            continue
+        before = project.history.module(each.path, planned.position - 1)
+        module = project.history.module(each.path, planned.position)
+        if module is None or (before is not None and before.is_open):
+            continue
+        for found in undefined_names(each.stub.tree.body, frozenset(module.declared)):
+            message = stub_uses_undefined(each.path, found.name, found.line)
+            yield Fault("E203", planned.position, _stub(each), message)
+
+
+def _contradicting(planned: PlannedOrder, project: Project) -> Iterator[Fault]:
+    history, earlier_position = project.history, planned.position - 1
+    changed = normal_changes(planned.order.changes)
+    within: dict[str, list[ast.stmt]] = {}
+    for each in planned.interfaces:
+        if not isinstance(each.stub, Stub):
+            continue
+        before = history.module(each.path, earlier_position)
+        earlier = (before.contract or ()) if before else ()
+        known = merge(earlier, within[each.path]) if each.path in within else earlier
+        for found in conflicts(known, each.stub.tree.body):
+            if is_meant(found.name, each.path, changed):
+                continue
+            by = before and history.declared_by(each.path, found.name, earlier_position)
+            source = project.chain.source(by) if by else "this order"
+            message = stub_contradicts(
+                each.path, found.name, found.line, source, found.before, found.after
+            )
+            yield Fault("E204", planned.position, _stub(each), message)
+        within[each.path] = merge(within.get(each.path, ()), each.stub.tree.body)
+
+
+def _undeclared(planned: PlannedOrder, project: Project) -> Iterator[Fault]:
+    declared = {each.path for each in planned.interfaces}
+    reported: set[str] = set()
+    for index, path in enumerate(planned.order.allowed_files):
+        if path in declared | reported or not has_names_to_declare(path):
+            continue
+        before = project.history.module(path, planned.position - 1)
+        if before is not None and before.body is not None:
+            continue  # the file's names are known, and the order may leave them as they are
+        reported.add(path)
+        message = has_no_interface(path)
+        yield Fault("W223", planned.position, at("allowed_files", index), message)
+
+
+class PythonChain:
+    """Implement `ChainCode` for Python."""
+
+    def __init__(self, chain: Chain) -> None:
+        self._chain = chain
+
+    @cached_property
+    def _project(self) -> Project:
+        return read_project(self._chain)
+
+    @cached_property
+    def _layout(self) -> Layout:
+        return layout_of(self._chain)
+
+    def interface_faults(self) -> Iterator[Fault]:
+        """Yield what is wrong with the stubs, and the modules that have none."""
+        return interface_faults(self._project)
+
+    def needs_of_command(self, position: int, command: Command) -> Iterator[Need]:
+        """Yield the modules that a command imports or runs and that nothing provides."""
+        match command.run:
+            case CodeRun(code) if command.language == NAME and "sys.path" not in code.source:
+                placed = self._place(position, import_roots(command))
+                for each in code.imports:
+                    yield from unmet_import(placed, each)
+            case ModuleRun(module) if command.language == NAME:
+                yield from unmet_module_run(self._place(position, import_roots(command)), module)
+            case _:
+                return
+
+    def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:
+        """Yield the modules that a test file imports and that nothing provides."""
+        tests = self._project.orders[position - 1].tests
+        code = next((each.code for each in tests if each.file == file), None)
+        if code is None or "sys.path" in code.source:
+            return
+        # pytest looks in the folder of a test file, too.
+        roots = (*ROOTS, f"{posixpath.dirname(file.path)}/".removeprefix("/"))
+        placed = self._place(position, roots)
+        for imported in code.imports:
+            for need in unmet_import(placed, imported):
+                yield replace(need, line=imported.line)
+
+    def _place(self, position: int, roots: tuple[str, ...]) -> PlacedCode:
+        return PlacedCode(self._project, self._layout, position, roots)
+
+    def use_faults(self, tools: Tools) -> Iterator[Fault]:
+        """Yield what the type checker objects to in commands and test files."""
+
+        return judge_types(self._project, tools)
+
+    def weakness(self, position: int, command: Command) -> Weakness | None:
+        """Return nothing: the text of a command shows all that is known of it."""
+        return None

@@ -1,0 +1,376 @@
+"""A project's Python files after each order of a plan."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final
+
+from shared.languages.python.merge_stubs import exactly_meant, loosened, merge, with_outer_types
+from shared.languages.python.python_code import ROOTS, parse_as_here, parse_code
+from shared.languages.python.stubs import Declaration, declarations, depth_exceeds, qualified
+from shared.languages.read_commands import CodeProblem
+
+# This is deeper than any code that a person writes, and shallow enough for recursive visitors.
+_MAX_DEPTH: Final = 200
+_DYNAMIC_CALLS: Final = frozenset({"globals", "vars", "locals", "exec"})
+
+
+@dataclass(frozen=True)
+class Source:
+    """Represent the text of an existing Python file.
+
+    Where it is `portable`, every Python reads it alike, as the oldest supported one does. Else it
+    is read as the running Python reads it.
+    """
+
+    text: str
+    portable: bool = False
+
+    @cached_property
+    def parsed(self) -> ast.Module | CodeProblem:
+        """Return the syntax tree, or why there is none."""
+        tree = parse_code(self.text) if self.portable else parse_as_here(self.text)
+        if isinstance(tree, ast.Module) and depth_exceeds(tree, _MAX_DEPTH):
+            return CodeProblem("it is nested too deep", False)
+        return tree
+
+    @cached_property
+    def is_dynamic(self) -> bool:
+        """Return whether the file may have names that its syntax tree does not show."""
+        parsed = self.parsed
+        return isinstance(parsed, CodeProblem) or any(map(_makes_names, ast.walk(parsed)))
+
+
+def _makes_names(node: ast.AST) -> bool:
+    match node:
+        case ast.FunctionDef(name="__getattr__"):
+            return True
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            # `vars(thing)` is about the names of `thing`, not about those of the module.
+            return name in _DYNAMIC_CALLS and (name == "exec" or not arguments)
+        case ast.ImportFrom(names=[ast.alias(name="*")]):
+            return True
+        case ast.Attribute(value=ast.Name(id="sys"), attr="modules"):
+            return True
+        case ast.Name(id="__path__"):
+            return True
+        case _:
+            return False
+
+
+ANYTHING: Final = "from typing import Any\ndef __getattr__(name: str) -> Any: ...\n"
+
+
+@dataclass(frozen=True)
+class Module:
+    """Represent a file at one point of the chain of orders.
+
+    `contract` has the statements that interfaces declare for the file. `loose` has the qualified
+    names that an order changes without declaring how. `is_written` is true once an order wrote to
+    the file without declaring anything: the file may then have more names than are known, and
+    names known from the source alone may have changed.
+    """
+
+    path: str
+    source: Source | None = None
+    contract: tuple[ast.stmt, ...] | None = None
+    loose: frozenset[str] = frozenset()
+    is_written: bool = False
+
+    def declare(self, stub: Sequence[ast.stmt]) -> Module:
+        """Return the file after an order that declares `stub` for it."""
+        contract = tuple(merge(self.contract or (), stub))
+        names = qualified(declarations(stub))
+        return replace(self, contract=contract, loose=self.loose - names)
+
+    def loosen(self, names: frozenset[str]) -> Module:
+        """Return the file after an order that changes or removes `names`."""
+        return replace(self, loose=self.loose | names)
+
+    def write(self) -> Module:
+        """Return the file after an order that may have written anything to it."""
+        return replace(self, is_written=True)
+
+    @cached_property
+    def body(self) -> Sequence[ast.stmt] | None:
+        """Return the known statements of the file; `None` where nothing is known of it."""
+        parsed = self.source.parsed if self.source else None
+        source = parsed.body if isinstance(parsed, ast.Module) else None
+        if source is None and self.contract is None:
+            return None
+        body = merge(source, self.contract or ()) if source is not None else self.contract or ()
+        return loosened(body, self.loose) if self.loose else body
+
+    @cached_property
+    def declared(self) -> dict[str, Declaration]:
+        """Return the declarations of all known names of the file."""
+        return declarations(self.body or ())
+
+    @cached_property
+    def contracted(self) -> frozenset[str]:
+        """Return the qualified names that a contract declares, except loose ones."""
+        return qualified(declarations(self.contract or ())) - self.loose
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Return whether the file may have names beyond the known ones."""
+        dynamic = self.source is not None and self.source.is_dynamic
+        return self.body is None or self.is_written or dynamic or "__getattr__" in self.declared
+
+    @cached_property
+    def imports(self) -> tuple[tuple[int, str, tuple[str, ...]], ...]:
+        """Return level, module and names of each import in the file; `import a` has no names."""
+        found: list[tuple[int, str, tuple[str, ...]]] = []
+        for statement in self.body or ():
+            for node in ast.walk(statement):
+                match node:
+                    case ast.Import(names=names):
+                        found += [(0, each.name, ()) for each in names]
+                    case ast.ImportFrom(module=base, names=names, level=level):
+                        found.append((level, base or "", tuple(each.name for each in names)))
+                    case _:
+                        pass
+        return tuple(found)
+
+    @property
+    def problem(self) -> CodeProblem | None:
+        """Return why the source cannot be read; `None` where it can or there is no source."""
+        parsed = self.source.parsed if self.source else None
+        return parsed if isinstance(parsed, CodeProblem) else None
+
+    @property
+    def checked_path(self) -> str:
+        """Return the path for a type checker: that of a stub, unless there is readable source."""
+        if self.source is not None and isinstance(self.source.parsed, ast.Module):
+            return self.path
+        return self.path.removesuffix(".pyi").removesuffix(".py") + ".pyi"
+
+    @cached_property
+    def text(self) -> str:
+        """Return the text for a type checker at `checked_path`."""
+        if self.body is None:
+            return ANYTHING
+        if self.source is not None and self.contract is None and not self.loose:
+            return self.source.text
+        body = with_outer_types(self.body)
+        return render_stub(body) if self.checked_path.endswith(".pyi") else _unparse(body)
+
+
+def render_stub(body: Sequence[ast.stmt]) -> str:
+    """Return stub code in which each import is visible from outside.
+
+    PEP 484 hides `from .a import f` in a stub, although the module behind the stub has `f`.
+    """
+    return _unparse([_visible(each) for each in body])
+
+
+def _visible(statement: ast.stmt) -> ast.stmt:
+    match statement:
+        case ast.ImportFrom(module=module, names=names, level=level) if module != "__future__":
+            shown = [ast.alias(each.name, each.asname or _own_name(each.name)) for each in names]
+            return ast.ImportFrom(module, shown, level)
+        case ast.Import(names=names):
+            shown = [ast.alias(each.name, each.asname or _own_name(each.name)) for each in names]
+            return ast.Import(shown)
+        case _:
+            return statement
+
+
+def _own_name(name: str) -> str | None:
+    return name if name.isidentifier() else None
+
+
+def _unparse(body: Sequence[ast.stmt]) -> str:
+    return ast.unparse(ast.fix_missing_locations(ast.Module(list(body), []))) + "\n"
+
+
+# So many files can be checked in a second or two. Files beyond them count as unknown.
+MAX_VIEW_FILES: Final = 300
+# The limit for one file, because each declaration is merged over all those before it.
+MAX_DECLARATIONS: Final = 50
+
+_ENDINGS: Final = ("/__init__.pyi", "/__init__.py", ".pyi", ".py")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Hold what one order does to the project's Python files.
+
+    `writes` has the paths that the order may write, `stubs` its declarations by path, and `changed`
+    the names that it says it changes. A changed name that the order does not declare anew is no
+    longer known. `removes` has the paths of the files that the order removes.
+    """
+
+    writes: Collection[str] = ()
+    stubs: Mapping[str, Sequence[ast.stmt]] = field(default_factory=dict)
+    changed: Collection[str] = ()
+    removes: Collection[str] = ()
+
+
+class ModuleHistory:
+    """Hold the project's Python files after each order; position 0 is the repo itself."""
+
+    def __init__(
+        self,
+        files: Collection[str],
+        sources: Mapping[str, str],
+        changes: Sequence[Change],
+        *,
+        portable: bool = False,
+    ) -> None:
+        """Apply `changes` in order, the first at position 1.
+
+        `files` has the paths of the repo, and `sources` the texts that could be read. Only the
+        texts that are needed are looked up in `sources`. With `portable`, every Python reads them
+        alike.
+        """
+        self._portable = portable
+        self._files = files if isinstance(files, dict | set | frozenset) else frozenset(files)
+        self._sources = sources
+        self._repo: dict[str, Module] = {}
+        self._versions: dict[str, list[tuple[int, Module]]] = {}
+        self._removed: dict[str, int] = {}
+        for position, change in enumerate(changes, 1):
+            self._removed.update(dict.fromkeys(change.removes, position))
+            for path in sorted({*change.writes, *change.stubs}):
+                if path.endswith((".py", ".pyi")):
+                    versions = self._versions.setdefault(path, [])
+                    before = self.module(path, position)
+                    if len(versions) < MAX_DECLARATIONS:
+                        versions.append((position, _changed(before, path, change)))
+                    elif len(versions) == MAX_DECLARATIONS:
+                        versions.append((position, (before or Module(path)).write()))
+
+    def module(self, path: str, after: int) -> Module | None:
+        """Return the file at `path` after the order at position `after`; `None` for no file."""
+        if self._removed.get(path, after + 1) <= after:
+            return None
+        for position, module in reversed(self._versions.get(path, ())):
+            if position <= after:
+                return module
+        if path not in self._files:
+            return None
+        if path not in self._repo:
+            text = self._sources.get(path)
+            self._repo[path] = Module(path, None if text is None else Source(text, self._portable))
+        return self._repo[path]
+
+    def find(self, name: str, after: int, roots: Sequence[str] = ROOTS) -> Module | None:
+        """Return the file behind a dotted module name; for a package that is its `__init__`."""
+        stem = name.replace(".", "/")
+        for root in roots:
+            for ending in _ENDINGS:
+                if (found := self.module(f"{root}{stem}{ending}", after)) is not None:
+                    return found
+        return None
+
+    def provided_later(self, name: str, after: int, roots: Sequence[str] = ROOTS) -> int | None:
+        """Return the position of the first order after `after` that writes a new module `name`."""
+        stems = [f"{root}{name.replace('.', '/')}{ending}" for root in roots for ending in _ENDINGS]
+        found = [
+            position
+            for stem in stems
+            for position, _ in self._versions.get(stem, ())[:1]
+            if position > after and stem not in self._files
+        ]
+        return min(found, default=None)
+
+    def declared_later(self, path: str, name: str, after: int) -> int | None:
+        """Return the position of the first order after `after` that declares `name` in `path`."""
+        for position, module in self._versions.get(path, ()):
+            if position > after and name in module.contracted:
+                return position
+        return None
+
+    def declared_by(self, path: str, name: str, after: int) -> int | None:
+        """Return the position of an order whose declaration of `name` holds at `after`, if any."""
+        found: int | None = None
+        for position, module in self._versions.get(path, ()):
+            if position > after or name not in module.contracted:
+                break
+            found = found if found is not None else position
+        return found
+
+
+def _changed(before: Module | None, path: str, change: Change) -> Module:
+    stub = change.stubs.get(path)
+    after = before or Module(path)
+    after = after.write() if stub is None else after.declare(stub)
+    if not change.changed:
+        return after
+    names = qualified(after.declared) - qualified(declarations(stub or ()))
+    return after.loosen(frozenset(n for n in names if exactly_meant(n, path, change.changed)))
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Hold the files that some code can reach by its imports, by dotted name."""
+
+    modules: Mapping[str, Module]
+    roots: tuple[str, ...]
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether anything is known of any of the files."""
+        return any(each.body is not None for each in self.modules.values())
+
+    @property
+    def files(self) -> dict[str, str]:
+        """Return the text of each file, by the path at which a type checker reads it."""
+        return {each.checked_path: each.text for each in self.modules.values()}
+
+
+def reachable(history: ModuleHistory, imported: Iterable[str], after: int) -> View:
+    """Return the project's modules that the dotted names `imported` lead to, also indirectly.
+
+    A file must not be reached under two names, as `src.app` and `app`. Where a module is imported
+    by a name in `src`, modules are looked up in the root of the repo alone.
+    """
+    names = sorted(set(imported))
+    found = _reach(history, names, after, ROOTS)
+    if any(each.split(".", 1)[0] == "src" for each in found):
+        return View(_reach(history, names, after, ROOTS[:1]), ROOTS[:1])
+    return View(found, ROOTS)
+
+
+def _reach(
+    history: ModuleHistory, names: Sequence[str], after: int, roots: Sequence[str]
+) -> dict[str, Module]:
+    found: dict[str, Module] = {}
+    pending = list(names)
+    seen: set[str] = set()
+    while pending and len(found) < MAX_VIEW_FILES:
+        following: list[str] = []
+        for name in pending:
+            for part in _with_parents(name):
+                if part in seen:
+                    continue
+                seen.add(part)
+                module = history.find(part, after, roots)
+                if module is not None and len(found) < MAX_VIEW_FILES:
+                    found[part] = module
+                    following += imports_of(module, part)
+        pending = following
+    return found
+
+
+def _with_parents(name: str) -> Iterator[str]:
+    parts = name.split(".")
+    for end in range(1, len(parts) + 1):
+        yield ".".join(parts[:end])
+
+
+def imports_of(module: Module, name: str) -> list[str]:
+    """Return the dotted names that a module may import, with relative imports made absolute."""
+    is_package = module.path.endswith(("/__init__.py", "/__init__.pyi"))
+    package = name.split(".") if is_package else name.split(".")[:-1]
+    found: dict[str, None] = {}
+    for level, base, names in module.imports:
+        start = package[: len(package) - level + 1] if level else []
+        stem = ".".join([*start, *([base] if base else [])])
+        found[stem] = None
+        found.update((f"{stem}.{each}", None) for each in names if stem)
+    return [each for each in found if each and "*" not in each]

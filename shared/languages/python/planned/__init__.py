@@ -1,1 +1,0 @@
-"""Judges the Python of a plan before it exists."""

@@ -1,1 +1,0 @@
-"""Judges the Python in commands by a type checker, before the code exists."""

@@ -1,0 +1,378 @@
+"""The stubs, tests, packages and modules of a planned chain."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from shared.files.paths import path_inside
+from shared.languages.planned_code import (
+    AcceptanceText,
+    Chain,
+    DeclaredStub,
+    Need,
+    OrderCode,
+    missing_module,
+    provided_later,
+    undeclared_package,
+    unprovided,
+)
+from shared.languages.python.declared_requirements import (
+    declares_requirements,
+    normal_name,
+    provides_module,
+    required_names,
+)
+from shared.languages.python.merge_stubs import merge, normal_changes
+from shared.languages.python.module_views import Change, ModuleHistory
+from shared.languages.python.python_code import read_code
+from shared.languages.python.stubs import Stub, StubProblem, parse_stub
+from shared.languages.read_commands import Code, Command, Import
+from shared.rule_text import quoted
+
+SUFFIXES = (".py", ".pyi")
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredInterface:
+    """Represent one entry of an order's `interfaces`, at `index`, with its stub parsed."""
+
+    index: int
+    path: str
+    stub: Stub | StubProblem
+
+
+@dataclass(frozen=True, slots=True)
+class TestCode:
+    """Hold the code of an acceptance file that compiles."""
+
+    file: AcceptanceText
+    code: Code
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedOrder:
+    """Hold one order with its Python: the stubs that it declares, and the tests that it brings."""
+
+    order: OrderCode
+    interfaces: tuple[DeclaredInterface, ...]
+    tests: tuple[TestCode, ...]
+
+    @property
+    def position(self) -> int:
+        return self.order.position
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Hold a chain of orders, and the Python at every point of it."""
+
+    chain: Chain
+    orders: tuple[PlannedOrder, ...]
+    history: ModuleHistory
+
+
+def read_project(chain: Chain) -> Project:
+    """Return the project's Python after each order, as every version of Python reads it."""
+    orders = tuple(
+        PlannedOrder(
+            order,
+            tuple(_parsed(each) for each in order.interfaces if each.path.endswith(SUFFIXES)),
+            tuple(_compiled(order.acceptance_files)),
+        )
+        for order in chain.orders
+    )
+    removed: dict[int, list[str]] = {}
+    for path, position in chain.files.removed.items():
+        removed.setdefault(position, []).append(path)
+    changes = [_change(each, removed.get(each.position, ())) for each in orders]
+    history = ModuleHistory(chain.listing, chain.sources, changes, portable=True)
+    return Project(chain, orders, history)
+
+
+def _parsed(declared: DeclaredStub) -> DeclaredInterface:
+    stub = StubProblem(declared.problem) if declared.problem else parse_stub(declared.text)
+    return DeclaredInterface(declared.index, declared.path, stub)
+
+
+def _compiled(files: Sequence[AcceptanceText]) -> list[TestCode]:
+    read = (TestCode(each, read_code(each.text)) for each in files if each.path.endswith(SUFFIXES))
+    return [each for each in read if each.code.problem is None]
+
+
+def _change(planned: PlannedOrder, removed: Sequence[str]) -> Change:
+    stubs: dict[str, list[ast.stmt]] = {}
+    for each in planned.interfaces:
+        if isinstance(each.stub, Stub):
+            stubs[each.path] = merge(stubs.get(each.path, ()), each.stub.tree.body)
+    order = planned.order
+    return Change(
+        writes=frozenset((*order.writes, *order.may_write)),
+        stubs=stubs,
+        changed=normal_changes(order.changes),
+        removes=removed,
+    )
+
+
+# Module names that no project gives to its own code. So an import of one is reported as an
+# undeclared package even where the repo declares no dependencies at all.
+_WELL_KNOWN_NAMES: Final = """
+    PIL aiohttp alembic anthropic attr attrs bcrypt black boto3 bs4 celery click colorama
+    coverage cryptography cv2 dateutil django dotenv fastapi flake8 flask freezegun gunicorn gym
+    gymnasium httpx hypothesis isort jax jinja2 jsonschema jwt keras langchain langgraph lightgbm
+    loguru lxml marshmallow matplotlib msgpack mypy networkx nltk nox numba numpy openai openpyxl
+    orjson pandas paramiko pkg_resources playwright plotly polars psutil psycopg psycopg2 pyarrow
+    pydantic pygame pylint pymongo pymysql pytest_mock pytz redis regex requests rich ruff scipy
+    scrapy seaborn selenium setuptools simplejson skimage sklearn spacy sqlalchemy starlette
+    statsmodels streamlit structlog sympy tabulate tensorflow tomlkit torch tox tqdm transformers
+    trio typer ujson urllib3 uvicorn websockets werkzeug wheel xgboost yaml
+"""
+_WELL_KNOWN: Final = frozenset(_WELL_KNOWN_NAMES.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """Hold the packages that the repo and the user declare.
+
+    `complete` is true where there is a declaration, so that a package it leaves out is not
+    declared. From the order at `unknown_from` on, there may be declarations that cannot be read.
+    """
+
+    names: frozenset[str]
+    complete: bool
+    unknown_from: int | None
+
+    def provides(self, module: str, after: int) -> bool:
+        """Say whether a declared package may have the module, judged by its name."""
+        if self.unknown_from is not None and self.unknown_from <= after:
+            return True
+        wanted = normal_name(module)
+        return provides_module(self.names, module) or any(
+            wanted in name.split("-") for name in self.names
+        )
+
+    def must_declare(self, module: str, after: int) -> bool:
+        """Say whether the module, which is not the project's, needs a declaration and has none."""
+        return not self.provides(module, after) and (self.complete or module in _WELL_KNOWN)
+
+
+def read_dependencies(chain: Chain) -> Dependencies:
+    """Return the packages that are declared, and the first order that may write a declaration."""
+    files = sorted(path for path in chain.listing if declares_requirements(path))
+    declared = [chain.sources[path] for path in files if path in chain.sources]
+    names = {normal_name(each) for each in chain.dependencies}
+    for text in declared:
+        names |= required_names(text)
+    written = [
+        position
+        for table in (chain.files.first, chain.files.possible)
+        for path, position in table.items()
+        if position > 0 and declares_requirements(path)
+    ]
+    unread = [0] if len(declared) < len(files) else []
+    return Dependencies(
+        frozenset(names), bool(names) or bool(declared), min(written + unread, default=None)
+    )
+
+
+# Acceptance runs where pytest and pip are installed, whatever the project depends on.
+_ALWAYS_THERE: Final = sys.stdlib_module_names | {"pytest", "_pytest", "pip", "__main__"}
+_MODULE_SUFFIXES: Final = (".py", "/__init__.py", "/__init__.pyi", ".pyi")
+# A package whose code contains one of these texts decides itself where its modules are.
+_FINDS_ITS_OWN: Final = ("__path__", "sys.modules")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Hold facts about the whole chain that all code needs.
+
+    `packages` are the folders with Python files in them, and all folders above those. `stems` are
+    the paths of files without their suffixes, but for modules that an order removes. `removed` are
+    the paths of these modules without their suffixes.
+    """
+
+    packages: frozenset[str]
+    stems: frozenset[str]
+    removed: frozenset[str]
+    dependencies: Dependencies
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedCode:
+    """Hold a place in the plan: behind the order at `after`, with imports from the folders `roots`.
+
+    Each of `roots` has its closing slash.
+    """
+
+    project: Project
+    layout: Layout
+    after: int
+    roots: tuple[str, ...]
+
+    @property
+    def chain(self) -> Chain:
+        return self.project.chain
+
+    def file_is_there(self, path: str, after: int) -> bool:
+        return self.chain.is_there(path, after)
+
+    def first_with(self, holds: Callable[[int], bool]) -> int | None:
+        """Return the position of the first later order after which `holds` is true."""
+        return self.chain.first_with(self.after, holds)
+
+
+def layout_of(chain: Chain) -> Layout:
+    """Return the facts about a chain that its files and its dependencies give."""
+    paths = (*chain.files.first, *chain.files.possible)
+    packages = {
+        folder
+        for path in paths
+        if path.endswith(SUFFIXES)
+        for folder in accumulate(path.split("/")[:-1], lambda above, name: f"{above}/{name}")
+    }
+    removed = frozenset(path for path in chain.files.removed if path.endswith(SUFFIXES))
+    staying = (path for path in paths if path not in removed)
+    return Layout(
+        frozenset(packages),
+        frozenset(map(_stem, staying)),
+        frozenset(map(_stem, removed)),
+        read_dependencies(chain),
+    )
+
+
+def _stem(path: str) -> str:
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}{name.split('.', 1)[0]}"
+
+
+def unmet_import(placed: PlacedCode, needed: Import) -> Iterator[Need]:
+    """Yield the module that an import needs and nothing provides by then, if there is one."""
+    if needed.module.split(".", 1)[0] in _ALWAYS_THERE:
+        return
+    missing = _missing_module(needed, placed, placed.after)
+    if missing is None:
+        return
+    later = placed.first_with(lambda after: _missing_module(needed, placed, after) is None)
+    root = missing.split(".", 1)[0]
+    if later is not None:
+        yield provided_later("imports", missing, placed.chain.source(later))
+    elif _is_own(root, placed):
+        if _is_certain(missing, placed):
+            yield missing_module(missing, _remover(missing, placed))
+        else:
+            yield unprovided("imports", missing)
+    else:
+        yield from _unmet_package("imports", missing, placed)
+
+
+def _unmet_package(verb: str, module: str, placed: PlacedCode) -> Iterator[Need]:
+    root = module.split(".", 1)[0]
+    dependencies = placed.layout.dependencies
+    if dependencies.provides(root, placed.after):
+        return
+    if dependencies.must_declare(root, placed.after):
+        yield undeclared_package(verb, module, root)
+    else:
+        yield unprovided(verb, module)
+
+
+def unmet_module_run(placed: PlacedCode, module: str) -> Iterator[Need]:
+    """Yield what is missing to run `module` with `-m`, if anything is."""
+    root = module.split(".", 1)[0]
+    if root in _ALWAYS_THERE or _can_be_run(module, placed, placed.after):
+        return
+    if not _is_own(root, placed):
+        yield from _unmet_package("runs the module", module, placed)
+        return
+    later = placed.first_with(lambda after: _can_be_run(module, placed, after))
+    stems = [f"{each}{module.replace('.', '/')}" for each in placed.roots]
+    is_package = any(_has_module(stem, placed, placed.after) for stem in stems)
+    if later is not None:
+        yield provided_later("runs", module, placed.chain.source(later), f"-m {module}")
+    elif is_package:
+        message = f"runs the package {quoted(module)}, which has no `__main__.py` by then"
+        yield Need("E242", f"-m {module}", message)
+    elif _is_certain(module, placed):
+        message = f"runs the module {quoted(module)}, which does not exist by then"
+        yield Need("E242", f"-m {module}", message)
+    else:
+        yield unprovided("runs the module", module)
+
+
+def _can_be_run(module: str, placed: PlacedCode, after: int) -> bool:
+    stem = module.replace(".", "/")
+    return any(
+        placed.file_is_there(f"{root}{stem}{ending}", after)
+        for root in placed.roots
+        for ending in (".py", "/__main__.py")
+    )
+
+
+def import_roots(command: Command) -> tuple[str, ...]:
+    """Return the folders in which modules are looked up, each with its closing slash."""
+    given = dict(command.environment).get("PYTHONPATH", "")
+    named = [folder for each in given.split(":") if (folder := path_inside(each))]
+    return ("", "src/", *(f"{folder}/" for folder in named))
+
+
+def _missing_module(needed: Import, placed: PlacedCode, after: int) -> str | None:
+    """Return the module that the import needs and nobody provides, if there is one."""
+    stems = [root + needed.module.replace(".", "/") for root in placed.roots]
+    if any(_has_module(stem, placed, after) for stem in stems):
+        return None
+    folders = [stem for stem in stems if placed.chain.files.may_be_folder(stem, after)]
+    if not folders:
+        return needed.module
+    # Only the modules in a folder without `__init__.py` can be imported from it.
+    for name in needed.names:
+        inside = [f"{folder}/{name}" for folder in folders]
+        if not any(_is_importable(stem, placed, after) for stem in inside) and name != "*":
+            return f"{needed.module}.{name}"
+    return None
+
+
+def _has_module(stem: str, placed: PlacedCode, after: int) -> bool:
+    return any(placed.file_is_there(stem + suffix, after) for suffix in _MODULE_SUFFIXES)
+
+
+def _is_importable(stem: str, placed: PlacedCode, after: int) -> bool:
+    return _has_module(stem, placed, after) or placed.chain.files.may_be_folder(stem, after)
+
+
+def _is_own(root: str, placed: PlacedCode) -> bool:
+    """Say whether the repo or any order of the plan has a top-level module of that name.
+
+    An installed package goes before a folder of the same name without `__init__.py`.
+    """
+    last = len(placed.chain.orders)
+    stems = [folder + root for folder in placed.roots]
+    if any(_has_module(stem, placed, last) for stem in stems):
+        return True
+    removed = placed.layout.removed
+    if any(stem in removed or f"{stem}/__init__" in removed for stem in stems):
+        return True
+    dependencies = placed.layout.dependencies
+    if dependencies.provides(root, placed.after) or dependencies.must_declare(root, placed.after):
+        return False
+    return any(stem in placed.layout.packages for stem in stems)
+
+
+def _remover(module: str, placed: PlacedCode) -> str:
+    """Return the name of the order that removes the module; "" where none does."""
+    stems = [root + module.replace(".", "/") for root in placed.roots]
+    paths = (stem + suffix for stem in stems for suffix in _MODULE_SUFFIXES)
+    return next(filter(None, (placed.chain.remover(path, placed.after) for path in paths)), "")
+
+
+def _is_certain(module: str, placed: PlacedCode) -> bool:
+    """Say whether nothing but a plain source file could have provided the module."""
+    if any(root + module.replace(".", "/") in placed.layout.stems for root in placed.roots):
+        return False  # compiled, or made by a tool
+    package = module.split(".", 1)[0]
+    known = placed.project.history.find(package, placed.after)
+    text = known.source.text if known is not None and known.source is not None else ""
+    return not any(each in text for each in _FINDS_ITS_OWN)

@@ -1,0 +1,346 @@
+"""What the commands of Python's tools run, and whether they or code can fail."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from shared.languages.python.python_code import ROOTS, last_part, parse_code, read_code
+from shared.languages.read_commands import (
+    Arguments,
+    CodeProblem,
+    CodeRun,
+    Command,
+    ModuleRun,
+    NothingToRun,
+    ProgramRun,
+    Run,
+    ScriptRun,
+    Weakness,
+)
+
+PYTEST: Final = frozenset({"pytest", "py.test"})
+# The options, of pytest and of common plugins, whose value is the next word. An option written as
+# `--option=value` needs no entry.
+_PYTEST_OPTION_WITH_VALUE = re.compile(
+    "-[kmcpoWrn]|--(?:maxfail|tb|rootdir|ignore|ignore-glob|deselect|junitxml|junit-xml|basetemp"
+    "|confcutdir|durations|durations-min|color|capture|log-level|log-file|import-mode|cov"
+    "|cov-report|cov-config|dist|timeout|config-file|override-ini|pythonwarnings|verbosity"
+    "|show-capture)"
+)
+
+
+def read_run(program: str, arguments: Arguments) -> Run:
+    """Return what an interpreter or pytest runs; options are read as by the interpreter's `getopt`.
+
+    Options may be written as `-Ic CODE`, `-W arg` or `-mMODULE`.
+    """
+    if program in PYTEST:
+        return ProgramRun(arguments.words)
+    argv, quoted, index = arguments.words, arguments.quoted, 0
+    flags: list[str] = []
+    while index < len(argv) and argv[index][:1] == "-" and argv[index] != "-":
+        word = argv[index]
+        index += 1
+        if word == "--":
+            break
+        if word.startswith("--"):
+            flags.append(word)
+            index += word == "--check-hash-based-pycs"
+            continue
+        letters, option, value = _short_options(word, "cmWX")
+        flags += [f"-{letter}" for letter in letters]
+        if not option:
+            continue
+        if not value:
+            index += 1
+            value = argv[index - 1] if index <= len(argv) else ""
+        if option == "c":
+            if not value or value.isspace():
+                raise NothingToRun("has `-c` without code")
+            return CodeRun(read_code(value), tuple(flags), quoted[index - 1])
+        if not value:
+            raise NothingToRun(f"has `-{option}` without its value")
+        if option == "m":
+            return ModuleRun(value, tuple(flags), tuple(argv[index:]))
+        flags.append(f"-{option}{value}")
+    if index < len(argv) and argv[index] != "-":
+        return ScriptRun(argv[index], tuple(flags), tuple(argv[index + 1 :]))
+    return ProgramRun(tuple(flags))
+
+
+def _short_options(word: str, with_value: str) -> tuple[str, str, str]:
+    """Return the plain letters of `-Icprint()`, the letter that takes a value, and the value."""
+    for at in range(1, len(word)):
+        if word[at] in with_value:
+            return word[1:at], word[at], word[at + 1 :]
+    return word[1:], "", ""
+
+
+def needed_paths(command: Command) -> tuple[str, ...]:
+    """Return the files and folders that have to be there, as the command names them."""
+    if "--pyargs" in command.argv:
+        return ()  # some of the arguments are modules
+    match command.run:
+        case ModuleRun(module="py_compile", arguments=arguments):
+            return tuple(each for each in arguments if each[:1] != "-")
+        case _:
+            return pytest_paths(command)
+
+
+def pytest_paths(command: Command) -> tuple[str, ...]:
+    """Return the files and folders that a pytest command names, each cut off before any `::`.
+
+    The result is empty where the command does not run pytest, or names no file or folder.
+    """
+    match command.run:
+        case ModuleRun(module="pytest", arguments=arguments):
+            return tuple(_positional(arguments))
+        case ProgramRun(arguments) if command.program in PYTEST:
+            return tuple(_positional(arguments))
+        case _:
+            return ()
+
+
+def _positional(arguments: Sequence[str]) -> Iterator[str]:
+    takes_value = False
+    for word in arguments:
+        if takes_value:
+            takes_value = False
+        elif word.startswith("-"):
+            takes_value = _PYTEST_OPTION_WITH_VALUE.fullmatch(word) is not None
+        else:
+            yield word.split("::", 1)[0]
+
+
+def read_paths(command: Command) -> Iterator[str]:
+    """Yield the paths that the modules which a command imports or runs may have."""
+    match command.run:
+        case CodeRun(code):
+            for each in code.imports:
+                yield from module_paths(each.module)
+                for name in each.names:
+                    yield from module_paths(f"{each.module}.{name}")
+        case ModuleRun(module):
+            yield from module_paths(module)
+            yield from module_paths(f"{module}.__main__")
+        case _:
+            return
+
+
+def module_paths(module: str) -> Iterator[str]:
+    """Yield the paths that a module and the packages around it may have."""
+    parts = module.split(".")
+    for end in range(1, len(parts) + 1):
+        path = "/".join(parts[:end])
+        for root in ROOTS:
+            yield f"{root}{path}.py"
+            yield f"{root}{path}/__init__.py"
+
+
+# Calls, by their last name, that fail where they find something wrong.
+_FAILING_CALLS: Final = frozenset(
+    {"exit", "_exit", "abort", "fail", "check_call", "check_output", "check_returncode", "raises"}
+)
+_CATCH_ALL: Final = frozenset({"Exception", "BaseException", "AssertionError"})
+_EXISTENCE_CALLS: Final = frozenset(
+    {"hasattr", "callable", "exists", "is_file", "is_dir", "isfile", "isdir", "isfunction",
+     "isclass", "ismodule", "find_spec"}
+)  # fmt: skip
+
+
+def weakness_of_code(source: str, *, optimised: bool) -> Weakness | None:
+    """Return why code that compiles can hardly fail, if its text shows a reason."""
+    tree = parse_code(source)
+    if isinstance(tree, CodeProblem):
+        return None
+    nodes = list(ast.walk(tree))
+    asserts = [each for each in nodes if isinstance(each, ast.Assert)]
+    failing = [each for each in nodes if _can_fail(each)]
+    if asserts and not failing and optimised:
+        return Weakness("W232", "runs with assertions switched off")
+    if (asserts or failing) and _swallowed(tree):
+        return Weakness("W232", "swallows the failure of its own assertions")
+    if failing:
+        return None
+    if asserts:
+        return _weak_assertions(asserts, _imported(nodes))
+    if any(_is_at_work(each) for each in nodes):
+        return Weakness("W231", "calls without asserting anything of the result")
+    return Weakness("W230", "only imports or prints")
+
+
+def _can_fail(node: ast.AST) -> bool:
+    match node:
+        case ast.Raise():
+            return True
+        case ast.Call(func=function, keywords=keywords):
+            name = last_part(function)
+            checked = any(
+                each.arg in {"check", "raise_on_error"} and _is_true(each.value)
+                for each in keywords
+            )
+            return checked or name in _FAILING_CALLS or "assert" in name.lower()
+        case _:
+            return False
+
+
+def _is_true(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def _imported(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    return frozenset(
+        each.asname or each.name.split(".", 1)[0]
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for each in node.names
+    )
+
+
+def _is_at_work(node: ast.AST) -> bool:
+    """Say whether a node calls something other than `print`."""
+    return isinstance(node, ast.Call) and last_part(node.func) != "print"
+
+
+def _swallowed(tree: ast.Module) -> bool:
+    """Say whether the failure of every assertion is caught and dropped."""
+    exposed = False
+    pending: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while pending:
+        node, caught = pending.pop()
+        if isinstance(node, ast.Assert) or _can_fail(node):
+            exposed |= not caught
+        children = ast.iter_child_nodes(node)
+        pending += [(each, caught or _drops_failures(node, each)) for each in children]
+    return not exposed
+
+
+def _drops_failures(node: ast.AST, child: ast.AST) -> bool:
+    match node:
+        case ast.Try(body=body, handlers=handlers) if child in body:
+            return any(_catches_all(each.type) and not _fails_again(each) for each in handlers)
+        case ast.With(items=items) if child not in items:
+            return any(
+                isinstance(each.context_expr, ast.Call)
+                and last_part(each.context_expr.func) == "suppress"
+                and any(_catches_all(argument) for argument in each.context_expr.args)
+                for each in items
+            )
+        case _:
+            return False
+
+
+def _catches_all(expression: ast.expr | None) -> bool:
+    match expression:
+        case None:
+            return True
+        case ast.Tuple(elts=elements):
+            return any(map(_catches_all, elements))
+        case _:
+            return last_part(expression) in _CATCH_ALL
+
+
+def _fails_again(handler: ast.ExceptHandler) -> bool:
+    """Say whether a handler may pass the failure on: it raises, exits, asserts or stores it."""
+    return any(
+        isinstance(node, ast.Assert | ast.Assign | ast.AugAssign | ast.NamedExpr) or _can_fail(node)
+        for statement in handler.body
+        for node in ast.walk(statement)
+    )
+
+
+def _weak_assertions(asserts: list[ast.Assert], imported: frozenset[str]) -> Weakness | None:
+    """Judge the assertions together: one that can fail for a reason makes up for the others."""
+    if all(_always_holds(each.test) for each in asserts):
+        return Weakness("W232", "asserts what always holds")
+    left = [each.test for each in asserts if not _always_holds(each.test)]
+    if all(_is_existence(each, imported) for each in left):
+        return Weakness("W233", "asserts only that something exists")
+    return None
+
+
+def _always_holds(test: ast.expr) -> bool:
+    match test:
+        case ast.Constant(value=value):
+            return bool(value)
+        case ast.Tuple(elts=elements) | ast.List(elts=elements):
+            return bool(elements) and not any(isinstance(e, ast.Starred) for e in elements)
+        case ast.BoolOp(op=ast.Or(), values=values):
+            return any(map(_always_holds, values))
+        case ast.BoolOp(op=ast.And(), values=values):
+            return all(map(_always_holds, values))
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Constant(value=value)):
+            return not value
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            return _holds_by_itself(left, op, right)
+        case _:
+            return False
+
+
+def _holds_by_itself(left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool:
+    same = ast.dump(left) == ast.dump(right)
+    if same and isinstance(op, ast.Eq | ast.Is | ast.LtE | ast.GtE):
+        # Calling twice and comparing tests that results repeat.
+        return not any(isinstance(each, ast.Call) for each in ast.walk(left))
+    is_zero = isinstance(right, ast.Constant) and right.value == 0 and right.value is not False
+    is_length = isinstance(left, ast.Call) and last_part(left.func) == "len"
+    return is_length and is_zero and isinstance(op, ast.GtE)
+
+
+def _is_existence(test: ast.expr, imported: frozenset[str]) -> bool:
+    match test:
+        case ast.Name(id=name):
+            return name in imported
+        case ast.Attribute(value=ast.Name(id=name)):
+            return name in imported
+        case ast.Call(func=function):
+            return last_part(function) in _EXISTENCE_CALLS
+        case ast.BoolOp(op=ast.And(), values=values):
+            return all(_is_existence(each, imported) for each in values)
+        case ast.Compare(left=left, ops=[ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            return _is_existence(left, imported)
+        case ast.Compare(ops=[ast.In()], comparators=[ast.Call(func=ast.Name(id="dir"))]):
+            return True
+        case _:
+            return False
+
+
+_COLLECTS_ONLY: Final = frozenset({"--collect-only", "--co", "--fixtures", "--markers"})
+_SHOWN_BY_PYTEST: Final = frozenset({"--version", "-V", "--help", "-h"})
+
+
+def weakness(command: Command) -> Weakness | None:
+    """Return why a command can hardly fail; `None` where its text shows no reason."""
+    match command.run:
+        case CodeRun(code, flags):
+            optimised = _is_optimised(flags, command)
+            return None if code.problem else weakness_of_code(code.source, optimised=optimised)
+        case ModuleRun("pytest", flags, arguments):
+            if _is_optimised(flags, command):
+                return Weakness("W232", "runs with assertions switched off")
+            return _weak_pytest(arguments)
+        case ModuleRun(arguments=arguments) if arguments and set(arguments) <= {"--version", "-V"}:
+            return Weakness("W230", "only shows a version")
+        case ProgramRun(arguments) if command.program in PYTEST:
+            return _weak_pytest(arguments)
+        case ScriptRun(_, flags) if _is_optimised(flags, command):
+            return Weakness("W232", "runs with assertions switched off")
+        case _:
+            return None
+
+
+def _weak_pytest(arguments: Sequence[str]) -> Weakness | None:
+    if _COLLECTS_ONLY & set(arguments):
+        return Weakness("W232", "only collects tests and runs none")
+    if _SHOWN_BY_PYTEST & set(arguments):
+        return Weakness("W230", "only prints")
+    return None
+
+
+def _is_optimised(flags: Sequence[str], command: Command) -> bool:
+    return any(each.startswith("-O") for each in flags) or any(
+        name == "PYTHONOPTIMIZE" and value for name, value in command.environment
+    )

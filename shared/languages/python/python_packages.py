@@ -1,0 +1,358 @@
+"""Packages behind the protocols: an environment with what a project declares, and what commands
+miss.
+
+Each method imports what it needs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from packaging.markers import default_environment
+from packaging.requirements import InvalidRequirement, Requirement
+
+from shared.errors import InvalidInput
+from shared.files.strict_documents import Table, read_toml
+from shared.languages.capabilities import Installable, Lack
+from shared.languages.language_tools import ManifestFiles, Prepared, Workshop
+from shared.languages.python.declared_requirements import (
+    REQUIREMENT,
+    TEST_NAMES,
+    Declared,
+    check_declared,
+    from_lists,
+    from_pyproject,
+    from_setup_cfg,
+    from_setup_py,
+    normal_name,
+    provides_module,
+)
+from shared.languages.python.locks import (
+    Edge,
+    Lock,
+    from_pipfile,
+    pinned,
+    read_pdm_lock,
+    read_pipfile_lock,
+    read_poetry_lock,
+    read_uv_lock,
+)
+
+_MANIFESTS: Final = frozenset({
+    "pyproject.toml", "setup.cfg", "setup.py",
+    "uv.lock", "poetry.lock", "pdm.lock", "Pipfile", "Pipfile.lock",
+})  # fmt: skip
+
+
+class PythonFailures:
+    """Implement `Failures` for modules and for plugins of pytest."""
+
+    def find_lack(self, output: str, project: Installable) -> Lack | None:
+        """Return the module, else the plugin of pytest, that is not installed."""
+
+        return find_lack(output, project)
+
+    def ways_to_program(self, program: str, *, is_command: bool) -> tuple[str, ...]:
+        """Return nothing: environments have programs, and those are named in any case."""
+        return ()
+
+
+class PythonPackages:
+    """Implement `Packages` for distributions of Python."""
+
+    def declares(self, path: str) -> bool:
+        """Return whether the file is a `pyproject.toml` or a list of requirements."""
+        from shared.languages.python.declared_requirements import declares_requirements
+
+        return declares_requirements(path)
+
+    def declared(self, text: str) -> frozenset[str]:
+        """Return the normal names of the distributions that a file declares."""
+        from shared.languages.python.declared_requirements import required_names
+
+        return required_names(text)
+
+    def normal_name(self, name: str) -> str:
+        """Return a distribution's name in its normal form."""
+        from shared.languages.python.declared_requirements import normal_name
+
+        return normal_name(name)
+
+    def provides(self, names: Collection[str], module: str) -> bool:
+        """Return whether one of these distributions has the module, judged by its name."""
+        from shared.languages.python.declared_requirements import provides_module
+
+        return provides_module(names, module)
+
+    def not_installed(self, text: str, output: str) -> tuple[str, ...]:
+        """Return the modules of declared distributions that Python did not find."""
+        from shared.languages.python.declared_requirements import modules_not_found
+
+        return modules_not_found(text, output)
+
+
+class PythonDependencies:
+    """Implement `Dependencies` for distributions, which uv or pip install as wheels."""
+
+    variables: Final = r"(PIP|UV)_\w+|REQUESTS_CA_BUNDLE"
+
+    def is_manifest(self, path: str) -> bool:
+        """Return whether the file declares distributions, locks them, or may be a list of them."""
+        folder, _, name = path.rpartition("/")
+        if name in _MANIFESTS:
+            return True
+        if not name.endswith(".txt"):
+            return False
+        listed = "requirements" in name or "constraints" in name
+        return listed or folder.rpartition("/")[2] == "requirements"
+
+    def prepare(self, files: ManifestFiles, workshop: Workshop) -> Prepared:
+        """Return an environment that has what the tree declares, and pytest."""
+
+        return prepare_python(files, workshop)
+
+
+_IMPORT_FAILED = re.compile(
+    r"^(?:E\s+)?ModuleNotFoundError: No module named '(\w+)'\s*$", re.MULTILINE
+)
+_RUN_FAILED = re.compile(r"^\S+: No module named (\w+)\s*$", re.MULTILINE)  # python -m NAME
+_TOOLS: Final = frozenset({"pip", "pytest"})  # what verification runs, declared or not
+# Options that many projects have in their configuration and that only a plugin of pytest knows.
+_PLUGIN_OPTIONS: Final = {
+    "--asyncio": "pytest-asyncio",
+    "--benchmark": "pytest-benchmark",
+    "--cov": "pytest-cov",
+    "--dist": "pytest-xdist",
+    "--ds": "pytest-django",
+    "--html": "pytest-html",
+    "--mypy": "pytest-mypy",
+    "--numprocesses": "pytest-xdist",
+    "--randomly": "pytest-randomly",
+    "--reruns": "pytest-rerunfailures",
+    "--timeout": "pytest-timeout",
+    "-n": "pytest-xdist",
+}
+_UNKNOWN_OPTIONS = re.compile(
+    r"^(?:ERROR: )?usage: .*\[file_or_dir\].*\n.*error: unrecognized arguments: (.+)$", re.MULTILINE
+)
+_LEAVE_OUT: Final = (
+    "pass a --verify that leaves its options out (`python -m pytest -q -o addopts=`)"
+)
+_MISSING_PLUGINS = re.compile(r"^ERROR: Missing required plugins: ([\w.-]+)", re.MULTILINE)
+
+
+def find_lack(output: str, project: Installable) -> Lack | None:
+    """Return the module, else the plugin of pytest, that is not installed; `None` without any."""
+    names = project.declared | {normal_name(each) for each in project.allowed}
+    if module := next(_missing_modules(output, names), ""):
+        ways = _ways_to_install(module, provides_module(names, module), project)
+        return Lack(f"The module {module!r} is not installed for the Python of commands.", ways)
+    if plugin := next(_missing_plugins(output, project), ""):
+        ways = (*_ways_to_install(plugin, plugin in names, project), _LEAVE_OUT)
+        what = f"The plugin {plugin!r} of pytest is not installed for the Python of commands."
+        return Lack(what, ways)
+    return None
+
+
+def _ways_to_install(name: str, declared: bool, project: Installable) -> tuple[str, ...]:
+    ways = [f"pass --python {each} if that environment has it" for each in project.environments]
+    if declared:
+        return (*ways, "pass --deps auto, which installs what the project declares")
+    return (*ways, f"install {name} in the environment of --python")
+
+
+def _missing_modules(output: str, names: frozenset[str]) -> Iterator[str]:
+    for module in _RUN_FAILED.findall(output):
+        if module in _TOOLS or provides_module(names, module):
+            yield module
+    for module in _IMPORT_FAILED.findall(output):
+        if provides_module(names, module):
+            yield module
+
+
+def _missing_plugins(output: str, project: Installable) -> Iterator[str]:
+    """Yield plugins that options need or a project demands, and that the code did not bring in."""
+    for options in _UNKNOWN_OPTIONS.findall(output):
+        for option in re.findall(r"(?:^|\s)(--?[a-z]+)", options):
+            if option in _PLUGIN_OPTIONS and not project.brought(option):
+                yield _PLUGIN_OPTIONS[option]
+    for plugin in _MISSING_PLUGINS.findall(output):
+        if not project.brought(plugin):
+            yield plugin
+
+
+_PROJECT: Final = "pyproject.toml"
+_PIPFILE: Final = "Pipfile"
+_LOCKS: Final[Mapping[str, Callable[[str, Table], Lock]]] = {
+    "uv.lock": read_uv_lock,
+    "poetry.lock": read_poetry_lock,
+    "pdm.lock": read_pdm_lock,
+    "Pipfile.lock": read_pipfile_lock,
+}
+_PIN = re.compile(r"===?\s*([A-Za-z0-9.!+_-]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """Hold the lines to install, the versions that other lines allow, and notes for a person."""
+
+    lines: tuple[str, ...] = ()
+    constraints: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Return a text that differs where other packages would be installed."""
+        return json.dumps([self.lines, self.constraints])
+
+
+def read_wishes(files: ManifestFiles, environment: Mapping[str, str]) -> Wishes:
+    """Return what the tree declares; nothing where it declares nothing.
+
+    `environment` holds the values of PEP 508's markers for the interpreter. A lock decides where it
+    has all that the project declares. Raises `InvalidInput` for a file that cannot be read, a line
+    that is more than a name with versions, and two places that pin different versions.
+    """
+    own = read_toml(_PROJECT, files.text(_PROJECT) or "")
+    computed, notes = from_setup_py(files, TEST_NAMES)
+    pipfile = read_toml(_PIPFILE, files.text(_PIPFILE) or "")
+    project = [
+        *from_pyproject(own),
+        *from_setup_cfg(files, TEST_NAMES),
+        *computed,
+        *from_pipfile(pipfile),
+    ]
+    listed = [each for each in from_lists(files) if not each.constraint]
+    constraints = [each for each in from_lists(files) if each.constraint]
+    declared = [check_declared(each) for each in (*project, *listed, *constraints)]
+    _refuse_contradictions(declared)
+    lock = _read_lock(files)
+    if lock and project:
+        lacking = lock.lacking([each.name for each in (*project, *listed)])
+        if not lacking:
+            edges = [_edge(each) for each in (*project, *listed)]
+            if lock.is_complete:
+                edges = [Edge(name) for name in lock.packages]
+            return Wishes(pinned(lock, edges, environment), notes=tuple(notes))
+        notes.append(_not_in_lock(lock, lacking))
+    return Wishes(_lines((*project, *listed)), _lines(constraints), tuple(notes))
+
+
+def _read_lock(files: ManifestFiles) -> Lock | None:
+    for name, read in _LOCKS.items():
+        text = files.text(name)
+        if text is not None:
+            parse = _read_json if name.startswith(_PIPFILE) else read_toml
+            return read(name, parse(name, text))
+    return None
+
+
+def _read_json(path: str, text: str) -> Table:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} is not valid JSON: {error}", "lock again") from error
+    return document if isinstance(document, dict) else {}
+
+
+def _not_in_lock(lock: Lock, lacking: Sequence[str]) -> str:
+    return (
+        f"{lock.path} does not have {', '.join(lacking[:5])}, so versions are chosen anew: lock "
+        "again before you merge."
+    )
+
+
+def _lines(declared: Iterable[Declared]) -> tuple[str, ...]:
+    return tuple(sorted({each.line for each in declared}))
+
+
+def _edge(declared: Declared) -> Edge:
+    try:
+        wanted = Requirement(re.sub(r"\s+--hash=\S+", "", declared.line))
+    except InvalidRequirement:
+        return Edge(normal_name(declared.name))
+    marker = str(wanted.marker) if wanted.marker else ""
+    return Edge(normal_name(wanted.name), "", marker, tuple(sorted(wanted.extras)))
+
+
+def _refuse_contradictions(declared: Iterable[Declared]) -> None:
+    """Raise `InvalidInput` where two places pin one package to two versions."""
+    pins: dict[str, tuple[str, str]] = {}
+    for each in declared:
+        match = REQUIREMENT.fullmatch(each.line)
+        pin = _PIN.fullmatch((match["versions"] or "").strip()) if match else None
+        if not match or not pin or match["marker"]:
+            continue
+        place, version = pins.setdefault(normal_name(match["name"]), (each.place, pin[1]))
+        if version != pin[1]:
+            raise InvalidInput(
+                f"{each.place} pins {match['name']} to {pin[1]}, but {place} pins it to {version}",
+                "make them agree, or prepare an environment and pass --python",
+            )
+
+
+_REMEDY: Final = "prepare an environment and pass --python, or leave out --deps auto"
+
+
+def prepare_python(files: ManifestFiles, workshop: Workshop) -> Prepared:
+    """Return an environment that has what the tree declares, and pytest.
+
+    Where nothing is declared, the base interpreter stays. Where a requirement has hashes, pytest is
+    not added. Raises `InvalidInput` as `read_wishes` does, and `EnvironmentFault` with the
+    installer's own words.
+    """
+    base = workshop.base_python()
+    wishes = read_wishes(files, _markers_of(base.tag))
+    wanted = wishes.lines
+    if not wanted:
+        return Prepared(notes=wishes.notes)
+    if not any("--hash=" in each or _is_pytest(each) for each in wanted):
+        wanted = (*wanted, "pytest")  # it verifies a tree that has no script of its own
+    wishes = Wishes(wanted, wishes.constraints, wishes.notes)
+
+    def make(folder: Path) -> None:
+        _make(folder, base.executable, wishes, workshop)
+
+    key = json.dumps([wishes.key, str(base.executable), base.tag])
+    folder = workshop.kept(key, make)
+    return Prepared(python=folder / "bin" / "python", notes=wishes.notes)
+
+
+def _is_pytest(requirement: str) -> bool:
+    match = REQUIREMENT.fullmatch(requirement)
+    return match is not None and match["name"].lower() == "pytest"
+
+
+def _markers_of(tag: str) -> Mapping[str, str]:
+    """Return the values of markers for an interpreter of this machine, by its cache tag."""
+    values = {name: str(value) for name, value in default_environment().items()}
+    digits = tag.rpartition("-")[2]
+    if digits.isdigit() and len(digits) > 1:
+        version = f"{digits[0]}.{digits[1:]}"
+        if version != values["python_version"]:
+            full = {"python_full_version", "implementation_version"}
+            values |= {"python_version": version, **dict.fromkeys(full, f"{version}.0")}
+    return values
+
+
+def _make(folder: Path, python: Path, wishes: Wishes, workshop: Workshop) -> None:
+    listed, allowed = folder.with_suffix(".txt"), folder.with_suffix(".constraints.txt")
+    listed.write_text("\n".join(wishes.lines) + "\n")
+    allowed.write_text("\n".join(wishes.constraints) + "\n")
+    own = str(folder / "bin" / "python")
+    uv = workshop.program("uv")
+    if uv:
+        make = [uv, "venv", "--no-config", "--seed", "--python", str(python), str(folder)]
+        install = [uv, "pip", "install", "--no-config", "--python", own, "--compile-bytecode"]
+    else:
+        make = [str(python), "-I", "-m", "venv", str(folder)]
+        install = [own, "-I", "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
+    files = ["--requirement", str(listed)]
+    files += ["--constraint", str(allowed)] if wishes.constraints else []
+    for argv in (make, [*install, "--only-binary", ":all:", *files]):
+        workshop.run(argv, folder.parent, workshop.variables, remedy=_REMEDY)

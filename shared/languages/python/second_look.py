@@ -1,0 +1,193 @@
+"""Runs a failed `python -c` again under an observer.
+
+Pure: a report that is not as it should be is no report.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from pathlib import PurePosixPath
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from shared.languages.language_tools import SecondLook
+from shared.languages.python import assertion_marker, observer, shown_values
+from shared.languages.python.observer import MARK
+from shared.languages.python.python_reports import (
+    FailedTest,
+    Operand,
+    Traceback,
+    read_tracebacks,
+    stable_error,
+    tell,
+    tell_names,
+)
+from shared.shell_words import is_too_long
+
+_Text = Annotated[str, Field(max_length=1000)]
+
+
+class _Report(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True)
+
+
+class _Operand(_Report):
+    code: _Text
+    value: _Text
+    is_call: bool
+    is_literal: bool
+    type_name: _Text
+
+
+_Names = Annotated[
+    tuple[Annotated[tuple[_Text, _Text], Field(strict=False)], ...],
+    Field(strict=False, max_length=8),
+]
+
+
+class _Test(_Report):
+    operator: _Text
+    operands: Annotated[tuple[_Operand, ...], Field(strict=False, max_length=2)]
+    difference: _Text
+    names: _Names
+
+
+class _Observed(_Report):
+    code: _Text
+    tests: Annotated[tuple[_Test, ...], Field(strict=False, max_length=8)] = ()
+    names: _Names = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """Hold what was seen of a failure: sentences on an assertion, or the code that raised.
+
+    Without `told`, `code` was under way when an exception was raised, `with_names` after it.
+    """
+
+    code: str
+    told: tuple[str, ...] = ()
+    with_names: str = ""
+
+
+def read_observation(stderr: str) -> Observation | None:
+    """Return the last report in a command's standard error; `None` where there is none."""
+    _, mark, text = stderr.rpartition(MARK)
+    if not mark:
+        return None
+    try:
+        observed = _Observed.model_validate(json.loads(text.partition("\n")[0]))
+    except (ValueError, RecursionError, ValidationError):
+        return None
+    told = (_told(each) for each in observed.tests)
+    return Observation(observed.code, tuple(filter(None, told)), _named(observed.names))
+
+
+def _told(test: _Test) -> str:
+    operands = (
+        Operand(each.code, each.value, each.is_call, each.is_literal, each.type_name)
+        for each in test.operands
+    )
+    told = tell(FailedTest(test.operator, tuple(operands), test.difference))
+    shown = {each.code for each in test.operands}
+    return told + _named([each for each in test.names if each[0] not in shown]) if told else ""
+
+
+def _named(names: tuple[tuple[str, str], ...] | list[tuple[str, str]]) -> str:
+    return tell_names([Operand(code, value) for code, value in names])
+
+
+_PYTHON: Final = re.compile(r"python(?:3(?:\.\d+)?)?")
+_BEFORE_PYTHON: Final = frozenset({"env", "nice", "timeout"})
+_TAKES_A_VALUE: Final = frozenset({"-W", "-X", "--check-hash-based-pycs"})
+# What another one imports comes before it.
+_MODULES: Final = (shown_values, assertion_marker, observer)
+_START: Final = """\
+import sys, types
+def load():
+    for name, text in TEXTS:
+        module = sys.modules[name] = types.ModuleType(name)
+        exec(compile(text, name, "exec"), module.__dict__)
+    for name, _ in TEXTS:
+        del sys.modules[name]
+    return module.main
+load()()
+"""
+
+
+def observed_command(argv: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the command that observes `python -c CODE`; `None` where `argv` is another command."""
+    place = _place_of_code(argv)
+    if place is None:
+        return None
+    program = _program()
+    if is_too_long(program) or is_too_long(argv[place]):
+        return None
+    return (*argv[:place], program, *argv[place:])
+
+
+def _place_of_code(argv: Sequence[str]) -> int | None:
+    names = [PurePosixPath(each).name for each in argv]
+    python = next((at for at, name in enumerate(names) if _PYTHON.fullmatch(name)), None)
+    if python is None or (python and names[0] not in _BEFORE_PYTHON):
+        return None
+    at = python + 1
+    while at < len(argv) - 1 and argv[at].startswith("-"):
+        if argv[at] == "-c":
+            return at + 1
+        at += 2 if argv[at] in _TAKES_A_VALUE else 1
+    return None
+
+
+@cache
+def _program() -> str:
+    """Return the observer as one piece of code, with the modules that it needs."""
+    folder = resources.files("shared.languages.python")
+    texts = [
+        (
+            each.__name__,
+            folder.joinpath(f"{each.__name__.rpartition('.')[2]}.py").read_text("utf-8"),
+        )
+        for each in _MODULES
+    ]
+    return f"TEXTS = {texts!r}\n{_START}"
+
+
+def second_look(argv: Sequence[str], stderr: Sequence[str]) -> SecondLook | None:
+    """Return the command under the observer; `None` unless its own code ended in a traceback."""
+    crash = _crash_of_code(stderr)
+    again = observed_command(argv) if crash else None
+    if crash is None or again is None:
+        return None
+
+    def facts_of(text: str) -> tuple[str, ...]:
+        observed = read_observation(text)
+        return tuple(_told_second_look(observed, crash)) if observed else ()
+
+    return SecondLook(again, facts_of)
+
+
+def _crash_of_code(lines: Sequence[str]) -> Traceback | None:
+    """Return the last traceback if it begins in the code of a `-c` and not in its syntax."""
+    last = next(iter([*read_tracebacks(lines)][-1:]), None)
+    if last is None or last.frames[0].path != "<string>" or last.error_type == "SyntaxError":
+        return None
+    return last
+
+
+def _told_second_look(observed: Observation, crash: Traceback) -> list[str]:
+    """Return what was seen in the second run, if it ended like the first."""
+    error_type, _, message = crash.error.partition(": ")
+    if error_type == "AssertionError":
+        said = f" ({message})" if message else ""
+        return [each + said for each in observed.told]
+    if observed.told:
+        return []
+    place = f" ({crash.place})" if crash.place else ""
+    return [f"`{observed.code}` raised {stable_error(crash.error)}{place}{observed.with_names}"]

@@ -1,1 +1,0 @@
-"""Builds code that keeps an interface and does nothing."""

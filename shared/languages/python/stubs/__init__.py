@@ -1,1 +1,0 @@
-"""Reads, merges and compares interface stubs."""

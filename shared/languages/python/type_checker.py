@@ -1,0 +1,282 @@
+"""mypy in a process of its own that stays warm."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import select
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from shared.languages.language_tools import CheckerFailed, Diagnostic
+from shared.process import ToolFailed, ToolMissing, start_service
+
+_PROGRAM: Final = Path(__file__).with_name("checker_worker.py")
+# The user's environment must not change the findings, nor their order: a fixed hash seed keeps it.
+_ENVIRONMENT: Final = {"LANG": "C.UTF-8", "PATH": os.defpath, "PYTHONHASHSEED": "0"}
+_CHUNK: Final = 1 << 16
+
+
+class WorkerProcess:
+    """Represent a running worker. `ask` raises `CheckerFailed` where the worker is gone."""
+
+    def __init__(self, folder: Path) -> None:
+        """Start a worker whose current folder is `folder`, or raise `CheckerFailed`."""
+        worker_in, self._requests = os.pipe()
+        self._replies, worker_out = os.pipe()
+        try:
+            self._process = start_service(
+                [sys.executable, "-P", "-s", str(_PROGRAM), str(worker_in), str(worker_out)],
+                cwd=folder,
+                env=_ENVIRONMENT,
+                pass_fds=(worker_in, worker_out),
+            )
+        except (ToolMissing, ToolFailed) as error:
+            self._close_pipes()
+            raise CheckerFailed(f"the type checker did not start: {error}") from error
+        finally:
+            os.close(worker_in)
+            os.close(worker_out)
+
+    def ask(self, request: Mapping[str, Any], deadline_seconds: float) -> Any:
+        """Return the reply to one request.
+
+        Raises `CheckerFailed` where no reply comes within `deadline_seconds` or the worker ends.
+        The worker is ended after any failure.
+        """
+        line = json.dumps(request).encode() + b"\n"
+        ends = time.monotonic() + deadline_seconds
+        try:
+            self._send(line)
+            return json.loads(self._receive(ends))
+        except (OSError, ValueError) as error:
+            self.close()
+            raise CheckerFailed(f"the type checker broke off: {error}") from error
+        except (
+            BaseException
+        ):  # Ctrl-C included: otherwise a late reply would answer the next request
+            self.close()
+            raise
+
+    def _send(self, line: bytes) -> None:
+        while line:
+            line = line[os.write(self._requests, line) :]
+
+    def _receive(self, ends: float) -> bytes:
+        received = bytearray()
+        while not received.endswith(b"\n"):
+            left = ends - time.monotonic()
+            if left <= 0 or not select.select([self._replies], [], [], left)[0]:
+                raise CheckerFailed("the type checker took too long")
+            chunk = os.read(self._replies, _CHUNK)
+            if not chunk:
+                raise CheckerFailed(f"the type checker died ({self._process.wait()})")
+            received += chunk
+        return bytes(received)
+
+    def abort(self) -> None:
+        """End the worker from another thread. A call of `ask` under way then fails."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """End the worker. Calling this again is harmless."""
+        if self._process.returncode is None:
+            self._process.kill()
+            self._process.wait()
+        self._close_pipes()
+
+    def _close_pipes(self) -> None:
+        for each in (self._requests, self._replies):
+            if each >= 0:
+                os.close(each)
+        self._requests = self._replies = -1
+
+
+# A first question takes about three seconds on two cores. A loaded machine may take ten times that.
+DEADLINE_SECONDS: Final = 120.0
+
+FILES: Final = "llmch_view/"
+"""The folder of the project's files inside the checker's folder, with a trailing slash."""
+
+# All paths are relative: where a file has another absolute path than before, mypy's cache reports
+# the file's errors under the old path.
+_FLAGS: Final = (
+    "--config-file=",
+    "--no-site-packages",
+    "--python-version=3.11",
+    "--platform=linux",
+    "--follow-imports=silent",
+    "--explicit-package-bases",
+    "--namespace-packages",
+    "--check-untyped-defs",
+    "--allow-redefinition",
+    "--no-strict-optional",
+    "--disable-error-code=var-annotated",
+    "--disable-error-code=import-untyped",
+    "--show-column-numbers",
+    "--no-error-summary",
+    "--output=json",
+    "--hide-error-context",
+)
+_FOUND_NOTHING, _FOUND_ERRORS = 0, 1
+
+
+class FileBlocked(CheckerFailed):
+    """Raised when one file keeps the checker from judging any file.
+
+    `path` is the path of that file as it was given, and `reason` is what mypy says about it.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"the type checker stops at {path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class TypeChecker:
+    """Check types in a process that starts with the first question and lives until `close`.
+
+    The process keeps its cache between questions. Only one thread at a time may ask.
+    """
+
+    def __init__(self, deadline_seconds: float = DEADLINE_SECONDS) -> None:
+        """Allow `deadline_seconds` for each question."""
+        self._deadline = deadline_seconds
+        self._folder: Path | None = None
+        self._worker: WorkerProcess | None = None
+        self._written: dict[str, str] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def is_running(self) -> bool:
+        """Return whether a question has been asked since the checker was made or last closed."""
+        return self._worker is not None
+
+    def check(
+        self,
+        files: Mapping[str, str],
+        targets: Sequence[str],
+        roots: Sequence[str] = ("",),
+    ) -> tuple[Diagnostic, ...]:
+        """Return the complaints about `targets`, which are among `files`; all paths are relative.
+
+        `roots` are the folders, each with its trailing slash, in which imports are looked up.
+        Raises `FileBlocked` where a single file stops the checker, and `CheckerFailed` where there
+        is no answer for another reason. After a failure of the process, the next question starts a
+        new one.
+        """
+        if not targets:
+            return ()
+        try:
+            worker = self._start()
+            self._write(files)
+            reply = worker.ask(_request(targets, roots), self._deadline)
+        except OSError as error:
+            self.close()
+            raise CheckerFailed(f"the type checker's files cannot be written: {error}") from error
+        except BaseException:
+            self.close()
+            raise
+        return _read_reply(reply)
+
+    def abort(self) -> None:
+        """End the process from another thread. A question that is being answered fails."""
+        if (worker := self._worker) is not None:
+            worker.abort()
+
+    def close(self) -> None:
+        """End the process and remove its files. A later question starts another process."""
+        if self._worker is not None:
+            self._worker.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._worker = self._folder = None
+        self._written.clear()
+
+    def _start(self) -> WorkerProcess:
+        if self._worker is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="llmch-types-"))
+            self._worker = WorkerProcess(self._folder)
+        return self._worker
+
+    def _write(self, files: Mapping[str, str]) -> None:
+        """Make the folder hold exactly `files`, touching only what differs."""
+        assert self._folder is not None, "the worker runs in it"
+        root = self._folder / FILES
+        for path in [each for each in self._written if each not in files]:
+            (root / path).unlink()
+            del self._written[path]
+            _remove_empty_folders((root / path).parent, root)
+        for path, text in files.items():
+            if self._written.get(path) != text:
+                target = root / path
+                target.parent.mkdir(parents=True, exist_ok=True)
+                data = text.encode("utf-8", "replace")
+                target.write_bytes(data)
+                os.utime(target, (0, _content_time(data)))
+                self._written[path] = text
+
+
+def _content_time(data: bytes) -> int:
+    """Return a modification time, in seconds, that differs for different contents.
+
+    mypy takes a file for unchanged if it has the same size and the same second as before.
+    """
+    return int.from_bytes(hashlib.sha256(data).digest()[:4], "big") // 2
+
+
+def _remove_empty_folders(folder: Path, root: Path) -> None:
+    while folder != root and not any(folder.iterdir()):
+        folder.rmdir()
+        folder = folder.parent
+
+
+def _request(targets: Sequence[str], roots: Sequence[str]) -> dict[str, Any]:
+    search = ":".join((FILES + root).rstrip("/") for root in roots)
+    # A cached result belongs to one way of finding modules.
+    cache = "cache" + "".join(f"-{each.strip('/')}" for each in roots)
+    paths = [FILES + each for each in targets]
+    return {"path": search, "arguments": [*_FLAGS, f"--cache-dir={cache}", "--", *paths]}
+
+
+def _read_reply(reply: Any) -> tuple[Diagnostic, ...]:
+    try:
+        status, errors = reply["status"], reply["stderr"]
+        found = tuple(_diagnostic(json.loads(line)) for line in reply["stdout"].splitlines())
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CheckerFailed(f"the type checker's answer cannot be read: {error!r}") from error
+    if status in (_FOUND_NOTHING, _FOUND_ERRORS):
+        return tuple(each for each in found if each.code != "note")
+    if found:
+        raise FileBlocked(found[-1].path, found[-1].message)
+    raise CheckerFailed(f"the type checker failed: {errors.strip()[-500:] or status}")
+
+
+def _diagnostic(entry: Any) -> Diagnostic:
+    return Diagnostic(
+        path=entry["file"].removeprefix(FILES),
+        line=entry["line"],
+        column=entry["column"],
+        end_line=entry["end_line"],
+        end_column=entry["end_column"],
+        code="note" if entry["severity"] != "error" else entry["code"] or "",
+        message=entry["message"],
+        hint=entry["hint"] or "",
+    )

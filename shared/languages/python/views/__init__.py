@@ -1,1 +1,0 @@
-"""Shows which names modules have at each point of a plan."""

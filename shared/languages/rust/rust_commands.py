@@ -1,0 +1,208 @@
+"""What `cargo` commands run, which tests, and whether they can fail."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
+
+from shared.languages.declared.declarations import read_root, text_of, tokens_of, walk
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+PROGRAMS: Final = frozenset({"cargo", "rustc", "rustfmt"})
+_SHORT_VERBS: Final = {"t": "test", "b": "build", "c": "check", "r": "run", "d": "doc"}
+_LEAVES_NOTHING: Final = frozenset(
+    {"", "test", "nextest", "bench", "check", "clippy", "fmt", "tree", "metadata", "doc"}
+)
+_WITH_VALUE: Final = frozenset(
+    {"p", "package", "exclude", "j", "jobs", "bin", "example", "test", "bench", "F", "features",
+     "target", "target-dir", "manifest-path", "message-format", "profile", "color", "config", "Z",
+     "lockfile-path", "C"}
+)  # fmt: skip
+_OF_THE_RUNNER: Final = frozenset(
+    {"test-threads", "skip", "format", "color", "logfile", "report-time", "shuffle-seed", "Z"}
+)
+_TOOLCHAIN: Final = "+"
+
+
+@dataclass(frozen=True, slots=True)
+class CargoCommand:
+    """Hold the verb of a `cargo` command, its flags without hyphens, and what it names.
+
+    `targets` are the values of `--test`. `filters` choose tests by parts of their names, before or
+    behind `--`, and `runner` are the flags behind it.
+    """
+
+    verb: str
+    flags: dict[str, str] = field(default_factory=dict)
+    targets: tuple[str, ...] = ()
+    filters: tuple[str, ...] = ()
+    runner: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def folder(self) -> str:
+        """Return the folder of the crate that the command is for, as far as its words say."""
+        manifest = self.flags.get("manifest-path", "")
+        folder = posixpath.join(self.flags.get("C", ""), posixpath.dirname(manifest))
+        folder = posixpath.normpath(folder)
+        return "" if folder == "." else folder
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return the files that have to be there, as far as the words say."""
+        return (self.flags["manifest-path"],) if self.flags.get("manifest-path") else ()
+
+
+def read_cargo_command(words: Sequence[str]) -> CargoCommand:
+    """Return what `cargo` does with these arguments. Never raises."""
+    own = list(words)
+    behind: list[str] = []
+    if "--" in own:
+        at = own.index("--")
+        own, behind = own[:at], own[at + 1 :]
+    flags, plain, targets = _split(own, _WITH_VALUE)
+    plain = [each for each in plain if not each.startswith(_TOOLCHAIN)]
+    verb = plain[0] if plain else ""
+    verb = _SHORT_VERBS.get(verb, verb)
+    is_test = verb in ("test", "nextest", "bench")
+    runner, more, _ = _split(behind, _OF_THE_RUNNER) if is_test else ({}, [], [])
+    filters = (*plain[1:], *more) if is_test else ()
+    return CargoCommand(verb, flags, tuple(targets), filters, runner)
+
+
+def _split(
+    words: Sequence[str], with_value: frozenset[str]
+) -> tuple[dict[str, str], list[str], list[str]]:
+    """Return the flags with their values, the other words, and all values of `--test`."""
+    flags: dict[str, str] = {}
+    plain: list[str] = []
+    targets: list[str] = []
+    index = 0
+    while index < len(words):
+        word = words[index]
+        index += 1
+        if not word.startswith("-") or word == "-":
+            plain.append(word)
+            continue
+        name, equals, value = word.lstrip("-").partition("=")
+        if not equals and name in with_value and index < len(words):
+            value = words[index]
+            index += 1
+        flags[name] = value
+        if name == "test":
+            targets.append(value)
+    return flags, plain, targets
+
+
+def makes_files(argv: Sequence[str]) -> bool:
+    """Return whether a command line of `cargo` or `rustc` may leave files that others run."""
+    if "cargo" not in argv:
+        return True
+    return read_cargo_command(argv[argv.index("cargo") + 1 :]).verb not in _LEAVES_NOTHING
+
+
+_TEST: Final = re.compile(r"#\[\s*(?:\w+\s*::\s*)*test\b[^=]*\]")
+_IGNORE: Final = re.compile(r"#\[\s*ignore\b")
+_PANICS: Final = re.compile(r"#\[\s*should_panic\b")
+_FAILS: Final = re.compile(r"(?:debug_)?assert\w*|panic|unreachable|todo|unimplemented|prop_assert")
+_UNWRAPS: Final = frozenset({"unwrap", "expect", "unwrap_err", "expect_err", "exit"})
+_MAX_DEPTH: Final = 20  # of modules within each other
+_QUIET: Final = frozenset({"println", "print", "eprintln", "eprint", "dbg", "format", "vec"})
+
+
+@dataclass(frozen=True, slots=True)
+class TestFunction:
+    """Represent one test, with the modules around it in its name: `tests::scores`."""
+
+    __test__ = False
+
+    name: str
+    ignored: bool
+    can_fail: bool
+
+
+@lru_cache(maxsize=64)
+def test_functions(text: str) -> tuple[TestFunction, ...] | None:
+    """Return the tests of a file in their order.
+
+    They are not known, and the result is `None`, where the file cannot be read or macros may make
+    tests.
+    """
+    import tree_sitter_rust
+
+    root = read_root(tree_sitter_rust.language, text)
+    if root is None or root.has_error:
+        return None
+    if any(_may_make_tests(each) for each in root.named_children):
+        return None
+    return tuple(_functions(root.named_children, "", _MAX_DEPTH))
+
+
+def taken(
+    tests: Iterable[TestFunction],
+    filters: Sequence[str],
+    *,
+    exact: bool = False,
+    only_ignored: bool = False,
+    with_ignored: bool = False,
+    skip: str = "",
+) -> list[TestFunction]:
+    """Return the tests that a run takes."""
+    return [
+        each
+        for each in tests
+        if (not filters or any(f == each.name if exact else f in each.name for f in filters))
+        and not (skip and skip in each.name)
+        and (each.ignored if only_ignored else with_ignored or not each.ignored)
+    ]
+
+
+def _may_make_tests(node: Node) -> bool:
+    inner = node.named_children[0] if node.type == "expression_statement" else node
+    return inner.type == "macro_invocation"
+
+
+def _functions(nodes: Sequence[Node], around: str, depth: int) -> Iterator[TestFunction]:
+    attributes: list[str] = []
+    for node in nodes:
+        if node.type == "attribute_item":
+            attributes.append(text_of(node))
+            continue
+        if node.type.endswith("comment"):
+            continue
+        name = text_of(node.child_by_field_name("name"))
+        body = node.child_by_field_name("body")
+        if node.type == "mod_item" and body is not None and depth:
+            yield from _functions(body.named_children, f"{around}{name}::", depth - 1)
+        elif node.type == "function_item" and any(map(_TEST.match, attributes)):
+            can_fail = any(map(_PANICS.match, attributes)) or _can_fail(node, body)
+            yield TestFunction(f"{around}{name}", any(map(_IGNORE.match, attributes)), can_fail)
+        attributes = []
+
+
+def _can_fail(function: Node, body: Node | None) -> bool:
+    if body is None:
+        return False
+    returns = "Result" in tokens_of(function.child_by_field_name("return_type"))
+    for node in walk(body):
+        if node.type == "macro_invocation":
+            name = text_of(node.child_by_field_name("macro")).rpartition("::")[2]
+            if _FAILS.fullmatch(name) or name not in _QUIET:
+                return True
+        elif node.type == "try_expression" and returns:
+            return True
+        elif node.type == "field_expression":
+            if text_of(node.child_by_field_name("field")) in _UNWRAPS:
+                return True
+        elif node.type == "call_expression":
+            # A function of the test file itself, such as `check(...)`, may assert something.
+            called = text_of(node.child_by_field_name("function"))
+            if re.search(r"(?:assert|check|verify|expect|exit)\w*$", called):
+                return True
+    return False

@@ -1,0 +1,404 @@
+"""Whether Rust keeps its contracts, by its compiler's words."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from shared.languages.capabilities import ContractViolation
+from shared.languages.declared.declarations import (
+    Declarations,
+    Declared,
+    block_parameters,
+    type_parameters,
+)
+from shared.languages.declared.declared_contracts import (
+    Stubs,
+    compare_members,
+    differs,
+    first_of_each_name,
+    is_missing,
+    readable,
+)
+from shared.languages.language_tools import CheckerFailed, ToolMissing, Tools
+from shared.languages.rust.rust_crates import crate_of, read_crates
+from shared.languages.rust.rust_skeletons import write_contract
+from shared.languages.rust.rust_source import read_rust
+from shared.work_order import Interface, WorkOrder
+
+_SIGNATURE: Final = re.compile(r"fn (?:<.*? >)?\((?P<kinds>.*)\) -> (?P<result>.*)", re.DOTALL)
+_WHERE: Final = re.compile(r"\bwhere\b(?P<bounds>.*?)[,;{]?\s*$", re.DOTALL)
+_IMPL: Final = re.compile(r"(?:unsafe )?impl ?")
+_RECEIVER: Final = re.compile(r"(?P<before>(?:& )?(?:'\w+ )?(?:mut )?)self\b(?! :)")
+_UNNAMED: Final = re.compile(r"'_(?!\w)")
+_ELIDED: Final = re.compile(r"(& ?)(?!')|'_ ?")
+_LIFETIME: Final = "'llmch"
+
+
+def write_probe(item: Declared) -> str:
+    """Return the code on one line; nothing for what is not compared by its type."""
+    if item.kind == "value" and "static" not in item.head and not item.around and item.result:
+        return f"const _: {item.result} = {item.name};"
+    signature = _SIGNATURE.fullmatch(item.key)
+    if (
+        item.kind != "function"
+        or signature is None
+        or "impl " in item.key
+        or " for " in item.around
+    ):
+        return ""
+    inner, outer = type_parameters(item.key), block_parameters(item.around)
+    own, unnamed = _own_type(outer.rest or _IMPL.sub("", item.around, count=1))
+    kind = _pointer(signature["kinds"], signature["result"], own)
+    if not kind:
+        return ""
+    path = f"<{own}>::{item.last_name}" if own else item.name
+    parameters = (*unnamed, *outer.each, *inner.each)
+    if not parameters:
+        return f"const _: {kind} = {path};"
+    lifetimes_first = sorted(parameters, key=lambda each: not each.startswith("'"))
+    given = f"::<{', '.join(inner.types)}>" if inner.types else ""
+    head = f"fn probe<{', '.join(lifetimes_first)}>(){_bounds(item)}"
+    return f"const _: () = {{ {head} {{ let _: {kind} = {path}{given}; }} }};"
+
+
+def _own_type(behind: str) -> tuple[str, tuple[str, ...]]:
+    """Return the type of a block of methods, and names for the lifetimes that have none in it."""
+    own = behind.partition(" where ")[0].strip()
+    names = tuple(f"{_LIFETIME}_{at}" for at in range(len(_UNNAMED.findall(own))))
+    left = iter(names)
+    return _UNNAMED.sub(lambda _: next(left), own), names
+
+
+def _bounds(item: Declared) -> str:
+    found = [each["bounds"] for each in map(_WHERE.search, (item.around, item.head)) if each]
+    return f" where {', '.join(each.strip() for each in found)}" if found else ""
+
+
+def _pointer(kinds: str, result: str, own: str) -> str:
+    """Return the type of a pointer to a function; `own` is the type that it is a method of.
+
+    There is none for `self: Box<Self>` and the like.
+    """
+    receiver = _RECEIVER.match(kinds) if own else None
+    if receiver is not None:
+        before = receiver["before"]
+        if before == "& " or before == "& mut ":
+            # What a method borrows without saying from where, it borrows from `self`.
+            before = before.replace("& ", f"& {_LIFETIME} ")
+            result = _ELIDED.sub(rf"\g<1>{_LIFETIME} ", result)
+        kinds = f"{before.removeprefix('mut ')}{own}{kinds[receiver.end() :]}"
+    if own:
+        kinds, result = (re.sub(r"\bSelf\b", own, each) for each in (kinds, result))
+        if re.search(r"\bself\b", kinds.split(",")[0]):
+            return ""
+    named = f"for<{_LIFETIME}> " if _LIFETIME in kinds else ""
+    return f"{named}fn({kinds})" if result == "( )" else f"{named}fn({kinds}) -> {result}"
+
+
+_MAX_MESSAGE: Final = 300
+_MAX_DEPTH: Final = 20  # of macros within each other
+_ARGUMENTS: Final = re.compile(r"arguments to this \w+ (?:\w+ )?(?:is|are) incorrect")
+_NAME: Final = r"[A-Za-z_]\w*"
+# Methods of traits that a type may get by `derive` or by an implementation nobody declared.
+_OF_TRAITS: Final = frozenset(
+    {"clone", "to_string", "eq", "ne", "cmp", "partial_cmp", "lt", "gt", "le", "ge", "default",
+     "hash", "fmt", "into", "try_into", "from", "try_from", "iter", "iter_mut", "into_iter",
+     "next", "as_ref", "as_mut", "borrow", "deref", "to_owned", "parse", "source", "write_str",
+     "from_str", "add", "sub", "mul", "div", "neg", "not", "index", "drop", "map", "collect"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """Hold one error of the compiler at its place in a file; `line` and `column` count from 1.
+
+    `rule` is the compiler's own code, and "" where it gives none. `is_argument` says that the error
+    is about an argument of a call.
+    """
+
+    path: str
+    line: int
+    column: int
+    rule: str
+    message: str
+    is_argument: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Hold the code of a finding, and the name that the code lacks, if it lacks one."""
+
+    code: str
+    name: str = ""
+
+
+def read_complaints(output: str) -> Iterator[Complaint]:
+    """Yield the errors in cargo's output, which has one JSON object on a line. Never raises."""
+    for line in output.splitlines():
+        if not line.startswith("{"):
+            continue
+        try:
+            document = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        message = _at(document, "message")
+        if isinstance(message, dict) and message.get("level") == "error":
+            yield from _complaint(message)
+
+
+def _complaint(message: Mapping[str, object]) -> Iterator[Complaint]:
+    spans = message.get("spans")
+    found = [each for each in spans if isinstance(each, dict)] if isinstance(spans, list) else []
+    main = next((each for each in found if each.get("is_primary") is True), None)
+    if main is None:
+        return
+    primary = _outermost(main)
+    place = [primary.get(each) for each in ("file_name", "line_start", "column_start")]
+    path, line, column = place
+    if not (isinstance(path, str) and isinstance(line, int) and isinstance(column, int)):
+        return
+    labels = [text for each in found for text in [each.get("label")] if isinstance(text, str)]
+    text = " ".join(str(message.get("message", "")).split())
+    own = primary.get("label")
+    shown = f"{text}: {own}" if isinstance(own, str) and own not in text else text
+    rule = _at(message.get("code"), "code")
+    yield Complaint(
+        path,
+        line,
+        column,
+        rule if isinstance(rule, str) else "",
+        shown[:_MAX_MESSAGE],
+        any(map(_ARGUMENTS.search, (text, *labels))),
+    )
+
+
+def _outermost(span: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the span in the code that called a macro, for one within the macro."""
+    for _ in range(_MAX_DEPTH):
+        inner = _at(span.get("expansion"), "span")
+        if not isinstance(inner, dict):
+            break
+        span = {**inner, "label": span.get("label")}
+    return span
+
+
+def _at(value: object, key: str) -> object:
+    return value.get(key) if isinstance(value, dict) else None
+
+
+_LACKING: Final = frozenset(
+    {"E0425", "E0412", "E0432", "E0433", "E0405", "E0422", "E0531", "E0532", "E0574", "E0576"}
+)
+_BY_RULE: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("E0609", "E0610", "E0560", "E0559", "E0603", "E0616", "E0624"), "E211"),
+    **dict.fromkeys(("E0026", "E0027", "E0407", "E0438"), "E211"),
+    **dict.fromkeys(("E0061", "E0057", "E0060", "E0063", "E0107", "E0050", "E0023"), "E212"),
+    **dict.fromkeys(("E0369", "E0277", "E0600", "E0604", "E0605", "E0606", "E0607"), "E214"),
+    **dict.fromkeys(("E0608", "E0614", "E0618", "E0615", "E0070", "E0067", "E0368"), "E214"),
+    **dict.fromkeys(("E0423", "E0029", "E0529", "E0527", "E0572", "E0594"), "E214"),
+    **dict.fromkeys(("E0596", "E0384", "E0428", "E0728", "E0765", "E0434"), "E206"),
+}
+
+
+def judge(complaint: Complaint, own_types: frozenset[str]) -> Verdict | None:
+    """Return the verdict on an error; `None` where it is no fault that a plan can mend.
+
+    `own_types` are the types of the project: which traits they implement, contracts often leave
+    open.
+    """
+    rule, message = complaint.rule, complaint.message
+    if rule in _LACKING:
+        return _lacking(message)
+    if rule == "E0599":
+        return _no_method(message, own_types)
+    if rule == "E0308":
+        return Verdict("E213" if complaint.is_argument else "E214")
+    if rule in ("E0277", "E0369", "E0600", "E0608"):
+        doubtful = _may_be_implemented(message, own_types)
+        return Verdict("W222" if doubtful else _argument(complaint))
+    if not rule:
+        if found := re.search(rf"cannot find macro `({_NAME})`", message):
+            return Verdict("E216", found[1])
+        is_syntax = re.match(r"expected|unexpected|unknown|mismatched|unclosed|this file", message)
+        return Verdict("E206" if is_syntax else "W222")
+    if not re.fullmatch(r"E\d{4}", rule):
+        return None  # a lint, which knows constants only by the empty values that they have here
+    code = _BY_RULE.get(rule, "W222")
+    found = re.search(rf"no field (?:named )?`({_NAME})`", message)
+    return Verdict(code, found[1] if found else "")
+
+
+def _may_be_implemented(message: str, own_types: frozenset[str]) -> bool:
+    """Return whether a trait that is missing may come from the project's own code."""
+    if found := re.search(r"can't compare `([^`]+)` with `([^`]+)`", message):
+        heads = {re.sub(r"^[&\[(\s]*(?:mut )?", "", each).split("<")[0] for each in found.groups()}
+        mention = [own_types & set(re.findall(_NAME, each)) for each in found.groups()]
+        return bool(heads & own_types) or all(mention)
+    named = re.findall(r"`([^`]+)`", message)
+    return any(word in own_types for each in named for word in re.findall(_NAME, each))
+
+
+def _argument(complaint: Complaint) -> str:
+    return "E213" if complaint.is_argument else "E214"
+
+
+def _lacking(message: str) -> Verdict:
+    """Return the verdict on a name that nothing defines, alone or in a module."""
+    if re.search(r"unlinked crate|undeclared crate|`cargo add", message):
+        return Verdict("E216")
+    if found := re.search(rf"unresolved import `(?:{_NAME}::)*({_NAME})`", message):
+        return Verdict("E211", found[1])
+    found = re.search(rf"`({_NAME})`", message)
+    name = found[1] if found else ""
+    if re.search(r"in this scope|undeclared type|use of undeclared", message):
+        return Verdict("E216", name)
+    return Verdict("E211", name)
+
+
+def _no_method(message: str, own_types: frozenset[str]) -> Verdict:
+    found = re.search(rf"named `({_NAME})` found for [\w ]*`([^`]+)`", message)
+    if found is None:
+        return Verdict("W222")
+    name, mentioned = found[1], set(re.findall(_NAME, found[2]))
+    own = mentioned & own_types
+    if "trait bounds" in message or (own and name in _OF_TRAITS):
+        return Verdict("W222")
+    owner = next(iter(own), "") if len(own) == 1 else ""
+    return Verdict("E211", f"{owner}.{name}" if owner else name)
+
+
+_SECONDS: Final = 120.0
+_DERIVED: Final = re.compile(r"derive\(([^)]*)\)")
+_WRONG_TYPE: Final = "E0308"
+# A generic function, or its type, has other type parameters or asks more of them.
+_WRONG_BOUNDS: Final = frozenset({_WRONG_TYPE, "E0277", "E0107", "E0599"})
+
+
+_STUBS: Final = Stubs(".rs", read_rust, write_contract)
+
+
+def contracts_in_force(orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
+    """Return one contract for each file of Rust that holds after the last of `orders`."""
+    return _STUBS.in_force(orders)
+
+
+def check_conformance(
+    interfaces: Sequence[Interface], sources: Mapping[str, str], tools: Tools
+) -> tuple[ContractViolation, ...]:
+    """Return what in `sources` contradicts the contracts, sorted by file and name.
+
+    Types are compared where there is a compiler. Raises `CheckerFailed` where it gave no answer.
+    """
+    found: list[ContractViolation] = []
+    probes: dict[str, list[Declared]] = {}
+    for path, contract in _STUBS.merged(interfaces).items():
+        written = _STUBS.read_written(path, sources)
+        if isinstance(written, ContractViolation):
+            found.append(written)
+            continue
+        for item in contract.items:
+            found += _differences(path, item, written)
+        probes[path] = [each for each in contract.items if written.named(each.name)]
+    if tools.runner is not None and not any(each.name == "" for each in found):
+        found += _wrong_types(probes, sources, tools)
+    return first_of_each_name(found)
+
+
+def _differences(path: str, item: Declared, written: Declarations) -> Iterator[ContractViolation]:
+    """Yield how the written file differs from one declaration, as far as its text shows."""
+    traits = {_trait(each.name) for each in written.items if each.kind == "implementation"}
+    has = written.named(item.name)
+    if item.kind == "implementation":
+        if _trait(item.name) not in traits | _derived_for(written):
+            yield is_missing(path, item)
+        return
+    if not has:
+        passed_on = {each.name for each in written.imports if each.text.startswith("pub")}
+        if (
+            item.last_name not in passed_on
+            and not {"*"} & passed_on
+            and not item.around.count(" for ")
+        ):
+            yield is_missing(path, item)
+        return
+    if item.is_public and not any(each.is_public for each in has) and " for " not in item.around:
+        yield ContractViolation(path, item.name, f"`{item.head}` is declared and not public")
+    for trait in _derives(item) - _derives(has[0]):
+        if f"{trait} for {item.name}" not in traits:
+            yield ContractViolation(
+                path,
+                item.name,
+                f"`{item.name}` is declared with `derive({trait})`, and has no {trait}",
+            )
+    if has[0].members:
+        yield from compare_members(path, item, has[0])
+
+
+def _trait(name: str) -> str:
+    """Return `Display for Game` for `std::fmt::Display for Game`."""
+    trait, _, of = name.partition(" for ")
+    return f"{trait.split('<')[0].rpartition('::')[2]} for {of}"
+
+
+def _derives(item: Declared) -> set[str]:
+    if item.kind != "type":
+        return set()
+    found = (word for each in _DERIVED.findall(item.text) for word in each.split(","))
+    return {each.strip().rpartition("::")[2] for each in found} - {""}
+
+
+def _derived_for(written: Declarations) -> set[str]:
+    return {f"{trait} for {each.name}" for each in written.items for trait in _derives(each)}
+
+
+def _wrong_types(
+    probes: Mapping[str, Sequence[Declared]], sources: Mapping[str, str], tools: Tools
+) -> Iterator[ContractViolation]:
+    """Yield the functions and values whose types differ, by an assignment to the declared type."""
+    assert tools.runner is not None, "the caller has checked this"
+    wanted = (".rs", "Cargo.toml", "Cargo.lock")
+    files = readable(sources, wanted)
+    crates = read_crates(files, sorted(files))
+    places: dict[tuple[str, int], Declared] = {}
+    asked: dict[str, None] = {}
+    for path, items in probes.items():
+        crate = crate_of(path, crates)
+        lines = [(item, line) for item in items for line in [write_probe(item)] if line]
+        if crate is None or not lines:
+            continue
+        asked[crate.path("Cargo.toml")] = None
+        text = files[path].rstrip("\n") + "\n"
+        first = text.count("\n") + 1
+        places |= {(path, number): item for number, (item, _) in enumerate(lines, first)}
+        files[path] = text + "".join(f"{line}\n" for _, line in lines)
+    for manifest in asked:
+        folder = manifest.removesuffix("Cargo.toml")
+        argv = ("cargo", "check", "--offline", "--message-format=json", "--manifest-path", manifest)
+        try:
+            result = tools.runner.run(files, argv, seconds=_SECONDS)
+        except ToolMissing as missing:
+            raise CheckerFailed(str(missing)) from missing
+        if result.exit_code is None:
+            raise CheckerFailed(f"cargo did not answer within {_SECONDS:.0f} seconds")
+        for each in read_complaints(result.stdout):
+            at = next((p for p in (each.path, folder + each.path) if (p, each.line) in places), "")
+            if at and _is_difference(each, places[at, each.line], sources[at]):
+                item = places[at, each.line]
+                written = read_rust(sources[at]).named(item.name)[0]
+                shown = (item.head, written.head)
+                if item.head == written.head:  # the blocks around them differ
+                    shown = (f"{item.around}: {item.head}", f"{written.around}: {written.head}")
+                yield ContractViolation(at, item.name, differs(item.name, *shown))
+
+
+def _is_difference(complaint: Complaint, item: Declared, source: str) -> bool:
+    """Return whether an error of the compiler says that the code differs from the contract."""
+    if not type_parameters(item.key).names and not block_parameters(item.around).names:
+        return complaint.rule == _WRONG_TYPE
+    # The types that `impl Trait` takes cannot be given, though every call may fit.
+    is_given = "impl " not in read_rust(source).named(item.name)[0].key
+    return complaint.rule in _WRONG_BOUNDS and is_given

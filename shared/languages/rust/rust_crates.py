@@ -1,0 +1,279 @@
+"""Crates of a project, and their vendoring.
+
+Cargo never sees the target's own manifest: it gets one that lists crates by name and version. So
+neither a build script nor a patch, a path or a source of the target has any effect here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from shared.errors import InvalidInput
+from shared.files.strict_documents import Table, read_toml, table
+from shared.languages.declared.declared_contracts import folder_of
+from shared.languages.language_tools import ManifestFiles, Prepared, Workshop
+
+MANIFEST: Final = "Cargo.toml"
+STANDARD: Final = frozenset({"std", "core", "alloc", "proc_macro", "test"})
+HERE: Final = frozenset({"crate", "self", "super", ""})
+_TABLES: Final = ("dependencies", "dev-dependencies", "build-dependencies")
+_MOST_DOTS: Final = 100  # in one line of a TOML file that is read
+
+
+@dataclass(frozen=True, slots=True)
+class Crate:
+    """Hold a crate: its name in code, its folder, and the names of the crates that it declares.
+
+    `is_guessed` says that its manifest is not there yet, and `has_named_targets` that the manifest
+    names files of tests itself.
+    """
+
+    name: str
+    folder: str
+    declared: frozenset[str]
+    is_guessed: bool = False
+    has_named_targets: bool = False
+
+    def path(self, inside: str) -> str:
+        """Return the path in the repository of a file of the crate."""
+        return f"{self.folder}/{inside}" if self.folder else inside
+
+
+def read_crates(sources: Mapping[str, str], paths: Iterable[str]) -> tuple[Crate, ...]:
+    """Return the crates of a repository, the innermost first."""
+    documents: dict[str, Mapping[str, object]] = {}
+    for path in paths:
+        if path == MANIFEST or path.endswith(f"/{MANIFEST}"):
+            document = _toml(sources.get(path))
+            if document is not None:
+                documents[folder_of(path)] = document
+    shared = frozenset(
+        name for each in documents.values() for name in _declared_crates(_table(each, "workspace"))
+    )
+    found = [
+        Crate(
+            name=_name_of(document),
+            folder=folder,
+            declared=frozenset(_declared_crates(document)) | shared,
+            has_named_targets="test" in document,
+        )
+        for folder, document in documents.items()
+        if _name_of(document)
+    ]
+    return tuple(sorted(found, key=lambda each: -len(each.folder)))
+
+
+def guess_crate(roots: Iterable[str], declared: Collection[str] = ()) -> Crate | None:
+    """Return the crate that a plan's tests speak of, where its manifest is not there."""
+    for root in roots:
+        if root not in STANDARD | HERE and root not in declared:
+            return Crate(root, "", frozenset(), is_guessed=True)
+    return None
+
+
+def crate_of(path: str, crates: Iterable[Crate]) -> Crate | None:
+    """Return the crate that a file belongs to, the innermost of several."""
+    return next(
+        (each for each in crates if not each.folder or path.startswith(f"{each.folder}/")), None
+    )
+
+
+def _toml(text: str | None) -> Mapping[str, object] | None:
+    # A key of very many parts takes tomllib hours.
+    if text is None or any(line.count(".") > _MOST_DOTS for line in text.splitlines()):
+        return None
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _table(parent: Mapping[str, object], key: str) -> Mapping[str, object]:
+    found = parent.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _name_of(document: Mapping[str, object]) -> str:
+    """Return the name of the library, which is that of the package unless it has its own."""
+    for table in (_table(document, "lib"), _table(document, "package")):
+        name = table.get("name")
+        if isinstance(name, str):
+            return name.replace("-", "_")
+    return ""
+
+
+def _declared_crates(document: Mapping[str, object]) -> set[str]:
+    tables = [_table(document, each) for each in _TABLES]
+    for target in _table(document, "target").values():
+        if isinstance(target, dict):
+            tables += [_table(target, each) for each in _TABLES]
+    return {name.replace("-", "_") for each in tables for name in each}
+
+
+_REMEDY: Final = "vendor the crates (`cargo vendor`), or pass --sandbox-net host"
+_REGISTRIES: Final = (
+    "registry+https://github.com/rust-lang/crates.io-index",
+    "sparse+https://index.crates.io/",
+)
+
+_NAME = re.compile(r"[A-Za-z0-9_-]+")
+_VERSION = re.compile(r"[\w.*^~<>=, +-]+")
+_CHECKSUM = re.compile(r"[0-9a-f]{64}")
+
+
+def prepare_cargo(files: ManifestFiles, workshop: Workshop) -> Prepared:
+    """Return a `CARGO_HOME` whose crates.io is a folder of vendored crates.
+
+    Nothing is prepared where no crate is declared. Raises `InvalidInput` for a crate that comes
+    from elsewhere or has no checksum, and `EnvironmentFault` with Cargo's own words.
+    """
+    paths = files.named("Cargo.toml")
+    documents = {path: read_toml(path, files.text(path) or "") for path in paths}
+    declared = [each for path, text in documents.items() for each in _declared(path, text)]
+    lock = files.text("Cargo.lock") if documents else None
+    locked = _locked(read_toml("Cargo.lock", lock or ""))
+    names = {each.name for each in locked}
+    missing = [each for each in declared if each[0] not in names]
+    if not locked and not missing:
+        return Prepared()
+    cargo = workshop.program("cargo")
+    if cargo is None:
+        return Prepared(notes=("Cargo.toml asks for crates, but there is no program cargo here.",))
+    manifest = _manifest(locked, missing)
+    pinned = "" if missing else _lock(locked)
+
+    def make(folder: Path) -> None:
+        _vendor(cargo, folder, manifest, pinned, workshop)
+
+    key = json.dumps(["cargo", manifest, pinned, cargo])
+    folder = workshop.kept(key, make)
+    environment = {"CARGO_HOME": str(folder / "home"), "CARGO_NET_OFFLINE": "true"}
+    notes = _unlocked(lock, sorted({name for name, _ in missing}))
+    return Prepared(read=(folder,), environment=environment, notes=notes)
+
+
+def _unlocked(lock: str | None, missing: Sequence[str]) -> tuple[str, ...]:
+    if lock is None:
+        return ("Cargo.toml has no lock, so the newest crates that it allows are used.",)
+    if not missing:
+        return ()
+    return (
+        f"Cargo.lock does not have {', '.join(missing[:5])}, so a version is chosen anew: lock "
+        "again before you merge.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Crate:
+    """Hold a locked crate; `edges` are its dependencies as the lock writes them."""
+
+    name: str
+    version: str
+    checksum: str
+    edges: tuple[str, ...]
+
+
+def _locked(document: Table) -> list[_Crate]:
+    """Return each crate of a registry."""
+    found = []
+    packages = document.get("package")
+    for each in packages if isinstance(packages, list) else ():
+        if not isinstance(each, dict) or "source" not in each:
+            continue  # a crate of the repo itself
+        name, version = str(each.get("name", "")), str(each.get("version", ""))
+        source, checksum = str(each["source"]), str(each.get("checksum", ""))
+        if source not in _REGISTRIES:
+            raise InvalidInput(
+                f"Cargo.lock: {name[:100]} comes from {source[:200]!r}, not from crates.io", _REMEDY
+            )
+        if not _CHECKSUM.fullmatch(checksum):
+            raise InvalidInput(f"Cargo.lock: {name[:100]} has no checksum", _REMEDY)
+        _check(f"Cargo.lock: {name[:100]}", name, version)
+        edges = each.get("dependencies")
+        texts = [str(edge) for edge in edges] if isinstance(edges, list) else []
+        found.append(_Crate(name, version, checksum, tuple(texts)))
+    return found
+
+
+def _check(place: str, name: str, version: str) -> None:
+    if not (_NAME.fullmatch(name) and _VERSION.fullmatch(version)):
+        raise InvalidInput(f"{place}: cannot install {name[:100]!r} {version[:100]!r}", _REMEDY)
+
+
+def _declared(path: str, document: Table) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """Yield the name and the wish of each crate that a manifest wants from crates.io."""
+    places = [document, table(document, "workspace")]
+    places += [each for each in table(document, "target").values() if isinstance(each, dict)]
+    for place in places:
+        for key in _TABLES:
+            for name, wanted in table(place, key).items():
+                wish = {"version": wanted} if isinstance(wanted, str) else wanted
+                if isinstance(wish, dict) and "path" not in wish and "workspace" not in wish:
+                    yield _wish(f"{path}: {key}.{name}", name, wish)
+
+
+def _wish(place: str, name: str, wish: Table) -> tuple[str, Mapping[str, object]]:
+    foreign = next((key for key in ("git", "registry", "registry-index") if key in wish), "")
+    if foreign:
+        raise InvalidInput(
+            f"{place} comes from {foreign} = {str(wish[foreign])[:200]!r}, not from crates.io",
+            _REMEDY,
+        )
+    package, version = str(wish.get("package", name)), str(wish.get("version", "*"))
+    _check(place, package, version)
+    features = wish.get("features")
+    listed = features if isinstance(features, list) else []
+    default = wish.get("default-features") is not False
+    return package, {
+        "version": version,
+        "features": list(map(str, listed)),
+        "default-features": default,
+    }
+
+
+def _manifest(locked: Sequence[_Crate], missing: Sequence[tuple[str, Mapping[str, object]]]) -> str:
+    """Return a manifest that depends on every locked crate, and on those that no lock has."""
+    lines = ["[package]", 'name = "llmch-prepared"', 'version = "0.0.0"', 'edition = "2018"']
+    lines += ["[workspace]", "[dependencies]"]
+    for number, crate in enumerate(locked):
+        wish = f'package = "{crate.name}", version = "={crate.version}", default-features = false'
+        lines.append(f"locked-{number} = {{ {wish} }}")
+    for number, (name, more) in enumerate(missing):
+        fields = [f"{key} = {json.dumps(value)}" for key, value in more.items()]
+        lines.append(f"missing-{number} = {{ package = {json.dumps(name)}, {', '.join(fields)} }}")
+    return "\n".join(lines) + "\n"
+
+
+def _lock(locked: Sequence[_Crate]) -> str:
+    """Return a lock for that manifest, so that Cargo checks each crate by its checksum."""
+    lines = ["version = 3", "[[package]]", 'name = "llmch-prepared"', 'version = "0.0.0"']
+    lines.append(f"dependencies = {json.dumps([f'{each.name} {each.version}' for each in locked])}")
+    for each in locked:
+        lines += ["[[package]]", f'name = "{each.name}"', f'version = "{each.version}"']
+        lines += [f'source = "{_REGISTRIES[0]}"', f'checksum = "{each.checksum}"']
+        lines.append(f"dependencies = {json.dumps(each.edges)}")
+    return "\n".join(lines) + "\n"
+
+
+def _vendor(cargo: str, folder: Path, manifest: str, lock: str, workshop: Workshop) -> None:
+    place, home, crates = folder / "crate", folder / "home", folder / "crates"
+    (place / "src").mkdir(parents=True)
+    home.mkdir()
+    (place / "src" / "lib.rs").touch()
+    (place / "Cargo.toml").write_text(manifest, encoding="utf-8")
+    if lock:
+        (place / "Cargo.lock").write_text(lock, encoding="utf-8")
+    argv = [cargo, "vendor", "--quiet", "--versioned-dirs", "--respect-source-config"]
+    argv.append(str(crates))
+    workshop.run(argv, place, workshop.variables, remedy=_REMEDY)
+    config = (
+        '[source.crates-io]\nreplace-with = "prepared"\n'
+        f"[source.prepared]\ndirectory = {json.dumps(str(crates))}\n[net]\noffline = true\n"
+    )
+    (home / "config.toml").write_text(config, encoding="utf-8")

@@ -1,0 +1,173 @@
+"""Definitions brought in by name; what a person would point out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from shared.languages.capabilities import DefinitionEdit, EditRefused, NamedCode, Splice, Unwritten
+from shared.languages.declared.declarations import Declarations, Declared
+from shared.languages.declared.declared_edits import Refused, indented, offer
+from shared.languages.declared.declared_edits import edit_definitions as edit
+from shared.languages.declared.declared_edits import find_unwritten as find
+from shared.languages.rust.rust_plans import is_test_file
+from shared.languages.rust.rust_source import read_rust
+
+_WORDS: Final = r"(?:pub(?:\([^)]*\))?|async|unsafe|const|fn|struct|enum|trait|type|impl|mod)"
+_NAME: Final = re.compile(rf"(?:{_WORDS}\s+)*(?P<name>[\w:.]+)(?:<[^()]*>)?\s*(?:\(.*)?", re.DOTALL)
+_DEFINITION: Final = re.compile(
+    rf"^[ \t]*(?:{_WORDS}[ \t]+)*(?:fn|struct|enum|trait|union|type)[ \t]+(?P<name>\w+)",
+    re.MULTILINE,
+)
+_PREAMBLE: Final = re.compile(r"(?:[ \t]*(?://!|#!\[)[^\n]*\n|[ \t]*\n)*")
+_INDENT: Final = "    "
+
+
+class _RustWays:
+    """Implement `Ways` for Rust."""
+
+    def read(self, text: str) -> Declarations:
+        """Return the declarations of a file or of a block."""
+        return read_rust(text)
+
+    def plain_name(self, written: str) -> str:
+        """Return `Game.play` for `Game::play`, `fn play` of a block and `Game.play`."""
+        found = _NAME.fullmatch(written.strip())
+        name = found["name"].replace("::", ".").strip(".") if found else ""
+        parts = name.split(".")
+        if not all(part.isidentifier() for part in parts):
+            raise Refused(f"{written[:80]!r} is not a name: write Type::method, function or Type")
+        return ".".join(part for part in parts[-2:])
+
+    def adding(self, file: Declarations, item: Declared, code: str) -> Splice:
+        """Return the splice that adds a method to its block, and anything else at the end."""
+        if item.owner:
+            beside = [e for e in file.items if e.owner == item.owner and " for " not in e.around]
+            if item.around:
+                beside = [e for e in beside if e.around == item.around] or beside
+            method = indented(code.strip("\n"), _INDENT)
+            if beside:
+                end = beside[-1].end
+                return Splice(end, end, f"\n\n{method}")
+            head = item.around or f"impl {item.owner}"
+            return self._at_end(file, f"{head} {{\n{method}\n}}")
+        return self._at_end(file, code.strip())
+
+    def _at_end(self, file: Declarations, code: str) -> Splice:
+        """Return the splice that adds code at the end, before the tests that end the file."""
+        last = file.items[-1] if file.items else None
+        if last is not None and last.kind == "module" and "cfg(test)" in last.text[:40]:
+            return Splice(last.start, last.start, f"{code}\n\n")
+        end = len(file.text.rstrip())
+        return Splice(end, end, f"\n\n{code}" if end else code)
+
+    def importing(self, file: Declarations, block: Declarations) -> Iterator[Splice]:
+        """Yield a splice for each `use` whose names the file does not all have."""
+        has = {(each.name, each.source) for each in file.imports}
+        first = min((each.start for each in file.imports), default=None)
+        found = _PREAMBLE.match(file.text)
+        at = first if first is not None else (found.end() if found else 0)
+        for text in dict.fromkeys(each.text for each in block.imports):
+            named = {(each.name, each.source) for each in block.imports if each.text == text}
+            if not named <= has:
+                yield Splice(at, at, f"{text}\n", depth=1)
+
+
+def edit_definitions(
+    path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
+) -> tuple[DefinitionEdit | EditRefused, ...]:
+    """Return for each edit how it changes the file at `path`, or why it cannot."""
+    return edit(_RustWays(), path, text, edits, changes)
+
+
+def defined_names(fragment: str) -> tuple[str, ...]:
+    """Return the names of the functions and types that begin in some lines of a file."""
+    return tuple(each["name"] for each in _DEFINITION.finditer(fragment))
+
+
+_PLACEHOLDER: Final = re.compile(
+    r"(?:todo|unimplemented)!\s*\(.*\)\s*;?"
+    r'|panic!\s*\("[^"]*(?:not (?:yet )?implement|todo)[^"]*"\)\s*;?',
+    re.IGNORECASE,
+)
+_CONSTANT: Final = re.compile(
+    r"(?:return )?(?:true|false|None|-?\d[\w.]*|\"[^\"]*\"|String::new\(\)|Vec::new\(\)|vec!\[\]"
+    r"|Default::default\(\)|Ok\(\(\)\)|\"[^\"]*\"\.to_string\(\))\s*;?"
+)
+_MISSING: Final = re.compile(
+    r"error\[E04(?:25|12|32)\]: (?:cannot find (?P<kind>[a-z ]+) `(?P<name>\w{1,100})`"
+    r"|unresolved import `(?P<path>[\w:]{1,300})`)"
+)
+_NO_MEMBER: Final = re.compile(
+    r"error\[E0(?:599|609)\]: no (?:method|field|function or associated item|associated item"
+    r"|variant[\w ,]*) (?:named )?`(?P<name>\w{1,100})` (?:found for|on) [\w ]*"
+    r"`&?(?:mut )?(?P<type>\w{1,100})"
+)
+_MAX_NOTES: Final = 20
+_MAX_BODY: Final = 200
+
+
+def find_unwritten(path: str, before: str, after: str) -> tuple[Unwritten, ...]:
+    """Return the functions of a file that have nothing in them; tests may be empty."""
+    if is_test_file(path):
+        return ()
+    return find(path, read_rust(before), read_rust(after), _problem)
+
+
+def _problem(item: Declared, body: str) -> tuple[str, bool] | None:
+    if " for " in item.around and not body:
+        return None  # a trait may ask for a function that has nothing to do
+    if not body:
+        return ("has no statements in its body", bool(item.result))
+    if len(body) > _MAX_BODY:
+        return None
+    if _PLACEHOLDER.fullmatch(body):
+        return (f"has only `{body[:60]}` for a body", True)
+    has_parameters = not re.search(r"\(\s*(?:&?\s*(?:mut )?self)?\s*\)", item.opening)
+    if has_parameters and _CONSTANT.fullmatch(body):
+        return (f"has only `{body[:60]}` for a body, whatever it is given", False)
+    return None
+
+
+def note_errors(output: str, sources: Mapping[str, str], files: Iterable[str]) -> tuple[str, ...]:
+    """Return a sentence for each error of the compiler about a name that does not exist."""
+    known = {path: text for path, text in sources.items() if path.endswith(".rs")}
+    notes: dict[str, None] = {}
+    for pattern, note in ((_MISSING, _missing), (_NO_MEMBER, _no_member)):
+        for number, found in enumerate(pattern.finditer(output)):
+            if number == _MAX_NOTES:
+                break
+            notes.update(dict.fromkeys(note(found, known)))
+    return tuple(notes)
+
+
+def _missing(found: re.Match[str], known: Mapping[str, str]) -> Iterator[str]:
+    name = found["name"] or found["path"].rpartition("::")[2]
+    for path, text in known.items():
+        for item in read_rust(text).items:
+            if item.name == name:
+                yield f"`{name}` is in {path}: `{item.head}`."
+                return
+    if found["path"] and "::" in found["path"]:
+        module = found["path"].split("::")[-2]
+        for path, text in known.items():
+            if path.endswith((f"/{module}.rs", f"/{module}/mod.rs")):
+                names = [e.name for e in read_rust(text).items if e.is_public and not e.owner]
+                yield f"{path} has no `{name}`. {offer(name, names)}"
+                return
+
+
+def _no_member(found: re.Match[str], known: Mapping[str, str]) -> Iterator[str]:
+    owner, name = found["type"], found["name"]
+    members: set[str] = set()
+    place = ""
+    for path, text in known.items():
+        for item in read_rust(text).items:
+            if item.name == owner and item.kind == "type":
+                place = path
+                members |= set(item.members)
+            elif item.owner == owner:
+                members.add(item.last_name)
+    if place and name not in members:
+        yield f"The type `{owner}` in {place} has no `{name}`. {offer(name, members)}"

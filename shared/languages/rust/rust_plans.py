@@ -1,0 +1,380 @@
+"""The Rust of a plan: crates, what is declared, what can fail."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from shared.languages.declared.declarations import Declarations, read_root, text_of, walk
+from shared.languages.declared.declared_contracts import PlannedCode
+from shared.languages.planned_code import (
+    AcceptanceText,
+    Chain,
+    Need,
+    missing_module,
+    missing_path,
+    provided_later,
+    undeclared_package,
+)
+from shared.languages.read_commands import Command, ProgramRun, Weakness
+from shared.languages.rust.rust_commands import (
+    CargoCommand,
+    TestFunction,
+    read_cargo_command,
+    taken,
+    test_functions,
+)
+from shared.languages.rust.rust_crates import (
+    HERE,
+    MANIFEST,
+    STANDARD,
+    Crate,
+    crate_of,
+    guess_crate,
+    read_crates,
+)
+from shared.languages.rust.rust_source import read_rust
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+_PRELUDE: Final = frozenset(
+    {"Self", "Option", "Some", "None", "Result", "Ok", "Err", "String", "Vec", "Box", "Send",
+     "Sync", "Sized", "Copy", "Clone", "Drop", "Fn", "FnMut", "FnOnce", "ToOwned", "ToString",
+     "PartialEq", "PartialOrd", "Eq", "Ord", "AsRef", "AsMut", "Into", "From", "Default",
+     "Iterator", "Extend", "IntoIterator", "DoubleEndedIterator", "ExactSizeIterator", "TryFrom",
+     "TryInto", "FromIterator", "Unpin", "Future", "IntoFuture", "AsyncFn", "AsyncFnMut",
+     "AsyncFnOnce"}
+)  # fmt: skip
+# `type_binding` is `Item = u8` in `Iterator<Item = u8>`.
+_NAMING: Final = (
+    "type_parameter", "const_parameter", "associated_type", "type_item", "type_binding",
+    "struct_item", "enum_item", "union_item", "trait_item",
+)  # fmt: skip
+_OWN_SCOPE: Final = ("mod_item", "macro_invocation", "macro_definition", "use_declaration")
+
+
+def undefined_names(stub: str, known: Collection[str]) -> Iterator[tuple[str, int]]:
+    """Yield each undefined type of a contract that parses, with its line.
+
+    `known` are the names that the file has: `*` stands for names that nobody knows.
+    """
+    import tree_sitter_rust
+
+    root = read_root(tree_sitter_rust.language, stub)
+    if root is None or "*" in known:
+        return
+    for item in root.named_children:
+        if item.type not in _OWN_SCOPE:
+            yield from _undefined(item, {*known, *_PRELUDE, *_own_names(item)})
+
+
+def _undefined(item: Node, known: Collection[str]) -> Iterator[tuple[str, int]]:
+    for node in walk(item, into=_is_read):
+        if node.type == "type_identifier" and text_of(node) not in known:
+            yield text_of(node), node.start_point[0] + 1
+
+
+def _is_read(node: Node) -> bool:
+    # The last part of `fmt::Formatter` is defined elsewhere, and attributes are not types.
+    return node.type not in ("scoped_type_identifier", "block", "attribute_item", "token_tree")
+
+
+def _own_names(item: Node) -> Iterator[str]:
+    """Yield the names that an item defines for itself: type parameters and associated types."""
+    for node in walk(item, into=lambda each: each.type != "block"):
+        if node.type in _NAMING:
+            yield text_of(node.child_by_field_name("name"))
+
+
+SUFFIX: Final = ".rs"
+_ROOTS: Final = ("src/lib.rs", "src/main.rs")
+
+
+def _module_files(name: str) -> tuple[str, str]:
+    return (f"src/{name}.rs", f"src/{name}/mod.rs")
+
+
+def is_test_file(path: str) -> bool:
+    """Return whether a file is only compiled for tests, by its place."""
+    folders = path.split("/")[:-1]
+    name = posixpath.basename(path)
+    return "tests" in folders or "benches" in folders or name in ("tests.rs", "test.rs")
+
+
+def has_names_to_declare(path: str) -> bool:
+    """Return whether other files use a Rust file by its names: it is no test and no program."""
+    folder, name = posixpath.split(path)
+    is_program = name in ("main.rs", "build.rs") or folder.endswith(("src/bin", "examples"))
+    return path.endswith(SUFFIX) and not is_test_file(path) and not is_program
+
+
+def module_name(path: str) -> str:
+    """Return the name of the module that a file holds; that of its folder for `mod.rs`."""
+    folder, name = posixpath.split(path)
+    stem = name.removesuffix(SUFFIX)
+    return posixpath.basename(folder) if stem in ("mod", "lib", "main") and folder else stem
+
+
+class PlannedRust:
+    """Hold the Rust of a plan."""
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        self.code = PlannedCode(chain, SUFFIX, read_rust, has_names_to_declare)
+
+    @cached_property
+    def crates(self) -> tuple[Crate, ...]:
+        """Return the crates of the repository; one is guessed where an order writes its manifest.
+
+        What a plan's tests import first, and is no crate of the standard library, is its name.
+        """
+        found = read_crates(self.chain.sources, self.chain.listing)
+        if found:
+            return found
+        texts = self.code.texts(len(self.chain.orders)).values()
+        roots = (e.source.split("::")[0] for text in texts for e in read_rust(text).imports)
+        guessed = guess_crate(roots, self.chain.dependencies)
+        return (guessed,) if guessed else ()
+
+    @property
+    def has_unknown_manifest(self) -> bool:
+        """Return whether an order may write a `Cargo.toml` whose content nobody knows."""
+        written = (
+            path for order in self.chain.orders for path in (*order.writes, *order.may_write)
+        )
+        return any(path.rpartition("/")[2] == MANIFEST for path in written)
+
+    def is_open(self, position: int) -> bool:
+        """Return whether the crates may hold names that no contract declares."""
+        opened = self.code.open_paths(position)
+        return self.code.is_blind(position) or any(not is_test_file(each) for each in opened)
+
+    def has_broken_stub(self, position: int) -> bool:
+        """Return whether a contract up to an order does not parse, or uses undefined types."""
+        faults = self.code.stub_faults(self.undefined)
+        return any(each.code in ("E201", "E203") and each.position <= position for each in faults)
+
+    def read(self, path: str, position: int) -> Declarations | None:
+        """Return what is known of a file after an order; `None` where nothing is."""
+        contract = self.code.states[position].get(path)
+        text = None if self.chain.is_gone(path, position) else self.chain.sources.get(path)
+        if contract is None and text is None:
+            return None
+        source = read_rust(text) if text is not None else Declarations("")
+        if contract is None:
+            return source
+        return Declarations(
+            source.text, (*source.items, *contract.items), (*source.imports, *contract.imports)
+        )
+
+    def undefined(self, path: str, stub: Declarations, position: int) -> Iterator[tuple[str, int]]:
+        """Yield the types that a contract uses and nobody defines, with their lines."""
+        if path in self.code.open_paths(position):
+            return
+        known: set[str] = set()
+        for each in (stub, self.read(path, position) or Declarations("")):
+            known |= _names(each)
+        yield from undefined_names(stub.text, known)
+
+    def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:
+        """Yield the crates and modules that a test imports and nobody provides by then."""
+        own = crate_of(file.path, self.crates)
+        if self.code.is_blind(position) or own is None:
+            return
+        read = read_rust(file.text)
+        local = _names(read)
+        for each in read.imports:
+            root, _, rest = each.source.partition("::")
+            if root in STANDARD | HERE or (root in local and root != each.name):
+                continue
+            if root == own.name:
+                yield from self._module_need(own, rest, position)
+            elif not self._is_declared(root, own):
+                yield undeclared_package("imports", each.source, root)
+
+    def needs_of_command(self, position: int, command: Command) -> Iterator[Need]:
+        """Yield the targets that a command names and that have no file by then."""
+        if not isinstance(command.run, ProgramRun) or command.program != "cargo":
+            return
+        asked = read_cargo_command(command.run.arguments)
+        crate = next((each for each in self.crates if each.folder == asked.folder), None)
+        if crate is None or crate.has_named_targets or self.has_unknown_manifest:
+            return
+        if self.code.is_blind(position) or {"p", "package", "workspace"} & asked.flags.keys():
+            return
+        for name in asked.targets:
+            if name.replace("-", "_").isidentifier():
+                yield from self._target_need(crate, name, position)
+
+    def _target_need(self, crate: Crate, name: str, position: int) -> Iterator[Need]:
+        path = crate.path(f"tests/{name}{SUFFIX}")
+        files = (path, crate.path(f"tests/{name}/main{SUFFIX}"))
+        if self._is_there(files, position):
+            return
+        later = self.chain.first_with(position, lambda at: self._is_there(files, at))
+        if later is not None:
+            yield provided_later("names", path, self.chain.source(later))
+        else:
+            yield missing_path("names", path, self._remover(files, position))
+
+    def _is_there(self, paths: Iterable[str], position: int) -> bool:
+        return any(self.chain.is_there(each, position) for each in paths)
+
+    def _remover(self, paths: Iterable[str], position: int) -> str:
+        return next(filter(None, (self.chain.remover(each, position) for each in paths)), "")
+
+    def _is_declared(self, root: str, own: Crate) -> bool:
+        """Return whether a crate may be used, as far as the manifests say."""
+        names = {*own.declared, *self.chain.dependencies, *(each.name for each in self.crates)}
+        return root in names or self.has_unknown_manifest
+
+    def _module_need(self, crate: Crate, rest: str, position: int) -> Iterator[Need]:
+        """Yield the first module of a path that no file and no declaration provides."""
+        first = rest.split("::")[0]
+        if "::" not in rest or not first or self.has_module(crate, first, position):
+            return
+        name = f"{crate.name}::{first}"
+        later = self.chain.first_with(position, lambda at: self.has_module(crate, first, at))
+        if later is not None:
+            yield provided_later("imports", name, self.chain.source(later))
+        else:
+            files = [crate.path(each) for each in _module_files(first)]
+            yield missing_module(name, self._remover(files, position))
+
+    def has_module(self, crate: Crate, name: str, position: int) -> bool:
+        """Return whether a crate has, or may have, a module or a type of that name by then."""
+        for file in _module_files(name):
+            if self.chain.is_there(crate.path(file), position):
+                return True
+        for root in _ROOTS:
+            path = crate.path(root)
+            if path in self.code.open_paths(position):
+                return True
+            read = self.read(path, position)
+            if read is not None and read.fault is not None:
+                return True
+            named = _names(read) if read is not None else set()
+            if name in named or "*" in named:
+                return True
+        return False
+
+
+def _names(read: Declarations) -> set[str]:
+    return {each.name for each in read.items} | {each.name for each in read.imports}
+
+
+_COMPILES: Final = frozenset({"build", "check", "clippy", "doc", "rustc", "fix"})
+_PRINTS: Final = frozenset(
+    {"", "version", "help", "tree", "metadata", "locate-project", "pkgid", "search", "fmt", "clean"}
+)
+_SHOWS: Final = frozenset({"V", "version", "h", "help", "list"})
+_UNKNOWN_MODULES: Final = ("tests", "test")
+
+
+def weakness_of_text(program: str, words: Sequence[str]) -> Weakness | None:
+    """Return why a command can hardly fail; `None` where its text shows no reason."""
+    if program != "cargo":
+        return Weakness("W230", "only compiles" if program == "rustc" else "only prints")
+    command = read_cargo_command(words)
+    if _SHOWS & command.flags.keys():
+        return Weakness("W230", "only prints")
+    if command.verb in _COMPILES:
+        return Weakness("W230", "only compiles")
+    if command.verb in _PRINTS:
+        return Weakness("W230", "only prints")
+    if command.verb != "test":
+        return None
+    if "no-run" in command.flags:
+        return Weakness("W232", "only compiles tests and runs none")
+    if "list" in command.runner:
+        return Weakness("W232", "only lists tests and runs none")
+    if _SHOWS & command.runner.keys():
+        return Weakness("W230", "only prints")
+    return None
+
+
+def weakness_of_tests(words: Sequence[str], planned: PlannedRust, position: int) -> Weakness | None:
+    """Return why a run of tests can hardly fail; `None` where the tests are not all known."""
+    command = read_cargo_command(words)
+    crate = next((e for e in planned.crates if e.folder == command.folder), None)
+    if command.verb != "test" or crate is None or planned.code.is_blind(position):
+        return None
+    if command.targets:
+        tests = _tests_of(command.targets, crate, planned, position)
+        return None if tests is None else _of_known_tests(command, tests)
+    return _unmatched(command, crate, planned, position)
+
+
+def _tests_of(
+    targets: Sequence[str], crate: Crate, planned: PlannedRust, position: int
+) -> list[TestFunction] | None:
+    """Return the tests of some targets of `tests`; `None` where they are not known."""
+    found: list[TestFunction] = []
+    for name in targets:
+        path = crate.path(f"tests/{name}{SUFFIX}")
+        text = planned.code.text_at(path, position)
+        tests = test_functions(text) if text is not None else None
+        if tests is None:
+            return None
+        found += tests
+    return found
+
+
+def _of_known_tests(command: CargoCommand, tests: list[TestFunction]) -> Weakness | None:
+    if not tests:
+        return Weakness("W232", "runs no test: the files that it names have none")
+    only_ignored = "ignored" in command.runner
+    run = taken(
+        tests,
+        command.filters,
+        exact="exact" in command.runner,
+        only_ignored=only_ignored,
+        with_ignored="include-ignored" in command.runner,
+        skip=command.runner.get("skip", ""),
+    )
+    if run:
+        weak = not any(each.can_fail for each in run)
+        return Weakness("W231", "runs only tests that assert nothing") if weak else None
+    if taken(tests, command.filters, with_ignored=True) and not only_ignored:
+        return Weakness("W232", "runs only tests that are ignored")
+    return _no_match(command)
+
+
+def _no_match(command: CargoCommand) -> Weakness:
+    shown = " ".join(command.filters) or "its options"
+    return Weakness("W232", f"runs no test: {shown} matches none")
+
+
+def _unmatched(
+    command: CargoCommand, crate: Crate, planned: PlannedRust, position: int
+) -> Weakness | None:
+    """Return the weakness of filters that name a module which nobody has.
+
+    Orders may write unit tests with any names, but only into modules that there are.
+    """
+    if not command.filters or planned.is_open(position):
+        return None
+    modules = {
+        posixpath.basename(each).removesuffix(SUFFIX) for each in _sources(planned, position)
+    }
+    modules |= {posixpath.basename(posixpath.dirname(e)) for e in _sources(planned, position)}
+    modules |= {*_UNKNOWN_MODULES, crate.name}
+    names = [
+        test.name
+        for text in planned.code.texts(position).values()
+        for test in test_functions(text) or ()
+    ]
+    for each in command.filters:
+        head, colons, _ = each.partition("::")
+        is_known = any(each in name for name in names) or any(e.endswith(head) for e in modules)
+        if not colons or is_known:
+            return None
+    return _no_match(command)
+
+
+def _sources(planned: PlannedRust, position: int) -> frozenset[str]:
+    return planned.code.paths(position)

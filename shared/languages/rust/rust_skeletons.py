@@ -1,0 +1,268 @@
+"""Rust that keeps its contracts and does nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from shared.languages.declared.declarations import Declarations, Declared
+from shared.languages.declared.declared_contracts import Contract, merge, read_stubs
+from shared.languages.rust.rust_source import read_rust
+from shared.work_order import Interface
+
+_NUMBERS: Final = frozenset(
+    {"u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize"}
+)
+# Types that the standard library gives an empty value, whatever their arguments are.
+_EMPTY: Final = frozenset(
+    {"Vec", "String", "HashMap", "HashSet", "BTreeMap", "BTreeSet", "VecDeque", "Option",
+     "BinaryHeap", "PathBuf", "bool", "char", "f32", "f64", "Duration", *_NUMBERS}
+)  # fmt: skip
+_WRAPPERS: Final = frozenset({"Box", "Rc", "Arc", "RefCell", "Cell", "Mutex", "RwLock"})
+_HEAD: Final = re.compile(r"(?:[A-Za-z_]\w*\s*::\s*)*([A-Za-z_]\w*)\s*(?:<(.*)>)?", re.DOTALL)
+_MAX_DEPTH: Final = 6
+_UNKNOWN: Final = "todo!()"
+
+
+class EmptyValues:
+    """Answer with the empty value of a type; `todo!()` where none is known.
+
+    Code that is only checked and not run, `runs` false, has `todo!()` wherever it fits.
+    """
+
+    def __init__(self, items: Iterable[Declared], *, runs: bool = True) -> None:
+        self._runs = runs
+        self._types = {each.name: each for each in items if each.kind == "type"}
+
+    def of(self, written: str, owner: str = "", depth: int = _MAX_DEPTH) -> str:
+        """Return the expression for a type; `owner` is what `Self` means."""
+        kind = written.strip()
+        if not depth:
+            return _UNKNOWN
+        if kind in ("", "()"):
+            return "()"
+        if kind.startswith("impl "):
+            return _opaque(kind)
+        if not self._runs:
+            return _UNKNOWN
+        if kind.startswith("&"):
+            return _borrowed(kind)
+        if kind.startswith("(") and kind.endswith(")"):
+            parts = split_types(kind[1:-1])
+            return f"({', '.join(self.of(each, owner, depth - 1) for each in parts)},)"
+        if kind.startswith("["):
+            return "Default::default()" if kind.count(";") == 1 and "<" not in kind else _UNKNOWN
+        found = _HEAD.fullmatch(kind)
+        if found is None:
+            return _UNKNOWN
+        return self._named(found[1], found[2] or "", owner, depth)
+
+    def _named(self, name: str, arguments: str, owner: str, depth: int) -> str:
+        if name in _EMPTY and name not in self._types:
+            return "Default::default()"
+        first = next(iter(split_types(arguments)), "")
+        if name == "Result":
+            value = self.of(first, owner, depth - 1)
+            return value if value == _UNKNOWN else f"Ok({value})"
+        if name in _WRAPPERS and not first.startswith("dyn"):
+            value = self.of(first, owner, depth - 1)
+            return value if _UNKNOWN in value else f"{name}::new({value})"
+        declared = self._types.get(owner if name == "Self" else name)
+        return _UNKNOWN if declared is None else self._own(declared, depth)
+
+    def _own(self, declared: Declared, depth: int) -> str:
+        is_generic = re.search(rf"\b{declared.name}\s*<", declared.text)
+        if not is_generic and re.search(r"derive\([^)]*\bDefault\b", declared.text):
+            return "Default::default()"
+        if re.match(r"(?s)(?:#\[.*?\]\s*)*(?:pub(?:\([^)]*\))?\s+)?enum\b", declared.text):
+            plain = [name for name, each in declared.members.items() if each.text == name]
+            return f"{declared.name}::{plain[0]}" if plain else _UNKNOWN
+        if not declared.members or "struct" not in declared.text:
+            return _UNKNOWN
+        fields = {
+            name: self.of(each.text.partition(":")[2], declared.name, depth - 1)
+            for name, each in declared.members.items()
+        }
+        if any(_UNKNOWN in each for each in fields.values()):
+            return _UNKNOWN
+        return f"{declared.name} {{ {', '.join(f'{n}: {v}' for n, v in fields.items())} }}"
+
+    def constant(self, written: str) -> str:
+        """Return the expression for the value of a constant, which is known before a run."""
+        kind = written.strip()
+        if kind in _NUMBERS:
+            return "0"
+        plain = {
+            "bool": "false",
+            "f32": "0.0",
+            "f64": "0.0",
+            "char": "' '",
+            "String": "String::new()",
+        }
+        if kind in plain:
+            return plain[kind]
+        if kind.startswith("&"):
+            return _borrowed(kind)
+        if kind.startswith("[") and kind.endswith("]") and ";" in kind:
+            element, _, length = kind[1:-1].rpartition(";")
+            return f"[{self.constant(element)}; {length.strip()}]"
+        if kind.startswith("Option"):
+            return "None"
+        return "Vec::new()" if kind.startswith("Vec") else _UNKNOWN
+
+
+def _opaque(kind: str) -> str:
+    """Return a value of `impl Trait`, which `todo!()` has only for few traits."""
+    if re.match(r"impl (?:[\w:]*::)?\w*Iterator\b", kind):
+        return "std::iter::empty()"
+    if found := re.match(r"impl Fn(?:Mut|Once)?\((.*?)\)", kind):
+        count = len(split_types(found[1]))
+        return f"|{', '.join(['_'] * count)}| todo!()"
+    if re.match(r"impl (?:[\w:]*::)?(?:Display|Debug|ToString|Into<String>|AsRef<str>)", kind):
+        return '""'
+    return _UNKNOWN
+
+
+def _borrowed(kind: str) -> str:
+    target = re.sub(r"^&\s*(?:'\w+\s*)?", "", kind)
+    if target == "str":
+        return '""'
+    is_slice = target.startswith("[") and target.endswith("]") and ";" not in target
+    return "&[]" if is_slice else _UNKNOWN
+
+
+def split_types(text: str) -> list[str]:
+    """Return the types of a list that is separated by commas."""
+    parts: list[str] = []
+    depth, start = 0, 0
+    for at, character in enumerate(f"{text},"):
+        if character in "<([":
+            depth += 1
+        elif character in ")]" or (character == ">" and text[at - 1 : at] != "-"):
+            depth -= 1
+        elif character == "," and not depth:
+            parts.append(text[start:at].strip())
+            start = at + 1
+    return [each for each in parts if each]
+
+
+# What an implementation has to hold that a contract names without its functions.
+_TRAITS: Final = {
+    "Display": "fn fmt(&self, _f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { Ok(()) }",
+    "Debug": "fn fmt(&self, _f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { Ok(()) }",
+    "Default": "fn default() -> Self { todo!() }",
+    "Clone": "fn clone(&self) -> Self { todo!() }",
+    "PartialEq": "fn eq(&self, _other: &Self) -> bool { false }",
+    "Drop": "fn drop(&mut self) {}",
+}
+_CONSTANT: Final = re.compile(r"^(?:pub(?:\([^)]*\))?\s+)?(?:const|static)\b[^=]*;?$", re.DOTALL)
+
+
+def build_skeleton(
+    interfaces: Sequence[Interface], sources: Mapping[str, str]
+) -> Mapping[str, str]:
+    """Return Rust by path that keeps the contracts in `interfaces` and does nothing.
+
+    Where `sources` already has the file, only the declared names are emptied. Contracts that do not
+    parse are left out.
+    """
+    stubs = read_stubs(interfaces, ".rs", read_rust)
+    contracts = {p: Contract(each.items, each.imports, each.package) for p, each in stubs.items()}
+    values = values_of(contracts.values(), sources)
+    return {path: write_file(each, sources.get(path), values) for path, each in contracts.items()}
+
+
+def values_of(
+    contracts: Iterable[Contract], sources: Mapping[str, str], *, runs: bool = True
+) -> EmptyValues:
+    """Return the empty values, with those of the types that the files declare."""
+    texts = (text for path, text in sources.items() if path.endswith(".rs"))
+    written = (item for text in texts for item in read_rust(text).items)
+    items = [*written, *(item for each in contracts for item in each.items)]
+    return EmptyValues(items, runs=runs)
+
+
+def write_file(
+    contract: Contract, source: str | None, values: EmptyValues, *, empty_all: bool = False
+) -> str:
+    """Return the text of one file that keeps its contract.
+
+    With `empty_all`, the functions of `source` that are not declared are emptied too.
+    """
+    written = read_rust(source) if source is not None else Declarations("")
+    if written.fault is not None:
+        written = Declarations("")
+    declared = {_key(each): each for each in merge(written.items, contract.items)}
+    new = {_key(each) for each in contract.items}
+    text = written.text
+    for item in sorted(written.items, key=lambda each: each.start, reverse=True):
+        if item.kind != "implementation" and (_key(item) in new or empty_all):
+            replaced = emptied(declared[_key(item)], values)
+            text = text[: item.start] + replaced + text[item.end :]
+    there = {_key(each) for each in written.items}
+    added = [declared[_key(each)] for each in contract.items if _key(each) not in there]
+    uses = dict.fromkeys(
+        each.text for each in contract.imports if each.text not in (i.text for i in written.imports)
+    )
+    parts = [*uses, text.strip("\n"), *_blocks(added, values)]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def emptied(item: Declared, values: EmptyValues) -> str:
+    """Return a declaration that does nothing; a type stays as it is."""
+    if item.kind == "function":
+        value = values.of(item.result, item.owner)
+        return f"{item.opening} {{ {'' if value == '()' else value} }}"
+    if item.kind == "value" and _CONSTANT.match(item.text):
+        return f"{item.text.rstrip('; ')} = {values.constant(item.result)};"
+    return item.text
+
+
+def _blocks(items: Sequence[Declared], values: EmptyValues) -> Iterator[str]:
+    """Yield the declarations, those of one implementation in one block."""
+    done: set[str] = set()
+    for item in items:
+        if item.kind == "implementation":
+            if item.head not in done:
+                done.add(item.head)
+                yield _implementation(item, [e for e in items if e.around == item.head], values)
+        elif not item.around:
+            yield emptied(item, values)
+        elif item.around not in done:
+            done.add(item.around)
+            inside = [emptied(e, values) for e in items if e.around == item.around]
+            yield "\n".join((f"{item.around} {{", *inside, "}"))
+
+
+def _implementation(item: Declared, inside: Sequence[Declared], values: EmptyValues) -> str:
+    trait = item.name.partition(" for ")[0].split("<")[0].rpartition("::")[2]
+    if inside:
+        code = item.text
+        for each in sorted(inside, key=lambda each: each.start, reverse=True):
+            start, end = each.start - item.start, each.end - item.start
+            code = code[:start] + emptied(each, values) + code[end:]
+        return code
+    return f"{item.head} {{ {_TRAITS.get(trait, '')} }}"
+
+
+def _key(item: Declared) -> tuple[str, str]:
+    return (item.name, item.around if " for " in item.around else "")
+
+
+def write_contract(contract: Contract) -> str:
+    """Return the text of a contract, functions without bodies."""
+    uses = dict.fromkeys(each.text for each in contract.imports)
+    parts: list[str] = []
+    done: set[str] = set()
+    for item in contract.items:
+        is_in_trait = " for " in item.around and item.kind != "implementation"
+        if is_in_trait:
+            continue  # the implementation has it in its own text
+        if not item.around:
+            parts.append(item.text)
+        elif item.around not in done:
+            done.add(item.around)
+            inside = [each.text for each in contract.items if each.around == item.around]
+            parts.append("\n".join((f"{item.around} {{", *inside, "}")))
+    return "\n\n".join((*uses, *parts)) + "\n"

@@ -1,1 +1,0 @@
-"""Tokens and money: estimated, counted, capped."""

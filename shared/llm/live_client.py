@@ -1,0 +1,379 @@
+"""One completion for one request, whatever the server does; resumes streams that broke.
+
+A request is not made, and paid for, again as long as the server still has its response.
+
+It combines the form of the request (`quirks`), the connection (`transport`), the reading of
+replies (`chat`, `responses`), retries (`retry`) and the recovery of broken streams (`polling`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from contextlib import suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from shared.errors import LlmchError, ModelUnavailable
+from shared.events import Channel, Emit, ModelTextArrived, Noted, ignore
+from shared.health import Checkup, Health
+from shared.llm.call_retry import (
+    Clock,
+    OwnPace,
+    Pace,
+    RetryContext,
+    RetryPolicy,
+    SystemClock,
+    with_retries,
+)
+from shared.llm.model_client import Api, Completion, ReplyBroken, ReplyFailed, Request
+from shared.llm.server_apis import (
+    ResponseStream,
+    chat_body,
+    is_pending,
+    read_chat,
+    read_response,
+    response_body,
+)
+from shared.llm.server_replies import (
+    Answer,
+    Quirks,
+    Refused,
+    Unreachable,
+    Watch,
+    adjusted,
+    answer_usage,
+    final_error,
+    initial_quirks,
+    well_formed,
+)
+from shared.llm.transport import (
+    Document,
+    ModelAccess,
+    NotJson,
+    Transport,
+    check_access,
+    iter_documents,
+    read_document,
+)
+
+_FIRST_INTERVAL = 1.0
+_LONGEST_INTERVAL = 20.0
+_INTERVAL_GROWTH = 1.5
+_RESUMES = 5
+
+# The server has no response of that id, or no way to fetch one.
+_GONE = frozenset({404, 405})
+
+
+def recover_response(
+    transport: Transport,
+    stream: ResponseStream,
+    patience: RetryContext,
+    deadline: float,
+    reason: str,
+) -> Document:
+    """Return the final document of the response whose stream broke because of `reason`.
+
+    Raises `ReplyBroken` where the server does not have the response. Raises `ReplyFailed` where
+    the response is not final by the `deadline`; the response is then cancelled. Raises
+    `ModelUnavailable` where the server cannot be reached.
+    """
+    assert stream.response_id is not None
+    try:
+        _resume(transport, stream, patience, reason)
+        return stream.final or _poll(transport, stream.response_id, patience, deadline)
+    except Refused as refused:
+        if refused.status not in _GONE:
+            raise
+        raise ReplyBroken(f"{reason}; the server does not have the reply any more") from None
+
+
+def _resume(
+    transport: Transport, stream: ResponseStream, patience: RetryContext, reason: str
+) -> None:
+    """Resume the stream while that brings something new; the stream may still not be final then."""
+    assert stream.response_id is not None
+    for attempt in range(1, _RESUMES + 1):
+        reached = stream.last_sequence
+        if reached is None:
+            return
+        patience.wait(f"{reason}; resuming", attempt, patience.policy.backoff(1))
+        try:
+            with transport.resume_response(stream.response_id, reached) as reply:
+                stream.read(iter_documents(reply))
+            return
+        except Refused as refused:
+            if refused.status in _GONE:
+                raise
+            return
+        except NotJson:
+            return
+        except (ReplyBroken, Unreachable) as fault:
+            reason = fault.message
+        if stream.last_sequence == reached:
+            return
+
+
+def _poll(
+    transport: Transport, response_id: str, patience: RetryContext, deadline: float
+) -> Document:
+    interval = _FIRST_INTERVAL
+    while True:
+        document = with_retries(lambda: _retrieve(transport, response_id), patience, deadline)
+        if not is_pending(document):
+            return document
+        if patience.clock.now() + interval > deadline:
+            cancel(transport, response_id)
+            raise ReplyFailed("the reply was not complete by the deadline and was cancelled")
+        patience.clock.sleep(interval)
+        interval = min(_LONGEST_INTERVAL, interval * _INTERVAL_GROWTH)
+
+
+def cancel(transport: Transport, response_id: str) -> None:
+    """Ask the server to stop a response that nobody waits for, so that it costs no more.
+
+    A failure to reach the server is ignored.
+    """
+    with suppress(Refused, Unreachable, ReplyFailed), transport.cancel_response(response_id):
+        pass
+
+
+def _retrieve(transport: Transport, response_id: str) -> Document:
+    """Return the response in its present state; raise `Unreachable` where the answer broke off.
+
+    Polling is free, so a broken answer may be asked for again.
+    """
+    try:
+        with transport.retrieve_response(response_id) as reply:
+            return read_document(reply)
+    except ReplyBroken as broken:
+        raise Unreachable(broken.message) from None
+
+
+_USAGE_ESTIMATED = "the server reports no usage; tokens are estimated"
+
+
+@dataclass(frozen=True, slots=True)
+class _Learned:
+    """Hold the form that a model accepts, and in words each change that led to that form."""
+
+    quirks: Quirks
+    words: tuple[str, ...] = ()
+
+
+class LiveClient:
+    """Ask one model server, and remember what its models refuse. Safe for threads.
+
+    The client sends nothing and loads nothing before a call; close it after use. It emits arriving
+    text, waits and changes of form to `emit`. Where `emit` is not `ignore`, chat replies are
+    streamed. A server that has had too many calls for a model gets no other one before it wants it,
+    also none of others who share `pace`.
+    """
+
+    def __init__(
+        self,
+        access: ModelAccess,
+        emit: Emit = ignore,
+        *,
+        policy: RetryPolicy | None = None,
+        clock: Clock | None = None,
+        pace: Pace | None = None,
+    ) -> None:
+        self._access = access
+        self._emit = emit
+        self._watched = emit is not ignore
+        clock = clock or SystemClock()
+        pace = pace or OwnPace(clock.now)
+        self._patience = RetryContext(policy or RetryPolicy(), clock, emit, pace=pace)
+        self._transport = Transport(access, clock)
+        self._lock = threading.Lock()
+        self._learned: dict[tuple[str, Api], _Learned] = {}
+
+    def complete(self, request: Request) -> Completion:
+        """Return the model's reply; see `LlmClient`."""
+        try:
+            answer = self._in_accepted_form(request)
+        except NotJson as fault:
+            raise ModelUnavailable(
+                f"the server at {self._access.display_url} answered with {fault.what}, "
+                "not with a model's reply",
+                hint="check OPENAI_BASE_URL: it usually ends in /v1",
+            ) from None
+        adjustments = self._learned_of(request).words
+        if answer.usage is None:
+            adjustments = (*adjustments, _USAGE_ESTIMATED)
+        return Completion(
+            text=well_formed(answer.text),
+            model=well_formed(answer.model),
+            usage=answer_usage(answer, request),
+            reasoning=well_formed(answer.reasoning),
+            adjustments=adjustments,
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _in_accepted_form(self, request: Request) -> Answer:
+        """Ask, and after each refusal that names a part of the request ask in another form."""
+        deadline = self._patience.clock.now() + self._access.deadline_seconds
+        tried: set[Quirks] = set()
+        while True:
+            quirks = self._learned_of(request).quirks
+            tried.add(quirks)
+            try:
+                return self._ask(request, quirks, deadline)
+            except Refused as refused:
+                change = adjusted(quirks, request, refused)
+                if change is None or change.quirks in tried:
+                    raise final_error(refused, request.model, self._access.display_url) from None
+                self._learn(request, change.quirks, change.words)
+
+    def _ask(self, request: Request, quirks: Quirks, deadline: float) -> Answer:
+        match quirks.api:
+            case Api.CHAT:
+                patience = self._patience_for(request)
+                return with_retries(lambda: self._ask_chat(request, quirks), patience, deadline)
+            case Api.RESPONSES:
+                return self._ask_responses(request, quirks, deadline)
+
+    def _ask_chat(self, request: Request, quirks: Quirks) -> Answer:
+        body = chat_body(request, quirks)
+        with self._transport.create_chat(body) as reply:
+            return read_chat(iter_documents(reply), request, self._watcher(request))
+
+    def _ask_responses(self, request: Request, quirks: Quirks, deadline: float) -> Answer:
+        stream = ResponseStream(self._watcher(request))
+        try:
+            final = self._final_response(request, quirks, stream, deadline)
+        except KeyboardInterrupt:
+            # A response in the background would go on, and cost money, with nobody waiting for it.
+            if quirks.background and stream.response_id is not None:
+                cancel(self._transport, stream.response_id)
+            raise
+        # A stream holds the whole text only if it was read to its end.
+        return read_response(final, request, stream.text if stream.final else "")
+
+    def _final_response(
+        self, request: Request, quirks: Quirks, stream: ResponseStream, deadline: float
+    ) -> Document:
+        body = response_body(request, quirks)
+
+        def ask() -> None:
+            with self._transport.create_response(body) as reply:
+                stream.read(iter_documents(reply))
+
+        try:
+            with_retries(ask, self._patience_for(request), deadline)
+        except ReplyBroken as broken:
+            if stream.response_id is None or not quirks.background:
+                partial = Answer(stream.text, "", request.model, None)
+                raise ReplyBroken(broken.message, answer_usage(partial, request)) from None
+            patience = self._patience_for(request)
+            # Without a stream nothing broke: the server is still making the reply.
+            reason = broken.message if quirks.stream else "the reply is made in the background"
+            return recover_response(self._transport, stream, patience, deadline, reason)
+        assert stream.final is not None
+        return stream.final
+
+    def _patience_for(self, request: Request) -> RetryContext:
+        return self._patience.of(request.place.order, request.model)
+
+    def _watcher(self, request: Request) -> Watch:
+        order = request.place.order
+
+        def watch(channel: Channel, piece: str) -> None:
+            self._emit(ModelTextArrived(channel, well_formed(piece), order))
+
+        return watch
+
+    def _learned_of(self, request: Request) -> _Learned:
+        with self._lock:
+            known = self._learned.get((request.model, request.api))
+        return known or _Learned(
+            initial_quirks(request.api, is_openai=self._access.is_openai, watched=self._watched)
+        )
+
+    def _learn(self, request: Request, quirks: Quirks, words: str) -> None:
+        key = (request.model, request.api)
+        with self._lock:
+            known = self._learned.get(key)
+            if known is not None and known.quirks == quirks:
+                return  # another thread met the same refusal
+            before = known.words if known is not None else ()
+            self._learned[key] = _Learned(quirks, (*before, words))
+        self._emit(Noted(f"{request.model}: {words}"))
+
+
+def list_models(access: ModelAccess) -> frozenset[str]:
+    """Return the names of the models that the server lists; none where its list is not readable.
+
+    Raises `ModelUnavailable` where the server cannot be reached, refuses the request or does not
+    answer with JSON.
+    """
+    transport = Transport(access, SystemClock())
+    try:
+        with transport.models() as reply:
+            document = json.loads(b"".join(reply.chunks))
+    except Refused as refused:
+        error = final_error(refused, "", access.display_url)
+        raise error if isinstance(error, ModelUnavailable) else _no_answer(access) from None
+    except (Unreachable, ReplyFailed, ValueError) as fault:
+        raise _no_answer(access, str(fault)) from None
+    finally:
+        transport.close()
+    listed = document.get("data") if isinstance(document, dict) else None
+    names = (each.get("id") for each in listed or () if isinstance(each, dict))
+    return frozenset(name for name in names if isinstance(name, str))
+
+
+def _no_answer(access: ModelAccess, why: str = "") -> ModelUnavailable:
+    return ModelUnavailable(
+        f"no usable answer from {access.display_url}{f': {why}' if why else ''}",
+        hint="check OPENAI_BASE_URL and that the server runs",
+    )
+
+
+_MAX_NAMES = 8
+
+
+def check_model(name: str, model: str, base_url: str | None, *, online: bool) -> Checkup:
+    """Return whether there is access to `model`; with `online`, also whether its server answers.
+
+    `name` is the role that the model has, such as `planner`.
+    """
+    try:
+        access = check_access(os.environ, base_url)
+    except LlmchError as error:
+        return Checkup(name, Health.BROKEN, error.message, error.hint)
+    where = f"{model} at {access.display_url}"
+    if not online:
+        return Checkup(name, Health.WELL, f"{where} (not asked; --online asks it)")
+    return _ask(name, model, access, where)
+
+
+def _ask(name: str, model: str, access: ModelAccess, where: str) -> Checkup:
+
+    try:
+        names = list_models(access)
+    except LlmchError as error:
+        return Checkup(name, Health.BROKEN, f"{where}: {error.message}", error.hint)
+    if model in names:
+        return Checkup(name, Health.WELL, f"{where} answers")
+    listed = ", ".join(sorted(names)[:_MAX_NAMES])
+    remedy = f"the server lists {listed}" if names else "the server lists no models at all"
+    return Checkup(name, Health.LIMITED, f"{where} answers, but does not list this model", remedy)

@@ -1,1 +1,0 @@
-"""Writes, replays and resumes the transcript of model calls."""

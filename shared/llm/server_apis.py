@@ -1,0 +1,381 @@
+"""The two APIs: request bodies, and their documents and events as answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared.events import Channel
+from shared.llm.model_client import ReplyBroken, Request, Usage
+from shared.llm.server_replies import (
+    JUST_ENDS,
+    Answer,
+    ErrorBody,
+    Quirks,
+    Refused,
+    Structure,
+    Watch,
+    answer_usage,
+    count,
+    cut_short,
+    detail_count,
+    effective_limit,
+    error_document,
+    failed,
+    prompt_for,
+    text_of,
+)
+from shared.llm.transport import Document
+
+
+def chat_body(request: Request, quirks: Quirks) -> dict[str, Any]:
+    """Return the body of a request in the form that `quirks` allow."""
+    body: dict[str, Any] = {
+        "model": request.model,
+        "messages": [{"role": "user", "content": prompt_for(quirks, request)}],
+    }
+    if request.temperature is not None and quirks.temperature:
+        body["temperature"] = request.temperature
+    if request.reasoning_effort is not None and quirks.reasoning_effort:
+        body["reasoning_effort"] = request.reasoning_effort
+    if (limit := effective_limit(quirks, request)) is not None:
+        body[quirks.limit_name.value] = limit
+    if response_format := _response_format(request, quirks):
+        body["response_format"] = response_format
+    if quirks.stream:
+        body["stream"] = True
+        if quirks.stream_usage:
+            body["stream_options"] = {"include_usage": True}
+    return body
+
+
+def _response_format(request: Request, quirks: Quirks) -> dict[str, Any] | None:
+    schema = request.reply_schema
+    if schema is None:
+        return None
+    match quirks.structure:
+        case Structure.SCHEMA:
+            return {
+                "type": "json_schema",
+                "json_schema": {"name": schema.name, "strict": True, "schema": dict(schema.schema)},
+            }
+        case Structure.OBJECT:
+            return {"type": "json_object"}
+        case Structure.PROMPT:
+            return None
+
+
+@dataclass(slots=True)
+class _Gathered:
+    """Collect the parts of one reply, from a whole document or from chunks."""
+
+    text: list[str] = field(default_factory=list)
+    reasoning: list[str] = field(default_factory=list)
+    refusal: list[str] = field(default_factory=list)
+    choices: int = 0
+    finish_reason: str | None = None
+    model: str = ""
+    usage: Usage | None = None
+
+    def take(self, document: Document, watch: Watch) -> None:
+        """Add one document: a chunk of a stream, or a whole completion."""
+        if isinstance(error := document.get("error"), Mapping) and error:
+            refused = error_document(error)
+            if self.choices:
+                raise ReplyBroken(f"the server broke off the reply ({refused.body.text})")
+            raise refused
+        self.model = text_of(document.get("model")) or self.model
+        self.usage = _usage_chat(document.get("usage")) or self.usage
+        match document.get("choices"):
+            case [{} as choice, *_]:
+                self._take_choice(choice, watch)
+            case _:
+                pass
+
+    def answer(self, request: Request) -> Answer:
+        """Return the answer that the parts so far make up."""
+        return Answer(
+            text="".join(self.text),
+            reasoning="".join(self.reasoning),
+            model=self.model or request.model,
+            usage=self.usage,
+        )
+
+    def _take_choice(self, choice: Mapping[str, Any], watch: Watch) -> None:
+        self.choices += 1
+        self.finish_reason = text_of(choice.get("finish_reason")) or self.finish_reason
+        match choice:
+            case {"delta": {} as said} | {"message": {} as said}:
+                pass
+            case _:
+                return
+        # Servers of open models use one of these two names for their reasoning.
+        if reasoning := text_of(said.get("reasoning_content") or said.get("reasoning")):
+            self.reasoning.append(reasoning)
+            watch(Channel.REASONING, reasoning)
+        if text := text_of(said.get("content")):
+            self.text.append(text)
+            watch(Channel.TEXT, text)
+        if refusal := text_of(said.get("refusal")):
+            self.refusal.append(refusal)
+
+
+def read_chat(documents: Iterable[Document], request: Request, watch: Watch) -> Answer:
+    """Return the answer that the documents of one reply make up.
+
+    Raises `ReplyFailed`, or a subclass, where they make up no complete answer. Raises `Refused`
+    where the server sends an error under a good status before any part of a reply.
+    """
+    gathered = _Gathered()
+    try:
+        for document in documents:
+            gathered.take(document, watch)
+    except ReplyBroken as broken:
+        usage = answer_usage(gathered.answer(request), request)
+        raise ReplyBroken(broken.message, usage) from None
+    return _judged(gathered, gathered.answer(request), request)
+
+
+def _judged(gathered: _Gathered, answer: Answer, request: Request) -> Answer:
+    if gathered.refusal:
+        raise failed(answer, request, f"the model refused: {''.join(gathered.refusal)}")
+    match gathered.finish_reason:
+        case None if gathered.choices == 0 and gathered.usage is not None:
+            raise failed(answer, request, "the server's reply holds no choice")
+        case None:
+            raise ReplyBroken(JUST_ENDS, answer_usage(answer, request))
+        case "length":
+            raise cut_short(answer, request)
+        case "content_filter":
+            raise failed(answer, request, "the server's content filter stopped the reply")
+        case "tool_calls" | "function_call":
+            raise failed(answer, request, "the model called a tool instead of replying")
+        case _ if not answer.text:
+            raise failed(answer, request, "the model's reply is empty")
+        case _:
+            return answer
+
+
+def _usage_chat(value: object) -> Usage | None:
+    if not isinstance(value, Mapping) or not value:
+        return None
+    input_details = value.get("prompt_tokens_details")
+    output_details = value.get("completion_tokens_details")
+    return Usage(
+        calls=1,
+        input_tokens=count(value.get("prompt_tokens")),
+        cached_tokens=detail_count(input_details, "cached_tokens"),
+        output_tokens=count(value.get("completion_tokens")),
+        reasoning_tokens=detail_count(output_details, "reasoning_tokens"),
+    )
+
+
+_TERMINAL = frozenset({"completed", "incomplete", "failed", "cancelled"})
+_PENDING = frozenset({"queued", "in_progress"})
+_MAY_PASS = frozenset({"server_error", "rate_limit_exceeded"})
+_CHANNELS = {
+    "response.output_text.delta": Channel.TEXT,
+    "response.reasoning_summary_text.delta": Channel.REASONING,
+    "response.reasoning_text.delta": Channel.REASONING,
+}
+
+
+def response_body(request: Request, quirks: Quirks) -> dict[str, Any]:
+    """Return the body of a request in the form that `quirks` allow.
+
+    The server makes the reply in the background where it can. A stream that breaks is then
+    resumed, a reply that is not streamed is polled for, and no reply is lost.
+    """
+    body: dict[str, Any] = {"model": request.model, "input": prompt_for(quirks, request)}
+    if quirks.stream:
+        body["stream"] = True
+    if quirks.background:
+        body |= {"background": True, "store": True}
+    if request.temperature is not None and quirks.temperature:
+        body["temperature"] = request.temperature
+    if request.reasoning_effort is not None and quirks.reasoning_effort:
+        body["reasoning"] = {"effort": request.reasoning_effort}
+        if quirks.reasoning_summary:
+            body["reasoning"]["summary"] = "auto"
+    if (limit := effective_limit(quirks, request)) is not None:
+        body["max_output_tokens"] = limit
+    if text_format := _text_format(request, quirks):
+        body["text"] = {"format": text_format}
+    return body
+
+
+def _text_format(request: Request, quirks: Quirks) -> dict[str, Any] | None:
+    schema = request.reply_schema
+    if schema is None:
+        return None
+    match quirks.structure:
+        case Structure.SCHEMA:
+            return {
+                "type": "json_schema",
+                "name": schema.name,
+                "strict": True,
+                "schema": dict(schema.schema),
+            }
+        case Structure.OBJECT:
+            return {"type": "json_object"}
+        case Structure.PROMPT:
+            return None
+
+
+class ResponseStream:
+    """Collect the events of one response, from one connection or several.
+
+    `response_id` and `last_sequence` say where to resume after a break. `final` is the response
+    document once the response is in a terminal state.
+    """
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+        self._text: list[str] = []
+        self.response_id: str | None = None
+        self.last_sequence: int | None = None
+        self.final: Document | None = None
+
+    @property
+    def text(self) -> str:
+        """Return the reply's text so far."""
+        return "".join(self._text)
+
+    def read(self, documents: Iterable[Document]) -> None:
+        """Take events until the response is final; raise `ReplyBroken` where they end before."""
+        for document in documents:
+            self.take(document)
+            if self.final is not None:
+                return
+        raise ReplyBroken(JUST_ENDS)
+
+    def take(self, document: Document) -> None:
+        """Take one event, or a whole response from a server that does not stream."""
+        if type(sequence := document.get("sequence_number")) is int:
+            self.last_sequence = sequence
+        match document:
+            case {"type": str(kind), "delta": str(piece)} if kind in _CHANNELS:
+                self._take_piece(_CHANNELS[kind], piece)
+            case {"type": "error"}:
+                raise self._broken_by(document)
+            case {"error": {} as error, **rest} if error and "status" not in rest:
+                raise self._broken_by(error)
+            case {"response": {} as response}:
+                self._take_response(response)
+            case {"status": str()}:
+                self._take_response(document)
+            case _:
+                pass
+
+    def _take_piece(self, channel: Channel, piece: str) -> None:
+        if channel is Channel.TEXT:
+            self._text.append(piece)
+        self._watch(channel, piece)
+
+    def _take_response(self, response: Document) -> None:
+        if identity := text_of(response.get("id")):
+            self.response_id = identity
+        if text_of(response.get("status")) in _TERMINAL:
+            self.final = response
+
+    def _broken_by(self, error: Mapping[str, Any]) -> Exception:
+        refused = error_document(error)
+        if self.response_id is None or not refused.may_pass:
+            return refused
+        return ReplyBroken(f"the server broke off the reply ({refused.body.text})")
+
+
+def is_pending(response: Document) -> bool:
+    """Return whether the response is still being made."""
+    return text_of(response.get("status")) in _PENDING
+
+
+def read_response(response: Document, request: Request, streamed_text: str = "") -> Answer:
+    """Return the answer that a response in a terminal state holds.
+
+    `streamed_text` is used where a server leaves the output out of its final document. Raises
+    `ReplyFailed`, or a subclass, where there is no complete answer. Raises `Refused` where the
+    server reports that the account has no quota left.
+    """
+    answer = Answer(
+        text="".join(_output(response, "message", "output_text", "text")) or streamed_text,
+        reasoning="\n\n".join(_reasoning(response)),
+        model=text_of(response.get("model")) or request.model,
+        usage=_usage(response.get("usage")),
+    )
+    match response:
+        case {"status": "incomplete"}:
+            raise _incomplete(response, answer, request)
+        case {"status": "failed"}:
+            raise _failure(response, answer, request)
+        case {"status": "cancelled"}:
+            raise failed(answer, request, "the reply was cancelled on the server")
+        case {"status": "completed"}:
+            return _completed(response, answer, request)
+        case _:
+            raise failed(answer, request, "the server names no known status for its reply")
+
+
+def _completed(response: Document, answer: Answer, request: Request) -> Answer:
+    if refusal := "".join(_output(response, "message", "refusal", "refusal")):
+        raise failed(answer, request, f"the model refused: {refusal}")
+    if not answer.text:
+        raise failed(answer, request, "the model's reply is empty")
+    return answer
+
+
+def _incomplete(response: Document, answer: Answer, request: Request) -> Exception:
+    match response.get("incomplete_details"):
+        case {"reason": "max_output_tokens"}:
+            return cut_short(answer, request)
+        case {"reason": "content_filter"}:
+            return failed(answer, request, "the server's content filter stopped the reply")
+        case _:
+            return failed(answer, request, "the reply is incomplete, for no stated reason")
+
+
+def _failure(response: Document, answer: Answer, request: Request) -> Exception:
+    error = response.get("error")
+    code, message = "", "for no stated reason"
+    if isinstance(error, Mapping):
+        code = text_of(error.get("code"))
+        message = text_of(error.get("message")) or message
+    if "quota" in code:
+        return Refused(429, ErrorBody(message, code))
+    failure = failed(answer, request, f"the server failed to make the reply: {message}")
+    return ReplyBroken(failure.message, failure.usage) if code in _MAY_PASS else failure
+
+
+def _output(response: Document, kind: str, part_kind: str, name: str) -> Iterator[str]:
+    for item in _items(response.get("output")):
+        if item.get("type") == kind:
+            for part in _items(item.get("content")):
+                if part.get("type") == part_kind:
+                    yield text_of(part.get(name))
+
+
+def _reasoning(response: Document) -> Iterator[str]:
+    for item in _items(response.get("output")):
+        if item.get("type") == "reasoning":
+            for part in (*_items(item.get("summary")), *_items(item.get("content"))):
+                yield text_of(part.get("text"))
+
+
+def _items(value: object) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, list):
+        yield from (each for each in value if isinstance(each, Mapping))
+
+
+def _usage(value: object) -> Usage | None:
+    if not isinstance(value, Mapping) or not value:
+        return None
+    input_details = value.get("input_tokens_details")
+    output_details = value.get("output_tokens_details")
+    return Usage(
+        calls=1,
+        input_tokens=count(value.get("input_tokens")),
+        cached_tokens=detail_count(input_details, "cached_tokens"),
+        output_tokens=count(value.get("output_tokens")),
+        reasoning_tokens=detail_count(output_details, "reasoning_tokens"),
+    )

@@ -1,0 +1,388 @@
+"""Answers and refusals of servers, and the forms of request that they accept.
+
+A request starts in the form that serves best. Each refusal that names a part of the request leads
+to a simpler form. A part that a model is known to refuse is never sent to it again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from shared.errors import LlmchError, ModelUnavailable
+from shared.events import Channel
+from shared.llm.budget import estimate_tokens
+from shared.llm.model_client import Api, ReplyCutShort, ReplyFailed, Request, Usage
+
+REPLACEMENT = "\ufffd"
+
+
+def well_formed(text: str) -> str:
+    """Return `text` with pairs of surrogates joined and lone ones replaced by U+FFFD.
+
+    A server that cuts its reply into pieces may cut a character in two; joined, the halves are one
+    again. Text without surrogates costs one encoding.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+_LONGEST_QUOTE = 500
+_MAY_PASS = frozenset({408, 409, 425, 429})
+_NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+_TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length"})
+_FILTERED = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
+
+
+class Unreachable(Exception):
+    """Raised when no answer came: nothing listens, or the connection broke before the answer."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBody:
+    """Hold what an error answer says about itself. A field is empty where the answer lacks it."""
+
+    text: str
+    code: str = ""
+    param: str = ""
+
+
+class Refused(Exception):
+    """Raised when a server answered with an error status.
+
+    `retry_after` is the wait in seconds that the server asks for, `None` where it names none.
+    """
+
+    def __init__(self, status: int, body: ErrorBody, retry_after: float | None = None) -> None:
+        self.status = status
+        self.body = body
+        self.retry_after = retry_after
+        self.message = f"HTTP {status}" + (f": {body.text}" if body.text else "")
+        super().__init__(self.message)
+
+    @property
+    def may_pass(self) -> bool:
+        """Return whether the same request may succeed later; an empty account stays empty."""
+        transient = self.status in _MAY_PASS or self.status >= 500
+        return transient and self.body.code not in _NO_MONEY
+
+
+def parse_error_body(body: object) -> ErrorBody:
+    """Return what `body` says, which is parsed JSON or text. Servers wrap errors in many ways."""
+    match body:
+        case {"error": inner}:
+            return parse_error_body(inner)
+        case {"detail": inner}:
+            return ErrorBody(_quote(inner))
+        case {"message": message, **rest}:
+            return ErrorBody(_quote(message), _word(rest, "code", "type"), _word(rest, "param"))
+        case _:
+            return ErrorBody("" if body is None else _quote(body))
+
+
+def final_error(refused: Refused, model: str, server: str) -> LlmchError | ReplyFailed:
+    """Return the error for a refusal that neither waiting nor another form of request resolves."""
+    body = refused.body
+    said = f" ({body.text})" if body.text else ""
+    if body.code in _FILTERED:
+        return ReplyFailed(f"the server refused the prompt by its content policy{said}")
+    if body.code in _NO_MONEY or refused.status == 402:
+        return ModelUnavailable(
+            f"the account at {server} has no quota left{said}",
+            hint="check the plan and billing of the account, or use another key or server",
+        )
+    if refused.status in (401, 403):
+        return ModelUnavailable(
+            f"the model server at {server} refused the key{said}",
+            hint="check OPENAI_API_KEY, and that the key may use this model",
+        )
+    if body.code in _TOO_LONG or refused.status == 413 or "context length" in body.text.lower():
+        return ModelUnavailable(
+            f"the prompt does not fit the context of {model}{said}",
+            hint="use a model with a longer context, or a smaller spec or fewer context files",
+        )
+    if refused.status == 404:
+        return ModelUnavailable(
+            f"the model server at {server} does not know {model} or this endpoint{said}",
+            hint="check the model's name and OPENAI_BASE_URL (it usually ends in /v1)",
+        )
+    return ModelUnavailable(
+        f"the model server at {server} refused the request: {refused.message}",
+        hint="check the model's name and the settings of the call",
+    )
+
+
+def _quote(value: Any) -> str:
+    text = well_formed(" ".join(str(value).split()))
+    return text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 3]}..."
+
+
+def _word(document: Mapping[Any, Any], *names: str) -> str:
+    values = (document.get(name) for name in names)
+    return next((str(value) for value in values if value), "")
+
+
+# A function that is called with the channel and the text of each piece of a streamed reply.
+Watch = Callable[[Channel, str], None]
+
+JUST_ENDS = "the reply just ends: the server did not say that it is complete"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Hold a model's whole reply, usable or not; `usage` is `None` where the server omits it."""
+
+    text: str
+    reasoning: str
+    model: str
+    usage: Usage | None
+
+
+def answer_usage(answer: Answer, request: Request) -> Usage:
+    """Return the usage of the answer, estimated from its text where the server reports none.
+
+    The cost is left out: prices are applied where usage is counted.
+    """
+    if answer.usage is not None:
+        return replace(answer.usage, cost_usd=None)
+    return Usage(
+        calls=1,
+        input_tokens=estimate_tokens(request.prompt),
+        output_tokens=estimate_tokens(answer.reasoning + answer.text),
+        cost_usd=None,
+    )
+
+
+def failed(answer: Answer, request: Request, message: str) -> ReplyFailed:
+    """Return the failure for an `answer` that is not usable, with its usage."""
+    return ReplyFailed(well_formed(message), answer_usage(answer, request))
+
+
+def cut_short(answer: Answer, request: Request) -> ReplyCutShort:
+    """Return the failure for an answer that reached its output limit, with its usage."""
+    usage = answer_usage(answer, request)
+    return ReplyCutShort(
+        f"the reply reached its limit before it was complete, after {usage.output_tokens:,} tokens",
+        usage,
+    )
+
+
+def error_document(error: Mapping[str, Any]) -> Refused:
+    """Return the refusal in an error document that came under a good HTTP status."""
+    code = error.get("code")
+    message = error.get("message")
+    status = code if type(code) is int and 400 <= code < 600 else 500
+    if isinstance(code, str) and ("rate_limit" in code or "quota" in code):
+        status = 429
+    return Refused(status, ErrorBody(text=well_formed(str(message or "")), code=str(code or "")))
+
+
+def count(value: object) -> int:
+    """Return `value` as a number of tokens, or 0 where it is not a positive integer."""
+    return value if type(value) is int and value > 0 else 0
+
+
+def detail_count(details: object, name: str) -> int:
+    """Return the count of `name` in the details of a usage, or 0 where it is missing."""
+    return count(details.get(name)) if isinstance(details, Mapping) else 0
+
+
+def text_of(value: object) -> str:
+    """Return `value` where it is text, the joined texts of a list of content parts, else ""."""
+    match value:
+        case str():
+            return value
+        case list():
+            return "".join(text_of(part.get("text")) for part in value if isinstance(part, dict))
+        case _:
+            return ""
+
+
+_REFUSED_FORM = frozenset({400, 422})
+_NO_SUCH_ENDPOINT = frozenset({404, 405, 501})
+_STREAMING = re.compile(r"\bstream(?:s|ed|ing)?\b")
+_AT_MOST = re.compile(r"(?:at most|maximum(?: of| is)?|less than or equal to|<=) ?([\d,]{2,12})")
+
+
+class Structure(StrEnum):
+    """Represent how a request asks for the form of the reply, from the strictest to the loosest."""
+
+    SCHEMA = "json_schema"
+    OBJECT = "json_object"
+    PROMPT = "prompt only"
+
+
+class LimitName(StrEnum):
+    """Represent the name of the output limit in a chat request."""
+
+    MAX_TOKENS = "max_tokens"
+    MAX_COMPLETION_TOKENS = "max_completion_tokens"
+
+
+_OTHER_NAME = {
+    LimitName.MAX_TOKENS: LimitName.MAX_COMPLETION_TOKENS,
+    LimitName.MAX_COMPLETION_TOKENS: LimitName.MAX_TOKENS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Quirks:
+    """Represent the form of requests to one model on one server. `True`: the part is sent."""
+
+    api: Api
+    limit_name: LimitName
+    structure: Structure = Structure.SCHEMA
+    temperature: bool = True
+    reasoning_effort: bool = True
+    reasoning_summary: bool = True
+    output_limit: bool = True
+    largest_limit: int | None = None
+    stream: bool = True
+    stream_usage: bool = True
+    background: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Adjustment:
+    """Represent a change of form, with a description of it."""
+
+    quirks: Quirks
+    words: str
+
+
+def initial_quirks(api: Api, *, is_openai: bool, watched: bool = True) -> Quirks:
+    """Return the form to begin with.
+
+    A chat reply that nobody watches is not streamed. A reply of the Responses API is always
+    streamed, because its stream can be resumed where it breaks.
+
+    OpenAI's current models require the newer name of the output limit. Other servers may silently
+    ignore that name, which would leave their output unbounded, so they get the older name.
+    """
+    limit = LimitName.MAX_COMPLETION_TOKENS if is_openai else LimitName.MAX_TOKENS
+    return Quirks(api=api, limit_name=limit, stream=watched or api is Api.RESPONSES)
+
+
+def adjusted(quirks: Quirks, request: Request, refused: Refused) -> Adjustment | None:
+    """Return the form to try after `refused`, or `None` where no other form is known to help."""
+    if quirks.api is Api.RESPONSES and _has_no_responses(refused):
+        return Adjustment(
+            replace(quirks, api=Api.CHAT),
+            "the server has no Responses API; Chat Completions is used",
+        )
+    if refused.status not in _REFUSED_FORM:
+        return None
+    blamed = f"{refused.body.param} {refused.body.text}".lower()
+    return (
+        _without_parameter(quirks, request, refused, blamed)
+        or _other_limit(quirks, request, blamed)
+        or _looser_structure(quirks, request, blamed)
+    )
+
+
+def _has_no_responses(refused: Refused) -> bool:
+    """Return whether the endpoint is missing, and not the model.
+
+    Both refusals may be a 404, but only that of a missing model names the model.
+    """
+    said = f"{refused.body.code} {refused.body.param} {refused.body.text}".lower()
+    return refused.status in _NO_SUCH_ENDPOINT and "model" not in said
+
+
+def _without_parameter(
+    quirks: Quirks, request: Request, refused: Refused, blamed: str
+) -> Adjustment | None:
+    def dropped(changed: Quirks, name: str) -> Adjustment:
+        return Adjustment(changed, f"{name} was refused and is no longer sent")
+
+    if quirks.temperature and request.temperature is not None and "temperature" in blamed:
+        return dropped(replace(quirks, temperature=False), "temperature")
+    if quirks.reasoning_effort and request.reasoning_effort is not None and "reasoning" in blamed:
+        if quirks.api is Api.RESPONSES and quirks.reasoning_summary and "summar" in blamed:
+            return dropped(replace(quirks, reasoning_summary=False), "reasoning summary")
+        return dropped(replace(quirks, reasoning_effort=False), "reasoning effort")
+    if quirks.api is Api.CHAT and quirks.stream_usage and "stream_options" in blamed:
+        return dropped(replace(quirks, stream_usage=False), "stream_options")
+    if quirks.stream and _blames_streaming(blamed, refused.body.param):
+        words = "streaming was refused: replies are no longer shown as they come"
+        return Adjustment(replace(quirks, stream=False), words)
+    if (
+        quirks.api is Api.RESPONSES
+        and quirks.background
+        and ("background" in blamed or "store" in blamed)
+    ):
+        return dropped(replace(quirks, background=False), "background")
+    return None
+
+
+def _blames_streaming(blamed: str, param: str) -> bool:
+    """Return whether the refusal names `stream` as its parameter, or in its text without one."""
+    return param == "stream" or (not param and _STREAMING.search(blamed) is not None)
+
+
+def _other_limit(quirks: Quirks, request: Request, blamed: str) -> Adjustment | None:
+    limit = request.max_output_tokens
+    if limit is None or not quirks.output_limit:
+        return None
+    name = quirks.limit_name if quirks.api is Api.CHAT else "max_output_tokens"
+    if name not in blamed:
+        return None
+    most = _AT_MOST.search(blamed)
+    largest = int(most[1].replace(",", "")) if most and most[1].strip(",") else None
+    if largest is not None and 0 < largest < limit and largest != quirks.largest_limit:
+        return Adjustment(
+            replace(quirks, largest_limit=largest), f"the output limit was lowered to {largest:,}"
+        )
+    if quirks.api is Api.CHAT:
+        other = _OTHER_NAME[quirks.limit_name]
+        return Adjustment(replace(quirks, limit_name=other), f"{other} is sent for {name}")
+    return Adjustment(
+        replace(quirks, output_limit=False), f"{name} was refused and is no longer sent"
+    )
+
+
+def _looser_structure(quirks: Quirks, request: Request, blamed: str) -> Adjustment | None:
+    telling = ("response_format", "text.format", "json_schema", "json_object", "schema", "grammar")
+    if request.reply_schema is None or not any(word in blamed for word in telling):
+        return None
+    match quirks.structure:
+        case Structure.SCHEMA:
+            looser = Structure.OBJECT
+        case Structure.OBJECT:
+            looser = Structure.PROMPT
+        case Structure.PROMPT:
+            return None
+    return Adjustment(
+        replace(quirks, structure=looser), f"{quirks.structure} was refused; {looser} is used"
+    )
+
+
+def effective_limit(quirks: Quirks, request: Request) -> int | None:
+    """Return the output limit to send, within what the model allows; `None` to send no limit."""
+    limit = request.max_output_tokens
+    if limit is None or not quirks.output_limit:
+        return None
+    return limit if quirks.largest_limit is None else min(limit, quirks.largest_limit)
+
+
+def prompt_for(quirks: Quirks, request: Request) -> str:
+    """Return the prompt, with the schema spelled out where the server does not enforce it."""
+    prompt = well_formed(request.prompt)
+    if request.reply_schema is None or quirks.structure is Structure.SCHEMA:
+        return prompt
+    schema = json.dumps(request.reply_schema.schema, separators=(",", ":"))
+    return (
+        f"{prompt.rstrip()}\n\nReply with one JSON object and nothing else. "
+        f"It must follow this JSON schema:\n{schema}\n"
+    )

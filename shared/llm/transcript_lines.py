@@ -1,0 +1,378 @@
+"""Requests and replies as lines of a transcript, and back.
+
+A transcript is JSONL. It starts with a header. For each call it has an `intent`, written before
+the call, and a `response` or a `failure`, written after it. Text is ASCII-escaped, so that
+anything a model emits can be written, lone surrogates too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from types import NoneType
+from typing import Any
+
+from shared.llm.model_client import (
+    Api,
+    CallPlace,
+    Completion,
+    ReplyFailed,
+    ReplySchema,
+    Request,
+    Role,
+    Usage,
+)
+from shared.secrets import redact
+
+
+class OriginKind(StrEnum):
+    """Represent whether replies were authored for a purpose or given by a model."""
+
+    AUTHORED = "authored"
+    LIVE = "live"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyOrigin:
+    """Hold the kind of a transcript's replies and what its header says about their models.
+
+    `model` is the model of every role that has no field of its own filled in here. A field is
+    empty where the header does not have it. `date` is an ISO date.
+    """
+
+    kind: OriginKind
+    model: str = ""
+    planner_model: str = ""
+    factory_model: str = ""
+    reply_format: str = ""
+    server: str = ""
+    date: str = ""
+
+
+AUTHORED = ReplyOrigin(OriginKind.AUTHORED)
+LIVE = ReplyOrigin(OriginKind.LIVE)
+
+_DETAILS = tuple(each.name for each in fields(ReplyOrigin) if each.name != "kind")
+
+
+def describe_origin(origin: ReplyOrigin) -> str:
+    """Return in words where replies come from: "authored", or "live (model: m, date: d)"."""
+    rest = ", ".join(f"{name}: {value}" for name, value in _known_details(origin).items())
+    return f"{origin.kind} ({rest})" if rest else origin.kind.value
+
+
+def origin_to_json(origin: ReplyOrigin) -> dict[str, str]:
+    """Return the origin as a header holds it, without its empty fields."""
+    return {"origin": origin.kind.value, **_known_details(origin)}
+
+
+def parse_origin(document: Mapping[str, object]) -> ReplyOrigin:
+    """Return the origin that a header holds; any other kind than those here is `UNKNOWN`."""
+    try:
+        kind = OriginKind(str(document.get("origin")))
+    except ValueError:
+        kind = OriginKind.UNKNOWN
+    return ReplyOrigin(kind, **{name: str(document.get(name, "")) for name in _DETAILS})
+
+
+def cleaned_origin(origin: ReplyOrigin, clean: Callable[[str], str]) -> ReplyOrigin:
+    """Return the origin with `clean` applied to every field but the kind."""
+    return ReplyOrigin(
+        origin.kind, **{name: clean(value) for name, value in _known_details(origin).items()}
+    )
+
+
+def _known_details(origin: ReplyOrigin) -> dict[str, str]:
+    values = {name: str(getattr(origin, name)) for name in _DETAILS}
+    return {name: value for name, value in values.items() if value}
+
+
+def request_key(request: Request) -> str:
+    """Return the key of a request in a transcript: the hex SHA-256 of the request and its place."""
+    document = {"place": place_to_json(request.place), "request": request_to_json(request)}
+    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+def request_to_json(request: Request) -> dict[str, Any]:
+    """Return all parts of the request except its place, as JSON values."""
+    schema = request.reply_schema
+    temperature = request.temperature
+    return {
+        "api": request.api.value,
+        "model": request.model,
+        "temperature": None if temperature is None else float(temperature),
+        "max_output_tokens": request.max_output_tokens,
+        "reasoning_effort": request.reasoning_effort,
+        "reply_schema": None
+        if schema is None
+        else {"name": schema.name, "schema": dict(schema.schema)},
+        "prompt": request.prompt,
+    }
+
+
+def parse_request(document: Mapping[str, Any], place: CallPlace) -> Request:
+    """Return the request that was made at `place`; raise `ValueError` where it is malformed."""
+    model, prompt = document.get("model"), document.get("prompt")
+    temperature, limit = document.get("temperature"), document.get("max_output_tokens")
+    effort = document.get("reasoning_effort")
+    if not (isinstance(model, str) and isinstance(prompt, str) and isinstance(effort, str | None)):
+        raise ValueError("malformed request")
+    if type(temperature) not in (float, int, NoneType) or type(limit) not in (int, NoneType):
+        raise ValueError("malformed request")
+    return Request(
+        api=Api(str(document.get("api"))),
+        model=model,
+        prompt=prompt,
+        place=place,
+        reply_schema=_parse_schema(document.get("reply_schema")),
+        max_output_tokens=limit,
+        temperature=temperature,
+        reasoning_effort=effort,
+    )
+
+
+def _parse_schema(value: object) -> ReplySchema | None:
+    match value:
+        case None:
+            return None
+        case {"name": str(name), "schema": dict(schema)}:
+            return ReplySchema(name, schema)
+        case _:
+            raise ValueError("malformed reply schema")
+
+
+def place_to_json(place: CallPlace) -> dict[str, Any]:
+    """Return the place as JSON values."""
+    return {"role": place.role.value, "order": place.order, "attempt": place.attempt}
+
+
+def parse_place(document: Mapping[str, Any]) -> CallPlace:
+    """Return the place of a call; raise `ValueError` where it is malformed."""
+    order, attempt = document.get("order"), document.get("attempt")
+    if not isinstance(order, str | None) or type(attempt) is not int:
+        raise ValueError("malformed place")
+    return CallPlace(Role(str(document.get("role"))), attempt, order)
+
+
+def changed_parts(recorded: Request, wanted: Request) -> Iterator[str]:
+    """Yield in words, one part of the request at a time, how `wanted` differs from `recorded`."""
+    before = request_to_json(recorded)
+    for name, value in request_to_json(wanted).items():
+        if before[name] == value:
+            continue
+        if name == "prompt":
+            yield _prompt_difference(recorded.prompt, wanted.prompt)
+        elif name == "reply_schema":
+            yield "the reply schema differs"
+        else:
+            yield f"{name} was {before[name]!r} and is now {value!r}"
+
+
+def _prompt_difference(before: str, now: str) -> str:
+    old, new = before.split("\n"), now.split("\n")
+    same = next(
+        (n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b),
+        min(len(old), len(new)),
+    )
+    return (
+        f"the prompt differs from line {same + 1} on: "
+        f"was {_line_excerpt(old, same)} and is now {_line_excerpt(new, same)}"
+    )
+
+
+def _line_excerpt(lines: Sequence[str], index: int) -> str:
+    if index >= len(lines):
+        return "at its end"
+    line = lines[index]
+    return repr(line if len(line) <= 120 else f"{line[:117]}...")
+
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Represent the first line of a transcript."""
+
+    origin: ReplyOrigin
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """Represent a call that is about to be made."""
+
+    key: str
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """Represent the reply to the call that has this `key`."""
+
+    key: str
+    completion: Completion
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailure:
+    """Represent the failure of the call that has this `key`.
+
+    A `handed_on` failure used up an attempt, so a resumed run gets the same failure again. Any
+    other failure ended the run, and a resumed run makes the call again.
+    """
+
+    key: str
+    failed: ReplyFailed
+    handed_on: bool
+
+
+Record = Header | Intent | Response | CallFailure
+
+
+def render_record(record: Record, secrets: Sequence[str] = (), date: str | None = None) -> bytes:
+    """Return the record as one line, newline included, with `secrets` redacted throughout."""
+    document = _record_to_json(_redacted(record, secrets))
+    if date is not None:
+        document["date"] = date
+    return (json.dumps(document) + "\n").encode("ascii")
+
+
+def parse_record(line: bytes) -> Record:
+    """Return the record on a line of a transcript.
+
+    Raises `ValueError`, which says what is wrong with the line.
+    """
+    try:
+        document = json.loads(line)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    if not isinstance(document, dict):
+        raise ValueError("not a JSON object")
+    match document.get("record"):
+        case "header":
+            return _parse_header(document)
+        case "intent":
+            place = parse_place(_mapping(document, "place"))
+            request = parse_request(_mapping(document, "request"), place)
+            return Intent(_text(document, "key"), request)
+        case "response":
+            return Response(_text(document, "key"), _parse_completion(document))
+        case "failure":
+            failed = ReplyFailed(_text(document, "message"), _parse_usage(document))
+            return CallFailure(_text(document, "key"), failed, document.get("handed_on") is True)
+        case other:
+            raise ValueError(f"unknown kind of record: {other!r}")
+
+
+def _record_to_json(record: Record) -> dict[str, Any]:
+    match record:
+        case Header(origin):
+            return {"record": "header", "format": FORMAT, "origin": origin_to_json(origin)}
+        case Intent(key, request):
+            return {
+                "record": "intent",
+                "key": key,
+                "place": place_to_json(request.place),
+                "request": request_to_json(request),
+            }
+        case Response(key, completion):
+            return {
+                "record": "response",
+                "key": key,
+                "text": completion.text,
+                "model": completion.model,
+                "reasoning": completion.reasoning,
+                "usage": _usage_to_json(completion.usage),
+                "adjustments": list(completion.adjustments),
+            }
+        case CallFailure(key, failed, handed_on):
+            return {
+                "record": "failure",
+                "key": key,
+                "message": failed.message,
+                "usage": _usage_to_json(failed.usage),
+                "handed_on": handed_on,
+            }
+
+
+def _usage_to_json(usage: Usage) -> dict[str, int]:
+    """Return the tokens without their cost, which depends on the price table in use."""
+    return {
+        "calls": usage.calls,
+        "input_tokens": usage.input_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "output_tokens": usage.output_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+    }
+
+
+def _redacted(record: Record, secrets: Sequence[str]) -> Record:
+    """Return the record with secrets redacted in all text by a person, a model or a server."""
+
+    def clean(text: str) -> str:
+        return redact(text, secrets)
+
+    match record:
+        case Header(origin):
+            return Header(cleaned_origin(origin, clean))
+        case Intent(key, request):
+            return Intent(key, replace(request, prompt=clean(request.prompt)))
+        case Response(key, completion):
+            return Response(
+                key,
+                replace(
+                    completion,
+                    text=clean(completion.text),
+                    reasoning=clean(completion.reasoning),
+                    adjustments=tuple(map(clean, completion.adjustments)),
+                ),
+            )
+        case CallFailure(key, failed, handed_on):
+            return CallFailure(key, ReplyFailed(clean(failed.message), failed.usage), handed_on)
+
+
+def _parse_header(document: Mapping[str, Any]) -> Header:
+    if document.get("format") != FORMAT:
+        raise ValueError(f"format {document.get('format')!r}; this version reads format {FORMAT}")
+    return Header(parse_origin(_mapping(document, "origin")))
+
+
+def _parse_completion(document: Mapping[str, Any]) -> Completion:
+    adjustments = document.get("adjustments", [])
+    if not isinstance(adjustments, list):
+        raise ValueError("adjustments is not a list")
+    return Completion(
+        text=_text(document, "text"),
+        model=_text(document, "model"),
+        usage=_parse_usage(document),
+        reasoning=_text(document, "reasoning"),
+        replayed=True,
+        adjustments=tuple(str(each) for each in adjustments),
+    )
+
+
+def _parse_usage(document: Mapping[str, Any]) -> Usage:
+    tokens = _mapping(document, "usage")
+    if not all(type(count) is int and count >= 0 for count in tokens.values()):
+        raise ValueError("usage holds something other than counts")
+    names = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
+    return Usage(**{name: tokens.get(name, 0) for name in names})
+
+
+def _mapping(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = document.get(name)
+    if not isinstance(value, dict):
+        raise ValueError(f"{name} is not an object")
+    return value
+
+
+def _text(document: Mapping[str, Any], name: str) -> str:
+    value = document.get(name)
+    if not isinstance(value, str):
+        raise ValueError(f"{name} is not a string")
+    return value

@@ -1,0 +1,424 @@
+"""Finds the server and its key, and makes the HTTP calls; the only code that knows the SDK.
+
+Access is checked before anything else, so this module imports nothing that is slow to load.
+
+The SDK authenticates, addresses and sends. Its retries are off and its reading of bodies is
+bypassed, because both hide what a caller must know (a stream that just ends, an HTML page).
+
+A body that is not JSON is told apart by its kind: an HTML page, a damaged chunk, an endless body.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from shared.errors import InvalidInput, ModelUnavailable
+from shared.llm.call_retry import Clock, parse_retry_after
+from shared.llm.model_client import ReplyBroken, ReplyFailed
+from shared.llm.server_replies import Refused, Unreachable, parse_error_body
+from shared.secrets import redact, secret_values
+
+if TYPE_CHECKING:
+    import openai
+    from openai import APIResponse
+
+
+OPENAI_HOST = "api.openai.com"
+
+# The SDK demands a key even where the server needs none.
+PLACEHOLDER_KEY = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAccess:
+    """Hold a server and the key to it; `base_url` is `None` for OpenAI's own server.
+
+    `stall_seconds` is how long a server may stay silent during a call: local models read a long
+    prompt for minutes before they answer. `deadline_seconds` bounds a whole call, including the
+    waits between retries.
+    """
+
+    base_url: str | None
+    api_key: str = field(repr=False)
+    stall_seconds: float = 600.0
+    deadline_seconds: float = 2400.0
+
+    @property
+    def host(self) -> str:
+        """Return the server's host name, without port, path or credentials."""
+        return OPENAI_HOST if self.base_url is None else (urlsplit(self.base_url).hostname or "")
+
+    @property
+    def is_openai(self) -> bool:
+        """Return whether this is OpenAI's own server, which is known to enforce reply schemas."""
+        return self.host == OPENAI_HOST or self.host.endswith("." + OPENAI_HOST)
+
+    @property
+    def is_local(self) -> bool:
+        """Return whether the server runs on this machine."""
+        return is_loopback(self.host)
+
+    @property
+    def display_url(self) -> str:
+        """Return the base URL without credentials, query and fragment, fit to be shown."""
+        if self.base_url is None:
+            return f"https://{OPENAI_HOST}/v1"
+        parts = urlsplit(self.base_url)
+        return parts._replace(
+            netloc=parts.netloc.rpartition("@")[2], query="", fragment=""
+        ).geturl()
+
+
+def check_access(environ: Mapping[str, str], base_url: str | None = None) -> ModelAccess:
+    """Return the access that the environment gives; `base_url` wins over `OPENAI_BASE_URL`.
+
+    Raises `ModelUnavailable` where a key is missing, and `InvalidInput` where the URL or the key
+    is malformed. Needs no network.
+    """
+    url = base_url or environ.get("OPENAI_BASE_URL", "").strip() or None
+    access = ModelAccess(base_url=url, api_key=environ.get("OPENAI_API_KEY", "").strip())
+    if url is not None:
+        _check_url(access)
+    if not _is_plain(access.api_key):
+        raise InvalidInput(
+            "OPENAI_API_KEY holds characters that no key has: "
+            "blanks, control characters or characters outside ASCII",
+            hint="copy the key again",
+        )
+    if access.api_key:
+        return access
+    if access.is_local:
+        return replace(access, api_key=PLACEHOLDER_KEY)
+    raise ModelUnavailable(
+        f"no key for the model server at {access.host}: OPENAI_API_KEY is not set",
+        hint="set OPENAI_API_KEY, or point OPENAI_BASE_URL at a local server "
+        "(http://127.0.0.1:PORT/v1 needs no key), or replay a transcript with --llm replay",
+    )
+
+
+def is_openai(environ: Mapping[str, str], base_url: str | None = None) -> bool:
+    """Return whether requests go to OpenAI's own server, which enforces reply schemas."""
+    url = base_url or environ.get("OPENAI_BASE_URL", "").strip() or None
+    return ModelAccess(base_url=url, api_key="").is_openai
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether `host` names this machine."""
+    name = host.lower().rstrip(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable() and " " not in text
+
+
+def _check_url(access: ModelAccess) -> None:
+    assert access.base_url is not None
+    try:
+        parts = urlsplit(access.base_url)
+        (parts.hostname or "").encode("idna")
+        _ = parts.port
+        well_formed = (
+            parts.scheme in ("http", "https")
+            and bool(parts.hostname)
+            and _is_plain(access.base_url)
+        )
+    except ValueError:
+        well_formed = False
+    if not well_formed:
+        raise InvalidInput(
+            "the base URL of the model server is not an http or https URL",
+            hint="set OPENAI_BASE_URL to something like http://127.0.0.1:8080/v1",
+        )
+
+
+_CONNECT_SECONDS = 20.0
+_BRIEF_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class HttpReply:
+    """Hold an answer with a good status: its media type, and the chunks of its body."""
+
+    media_type: str
+    chunks: Iterator[bytes]
+
+
+class Transport:
+    """Make the calls of this program to a model server. Safe for threads.
+
+    Each call is a context manager that yields an `HttpReply` and closes it. Entering it raises
+    `Unreachable` where no answer comes, `Refused` for an error status, `ReplyBroken` where the
+    server stays silent, and `ModelUnavailable` where the SDK cannot be imported. Reading the body
+    raises `ReplyBroken` where it breaks off, and `ReplyFailed` past the deadline.
+    """
+
+    def __init__(self, access: ModelAccess, clock: Clock) -> None:
+        self._access = access
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._opened: openai.OpenAI | None = None
+
+    def create_chat(self, body: Mapping[str, Any]) -> AbstractContextManager[HttpReply]:
+        """Call POST /chat/completions."""
+        return self._sent(lambda sdk: sdk.chat.completions.with_streaming_response.create(**body))
+
+    def create_response(self, body: Mapping[str, Any]) -> AbstractContextManager[HttpReply]:
+        """Call POST /responses."""
+        return self._sent(lambda sdk: sdk.responses.with_streaming_response.create(**body))
+
+    def retrieve_response(self, response_id: str) -> AbstractContextManager[HttpReply]:
+        """Call GET /responses/{id}."""
+        return self._sent(lambda sdk: sdk.responses.with_streaming_response.retrieve(response_id))
+
+    def resume_response(
+        self, response_id: str, starting_after: int
+    ) -> AbstractContextManager[HttpReply]:
+        """Call GET /responses/{id} for a stream of the events after number `starting_after`."""
+        return self._sent(
+            lambda sdk: sdk.responses.with_streaming_response.retrieve(
+                response_id, stream=True, starting_after=starting_after
+            )
+        )
+
+    def cancel_response(self, response_id: str) -> AbstractContextManager[HttpReply]:
+        """Call POST /responses/{id}/cancel, with a timeout of 5 seconds."""
+        return self._sent(
+            lambda sdk: sdk.responses.with_streaming_response.cancel(
+                response_id, timeout=_BRIEF_SECONDS
+            )
+        )
+
+    def models(self) -> AbstractContextManager[HttpReply]:
+        """Call GET /models, with a timeout of 5 seconds."""
+        return self._sent(
+            lambda sdk: sdk.models.with_streaming_response.list(timeout=_BRIEF_SECONDS)
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
+
+    def _sdk(self) -> openai.OpenAI:
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._open()
+            return self._opened
+
+    def _open(self) -> openai.OpenAI:
+        import openai
+
+        timeout = openai.Timeout(self._access.stall_seconds, connect=_CONNECT_SECONDS)
+        # A proxy from the environment cannot reach this machine's own loopback.
+        http = openai.DefaultHttpxClient(
+            trust_env=not self._access.is_local, timeout=timeout, follow_redirects=True
+        )
+        return openai.OpenAI(
+            base_url=self._access.base_url or f"https://{OPENAI_HOST}/v1",
+            api_key=self._access.api_key,
+            max_retries=0,
+            timeout=timeout,
+            http_client=http,
+        )
+
+    @contextmanager
+    def _sent(
+        self, send: Callable[[openai.OpenAI], AbstractContextManager[APIResponse[Any]]]
+    ) -> Iterator[HttpReply]:
+        _load_sdk()
+        import openai
+
+        call = send(self._sdk())
+        try:
+            response = call.__enter__()
+        except openai.APIStatusError as error:
+            raise self._refused(error) from None
+        except openai.APITimeoutError as error:
+            raise self._timed_out(error) from None
+        except openai.APIConnectionError as error:
+            raise Unreachable(f"no connection to {self._access.host}: {_cause(error)}") from None
+        try:
+            media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            yield HttpReply(media_type, self._chunks(response))
+        finally:
+            call.__exit__(None, None, None)
+
+    def _chunks(self, response: APIResponse[Any]) -> Iterator[bytes]:
+        deadline = self._clock.now() + self._access.deadline_seconds
+        try:
+            for chunk in response.iter_bytes():
+                if self._clock.now() > deadline:
+                    raise ReplyFailed("the reply trickled in and was not complete by the deadline")
+                yield chunk
+        except ReplyFailed:
+            raise
+        except Exception as error:  # which HTTP library the SDK uses, and its errors, may change
+            if "Timeout" in type(error).__name__:
+                raise ReplyBroken(self._silence()) from None
+            raise ReplyBroken(f"the connection broke in the middle of the reply: {error}") from None
+
+    def _refused(self, error: openai.APIStatusError) -> Refused:
+        headers = {name.lower(): value for name, value in error.response.headers.items()}
+        body = parse_error_body(error.body)
+        # Servers quote the key that they refuse, and their words are recorded.
+        secrets = secret_values({"OPENAI_API_KEY": self._access.api_key})
+        return Refused(
+            error.status_code,
+            replace(body, text=redact(body.text, secrets)),
+            parse_retry_after(headers, self._clock.wall()),
+        )
+
+    def _timed_out(self, error: openai.APITimeoutError) -> Exception:
+        if "Connect" in type(error.__cause__).__name__:
+            return Unreachable(
+                f"no connection to {self._access.host} within {_CONNECT_SECONDS:g} s"
+            )
+        return ReplyBroken(self._silence())
+
+    def _silence(self) -> str:
+        return f"the server was silent for {self._access.stall_seconds:g} seconds"
+
+
+def _load_sdk() -> None:
+    """Import the SDK; raise `ModelUnavailable` where it is missing or broken."""
+    try:
+        import_module("openai")
+    except Exception as error:  # a broken installation can fail in any way
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ModelUnavailable(
+            f"the package `openai`, which asks the model, cannot be imported ({reason})",
+            hint=f"install it again: `{sys.executable} -m pip install --force-reinstall openai`; "
+            "a replay (--llm replay) works without it",
+        ) from None
+
+
+def _cause(error: Exception) -> str:
+    return str(error.__cause__ or error) or type(error).__name__
+
+
+EVENT_STREAM = "text/event-stream"
+
+# This is far above any reply that a model can write. A longer body is taken for endless.
+_LONGEST_BODY_BYTES = 64 * 1024 * 1024
+
+Document = Mapping[str, Any]
+
+
+class NotJson(Exception):
+    """Raised when a body under a good status is not JSON: another kind of server answered.
+
+    `what` says what came instead.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+
+def read_document(reply: HttpReply) -> Document:
+    """Return the body as one JSON object; raise `NotJson` or `ReplyBroken` where it is not one."""
+    return _parsed(b"".join(_bounded(reply.chunks)), reply.media_type)
+
+
+def iter_documents(reply: HttpReply) -> Iterator[Document]:
+    """Yield the JSON objects of an event stream, up to `[DONE]` or the stream's end.
+
+    A server that does not stream sends one whole document, which is yielded. Raises `NotJson` for
+    a body that is neither, and `ReplyBroken` for an event that is not a JSON object.
+    """
+    if reply.media_type != EVENT_STREAM:
+        yield read_document(reply)
+        return
+    for data in iter_event_data(_bounded(reply.chunks)):
+        if data.strip() == "[DONE]":
+            return
+        yield _event_document(data)
+
+
+def iter_event_data(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Yield the data of each server-sent event, however the bytes are cut into chunks.
+
+    An event that the end of the stream cuts off is dropped, as the standard requires.
+    """
+    data: list[str] = []
+    for line in _lines(chunks):
+        if not line:
+            if data:
+                yield "\n".join(data)
+            data = []
+        elif line.startswith("data:"):
+            data.append(line[5:].removeprefix(" "))
+
+
+def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
+    """Yield whole lines without their ends; LF, CRLF and CR all end a line."""
+    pieces: list[bytes] = []
+    ended_in_return = False
+    for chunk in chunks:
+        if not chunk:
+            continue
+        # `splitlines` of bytes splits at exactly these three ends.
+        rest = chunk[1:] if ended_in_return and chunk.startswith(b"\n") else chunk
+        for piece in rest.splitlines(keepends=True):
+            pieces.append(piece)
+            if piece.endswith((b"\n", b"\r")):
+                yield b"".join(pieces).rstrip(b"\r\n").decode("utf-8", "replace")
+                pieces = []
+        ended_in_return = chunk.endswith(b"\r")
+
+
+def _bounded(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
+        if size > _LONGEST_BODY_BYTES:
+            raise ReplyBroken(f"the reply has no end: over {_LONGEST_BODY_BYTES:,} bytes came")
+        yield chunk
+
+
+def _parsed(body: bytes, media_type: str) -> Document:
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        raise _not_json(body, media_type) from None
+    if not isinstance(document, dict):
+        raise NotJson("JSON that is not an object")
+    return document
+
+
+def _not_json(body: bytes, media_type: str) -> Exception:
+    start = body[:200].lstrip().lower()
+    if "html" in media_type or start.startswith((b"<!doctype", b"<html", b"<head", b"<body")):
+        return NotJson("an HTML page")
+    if not start:
+        return ReplyBroken("the reply's body is empty")
+    if "json" in media_type:
+        return ReplyBroken("the reply's body is damaged: it is no JSON")
+    return NotJson("something other than JSON")
+
+
+def _event_document(data: str) -> Document:
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        raise ReplyBroken("a damaged chunk came in the middle of the reply") from None
+    if not isinstance(document, dict):
+        raise ReplyBroken("a chunk that is no JSON object came in the middle of the reply")
+    return document

@@ -1,0 +1,273 @@
+"""Counts the usage of calls; prices and windows of models."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import TypedDict, TypeVar
+
+from shared.events import Emit, ModelCallEnded, ModelCallStarted, UsageCounted, ignore
+from shared.llm.model_client import Completion, LlmClient, ReplyFailed, Request, Usage
+
+T = TypeVar("T")
+
+_PER_MILLION = Decimal(1_000_000)
+_SNAPSHOT_DATE = re.compile(r"-\d{4}-\d{2}-\d{2}$")
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """Hold prices in US dollars per million tokens.
+
+    `cached_input` is the price of input that the server reads from its cache. Reasoning tokens are
+    part of the output and are billed as output.
+    """
+
+    input: Decimal
+    cached_input: Decimal
+    output: Decimal
+
+
+Prices = Mapping[str, Price]
+
+
+def _price(input_usd: str, cached_input_usd: str, output_usd: str) -> Price:
+    return Price(Decimal(input_usd), Decimal(cached_input_usd), Decimal(output_usd))
+
+
+# OpenAI's list prices of May 2026 for standard processing (of prompts under 270,000 tokens, for
+# the 5.4 family). Prices change, so the prices in the configuration win.
+KNOWN_PRICES: Prices = {
+    "gpt-4.1": _price("2.00", "0.50", "8.00"),
+    "gpt-4.1-mini": _price("0.40", "0.10", "1.60"),
+    "gpt-4.1-nano": _price("0.10", "0.025", "0.40"),
+    "gpt-4o": _price("2.50", "1.25", "10.00"),
+    "gpt-4o-mini": _price("0.15", "0.075", "0.60"),
+    "gpt-5": _price("1.25", "0.125", "10.00"),
+    "gpt-5-codex": _price("1.25", "0.125", "10.00"),
+    "gpt-5-mini": _price("0.25", "0.025", "2.00"),
+    "gpt-5-nano": _price("0.05", "0.005", "0.40"),
+    "gpt-5.1": _price("1.25", "0.125", "10.00"),
+    "gpt-5.2": _price("1.75", "0.175", "14.00"),
+    "gpt-5.2-codex": _price("1.75", "0.175", "14.00"),
+    "gpt-5.3-codex": _price("1.75", "0.175", "14.00"),
+    "gpt-5.4": _price("2.50", "0.25", "15.00"),
+    "gpt-5.4-mini": _price("0.75", "0.075", "4.50"),
+    "gpt-5.4-nano": _price("0.20", "0.02", "1.25"),
+    "gpt-5.5": _price("5.00", "0.50", "30.00"),
+    "o3": _price("2.00", "0.50", "8.00"),
+    "o4-mini": _price("1.10", "0.275", "4.40"),
+}
+
+
+def by_model(model: str, table: Mapping[str, T]) -> T | None:
+    """Return the entry of `model`, or `None`. A dated snapshot has the entry of its plain name."""
+    return table.get(model) or table.get(_SNAPSHOT_DATE.sub("", model))
+
+
+def price_of(model: str, prices: Prices = KNOWN_PRICES) -> Price | None:
+    """Return the price of `model`, or `None`. A dated snapshot has the price of its plain name."""
+    return by_model(model, prices)
+
+
+def cost_of(model: str, usage: Usage, prices: Prices = KNOWN_PRICES) -> Decimal | None:
+    """Return what `usage` costs in US dollars; `None`, never zero, where no price is known."""
+    price = price_of(model, prices)
+    if price is None:
+        return None
+    fresh = max(0, usage.input_tokens - usage.cached_tokens)
+    total = (
+        fresh * price.input
+        + usage.cached_tokens * price.cached_input
+        + usage.output_tokens * price.output
+    )
+    return total / _PER_MILLION
+
+
+def extend_prices(more: Mapping[str, Price], prices: Prices = KNOWN_PRICES) -> Prices:
+    """Return the table with `more` added; where both have a name, `more` wins."""
+    return {**prices, **more}
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """Hold the usage of live calls, and of replies that came from a transcript at no cost."""
+
+    live: Usage = field(default_factory=Usage)
+    replayed: Usage = field(default_factory=Usage)
+
+
+def usage_counted(tally: Tally, order: str = "") -> UsageCounted:
+    """Return the event that reports the usage of `order`, or of the run where it is empty."""
+    live = tally.live
+    return UsageCounted(
+        calls=live.calls,
+        input_tokens=live.input_tokens,
+        cached_tokens=live.cached_tokens,
+        output_tokens=live.output_tokens,
+        cost_usd=None if live.cost_usd is None else float(live.cost_usd),
+        replayed_calls=tally.replayed.calls,
+        order=order,
+    )
+
+
+class Meter:
+    """Add up usage for the run and for each order. Safe for threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._run = Tally()
+        self._orders: dict[str, Tally] = {}
+
+    @property
+    def run(self) -> Tally:
+        """Return the usage of all calls so far."""
+        with self._lock:
+            return self._run
+
+    def of_order(self, order: str) -> Tally:
+        """Return the usage of the calls for `order` so far."""
+        with self._lock:
+            return self._orders.get(order, Tally())
+
+    def add(self, order: str | None, usage: Usage, *, replayed: bool) -> None:
+        """Count one call."""
+        with self._lock:
+            self._run = _added(self._run, usage, replayed)
+            if order is not None:
+                self._orders[order] = _added(self._orders.get(order, Tally()), usage, replayed)
+
+
+class MeteredClient:
+    """Count and price each call, and emit an event when a call starts and when it ends.
+
+    It belongs outside the transcript, so that it sees replayed replies too.
+    """
+
+    def __init__(
+        self,
+        inner: LlmClient,
+        meter: Meter,
+        *,
+        prices: Prices = KNOWN_PRICES,
+        emit: Emit = ignore,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._inner = inner
+        self._meter = meter
+        self._prices = prices
+        self._emit = emit
+        self._clock = clock
+
+    def complete(self, request: Request) -> Completion:
+        """Return the inner client's reply with its cost filled in; failed calls count too."""
+        order = request.place.order or ""
+        self._emit(ModelCallStarted(str(request.place), request.model, order))
+        started = self._clock()
+        try:
+            completion = self._inner.complete(request)
+        except ReplyFailed as failed:
+            self._count(request, failed.usage, replayed=failed.replayed)
+            raise
+        usage = self._count(request, completion.usage, replayed=completion.replayed)
+        self._emit(
+            ModelCallEnded(
+                place=str(request.place),
+                model=completion.model,
+                seconds=self._clock() - started,
+                input_tokens=usage.input_tokens,
+                output_tokens=usage.output_tokens,
+                replayed=completion.replayed,
+                order=order,
+            )
+        )
+        return replace(completion, usage=usage)
+
+    def _count(self, request: Request, usage: Usage, *, replayed: bool) -> Usage:
+        if not replayed:
+            usage = priced(request.model, usage, self._prices)
+        self._meter.add(request.place.order, usage, replayed=replayed)
+        return usage
+
+
+def priced(model: str, usage: Usage, prices: Prices = KNOWN_PRICES) -> Usage:
+    """Return `usage` with its cost by the table."""
+    if usage == Usage():
+        return usage
+    return replace(usage, cost_usd=cost_of(model, usage, prices))
+
+
+def _added(tally: Tally, usage: Usage, replayed: bool) -> Tally:
+    if replayed:
+        # Each replayed reply counts as one call, also an authored one, for which no call was made.
+        return replace(tally, replayed=tally.replayed + replace(usage, calls=1))
+    return replace(tally, live=tally.live + usage)
+
+
+class UsageDocument(TypedDict):
+    """Represent usage in a `--json` document; `cost_usd` is null while any price is unknown."""
+
+    calls: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cost_usd: float | None
+    replayed_calls: int
+
+
+def usage_document(tally: Tally) -> UsageDocument:
+    """Return the usage of live calls, and the number of replies that came from a transcript."""
+    live = tally.live
+    return {
+        "calls": live.calls,
+        "input_tokens": live.input_tokens,
+        "cached_tokens": live.cached_tokens,
+        "output_tokens": live.output_tokens,
+        "reasoning_tokens": live.reasoning_tokens,
+        "cost_usd": None if live.cost_usd is None else float(live.cost_usd),
+        "replayed_calls": tally.replayed.calls,
+    }
+
+
+Windows = Mapping[str, int]
+"""For each model, the tokens of prompt and reply together that one call can take."""
+
+# From what third parties list of May 2026, not checked against the provider's own pages; where they
+# disagree, the largest, which only loosens a bound. A server may be started with a smaller window
+# than its model has, so the configuration wins.
+KNOWN_WINDOWS: Windows = {
+    "gpt-4.1": 1_047_576,
+    "gpt-4.1-mini": 1_047_576,
+    "gpt-4.1-nano": 1_047_576,
+    "gpt-4o": 128_000,
+    "gpt-4o-mini": 128_000,
+    "gpt-5": 400_000,
+    "gpt-5-codex": 400_000,
+    "gpt-5-mini": 400_000,
+    "gpt-5-nano": 400_000,
+    "gpt-5.1": 400_000,
+    "gpt-5.2": 400_000,
+    "gpt-5.2-codex": 400_000,
+    "gpt-5.3-codex": 400_000,
+    "gpt-5.4": 1_050_000,
+    "gpt-5.4-mini": 400_000,
+    "gpt-5.4-nano": 400_000,
+    "gpt-5.5": 1_050_000,
+    "o3": 200_000,
+    "o4-mini": 200_000,
+}
+
+
+def window_of(model: str, windows: Windows = KNOWN_WINDOWS) -> int | None:
+    """Return the window of `model` in tokens, or `None`. A dated snapshot has its model's."""
+    return by_model(model, windows)
+
+
+def extend_windows(more: Windows, windows: Windows = KNOWN_WINDOWS) -> Windows:
+    """Return the table with `more` added; where both have a name, `more` wins."""
+    return {**windows, **more}

@@ -1,1 +1,0 @@
-"""Talks to model servers: sends requests, reads streams and retries."""

@@ -1,1 +1,0 @@
-"""Reads and writes the files of a plan on disk, and knows their names."""

@@ -1,0 +1,216 @@
+"""What is read out of manifests, for any build tool.
+
+A build tool is one file beside this one and one entry of `registry.BUILD_TOOLS`. All paths are
+relative to the root of the repository and use slashes. Nothing here runs a program or follows a
+link: manifests are a stranger's text.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Final, Protocol
+
+from shared.files import strict_documents
+
+
+class RepoFiles(Protocol):
+    """Read the files of one tree: a checkout, a commit, or a workspace."""
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """Return the paths of all files that git tracks, sorted."""
+
+    def text(self, path: str) -> str | None:
+        """Return the text of a file.
+
+        The result is `None` where there is no regular file without a link on its way, or where the
+        file is too large or not UTF-8.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class VerifyCommand:
+    """Hold a command that verifies a repository.
+
+    `origin` names the place that the command comes from, as a person would look it up
+    (`package.json: scripts.test`). `defined` is a command that does the same without that place;
+    it is empty where the command does not depend on a definition that an order could change.
+    """
+
+    text: str
+    origin: str
+    defined: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """Hold what the manifest of one build tool says.
+
+    `tool` is the build tool's name as people write it (`npm`, `Cargo`), and `manifest` the path
+    of its file. `scripts` are the named commands that the manifest defines, and `dependencies`
+    the packages that it declares, each as declared. `verify` is empty where nothing in the files
+    says how the project is tested; `notes` then tell a person why, in sentences.
+    """
+
+    tool: str
+    manifest: str
+    name: str = ""
+    scripts: Mapping[str, str] = field(default_factory=dict)
+    dependencies: tuple[str, ...] = ()
+    verify: tuple[VerifyCommand, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class BuildTool(Protocol):
+    """Read the manifests of one build tool."""
+
+    @property
+    def name(self) -> str:
+        """Return the tool's name as people write it."""
+
+    def read(self, files: RepoFiles) -> Project | None:
+        """Return what the manifest at the root says; `None` where the tool has none there.
+
+        A manifest that cannot be read is a project with a note and without commands.
+        """
+
+
+Table = Mapping[str, object]
+
+_MOST: Final = 200  # scripts or dependencies that are kept of one manifest
+_LONGEST: Final = 300  # characters of a name or a command that are kept
+
+
+def is_tracked(files: RepoFiles, path: str) -> bool:
+    """Return whether there is a file at `path`, readable or not."""
+    at = bisect_left(files.paths, path)
+    return at < len(files.paths) and files.paths[at] == path
+
+
+def first_tracked(files: RepoFiles, paths: Iterable[str]) -> str:
+    """Return the first of `paths` at which there is a file, or ""."""
+    return next((path for path in paths if is_tracked(files, path)), "")
+
+
+def parse_json(text: str | None) -> Table | None:
+    """Return the object in a JSON text; `None` where there is no text or no object."""
+    try:
+        document = json.loads(text or "")
+    except (ValueError, RecursionError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def parse_toml(text: str | None) -> Table | None:
+    """Return the tables of a TOML text; `None` where there is no text or it is not TOML."""
+    if text is None:
+        return None
+    try:
+        return strict_documents.parse_toml(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def table(parent: Table, *keys: str) -> Table:
+    """Return the table that `keys` lead to; an empty one where there is none."""
+    for key in keys:
+        found = parent.get(key)
+        parent = found if isinstance(found, dict) else {}
+    return parent
+
+
+def text_at(parent: Table, key: str) -> str:
+    """Return the text at `key` as one printable line; "" where there is none."""
+    found = parent.get(key)
+    return one_line(found) if isinstance(found, str) else ""
+
+
+def texts_at(parent: Table, key: str) -> Iterator[str]:
+    """Yield the texts of the list at `key`, each as one printable line."""
+    found = parent.get(key)
+    yield from (one_line(each) for each in _listed(found) if isinstance(each, str))
+
+
+def pairs_at(parent: Table, key: str) -> Iterator[tuple[str, str]]:
+    """Yield the names in the table at `key` that have a text, with the text."""
+    for name, value in table(parent, key).items():
+        if isinstance(value, str):
+            yield one_line(name), one_line(value)
+
+
+def bounded(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names without repetition, empty ones, and what exceeds the bound."""
+    return tuple(dict.fromkeys(filter(None, names)))[:_MOST]
+
+
+def one_line(text: str) -> str:
+    """Return a text as one line of bounded length that is safe to show on a terminal."""
+    words = " ".join(text[: 2 * _LONGEST].split())
+    shown = "".join(each for each in words if each.isprintable())
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
+
+
+def unreadable(path: str) -> str:
+    """Return the note on a manifest that cannot be read."""
+    return f"{path} cannot be read, so nothing is run for it: `--verify CMD` names a command"
+
+
+def _listed(value: object) -> list[object]:
+    return value[:_MOST] if isinstance(value, list) else []
+
+
+class ChangedFiles:
+    """Lay texts over the files of a tree; `None` stands for a file that is not there."""
+
+    def __init__(self, files: RepoFiles, texts: Mapping[str, str | None]) -> None:
+        self._files = files
+        self._texts = texts
+        there = {path for path, text in texts.items() if text is not None}
+        gone = texts.keys() - there
+        self._paths = files.paths
+        if gone or not there <= set(files.paths):
+            self._paths = tuple(sorted((set(files.paths) | there) - gone))
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """Return the paths of all files, sorted."""
+        return self._paths
+
+    def text(self, path: str) -> str | None:
+        """Return the text that was laid over the file, else the file's own."""
+        return self._texts[path] if path in self._texts else self._files.text(path)
+
+
+_SUFFIXES: Final = (".md", ".rst", ".adoc", ".txt")
+_NAMES: Final = (
+    "readme", "license", "licence", "copying", "notice", "changelog", "authors", "contributing",
+    "code_of_conduct", "security",
+)  # fmt: skip
+# What `llmch init` writes.
+_OWN: Final = frozenset({"llmch.toml", "spec.yaml", "spec.yml", "spec.json"})
+_LISTS: Final = ("requirements", "constraints")  # lists of packages that end in .txt
+
+
+def holds_only_documents(paths: Iterable[str]) -> bool:
+    """Return whether none of the files is code or a manifest: texts, licences and settings alone.
+
+    Hidden files are settings of other tools. Anything that is not known for a document counts as
+    code, so that a tree is never taken for an empty one by mistake.
+    """
+    return all(map(_is_document, paths))
+
+
+def _is_document(path: str) -> bool:
+    place = PurePosixPath(path)
+    name = place.name.lower()
+    if place.parts[0].startswith("."):
+        return True
+    if name.startswith(_LISTS) or name == "cmakelists.txt":
+        return False
+    if len(place.parts) == 1 and (path in _OWN or name.partition(".")[0] in _NAMES):
+        return place.suffix.lower() in ("", *_SUFFIXES) or path in _OWN
+    return place.suffix.lower() in _SUFFIXES

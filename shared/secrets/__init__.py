@@ -1,1 +1,0 @@
-"""Recognises secrets by their variables' names, and keeps their values out of records."""

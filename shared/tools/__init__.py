@@ -1,1 +1,0 @@
-"""Keeps programs that are fetched on request, each of one version whose hash is known."""

@@ -1,1 +1,0 @@
-"""Defines work orders and manifests, the documents that planner and factory share."""
