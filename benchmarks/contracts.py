@@ -13,8 +13,8 @@ from typing import Any, Final
 from benchmarks.measure import Samples, interleave, run_child, seconds_of
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench
-from planner.judge_plan import Report, judge
-from planner.plan.plan import parse_plan
+from planner.plan.parse_plan import parse_plan
+from planner.rules.judge_plan import Report, judge
 from shared.files.strict_documents import JsonValue
 from shared.languages.python.type_checker import TypeChecker
 from tests.warm_checker import tools_with

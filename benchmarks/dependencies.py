@@ -12,7 +12,7 @@ from typing import Any, Final
 from benchmarks.measure import cpu_seconds_of, interleave
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import FILES_PER_FOLDER, Bench
-from factory.dependencies import Manifests
+from factory.workbench.dependencies import Manifests
 from shared.languages.javascript.node_modules import KNOWN_HOSTS, check_npm_lock, read_json
 from shared.languages.python.python_packages import read_wishes
 

@@ -12,10 +12,10 @@ from benchmarks.measure import counting, cpu_seconds_of, interleave, seconds_of
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench, order_document, plan_document
 from planner.compile.inputs import PlannerModel, PlanOptions
-from planner.judge_plan import judge
-from planner.plan.plan import Plan, read_reply
-from planner.run import run_plan
-from shared.events import ignore
+from planner.plan.parse_plan import Plan, read_reply
+from planner.rules.judge_plan import judge
+from planner.run_plan import run_plan
+from shared.events.events import ignore
 from shared.llm.stack import Mode, ModelSource
 from tests.fakes import ScriptedModel
 

@@ -12,7 +12,7 @@ from benchmarks.measure import ChildCost, Samples, run_child
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench, chain, make_repo, module_path, write_orders
 from benchmarks.start import llmch_command
-from shared.parse_order import EMPTY_SHA256
+from shared.work_order.parse_order import EMPTY_SHA256
 from tests.shared.llm.edge import chat_stream
 from tests.shared.llm.scripted_server import scripted_server
 

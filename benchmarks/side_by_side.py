@@ -19,7 +19,7 @@ from benchmarks.setting import (
 )
 from factory.attempt.attempt_graph import prepare_graph
 from factory.batch.batch import run_all
-from shared.events import CommandEnded, Event, ignore
+from shared.events.events import CommandEnded, Event, ignore
 from shared.llm.model_client import Completion, LlmClient, Request
 from shared.llm.stack import Mode, ModelSource
 from tests.factory.batch.test_train import independent

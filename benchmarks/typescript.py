@@ -15,13 +15,13 @@ from benchmarks.measure import Samples, cpu_seconds_of, interleave, run_child, s
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench
 from factory.workbench.judging_tools import SandboxRunner
-from planner.judge_plan import judge
-from planner.plan.plan import parse_plan
-from planner.planned_repo import read_repo_hints
+from planner.plan.parse_plan import parse_plan
+from planner.repo.planned_repo import read_repo_hints
+from planner.rules.judge_plan import judge
 from shared.files.text_sources import TreeSources
 from shared.languages.language_tools import Tools
 from shared.languages.typescript.typescript_language import TYPESCRIPT
-from shared.pinned_tools import TSC, installed_program, tools_root
+from shared.processes.pinned_tools import TSC, installed_program, tools_root
 from shared.settings.settings import SandboxSettings
 
 FETCHED: Final = tools_root()  # before the bench has a home of its own

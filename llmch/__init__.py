@@ -1,5 +1,5 @@
 """Turns a specification into verified commits."""
 
-from shared.version import VERSION
+from shared import VERSION
 
 __version__ = VERSION

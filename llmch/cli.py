@@ -1,6 +1,6 @@
 """Starts the command line: answers `--help` and `--version`, and passes verbs on.
 
-This module and `llmch.verb_table` import nothing that Python has not loaded by itself.
+This module and `llmch.entry.verb_table` import nothing that Python has not loaded by itself.
 `--help` and `--version` therefore take hardly longer than a bare interpreter.
 """
 
@@ -9,7 +9,7 @@ import os
 import sys
 
 from llmch import __version__
-from llmch.verb_table import VERBS, render_help
+from llmch.entry.verb_table import VERBS, render_help
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -29,7 +29,7 @@ def main(argv: list[str] | None = None) -> int:
             arguments = [verb, "--help"]
         case _:
             pass
-    from llmch.boundary import run_verb  # not needed for the quick answers above
+    from llmch.entry.boundary import run_verb  # not needed for the quick answers above
 
     return run_verb(arguments)
 

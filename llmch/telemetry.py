@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from shared.events import (
+from shared import VERSION
+from shared.events.events import (
     AttemptFailed,
     AttemptStarted,
     BatchEnded,
@@ -43,7 +44,6 @@ from shared.events import (
     UsageCounted,
     WritesApplied,
 )
-from shared.version import VERSION
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context

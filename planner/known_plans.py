@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planner.compile.inputs import PlanOptions
-from planner.predecessor import read_predecessor
 from planner.prompts.prompt_templates import load_template
-from planner.run import PlanResult, run_plan
+from planner.replan.predecessor import read_predecessor
+from planner.run_plan import PlanResult, run_plan
 from planner.spec.read_spec import read_spec
 from planner.spec.spec_difference import compare_requirements
 from shared.errors import InvalidInput
-from shared.events import Emit, Noted
+from shared.events.events import Emit, Noted
 from shared.files.atomic_io import exclusively, make_folder, write_json
 from shared.languages.language_tools import ToolRunner
 from shared.llm.stack import ModelSource
-from shared.parse_order import canonical_json, sha256_bytes
-from shared.plan_folder import MANIFEST_NAME, PlanFacts, read_manifest
+from shared.work_order.parse_order import canonical_json, sha256_bytes
+from shared.work_order.plan_folder import MANIFEST_NAME, PlanFacts, read_manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def plan_once(
     """Return the plan for these inputs: the one this repo was built from before, else a new one.
 
     `common_dir` is the repo's git folder, which keeps the list of plans. `plan_identity` says
-    which inputs count. Raises as `planner.run.run_plan` does.
+    which inputs count. Raises as `planner.run_plan.run_plan` does.
     """
     identity = plan_identity(options)
     known = _known(identity, common_dir)

@@ -1,1 +1,5 @@
-"""Holds the code that planner and factory share: schemas, paths, git, processes, models."""
+"""Holds what planner and factory share, and the version: it imports nothing."""
+
+from typing import Final
+
+VERSION: Final = "0.1.0"

@@ -24,13 +24,13 @@ from llmch.verbs.demo import (
     recorded_models,
 )
 from shared.errors import LlmchError
-from shared.events import Emit, ignore
+from shared.events.events import Emit, ignore
 from shared.llm.model_client import Completion, LlmClient, Request, Role, Usage
 from shared.llm.replayed_replies import ReplayClient
 from shared.llm.stack import Mode, ModelSource
 from shared.llm.transcript import Transcript
 from shared.llm.transcript_lines import OriginKind, ReplyOrigin
-from shared.parse_order import EMPTY_SHA256
+from shared.work_order.parse_order import EMPTY_SHA256
 
 AUTHORED = ReplyOrigin(OriginKind.AUTHORED, model="authored")
 _SHOWN = re.compile(r"^## (\S+).*\nbase_sha256: (\w+)", re.MULTILINE)

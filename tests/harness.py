@@ -21,10 +21,10 @@ from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.task import RunOptions
 from factory.run.run_order import run_order
 from factory.sandbox import Backend
-from shared.events import Event, StageStarted
+from shared.events.events import Event, StageStarted
 from shared.llm.stack import Mode, ModelSource
-from shared.parse_order import manifest_sha256
 from shared.settings.settings import SandboxSettings, Settings
+from shared.work_order.parse_order import manifest_sha256
 from tests.fakes import Reply, ScriptedModel
 
 Json = dict[str, Any]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from factory.statement import Acceptance, AnyStatement, Statement
+from factory.statement.statement import Acceptance, AnyStatement, Statement
 
 PATH = Path(__file__).parents[1] / "docs" / "provenance.schema.json"
 

@@ -17,8 +17,8 @@ import yaml
 
 from llmch.verbs.demo import find_example, make_repo
 from planner.compile.inputs import PlannerModel, PlanOptions
-from planner.run import run_plan
-from shared.events import ignore
+from planner.run_plan import run_plan
+from shared.events.events import ignore
 from shared.llm.stack import Mode, ModelSource
 from tests.harness import git
 from tests.llmch.ci.test_junit import read

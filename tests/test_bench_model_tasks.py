@@ -12,8 +12,8 @@ from benchmarks.model.edit_tasks import SourceMissing, read_edit_tasks, source_v
 from benchmarks.model.first_prompts import FIRST_PROMPTS, focus_of_task, shown_files
 from benchmarks.model.tasks import Task
 from factory.proposal.shown_code import focus_of
-from shared.parse_order import parse_document
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import parse_document
+from shared.work_order.work_order import WorkOrder
 
 TASKS = {task.name: task for task in read_edit_tasks()}
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from llmch.command_line import find_verb, parser_of
+from llmch.entry.command_line import find_verb, parser_of
 from tests.llmch.command_line import ROOT
 
 JOBS = ROOT / "examples" / "ci"

@@ -31,13 +31,12 @@ _WHOLE: Final = frozenset({"go", "py", "js", "ts", "rs"})
 ALLOWED: Final[Mapping[str, str]] = {
     "planner/__main__.py": "shows how the program is started",
     "factory/__main__.py": "shows how the program is started",
-    "planner/repo_outlines.py": "lists words that say nothing about what a spec is about",
-    "factory/dependencies.py": "knows where a checkout has an environment",
+    "planner/repo/repo_outlines.py": "lists words that say nothing about what a spec is about",
+    "factory/workbench/dependencies.py": "knows where a checkout has an environment",
     "factory/fleet": "says how the extra that it needs is installed",
     "factory/sandbox": "knows the interpreters and toolchains of this machine",
     "factory/workbench/judging_tools.py": "seeds the build cache of a toolchain",
-    "factory/health.py": "names the interpreter and the toolchains in the report of doctor",
-    "factory/judging/environment_faults.py": "names the option --python",
+    "factory/factory_checkups.py": "names interpreter and toolchains in the report of doctor",
     "factory/judging/environment_faults.py": "knows where a checkout has an interpreter of its own",
     "factory/judging/run_checks.py": "describes the interpreter that commands get",
     "factory/run/baseline.py": "names the option --python",
@@ -45,7 +44,6 @@ ALLOWED: Final[Mapping[str, str]] = {
     "factory/workbench/pool.py": "names the option --python",
     "factory/batch/order_graph.py": "draws a graph, which has nodes",
     "factory/proposal/reply_formats.py": "knows the words that models write at code fences",
-    "factory/proposal/reply_formats.py": "shows models an example of a reply",
     "factory/proposal/assemble_edits.py": "shows models an example of a reply",
 }
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import llmch
-from llmch.answers import CODES, STAGE_NAMES
-from llmch.verb_table import VERBS
+from llmch.entry.answers import CODES, STAGE_NAMES
+from llmch.entry.verb_table import VERBS
 
 ROOT = Path(llmch.__file__).parents[1]
 FLOORS = ("llmch", "planner", "factory", "shared")

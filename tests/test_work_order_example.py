@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from factory.orders.read_orders import read_order
-from planner.judge_plan import judge
-from planner.plan.plan import parse_plan
+from planner.plan.parse_plan import parse_plan
+from planner.rules.judge_plan import judge
 from shared.files.strict_documents import JsonValue, parse_json
-from shared.work_order import WorkOrder
+from shared.work_order.work_order import WorkOrder
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all
 from tests.work_orders_page import EXAMPLE

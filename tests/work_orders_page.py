@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from shared.work_order import Manifest
+from shared.work_order.work_order import Manifest
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "work-orders.md"

@@ -18,7 +18,7 @@ from benchmarks.model.results import Result, read_results
 from benchmarks.model.table import render_tables
 from benchmarks.model.tasks import Kind, Task, sample
 from shared.errors import ExitCode, InvalidInput, LlmchError
-from shared.events import ignore
+from shared.events.events import ignore
 from shared.llm.call_retry import RetryContext, RetryPolicy, SecondChanceClient, SystemClock
 from shared.llm.live_client import LiveClient
 from shared.llm.transport import check_access

@@ -17,7 +17,7 @@ from factory.proposal.read_reply import ProposalInvalid, parse_proposal
 from factory.proposal.shown_code import hashes_of, texts_of
 from factory.sandbox import Backend, Policy, open_sandbox
 from shared.llm.model_client import Api, CallPlace, LlmClient, ReplyFailed, Request, Role
-from shared.parse_order import sha256_bytes
+from shared.work_order.parse_order import sha256_bytes
 
 MAX_OUTPUT_TOKENS = 600
 """The bound of a reply that is no longer than this; a whole file may need more."""

@@ -11,8 +11,8 @@ from factory.proposal.prompt import has_short_prompt, render_prompt, render_shor
 from factory.proposal.reply_formats import fence_for
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import Focus, ShownFile, focus_of
-from shared.parse_order import EMPTY_SHA256, parse_document, sha256_bytes
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import EMPTY_SHA256, parse_document, sha256_bytes
+from shared.work_order.work_order import WorkOrder
 
 # What verifies a repo without a script of its own, as an order's prompt lists it.
 _VERIFICATION = (

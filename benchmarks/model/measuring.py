@@ -15,7 +15,7 @@ from benchmarks.model.ran import Server, run
 from benchmarks.model.results import Result, append_result, read_results
 from benchmarks.model.tasks import Task
 from shared.llm.model_client import LlmClient
-from shared.parse_order import sha256_bytes
+from shared.work_order.parse_order import sha256_bytes
 
 VARIANTS = (*RUNS, *FIRST_PROMPTS)
 

@@ -17,8 +17,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from langgraph.runtime import Runtime
-
 from factory.attempt.attempt_state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.judging.environment_faults import full_disk
 from factory.judging.failure_brief import brief_of, brief_of_fault
@@ -33,13 +31,13 @@ from factory.record.runs_on_record import PLACED_FILES, REMOVED_FILES, WRITE_RES
 from factory.workbench.tree import NotReadable, Tree
 from factory.workbench.workspace import side_by_side
 from shared.errors import CommandFailed
-from shared.events import WritesApplied
+from shared.events.events import WritesApplied
 from shared.files.atomic_io import is_disk_full, write_json, write_refused
 from shared.git import commits, repos, trees
 from shared.git.client import Git, GitFailed, TreeEntry
 from shared.git.commits import is_id_of
-from shared.parse_order import sha256_bytes
-from shared.work_order import AcceptanceFile, WorkOrder
+from shared.work_order.parse_order import sha256_bytes
+from shared.work_order.work_order import AcceptanceFile, WorkOrder
 
 
 class CannotPlace(Exception):
@@ -303,14 +301,14 @@ def _violation(path: str, problem: str) -> WriteRefusal:
     )
 
 
-def apply(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
+def apply(state: FactoryState, context: FactoryContext) -> StateUpdate:
     """Put the proposal's files and the plan's acceptance files into the workspace.
 
     The files that the order removes are taken out of it first. The commit of what was written is
     announced before it is judged. Return a brief that says why not, where nothing can be written.
     Raises `DoesNotFit` where the commit that it is to follow is not what the proposal was made for.
     """
-    context, attempt = runtime.context, state["attempt"]
+    attempt = state["attempt"]
     if context.parent != context.task.base:
         attempt = fit_to_parent(attempt, context)
     context.progress.begin_stage(attempt.number, AttemptStage.APPLY)

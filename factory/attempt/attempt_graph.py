@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, cast
 
-from factory.attempt.attempt_state import FactoryContext, FactoryState, first_state
+from factory.attempt.attempt_state import FactoryContext, FactoryState, StateUpdate, first_state
 
 
 def attempt_states(
@@ -46,16 +46,20 @@ def _graph() -> Any:
     # some other program's settings are in the environment.
     os.environ.update(LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false")
     from langgraph.graph import END, START, StateGraph
+    from langgraph.runtime import get_runtime
 
     from factory.attempt.apply_proposal import apply
     from factory.attempt.judge_attempt import conclude, judge
     from factory.attempt.propose import propose
 
+    def node(step: Callable[[FactoryState, FactoryContext], StateUpdate]) -> Any:
+        return lambda state: step(state, get_runtime(FactoryContext).context)
+
     graph = StateGraph(FactoryState, context_schema=FactoryContext)
-    graph.add_node("se", propose)
-    graph.add_node("tr", apply)
-    graph.add_node("po", judge)
-    graph.add_node("finalize", conclude)
+    graph.add_node("se", node(propose))
+    graph.add_node("tr", node(apply))
+    graph.add_node("po", node(judge))
+    graph.add_node("finalize", node(conclude))
     graph.add_conditional_edges(START, first_node, ["se", "tr"])
     graph.add_conditional_edges("se", after_propose, {"end": END, "finalize": "finalize"})
     graph.add_conditional_edges("tr", after_apply, ["po", "finalize"])

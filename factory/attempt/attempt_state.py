@@ -26,11 +26,11 @@ from factory.proposal.shown_code import ShownFile
 from factory.record.progress import AttemptProgress
 from factory.workbench.pool import Workbench
 from factory.workbench.workspace import Workspace
-from shared.events import Emit
+from shared.events.events import Emit
 from shared.files.atomic_io import make_folder
 from shared.languages.language_tools import Tools
 from shared.llm.model_client import LlmClient
-from shared.work_order import WorkOrder
+from shared.work_order.work_order import WorkOrder
 
 
 @dataclass(frozen=True, slots=True)

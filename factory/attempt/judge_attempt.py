@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 from dataclasses import replace
 
-from langgraph.runtime import Runtime
-
 from factory.attempt.apply_proposal import with_remedy
 from factory.attempt.attempt_state import Attempt, FactoryContext, FactoryState, StateUpdate
 from factory.judging.contract import (
@@ -29,18 +27,18 @@ from factory.record.runs_on_record import REJECTED_PATCH
 from factory.record.summary import drift_warning, unjudged_warning
 from factory.workbench.tree import patch_of_proposal
 from shared.errors import CommandFailed
-from shared.events import Warned
+from shared.events.events import Warned
 from shared.files.atomic_io import write_bytes, write_json
 from shared.git import trees
-from shared.parse_order import sha256_bytes
+from shared.work_order.parse_order import sha256_bytes
 
 
-def judge(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
+def judge(state: FactoryState, context: FactoryContext) -> StateUpdate:
     """Run every check on the written files and return the results, with a brief on failure.
 
     The checks that run no code come first: they are quick, and they name what is at fault.
     """
-    context, attempt = runtime.context, state["attempt"]
+    attempt = state["attempt"]
     contract = _judge_contract(attempt, context)
     attempt = replace(attempt, unjudged=contract.unjudged)
     if contract.violations:
@@ -119,9 +117,9 @@ def _judge_contract(attempt: Attempt, context: FactoryContext) -> ContractResult
     return result
 
 
-def conclude(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
+def conclude(state: FactoryState, context: FactoryContext) -> StateUpdate:
     """Return the verdict, or the state of the next attempt."""
-    context, brief = runtime.context, state["attempt"].brief
+    brief = state["attempt"].brief
     if brief is None:
         return _pass(state, context)
     return _fail(state, context, with_remedy(brief, context.order))

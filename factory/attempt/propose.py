@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from langgraph.runtime import Runtime
-
 from factory.attempt.apply_proposal import (
     CannotPlace,
     CannotRemove,
@@ -71,13 +69,13 @@ from factory.proposal.request import Question, build_request, offer_for
 from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState
 from factory.proposal.shown_code import Focus, ShownFile, focus_of, parse_show_request
 from factory.workbench.tree import NotReadable, Tree
-from shared.events import ModelAskedAgain
+from shared.events.events import ModelAskedAgain
 from shared.files.atomic_io import write_json, write_text
 from shared.git import trees
 from shared.llm.model_client import Completion, ReplyFailed, Request
-from shared.parse_order import EMPTY_SHA256, sha256_bytes
 from shared.projects.build_tools import BRINGING
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
+from shared.work_order.work_order import WorkOrder
 
 _WHOLE_FILES = Offer(ReplyFormat.FILES)
 
@@ -278,12 +276,12 @@ class _Refused(Exception):
     """Say why the attempt cannot begin."""
 
 
-def propose(state: FactoryState, runtime: Runtime[FactoryContext]) -> StateUpdate:
+def propose(state: FactoryState, context: FactoryContext) -> StateUpdate:
     """Return the model's proposal, or a brief that says why there is none.
 
     No model is asked for an order that only removes files.
     """
-    context, attempt = runtime.context, state["attempt"]
+    attempt = state["attempt"]
     order, options = context.order, context.options
     context.progress.begin_attempt(attempt.number)
     context.progress.begin_stage(attempt.number, AttemptStage.PROPOSE)

@@ -48,7 +48,7 @@ from factory.preflight import RepoPlace
 from factory.run.reproduce import CommitJudge, open_judge
 from factory.workbench.pool import sweep_side_workspaces
 from shared.errors import InvalidInput, PreflightRefused
-from shared.events import Emit
+from shared.events.events import Emit
 from shared.git import refs, repos, trees
 from shared.git.client import Git, GitFailed
 from shared.git.commits import CommitObject, read_commits

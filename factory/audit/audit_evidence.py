@@ -17,7 +17,7 @@ from pathlib import Path
 from factory.orders.documents import reply_sha256
 from factory.orders.order_commit import OrderIdentity, identify, landed_orders
 from factory.orders.read_orders import LoadedOrder, read_workdir
-from factory.statement import (
+from factory.statement.statement import (
     PROOF_REF,
     Acceptance,
     Attached,
@@ -34,8 +34,8 @@ from shared.git import refs
 from shared.git.client import Git, GitFailed
 from shared.git.commits import CommitObject
 from shared.llm.replayed_replies import reply_texts
-from shared.plan_folder import MANIFEST_NAME
-from shared.work_order import WorkOrder
+from shared.work_order.plan_folder import MANIFEST_NAME
+from shared.work_order.work_order import WorkOrder
 
 _RUN_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
 

@@ -6,20 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from factory.attempt.apply_proposal import show_acceptance_files
 from factory.audit.audit_evidence import Case, Claim, Ruling, contradicted, not_provable, proven
-from factory.compose_statement import remake_commit
+from factory.landing.stand_in import faults_of_change, paths_of
 from factory.orders.documents import ReplyRecord
 from factory.orders.order_commit import OrderIdentity, identify
 from factory.preflight import name_paths
 from factory.proposal.read_reply import ProposalInvalid, ReplyReader
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import ShownFile, focus_of, parse_show_request
-from factory.stand_in import faults_of_change, paths_of
-from factory.statement import Judged, Predicate, Statement
+from factory.statement.compose_statement import remake_commit
+from factory.statement.statement import Judged, Predicate, Statement
 from shared.git import trees
 from shared.git.client import Git
 from shared.git.commits import is_id_of
-from shared.parse_order import EMPTY_SHA256, sha256_bytes
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
+from shared.work_order.work_order import WorkOrder
 
 
 def rule_on_order(case: Case) -> Ruling:

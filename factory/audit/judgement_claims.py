@@ -20,18 +20,18 @@ from factory.audit.audit_evidence import (
     proven,
 )
 from factory.audit.commit_claims import SHALLOW, UNSHALLOW, fault_of_order_part
+from factory.landing.stand_in import as_text, change_of, lacking, paths_of
 from factory.orders.documents import FailureBrief, VerifiedBy
 from factory.orders.order_commit import NOBODY
 from factory.orders.stages import Stage
 from factory.preflight import name_paths
-from factory.stand_in import as_text, change_of, lacking, paths_of
-from factory.statement import PROOF_REF, Acceptance, CommandPart, Judged, Statement
+from factory.statement.statement import PROOF_REF, Acceptance, CommandPart, Judged, Statement
 from shared.errors import Interrupted, LlmchError, SandboxUnavailable
 from shared.git import commits, trees
 from shared.git.repos import Identity
 from shared.git.signing import Trust, check_signature, read_signing_config
-from shared.shell_words import UnsplittableError, split_words
-from shared.work_order import WorkOrder
+from shared.processes.shell_words import UnsplittableError, split_words
+from shared.work_order.work_order import WorkOrder
 
 Judge = Callable[[Case], VerifiedBy | FailureBrief]
 """Runs verification and acceptance on the tree of a commit."""

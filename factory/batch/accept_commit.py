@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from factory.batch.decide import PlanOnBranch
-from factory.compose_statement import StandingCommit
 from factory.judging.judgement import Judgement
 from factory.judging.proof import verified_by
-from factory.land import Notary
+from factory.landing.land import Notary
+from factory.landing.stand_in import as_text, change_of, lacking, paths_of
 from factory.orders.documents import FailureBrief, VerifiedBy
 from factory.orders.order_commit import NOTES_REF, add_acceptance, drop_acceptance
 from factory.orders.read_orders import decide_exempt
@@ -25,18 +25,18 @@ from factory.orders.task import (
 from factory.preflight import RepoPlace, hold, name_paths
 from factory.record.decisions import write_decision
 from factory.record.runs_on_record import bases_on_record
-from factory.recovery import deferring_signals, recover
 from factory.run.commission import commit_terms
+from factory.run.recovery import deferring_signals, recover
 from factory.run.reproduce import open_judge
-from factory.stand_in import as_text, change_of, lacking, paths_of
-from factory.statement import Acceptance as StatementAcceptance
-from factory.statement import Snapshot, Statement, drop_statements
+from factory.statement.compose_statement import StandingCommit
+from factory.statement.statement import Acceptance as StatementAcceptance
+from factory.statement.statement import Snapshot, Statement, drop_statements
 from shared.errors import InvalidInput
-from shared.events import Emit
+from shared.events.events import Emit
+from shared.events.run_record import Recording, new_run_folder, new_run_id, recorded_run
 from shared.git import commits, refs, trees
 from shared.git.client import Git
-from shared.run_record import Recording, new_run_folder, new_run_id, recorded_run
-from shared.work_order import WorkOrder
+from shared.work_order.work_order import WorkOrder
 
 
 def note_acceptance(git: Git, work: StandingCommit, proof: str, root: str, emit: Emit) -> None:

@@ -22,13 +22,13 @@ from factory.orders.task import OrderResult, OrderTask, Passed, RunOptions
 from factory.record import journal_entries
 from factory.record.progress import failure_facts
 from factory.record.summary import batch_verdict, public_json, summarise_unexecuted, usage_record
-from factory.recovery import deferring_signals
 from factory.run.commission import Commission, after_the_orders
 from factory.run.execution import Making
+from factory.run.recovery import deferring_signals
 from factory.run.run_order import begin_run
 from factory.run.session import Session, announce_forecast, error_of
 from shared.errors import LlmchError
-from shared.events import (
+from shared.events.events import (
     BatchEnded,
     BatchStarted,
     CandidateCoupled,
@@ -37,10 +37,10 @@ from shared.events import (
     Noted,
     OrderSkipped,
 )
+from shared.events.run_record import Recording
 from shared.files.atomic_io import write_json
 from shared.llm.stack import Mode, ModelSource
 from shared.llm.usage import usage_counted
-from shared.run_record import Recording
 
 
 class Batch:

@@ -28,11 +28,11 @@ from factory.record.journal_entries import RunBegun
 from factory.record.landed import LandedOrders, find_landed, plan_branch
 from factory.run.commission import Commission, place_option
 from shared.errors import InvalidInput, PreflightRefused
-from shared.events import Emit
+from shared.events.events import Emit
 from shared.git import refs
 from shared.git.client import Git
 from shared.llm.stack import ModelSource
-from shared.plan_folder import read_manifest, read_stored_plan
+from shared.work_order.plan_folder import read_manifest, read_stored_plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, LiteralString, TypeAlias, TypeVar
 
+from shared import VERSION
 from shared.errors import FleetUnavailable
 from shared.settings.setting_values import DatabaseUrl
-from shared.version import VERSION
 
 if TYPE_CHECKING:
     import psycopg.sql

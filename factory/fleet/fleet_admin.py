@@ -23,9 +23,9 @@ from factory.fleet.database import (
 from factory.fleet.job_queue import prepare_engine
 from factory.fleet.leases import LEFT, WorkerSeen, linked, run_of, workers_seen
 from factory.fleet.wire import JobState, Kind, Standing
+from shared import VERSION
 from shared.errors import FleetUnavailable, InvalidInput
 from shared.settings.setting_values import DatabaseUrl
-from shared.version import VERSION
 
 # Any number that only this file uses: two administrators take turns.
 _LOCK = 0x6C6C6D6368

@@ -34,7 +34,7 @@ from factory.record.runs_on_record import set_aside
 from factory.run.execution import Making, RunParts, Step
 from factory.run.session import Session
 from shared.errors import CommandFailed, FleetUnavailable, InvalidInput
-from shared.events import Noted, Warned
+from shared.events.events import Noted, Warned
 from shared.git import refs
 from shared.git.client import Git
 from shared.settings.settings import FleetSettings

@@ -19,11 +19,11 @@ from typing import Any, Final
 from factory.fleet.database import Cursor, Database, check_schema
 from factory.fleet.job_queue import Queue
 from factory.fleet.wire import PROTOCOL, JobState, Standing
+from shared import VERSION
 from shared.errors import FleetUnavailable, InvalidInput
-from shared.events import Event, ModelTextArrived, event_to_json
-from shared.secrets import redact
+from shared.events.events import Event, ModelTextArrived, event_to_json
+from shared.files.secret_values import redact
 from shared.settings.setting_values import DatabaseUrl
-from shared.version import VERSION
 
 # An entry says that it lives so many times in each lease, but no less often than this.
 _BEATS_IN_A_LEASE = 6

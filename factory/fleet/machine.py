@@ -39,14 +39,14 @@ from factory.record.journal_entries import Entry, render_entry
 from factory.run.execution import Execution, Making, RunParts, Step
 from factory.workbench.pool import WorkbenchPool, registered
 from shared.errors import CommandFailed
-from shared.events import Emit, Event, ModelTextArrived, event_to_json
+from shared.events.events import Emit, Event, ModelTextArrived, event_to_json
+from shared.events.run_record import new_run_folder, new_run_id
 from shared.files.atomic_io import make_folder
 from shared.git import repos
 from shared.git.client import Git
 from shared.llm.budget import Budget
 from shared.llm.stack import ModelSource, open_model
 from shared.llm.usage import Tally
-from shared.run_record import new_run_folder, new_run_id
 
 
 @dataclass(frozen=True, slots=True)

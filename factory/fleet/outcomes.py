@@ -37,8 +37,8 @@ from factory.record.journal_entries import FailedAttempt, StageBegun, parse_entr
 from factory.run.execution import Making, Step
 from factory.run.session import Session
 from shared.errors import CommandFailed, FleetUnavailable, LlmchError
-from shared.events import Emit, Noted, Warned
-from shared.run_record import event_from_json
+from shared.events.events import Emit, Noted, Warned
+from shared.events.run_record import event_from_json
 
 
 def replay(outcome: OutcomeDocument, folder: Path, journal: Journal, emit: Emit) -> None:

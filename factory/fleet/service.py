@@ -39,17 +39,17 @@ from factory.fleet.wire import (
     with_shared,
 )
 from factory.fleet.worker_clones import PLANS, free_what_was_closed, leave_out_what_stays
-from factory.land import Landing, LandingOnRemote
+from factory.landing.land import Landing, LandingOnRemote
 from factory.orders.order_commit import NOTES_REF
 from factory.orders.task import RunOptions
 from factory.run.session import Session
 from shared.errors import CommandFailed, ExitCode, FleetUnavailable, LlmchError
-from shared.events import BatchEnded, Emit, Event, Noted, Warned
+from shared.events.events import BatchEnded, Emit, Event, Noted, Warned
 from shared.files.atomic_io import make_folder, write_text
 from shared.git import refs, repos
 from shared.git.client import Git
-from shared.plan_folder import plan_file_names
 from shared.settings.setting_values import DatabaseUrl
+from shared.work_order.plan_folder import plan_file_names
 
 Handler = Callable[[Job, threading.Event], Answer]
 """Performs a job. The event says that the result is no longer wanted, or that the worker ends."""

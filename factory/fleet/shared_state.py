@@ -17,7 +17,7 @@ from typing import Any, Final
 from factory.fleet.database import Cursor, Database
 from factory.judging.proof import KnownCommit, KnownCommits
 from shared.errors import FleetUnavailable
-from shared.events import Emit, Warned
+from shared.events.events import Emit, Warned
 from shared.llm.budget import Budget, CallBound, SharedBudget, output_left
 from shared.llm.model_client import CallPlace, Request, Usage
 from shared.llm.replayed_replies import Outcome

@@ -36,14 +36,14 @@ from factory.orders.read_orders import LoadedOrder
 from factory.orders.task import RunOptions
 from factory.run.commission import commit_terms
 from shared.errors import CommandFailed, FleetUnavailable, InvalidInput, PreflightRefused
-from shared.events import BatchEnded, Emit, Noted, Warned
+from shared.events.events import BatchEnded, Emit, Noted, Warned
+from shared.events.run_record import event_from_json, new_run_id
 from shared.files.atomic_io import write_bytes
 from shared.git import refs, repos, trees
 from shared.git.client import Git
 from shared.git.repos import Identity
-from shared.plan_folder import list_plan_files
-from shared.run_record import event_from_json, new_run_id
 from shared.settings.loading import PROJECT_FILES
+from shared.work_order.plan_folder import list_plan_files
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,12 +21,11 @@ from factory.orders.documents import AttemptRecord, CommandFlag, VerifiedBy
 from factory.orders.model_choice import ModelChoice, PastAttempt
 from factory.orders.task import Errored, Failed, OrderResult, OrderTask, Passed, RunOptions
 from factory.run.execution import Making
-from shared import errors
+from shared import VERSION, errors
 from shared.errors import LlmchError
 from shared.files.atomic_io import make_folder, write_bytes
 from shared.llm.model_client import Usage
 from shared.llm.usage import Tally
-from shared.version import VERSION
 
 # What a job's document means. Workers take only jobs of their own protocol: two versions of llmch
 # that differ in it can share a database, but neither does work of the other.

@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from factory.landing.stand_in import faults_of_change
 from factory.orders.task import OrderTask, Passed
 from factory.preflight import find_repo
-from factory.recovery import reset_repo
-from factory.stand_in import faults_of_change
+from factory.run.recovery import reset_repo
 from factory.workbench.pool import sweep_side_workspaces
 from factory.workbench.workspace import workspaces_root
 from shared.errors import CommandFailed, LlmchError

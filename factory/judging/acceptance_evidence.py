@@ -32,11 +32,11 @@ from factory.orders.task import OrderTask, RunOptions
 from factory.record.progress import AnnouncedProgress
 from factory.workbench.pool import Workbench
 from factory.workbench.tree import NotReadable, Tree
-from shared.events import CommandTried, Emit
+from shared.events.events import CommandTried, Emit
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.languages.registry import LANGUAGES, language_of
+from shared.processes.shell_words import split_words
 from shared.projects.build_tools import BRINGING
-from shared.shell_words import split_words
 
 T = TypeVar("T")
 

@@ -32,7 +32,7 @@ from shared.languages.language_tools import (
 )
 from shared.languages.registry import LANGUAGES, language_of
 from shared.settings.settings import SandboxSettings
-from shared.work_order import Interface, WorkOrder
+from shared.work_order.work_order import Interface, WorkOrder
 
 if TYPE_CHECKING:
     from shared.languages.base import Language

@@ -27,7 +27,7 @@ from factory.proposal.prompt import reminder
 from factory.sandbox import Captured, Cause, Ended
 from shared.languages.language_tools import FaultReport, Reports, SecondLook, find_faults
 from shared.languages.registry import LANGUAGES
-from shared.work_order import WorkOrder
+from shared.work_order.work_order import WorkOrder
 
 _CUT = "[... cut ...]"
 _BETWEEN = f"\n{_CUT}\n"

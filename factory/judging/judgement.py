@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from factory.dependencies import RegistryUnreachable
 from factory.judging.count_tests import is_cut
 from factory.judging.environment_faults import Fault, find_fault, surroundings_of
 from factory.judging.failure_brief import (
@@ -49,11 +48,12 @@ from factory.orders.stages import AttemptStage, Stage
 from factory.preflight import name_paths
 from factory.proposal.scope import FileKind, FileState
 from factory.sandbox import Cause, Ended
+from factory.workbench.dependencies import RegistryUnreachable
 from factory.workbench.pool import Workbench
 from factory.workbench.tree import NotReadable, Tree
 from shared.errors import EnvironmentFault, InvalidInput
 from shared.languages.registry import LANGUAGES
-from shared.work_order import WorkOrder
+from shared.work_order.work_order import WorkOrder
 
 
 def follow_manifests(bench: Workbench, order: WorkOrder) -> FailureBrief | None:

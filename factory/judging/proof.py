@@ -29,10 +29,10 @@ from factory.orders.documents import (
 )
 from factory.orders.task import OrderTask
 from factory.sandbox import Cause, Ended
-from shared.commands import runs_tests
+from shared.errors import RuleText
+from shared.languages.acceptance_commands import runs_tests
 from shared.languages.registry import language_of
-from shared.rule_text import RuleText
-from shared.work_order import WorkOrder
+from shared.work_order.work_order import WorkOrder
 
 _TEST_FOLDERS: Final = frozenset({"test", "tests"})
 

@@ -28,15 +28,15 @@ from factory.sandbox.visible_files import Interpreter, interpreter_of
 from factory.workbench.pool import Workbench
 from factory.workbench.tree import Tree
 from factory.workbench.workspace import Workspace
-from shared.events import CommandEnded, CommandStarted, Emit, Warned
+from shared.events.events import CommandEnded, CommandStarted, Emit, Warned
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.files.text_sources import RepoSources
-from shared.parse_order import sha256_bytes
+from shared.processes.shell_words import split_words
 from shared.projects.build_tools import Ground, Verification, find_projects, find_verification
 from shared.projects.manifests import ChangedFiles, RepoFiles, VerifyCommand
 from shared.projects.project_kinds import COMPILE, PYTEST
-from shared.shell_words import split_words
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import sha256_bytes
+from shared.work_order.work_order import WorkOrder
 
 # Pytest's exit code where it finds no tests. A command that the user chose has to pass as it is.
 _NO_TESTS: Final = ((5, "no tests were found"),)

@@ -15,9 +15,9 @@ from typing import Final
 from factory.orders.read_orders import LoadedOrder
 from shared.git.commits import CommitFacts
 from shared.git.repos import Identity
-from shared.parse_order import order_key, sha256_bytes
-from shared.plan_folder import PlanFacts
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import order_key, sha256_bytes
+from shared.work_order.plan_folder import PlanFacts
+from shared.work_order.work_order import WorkOrder
 
 LONGEST_SLUG: Final = 40
 _ID_DIGITS = 8

@@ -11,7 +11,8 @@ from pathlib import Path
 from shared.errors import InvalidInput, PreflightRefused
 from shared.files.paths import fold_path, is_git_path
 from shared.files.strict_documents import JsonObject, JsonValue
-from shared.parse_order import (
+from shared.processes.shell_words import UnsplittableError, split_words
+from shared.work_order.parse_order import (
     DocumentInvalid,
     SchemaProblem,
     at,
@@ -19,7 +20,7 @@ from shared.parse_order import (
     parse_document,
     unknown_keys,
 )
-from shared.plan_folder import (
+from shared.work_order.plan_folder import (
     MANIFEST_NAME,
     PlanFacts,
     StoredManifest,
@@ -29,8 +30,14 @@ from shared.plan_folder import (
     read_manifest,
     read_stored_plan,
 )
-from shared.shell_words import UnsplittableError, split_words
-from shared.work_order import VERIFY_SCRIPT, Interface, Manifest, WorkOrder, order_id, order_number
+from shared.work_order.work_order import (
+    VERIFY_SCRIPT,
+    Interface,
+    Manifest,
+    WorkOrder,
+    order_id,
+    order_number,
+)
 
 
 def binding_on(order: WorkOrder, earlier: Sequence[WorkOrder]) -> Iterator[WorkOrder]:

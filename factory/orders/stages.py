@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, Literal, assert_never
 
-from shared.plan_folder import accept_edits
+from shared.work_order.plan_folder import accept_edits
 
 VerdictWord = Literal["PASS", "FAIL", "ERROR"]
 """How an order or a run was judged. A verdict says whether the requested work is done. The state

@@ -19,7 +19,7 @@ from factory.preflight import BranchPolicy
 from shared.errors import LlmchError
 from shared.git.commits import CommitFacts
 from shared.settings.settings import SandboxBackend, SandboxNet, SandboxSettings, Settings
-from shared.work_order import WorkOrder
+from shared.work_order.work_order import WorkOrder
 
 
 @dataclass(frozen=True, slots=True)

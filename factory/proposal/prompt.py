@@ -44,7 +44,7 @@ from factory.proposal.shown_code import (
 from shared.files.text_sources import fill
 from shared.languages.capabilities import OutlineEntry
 from shared.languages.registry import language_of
-from shared.work_order import Interface, WorkOrder
+from shared.work_order.work_order import Interface, WorkOrder
 
 _OUTLINE_BYTES = 8 * 1024
 _MORE_LINES = 400

@@ -18,7 +18,7 @@ from factory.orders.task import MAX_HINT_CHARACTERS, MAX_REASON_CHARACTERS
 from factory.proposal.reply_formats import fence_for
 from factory.proposal.shown_code import ShownFile
 from shared.errors import InvalidInput
-from shared.secrets import redact
+from shared.files.secret_values import redact
 
 _RETRY_SHARE = 0.6
 """How much longer a prompt may get by what it says of earlier attempts, as a share of the first."""

@@ -46,8 +46,8 @@ from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import Focus, ShownFile, hashes_of, texts_of
 from shared.files.strict_documents import JsonProblem, JsonValue, parse_json
 from shared.llm.model_client import ReplyMalformed, extract_json_object
-from shared.parse_order import EMPTY_SHA256
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import EMPTY_SHA256
+from shared.work_order.work_order import WorkOrder
 
 _PROBLEMS_SHOWN = 5
 _FENCED_BY_NATURE = (".md", ".markdown")

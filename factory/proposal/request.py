@@ -26,7 +26,7 @@ from factory.proposal.shown_code import Focus, ShownFile, focus_of
 from shared.languages.registry import language_of
 from shared.llm.budget import likely_tokens, most_tokens
 from shared.llm.model_client import Api, CallPlace, ReplySchema, Request, Role
-from shared.work_order import WorkOrder
+from shared.work_order.work_order import WorkOrder
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -19,7 +19,7 @@ from factory.orders.documents import (
 )
 from factory.orders.stages import Stage
 from shared.files.paths import PathProblem, check_path, fold_path, is_git_path
-from shared.work_order import WorkOrder
+from shared.work_order.work_order import WorkOrder
 
 _MAX_NAME_BYTES = 255  # of one component, on every file system in common use
 

@@ -19,7 +19,7 @@ from factory.proposal.scope import FileKind, FileState
 from shared.languages.capabilities import DefinitionEdit, Edits, NamedCode, OutlineEntry
 from shared.languages.registry import language_of
 from shared.llm.model_client import ReplyMalformed, strip_reasoning
-from shared.work_order import WorkOrder
+from shared.work_order.work_order import WorkOrder
 
 WINDOWS_BYTES: Final = 24 * 1024
 """How much of a large file is shown in windows."""

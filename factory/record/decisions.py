@@ -16,8 +16,8 @@ from factory.orders.read_orders import LoadedOrder
 from factory.orders.task import NOTHING_DECIDED, AcceptedCommit, Decision, DecisionKey
 from shared.errors import Busy
 from shared.files.atomic_io import make_folder, write_json
-from shared.parse_order import order_key
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import order_key
+from shared.work_order.work_order import WorkOrder
 
 _FORMAT: Final = 1
 _MOST_BYTES: Final = 10_000_000

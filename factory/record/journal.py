@@ -23,7 +23,7 @@ from factory.record.journal_entries import (
     render_entry,
 )
 from shared.errors import Busy, CommandFailed, PreflightRefused
-from shared.events import Ending, ending_of
+from shared.events.events import Ending, ending_of
 from shared.files.atomic_io import sync_folder
 
 _CLOSED = -1

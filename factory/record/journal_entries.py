@@ -16,7 +16,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 
 from factory.orders.documents import UsageRecord
 from factory.orders.stages import AttemptStage, Stage, VerdictWord
-from shared.events import Ending
+from shared.events.events import Ending
 from shared.llm.replayed_replies import EarlierRun
 
 

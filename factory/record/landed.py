@@ -26,8 +26,8 @@ from factory.record.decisions import read_decisions
 from shared.git import commits, refs, repos, trees
 from shared.git.client import FileChange, Git
 from shared.git.commits import LoggedCommit
-from shared.plan_folder import PlanFacts
-from shared.work_order import CoveredRequirement, CoveringOrder, WorkOrder, with_proofs
+from shared.work_order.plan_folder import PlanFacts
+from shared.work_order.work_order import CoveredRequirement, CoveringOrder, WorkOrder, with_proofs
 
 _SEARCHED = 10_000
 

@@ -18,8 +18,8 @@ from factory.orders.stages import AttemptStage
 from factory.record.journal import Journal
 from factory.record.journal_entries import FailedAttempt, FailureFacts, StageBegun
 from shared.errors import Interrupted
-from shared.events import AttemptFailed, AttemptStarted, Emit, StageStarted
-from shared.secrets import redact, secret_values
+from shared.events.events import AttemptFailed, AttemptStarted, Emit, StageStarted
+from shared.files.secret_values import redact, secret_values
 
 _EXCERPT_LINES = 5
 _EXCERPT_CHARACTERS = 500

@@ -26,7 +26,7 @@ from factory.record.journal_entries import (
     WorkspaceOpened,
     WorkspaceOpening,
 )
-from shared.events import Ending
+from shared.events.events import Ending
 
 
 class OrderActivity(StrEnum):

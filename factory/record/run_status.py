@@ -26,7 +26,7 @@ from factory.record.projection import (
     project,
 )
 from shared.errors import Busy
-from shared.events import Ending
+from shared.events.events import Ending
 
 # Often enough for anyone who watches, and rarely enough that quick stages do not pay for it.
 _MOMENT_SECONDS = 0.1

@@ -29,7 +29,7 @@ from factory.preflight import Repo
 from factory.sandbox import Cause, Ended
 from factory.workbench.pool import Workbench, WorkbenchPool
 from shared.errors import PreflightRefused
-from shared.events import CommandEnded, CommandStarted, Emit, Noted
+from shared.events.events import CommandEnded, CommandStarted, Emit, Noted
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.git import trees
 from shared.projects.build_tools import Verification

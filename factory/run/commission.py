@@ -31,17 +31,17 @@ from factory.preflight import (
 )
 from factory.record.journal_entries import ListedOrder, RunBegun
 from factory.record.landed import ChangedFile, LandedOrders, changed_files
-from shared.commands import order_files
 from shared.errors import LlmchError, PreflightRefused
-from shared.events import Emit, Noted
+from shared.events.events import Emit, Noted
+from shared.events.run_record import ModelSettings, RunFolder, commit_date
 from shared.git import repos
 from shared.git.client import Git
 from shared.git.repos import parse_identity, read_identity
+from shared.languages.acceptance_commands import order_files
 from shared.llm.replayed_replies import EarlierRun
 from shared.llm.stack import ModelSource, transcript_of
-from shared.parse_order import order_key
-from shared.run_record import ModelSettings, RunFolder, commit_date
 from shared.settings.settings import CommitSettings
+from shared.work_order.parse_order import order_key
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,12 @@ from factory.record.runs_on_record import set_aside
 from factory.record.summary import usage_record
 from factory.workbench.pool import Workbench, WorkbenchPool
 from shared.errors import Interrupted, LlmchError
-from shared.events import Emit, Event
+from shared.events.events import Emit, Event
+from shared.events.run_record import RunFolder
 from shared.files.atomic_io import write_json
 from shared.languages.language_tools import Tools
 from shared.llm.model_client import Completion, LlmClient, Request
 from shared.llm.stack import Model
-from shared.run_record import RunFolder
 
 
 @dataclass(frozen=True, slots=True)

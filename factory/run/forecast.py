@@ -30,9 +30,9 @@ from shared.llm.budget import (
 )
 from shared.llm.model_client import Usage
 from shared.llm.usage import priced, window_of
-from shared.parse_order import EMPTY_SHA256
 from shared.settings.settings import Settings
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import EMPTY_SHA256
+from shared.work_order.work_order import WorkOrder
 
 # The commands that verify the tree, and the hashes and the schema of the format `json`.
 _ASIDE_BYTES = 3_000

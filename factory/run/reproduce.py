@@ -19,19 +19,19 @@ from factory.judging.contract import warm_tools
 from factory.judging.judgement import Judgement
 from factory.judging.proof import KnownCommits
 from factory.judging.run_checks import parse_check
+from factory.landing.stand_in import StandIn
 from factory.orders.documents import WriteProposal
 from factory.orders.task import CommandSettings, OrderTask, RunOptions, command_settings
 from factory.preflight import Repo, RepoPlace, printable
 from factory.record.runs_on_record import AttemptOnRecord
-from factory.recovery import deferring_signals
 from factory.run.baseline import Baseline
+from factory.run.recovery import deferring_signals
 from factory.sandbox import Ended, SessionEnded
 from factory.sandbox.supervision import Show
-from factory.stand_in import StandIn
 from factory.workbench.pool import Workbench, WorkbenchPool, registered, sweep_side_workspaces
 from factory.workbench.tree import NotReadable, Tree, baseline_of
 from shared.errors import InvalidInput, PreflightRefused
-from shared.events import Emit, Warned
+from shared.events.events import Emit, Warned
 from shared.files.paths import PathProblem, check_path, is_git_path
 from shared.git import repos
 from shared.languages.language_tools import Tools

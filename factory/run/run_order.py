@@ -11,7 +11,7 @@ from pathlib import Path
 
 from factory.judging.contract import warm_tools
 from factory.judging.proof import KnownCommits
-from factory.land import Landing, Notary
+from factory.landing.land import Landing, Notary
 from factory.orders.documents import RunSummary
 from factory.orders.order_commit import CommitTerms
 from factory.orders.read_orders import LoadedOrder, decide_exempt, read_order
@@ -33,7 +33,6 @@ from factory.record.journal_entries import OrderLanded, RunBegun
 from factory.record.landed import LandedOrders, find_landed, plan_branch
 from factory.record.run_status import StateFile
 from factory.record.summary import public_json, summarise_unexecuted
-from factory.recovery import deferring_signals, recover, run_that_was_cut_off
 from factory.run.baseline import Baseline
 from factory.run.commission import (
     Commission,
@@ -48,15 +47,16 @@ from factory.run.commission import (
     run_begun,
 )
 from factory.run.execution import Execution, RunParts
+from factory.run.recovery import deferring_signals, recover, run_that_was_cut_off
 from factory.run.session import Session, announce_forecast
 from factory.workbench.pool import WorkbenchPool, registered
 from shared.errors import InterruptedRun, InvalidInput, LlmchError
-from shared.events import Emit, OrderSkipped, Warned
+from shared.events.events import Emit, OrderSkipped, Warned
+from shared.events.run_record import Recording, RunFolder, new_run_folder, new_run_id, recorded_run
 from shared.files.atomic_io import make_folder, write_json
 from shared.llm.replayed_replies import EarlierRun
 from shared.llm.stack import Mode, ModelSource, open_model
-from shared.run_record import Recording, RunFolder, new_run_folder, new_run_id, recorded_run
-from shared.work_order import VERIFY_SCRIPT
+from shared.work_order.work_order import VERIFY_SCRIPT
 
 
 @contextlib.contextmanager

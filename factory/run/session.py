@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from factory.land import Landing, LandingOnRemote, Notary, publish_notes
+from factory.landing.land import Landing, LandingOnRemote, Notary, publish_notes
 from factory.orders.documents import CommandFlag, RunSummary
 from factory.orders.model_choice import parse_ladder
 from factory.orders.order_commit import NOTES_REF, CommitTerms, render_note
@@ -27,7 +27,6 @@ from factory.record.journal_entries import (
 )
 from factory.record.progress import failure_facts, short_excerpt
 from factory.record.summary import Circumstances, summarise_order, summarise_stopped
-from factory.recovery import deferring_signals
 from factory.run.baseline import Baseline, KeptBases
 from factory.run.execution import Execution, Making, RunParts
 from factory.run.forecast import (
@@ -40,13 +39,14 @@ from factory.run.forecast import (
     read_past_usage,
     size_orders,
 )
+from factory.run.recovery import deferring_signals
 from factory.workbench.workspace import side_by_side
-from shared.commands import order_files
 from shared.errors import CommandFailed, Interrupted, LlmchError
-from shared.events import CommandFlagged, Noted, OrderEnded, OrderStarted, Warned
+from shared.events.events import CommandFlagged, Noted, OrderEnded, OrderStarted, Warned
 from shared.files.atomic_io import make_folder, write_json
 from shared.git import commits, refs, trees
 from shared.git.client import GitFailed
+from shared.languages.acceptance_commands import order_files
 from shared.llm.usage import usage_counted
 from shared.settings.settings import Settings
 

@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
 
-from factory.sandbox import landlock, supervision, visible_files
+from factory.sandbox.landlock import inside_namespaces
+from factory.sandbox.landlock import supported as seccomp_supported
 from factory.sandbox.lent_folders import Placement
 from factory.sandbox.policy import Backend, Guarantee, Guarantees, holding
 from factory.sandbox.private_folder import Layout
 from factory.sandbox.runner import Prepared
-from factory.sandbox.supervision import Launch
+from factory.sandbox.supervision import Launch, of_each_process
+from factory.sandbox.visible_files import FOLDERS as HOST_FOLDERS
+from factory.sandbox.visible_files import ROOT as HOST_ROOT
 from factory.sandbox.visible_files import SandboxView, links_on
+from factory.sandbox.visible_files import copy_to as copy_host_files
 
 TEMPORARY = Path("/tmp")  # noqa: S108  # inside, it is the private directory
 _DEVICES_AND_PROCESSES = (Path("/dev"), Path("/proc"))
@@ -60,16 +64,16 @@ def _own_mounts(layout: Layout) -> Iterator[_Mount]:
 
 def _etc_mounts(layout: Layout) -> Iterator[_Mount]:
     view = layout.view
-    if view.readable(visible_files.ROOT):  # the policy shows the host's /etc
+    if view.readable(HOST_ROOT):  # the policy shows the host's /etc
         return
     folder = layout.policy.private / "etc"
     if folder.exists():
         shutil.rmtree(folder)
     folder.mkdir()
-    trees = [each for each in visible_files.FOLDERS if each.is_dir()]
-    named = (each for each in (*view.read, *view.write) if each.is_relative_to(visible_files.ROOT))
-    visible_files.copy_to(folder, (*trees, *named))
-    yield _bind(folder, visible_files.ROOT, writable=False)
+    trees = [each for each in HOST_FOLDERS if each.is_dir()]
+    named = (each for each in (*view.read, *view.write) if each.is_relative_to(HOST_ROOT))
+    copy_host_files(folder, (*trees, *named))
+    yield _bind(folder, HOST_ROOT, writable=False)
     for tree in trees:
         yield _bind(tree, tree, writable=False)
 
@@ -78,9 +82,7 @@ def _view_mounts(view: SandboxView) -> Iterator[_Mount]:
     """Yield the mounts of the view: each real path is bound once, the links to it made again."""
     writable = {path.resolve(): False for path in view.read}
     writable |= {path.resolve(): True for path in view.write}
-    shown: dict[Path, bool | None] = dict.fromkeys(
-        (TEMPORARY, visible_files.ROOT, *_DEVICES_AND_PROCESSES)
-    )
+    shown: dict[Path, bool | None] = dict.fromkeys((TEMPORARY, HOST_ROOT, *_DEVICES_AND_PROCESSES))
     for path in sorted(writable, key=lambda path: len(path.parts)):
         if _nearest(path, shown) is not writable[path]:
             shown[path] = writable[path]
@@ -146,8 +148,8 @@ class Bubblewrapped:
         self.environment = layout.environment(TEMPORARY)
         self._program = str(program)
         self._cwd = policy.workspace
-        self._rlimits = supervision.of_each_process(policy.limits)
-        self._seccomp = landlock.inside_namespaces() if landlock.supported() else b""
+        self._rlimits = of_each_process(policy.limits)
+        self._seccomp = inside_namespaces() if seccomp_supported() else b""
         # In the user namespace the limit counts the command's own processes; outside, it
         # counts all of the user's. So a program that bwrap starts sets it.
         prlimit = shutil.which("prlimit", path="/usr/bin:/bin")
@@ -206,7 +208,7 @@ def _pipe(stack: contextlib.ExitStack) -> tuple[FileIO, FileIO]:
 
 
 def _guarantees(layout: Layout, *, limited: bool) -> Guarantees:
-    isolated = layout.policy.network == "none" and landlock.supported()  # else AF_VSOCK is open
+    isolated = layout.policy.network == "none" and seccomp_supported()  # else AF_VSOCK is open
     lacking = {
         Guarantee.NETWORK: not isolated,
         Guarantee.UNIX_SOCKETS: not isolated,  # abstract names belong to the network namespace

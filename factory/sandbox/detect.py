@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from factory.sandbox import landlock
 from factory.sandbox.bwrap import MINIMUM_VERSION, Bubblewrapped
-from factory.sandbox.landlock import Bare, Landlocked
+from factory.sandbox.landlock import MINIMUM_ABI, Bare, Landlocked, abi
+from factory.sandbox.landlock import supported as seccomp_supported
 from factory.sandbox.policy import Backend, Ended, Guarantees, Limits, Policy, SessionEnded
 from factory.sandbox.private_folder import Layout, lay_out
 from factory.sandbox.runner import Runner
 from factory.sandbox.supervision import Show
 from shared.errors import SandboxUnavailable
-from shared.process import ToolFailed, ToolMissing, run_tool
+from shared.processes.process import ToolFailed, ToolMissing, run_tool
 
 _FIXED_PLACES = (Path("/usr/bin/bwrap"), Path("/bin/bwrap"), Path("/usr/local/bin/bwrap"))
 _PROBE_SECONDS = 10.0
@@ -210,11 +210,11 @@ def _bwrap_version(program: Path) -> str:
 
 def _check_landlock() -> None:
     try:
-        level = landlock.abi()
-        problem = f"the kernel's ABI is {level}, but {landlock.MINIMUM_ABI} or later is needed"
-        if level >= landlock.MINIMUM_ABI and landlock.supported():
+        level = abi()
+        problem = f"the kernel's ABI is {level}, but {MINIMUM_ABI} or later is needed"
+        if level >= MINIMUM_ABI and seccomp_supported():
             return
-        if not landlock.supported():
+        if not seccomp_supported():
             problem = f"llmch has no system call filter for {platform.machine()}"
     except OSError as error:
         problem = error.strerror or str(error)

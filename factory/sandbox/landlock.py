@@ -26,12 +26,13 @@ from pathlib import Path
 from stat import S_ISDIR
 from types import MappingProxyType
 
-from factory.sandbox import supervision, visible_files
 from factory.sandbox.lent_folders import Placement
 from factory.sandbox.policy import Backend, Guarantee, Guarantees, holding
 from factory.sandbox.private_folder import Layout
 from factory.sandbox.runner import Prepared
-from factory.sandbox.supervision import Launch
+from factory.sandbox.supervision import Launch, of_each_process, of_the_user
+from factory.sandbox.visible_files import FILES as HOST_FILES
+from factory.sandbox.visible_files import FOLDERS as HOST_FOLDERS
 from factory.sandbox.visible_files import Pointer
 
 # linux/filter.h, linux/seccomp.h: the offsets are those of struct seccomp_data.
@@ -261,7 +262,7 @@ class Landlocked:
         self._ruleset = _ruleset(layout, level, self._every, network=network)
         self.admit_temporary()
         weakref.finalize(self, os.close, self._ruleset)
-        self._rlimits = supervision.of_each_process(policy.limits)
+        self._rlimits = of_each_process(policy.limits)
 
     def admit_temporary(self) -> None:
         """Add the new /tmp to the ruleset, which identifies directories, not paths."""
@@ -277,7 +278,7 @@ class Landlocked:
             argv,
             self._cwd,
             self.environment,
-            (*self._rlimits, *supervision.of_the_user(self._limits)),
+            (*self._rlimits, *of_the_user(self._limits)),
             ruleset=self._ruleset,
             seccomp=self._seccomp,
         )
@@ -313,7 +314,7 @@ def _ruleset(layout: Layout, level: int, every: int, *, network: bool) -> int:
     try:
         _grant(ruleset, map(Path, _FACTS), _READ_ONLY)
         _grant(ruleset, map(Path, _DEVICES), _DEVICE & every)
-        _grant(ruleset, (*visible_files.FILES, *visible_files.FOLDERS, *view.read), _READ_ONLY)
+        _grant(ruleset, (*HOST_FILES, *HOST_FOLDERS, *view.read), _READ_ONLY)
         _grant(ruleset, view.write, every)
     except BaseException:
         os.close(ruleset)
@@ -368,7 +369,7 @@ class Bare:
 
     def __init__(self, layout: Layout) -> None:
         self._cwd = layout.policy.workspace
-        self._rlimits = supervision.of_each_process(layout.policy.limits)
+        self._rlimits = of_each_process(layout.policy.limits)
         self.environment = layout.bare_environment()
 
     def admit_temporary(self) -> None:

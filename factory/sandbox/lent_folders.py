@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from shared.errors import CommandFailed
-from shared.process import ToolFailed, ToolMissing, run_tool
+from shared.processes.process import ToolFailed, ToolMissing, run_tool
 
 
 def put_aside(folder: Path, aside: Path) -> None:

@@ -17,9 +17,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from factory.sandbox import target_path
 from factory.sandbox.lent_folders import SeededCache, put_aside
 from factory.sandbox.policy import Policy
+from factory.sandbox.target_path import __file__ as target_path_file
 from factory.sandbox.visible_files import (
     GitView,
     Interpreter,
@@ -30,7 +30,7 @@ from factory.sandbox.visible_files import (
     write_programs,
 )
 from shared.errors import InvalidInput
-from shared.secrets import names_a_secret
+from shared.files.secret_values import names_a_secret
 from shared.settings.settings import SandboxNet
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -306,6 +306,6 @@ def _write_site(policy: Policy, folder: Path) -> None:
     own = {name: str(root / name) for name in _OWN_PACKAGES}
     roots = [str(each) for each in import_roots(policy.workspace)]
     visible = [str(each) for each in (*policy.read, *policy.write)]
-    source = Path(target_path.__file__).read_text(encoding="utf-8")
+    source = Path(target_path_file).read_text(encoding="utf-8")
     call = f"\n\ninstall({own!r}, {roots!r}, {visible!r})\n"
     (folder / "sitecustomize.py").write_text(source + call, encoding="utf-8")

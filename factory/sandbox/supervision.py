@@ -21,9 +21,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self, TypeAlias
 
-from factory.sandbox import warden
 from factory.sandbox.policy import Captured, Limits
-from shared.process import Service, start_service
+from factory.sandbox.warden import Job as WardenJob
+from factory.sandbox.warden import Report as WardenReport
+from factory.sandbox.warden import __file__ as warden_file
+from shared.processes.process import Service, start_service
 
 # Bytes of each stream that are kept in memory: far more than an excerpt needs, and enough for the
 # whole traceback of any sensible test run.
@@ -120,7 +122,7 @@ class Launch:
 
     def job(self) -> bytes:
         """Return the job in the warden's form, with its length in front."""
-        job = warden.Job(
+        job = WardenJob(
             program=self.program,
             argv=list(self.argv),
             cwd=str(self.cwd),
@@ -184,7 +186,7 @@ class Warden:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             fd = theirs.fileno()
-            program = [sys.executable, "-I", "-S", warden.__file__, str(fd)]
+            program = [sys.executable, "-I", "-S", warden_file, str(fd)]
             service = start_service(program, cwd=Path("/"), env={}, pass_fds=[fd])
         atexit.register(self.close)
         return ours, service
@@ -256,7 +258,7 @@ def exit_of(reply: bytes, stop: Stop | None, *, clean: bool) -> Exit:
     if not reply.endswith(b"\n"):
         lost = "" if stop else "its supervisor was killed"
         return Exit(status=signal.SIGKILL, stop=stop, failure=lost, clean=False)
-    report: warden.Report = json.loads(reply)
+    report: WardenReport = json.loads(reply)
     return Exit(
         status=report["status"],
         stop=stop,

@@ -21,7 +21,7 @@ from pathlib import Path
 from factory.sandbox.lent_folders import put_aside, regain
 from factory.sandbox.policy import Policy
 from shared.errors import InvalidInput
-from shared.process import ToolFailed, ToolMissing, run_tool
+from shared.processes.process import ToolFailed, ToolMissing, run_tool
 
 # Any interpreter but llmch's own runs this, in a process of its own whose output is the answer. So
 # it prints, and is written for every version of Python 3.

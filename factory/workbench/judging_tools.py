@@ -22,12 +22,12 @@ from factory.sandbox.toolchain_search import find_toolchains, with_named
 from factory.sandbox.toolchains import NO_TOOLCHAINS, Toolchains
 from factory.workbench.workspace import Workspace, seeds_root
 from shared.errors import CommandFailed, LlmchError
-from shared.events import Emit, Noted, Warned
+from shared.events.events import Emit, Noted, Warned
 from shared.files.paths import path_inside
 from shared.files.text_sources import RepoSources
 from shared.git import trees
 from shared.languages.language_tools import ToolMissing, ToolResult
-from shared.pinned_tools import tools_root
+from shared.processes.pinned_tools import tools_root
 from shared.settings.settings import SandboxBackend, SandboxNet, SandboxSettings
 
 if TYPE_CHECKING:

@@ -37,10 +37,10 @@ from factory.workbench.workspace import (
     workspace_refused,
     workspaces_root,
 )
-from shared.events import Emit, Noted, Warned
+from shared.events.events import Emit, Noted, Warned
+from shared.events.run_record import new_run_id
 from shared.git import repos
 from shared.git.client import Git
-from shared.run_record import new_run_id
 
 
 @dataclass(slots=True, eq=False)

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from factory.dependencies import LocalWorkshop, Manifests, prepare
 from factory.orders.task import RunOptions
 from factory.preflight import Repo
 from factory.proposal.scope import FileState
 from factory.sandbox.lent_folders import Linked, linked_modules, package_links, target_of
+from factory.workbench.dependencies import LocalWorkshop, Manifests, prepare
 from factory.workbench.tree import Tree
 from factory.workbench.workspace import Workspace, dependencies_root
 from shared.errors import PreflightRefused
-from shared.events import Emit, Noted, Warned
+from shared.events.events import Emit, Noted, Warned
 from shared.git import trees
 from shared.languages.language_tools import Prepared
 from shared.settings.declaration import PACKAGE_FOLDERS, PackageFolder

@@ -25,7 +25,7 @@ from shared.errors import PreflightRefused
 from shared.files.paths import PathProblem, check_path, fold_path, is_git_path
 from shared.git import refs, trees
 from shared.git.client import Git
-from shared.parse_order import EMPTY_SHA256, sha256_bytes
+from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # O_NONBLOCK, because opening a FIFO would otherwise wait for a writer that never comes.

@@ -135,7 +135,7 @@ def order_files(plan: Path | None, orders: Iterable[str]) -> Mapping[str, str]:
     """
     if plan is None:
         return {}
-    from shared.plan_folder import order_file_name
+    from shared.work_order.plan_folder import order_file_name
 
     is_folder = plan.is_dir()
     paths = {each: plan / order_file_name(each) if is_folder else plan for each in orders}

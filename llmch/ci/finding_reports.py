@@ -17,15 +17,15 @@ from llmch.console.line import count
 from llmch.console.plain_printer import runs_in_actions
 from llmch.page.run_words import printed
 from planner.rules.rule_model import Finding
-from shared.events import Noted
+from shared import VERSION
+from shared.errors import RuleText
+from shared.events.events import Noted
 from shared.files.strict_documents import JsonPlaces, JsonProblem, Place, place_of_problem
-from shared.plan_folder import MANIFEST_NAME, order_file_name
-from shared.rule_text import RuleText
-from shared.version import VERSION
+from shared.work_order.plan_folder import MANIFEST_NAME, order_file_name
 
 if TYPE_CHECKING:
     from llmch.ci.annotations import Annotation
-    from planner.judge_plan import Report
+    from planner.rules.judge_plan import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def report_findings(folder: Path, report: Report, files: FindingFiles, console: 
         return
     from llmch.ci.annotations import render_annotations
     from llmch.ci.run_reports import mask_secrets, write_report
-    from planner.judge_plan import RULES
+    from planner.rules.judge_plan import RULES
 
     placed, plan = place_findings(report.findings, _texts(folder)), _plan_at(folder)
     if files.sarif:
@@ -120,7 +120,7 @@ def _texts(folder: Path) -> Mapping[str, str]:
     from shared.errors import InvalidInput
     from shared.files.strict_documents import MAX_DOCUMENT_BYTES
     from shared.files.text_sources import read_regular_file
-    from shared.plan_folder import list_plan_files
+    from shared.work_order.plan_folder import list_plan_files
 
     texts = {}
     for name in list_plan_files(folder):

@@ -25,7 +25,7 @@ from llmch.console import Console
 from llmch.console.document import Paragraph
 from llmch.console.line import clean, one_line, shorten
 from shared.errors import InvalidInput, LlmchError
-from shared.events import Noted, Warned
+from shared.events.events import Noted, Warned
 
 if TYPE_CHECKING:
     from factory.orders.documents import BatchSummary, RunSummary
@@ -381,7 +381,7 @@ def _asked(call: Call) -> object:
 def _run(call: Call) -> bytes:
     """Return what a program prints. Raises `_Refused` where it fails."""
     from llmch.ci.run_reports import mask_secrets
-    from shared.process import ToolFailed, ToolMissing, run_tool
+    from shared.processes.process import ToolFailed, ToolMissing, run_tool
 
     # Not in the repo: its config could have git, which the programs ask, run something.
     with tempfile.TemporaryDirectory(prefix="llmch-") as nowhere:

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from llmch.console import Console
 from llmch.console.plain_printer import runs_in_actions
 from shared.errors import InvalidInput, LlmchError
-from shared.events import Noted, Warned
+from shared.events.events import Noted, Warned
 from shared.files.atomic_io import write_text
+from shared.files.secret_values import masking
 from shared.files.text_sources import read_regular_file
-from shared.secrets import masking
 
 if TYPE_CHECKING:
     from factory.orders.task import RunOptions

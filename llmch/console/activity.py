@@ -15,7 +15,7 @@ from statistics import fmean, median, variance
 from llmch.console.line import cost, count
 from llmch.console.model_reply import ArrivingReply
 from llmch.console.narration import PLAN
-from shared.events import (
+from shared.events.events import (
     AttemptFailed,
     AttemptStarted,
     BatchEnded,

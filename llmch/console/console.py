@@ -30,7 +30,7 @@ from shared.errors import CommandFailed
 
 if TYPE_CHECKING:
     from llmch.console.narration import Narrator
-    from shared.events import Emit, Event
+    from shared.events.events import Emit, Event
 
 
 # Verbs without events, and errors, need not wait for the import of the code that renders events.

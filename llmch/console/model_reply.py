@@ -8,7 +8,7 @@ import re
 from collections import deque
 from dataclasses import dataclass, field
 
-from shared.events import Channel
+from shared.events.events import Channel
 
 _KEPT_ORDERS = 3
 _MAX_STRING = 200  # characters; a title of a usable plan is shorter

@@ -24,7 +24,7 @@ from llmch.console.line import (
     short,
     shorten,
 )
-from shared.events import (
+from shared.events.events import (
     AttemptFailed,
     AttemptStarted,
     BatchEnded,

@@ -26,7 +26,7 @@ from llmch.console.narration import BATCH
 
 if TYPE_CHECKING:
     from llmch.console.activity import Activity, Task
-    from shared.events import Event
+    from shared.events.events import Event
 
 
 class Stream:

@@ -29,7 +29,7 @@ from llmch.console.line import (
 )
 from llmch.console.model_reply import ArrivingReply, PlannedOrder
 from llmch.console.plain_printer import Stream, Ticker
-from shared.events import Channel, Event
+from shared.events.events import Channel, Event
 
 # On a narrower terminal the columns would leave too little room for the text, so the text is
 # folded over the whole width with a small indent.

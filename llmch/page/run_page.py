@@ -40,10 +40,10 @@ from llmch.page.run_words import (
 )
 from llmch.runs.run_model import Activity, RunView, Standing, calls_of
 from shared.errors import InvalidInput
-from shared.events import Emit, Warned
+from shared.events.events import Emit, Warned
 from shared.files.atomic_io import write_text
+from shared.files.secret_values import masking
 from shared.files.text_sources import read_regular_file
-from shared.secrets import masking
 
 if TYPE_CHECKING:
     from jinja2 import Environment

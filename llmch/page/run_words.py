@@ -20,7 +20,7 @@ from markupsafe import Markup, escape
 
 from llmch.console.line import cost, count, duration
 from llmch.runs.run_model import CallView, Excerpt, OrderView, RunView, Standing, UsageView
-from shared.work_order import Asserted, CoveringOrder
+from shared.work_order.work_order import Asserted, CoveringOrder
 
 # Control characters but newline and tab; soft hyphen, bidi marks, embeddings, overrides and
 # isolates, zero-width characters, tags, and what no text file can hold: lone surrogates.

@@ -28,7 +28,7 @@ from factory.orders.order_commit import (
 )
 from factory.preflight import RepoPlace, find_repo, holder
 from factory.record.runs_on_record import LATEST, RunOnRecord, choose_run, runs_on_record
-from factory.statement import (
+from factory.statement.statement import (
     Acceptance,
     CommandPart,
     Judged,
@@ -68,7 +68,7 @@ from shared.errors import InvalidInput, LlmchError
 from shared.git import commits, refs
 from shared.git.client import Git, GitFailed
 from shared.git.commits import LoggedCommit
-from shared.work_order import WorkOrder, order_number
+from shared.work_order.work_order import WorkOrder, order_number
 
 _NO_REPO = Path("/nonexistent")
 

@@ -24,7 +24,7 @@ from llmch.runs.run_model import (
 from shared.errors import LlmchError
 from shared.git import trees
 from shared.git.client import Git
-from shared.shell_words import UnsplittableError, split_words
+from shared.processes.shell_words import UnsplittableError, split_words
 
 VERIFICATION = "verification"
 ACCEPTANCE = "acceptance"

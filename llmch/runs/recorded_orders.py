@@ -23,8 +23,8 @@ from planner.rules.coverage import coverage_of_folder
 from shared.errors import LlmchError
 from shared.git import commits
 from shared.git.client import Git
-from shared.parse_order import DocumentInvalid, parse_document
-from shared.work_order import CoveredRequirement, CoveringOrder, WorkOrder, order_number
+from shared.work_order.parse_order import DocumentInvalid, parse_document
+from shared.work_order.work_order import CoveredRequirement, CoveringOrder, WorkOrder, order_number
 
 _MOST_LISTED = 100  # warnings or flags of an order
 

@@ -34,8 +34,8 @@ from llmch.runs.run_model import (
     UsageView,
 )
 from shared.errors import LlmchError
-from shared.plan_folder import MANIFEST_NAME
-from shared.work_order import WorkOrder, order_number
+from shared.work_order.plan_folder import MANIFEST_NAME
+from shared.work_order.work_order import WorkOrder, order_number
 
 _NO_WORK = ("candidate_dropped", "usage_counted")
 _SHORTEST_WAIT = 0.5  # seconds; what is shorter is work of the harness itself

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from shared.work_order import CoveredRequirement
+from shared.work_order.work_order import CoveredRequirement
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llmch.console.document import Block, Conclusion, Item, Paragraph, Remark, Rows, Section, Sign
 from llmch.console.line import cost, count, duration, listed, one_line, short, shorten
-from shared.work_order import Asserted, CoveredRequirement
+from shared.work_order.work_order import Asserted, CoveredRequirement
 
 if TYPE_CHECKING:
     from llmch.runs.run_model import OrderView, RunView

@@ -10,17 +10,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from factory.cli import add_judging_arguments, judging_options
-from llmch.command_line import (
+from factory.run_flags import add_judging_arguments, judging_options
+from llmch.console import Console
+from llmch.console.document import Block, Conclusion, Outcome, Paragraph, Remark
+from llmch.console.line import short
+from llmch.entry.command_line import (
     add_branch_argument,
     add_order_argument,
     add_record_arguments,
     as_in_the_latest_run,
     order_asked_for,
 )
-from llmch.console import Console
-from llmch.console.document import Block, Conclusion, Outcome, Paragraph, Remark
-from llmch.console.line import short
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -115,8 +115,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from factory.orders.stages import Stage
     from factory.preflight import find_repo
     from factory.run.commission import place_option
-    from llmch.run_orders import with_consent
-    from llmch.wiring import settings_for
+    from llmch.entry.run_orders import with_consent
+    from llmch.entry.wiring import settings_for
 
     settings = settings_for(args, console, repo=args.repo)
     place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)

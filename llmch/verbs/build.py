@@ -10,24 +10,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from factory.cli import add_batch_arguments, add_run_arguments, run_options
 from factory.orders.task import RunOptions
-from llmch.answers import PlanDocument
+from factory.run_flags import add_batch_arguments, add_run_arguments, run_options
 from llmch.ci.finding_reports import annotate_spec
 from llmch.ci.pull_requests import add_pull_request_argument, pushing
 from llmch.ci.run_reports import Reports, add_report_arguments, reports_asked
-from llmch.command_line import add_model_arguments, add_record_arguments
 from llmch.console import Console, Format
 from llmch.console.document import Outcome
-from llmch.plan_difference import changed_requirements
-from llmch.run_orders import batch_with_consent
-from planner.cli import add_acceptance_arguments, add_planner_flags, compile_options
+from llmch.entry.answers import PlanDocument
+from llmch.entry.command_line import add_model_arguments, add_record_arguments
+from llmch.entry.run_orders import batch_with_consent
+from llmch.previews.plan_difference import changed_requirements
+from planner.plan_flags import add_acceptance_arguments, add_planner_flags, compile_options
 from shared.errors import ExitCode, InterruptedRun
 
 if TYPE_CHECKING:
     from factory.preflight import RepoPlace
     from planner.compile.inputs import PlanOptions
-    from planner.run import PlanResult
+    from planner.run_plan import PlanResult
     from shared.llm.stack import ModelSource
     from shared.settings.settings import Settings
 
@@ -85,7 +85,7 @@ def _plan_and_run(
     ground: _Ground,
     console: Console,
 ) -> Outcome:
-    from llmch.wiring import tool_runner
+    from llmch.entry.wiring import tool_runner
     from planner.known_plans import plan_once
 
     runner = tool_runner(ground.settings, args.repo)
@@ -101,7 +101,13 @@ def _plan_and_run(
 
 def _ground(args: argparse.Namespace, console: Console) -> _Ground:
     from factory.preflight import find_repo
-    from llmch.wiring import inputs_first, model_source, planning_source, reviews_plan, settings_for
+    from llmch.entry.wiring import (
+        inputs_first,
+        model_source,
+        planning_source,
+        reviews_plan,
+        settings_for,
+    )
     from planner.spec.read_spec import read_spec
     from shared.llm.budget import SharedBudget
 
@@ -119,7 +125,7 @@ def _ground(args: argparse.Namespace, console: Console) -> _Ground:
 
 def _planning(args: argparse.Namespace, ground: _Ground) -> PlanOptions:
     """Return the options to plan with: after the repo's last plan, where the spec follows it."""
-    from llmch.wiring import following, reviews_plan
+    from llmch.entry.wiring import following, reviews_plan
     from planner.known_plans import known_plan, plan_to_follow
 
     # Orders work from HEAD beside uncommitted changes, so their plan is made for HEAD too.
@@ -146,8 +152,8 @@ def _run_plan(
     `made` is the result of the planning, `None` where the plan was on file.
     """
     from factory.batch.batch import run_all
-    from llmch.preview_document import KeptPlanDocument, read_preview
-    from llmch.run_orders import agreed_to_execute
+    from llmch.entry.run_orders import agreed_to_execute
+    from llmch.previews.preview_document import KeptPlanDocument, read_preview
     from shared.llm.stack import Mode
 
     source = ground.factory
@@ -179,7 +185,7 @@ def _check_first(options: RunOptions, console: Console, *, verify: bool) -> RunO
     Return the options to run the orders with: the user may have agreed to do without a sandbox.
     """
     from factory.run.run_order import check_before_plan
-    from llmch.run_orders import with_consent
+    from llmch.entry.run_orders import with_consent
 
     def check(each: RunOptions) -> RunOptions:
         check_before_plan(each, console, verify=verify)

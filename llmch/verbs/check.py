@@ -8,23 +8,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llmch.answers import rule_findings
 from llmch.ci.finding_reports import add_finding_arguments, finding_files, report_findings
-from llmch.command_line import add_optional_repo, repo_meant
 from llmch.console import Console
 from llmch.console.document import Block, Conclusion, Outcome, Remark
 from llmch.console.line import count
-from planner.cli import add_tree_argument
+from llmch.entry.answers import rule_findings
+from llmch.entry.command_line import add_optional_repo, repo_meant
+from planner.plan_flags import add_tree_argument
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
-    from llmch.answers import Edits
-    from planner.judge_plan import Report
-    from planner.plan.plan import Plan
+    from llmch.entry.answers import Edits
+    from planner.plan.parse_plan import Plan
     from planner.plan.plan_edits import OrderEdit
-    from planner.planned_repo import RepoTree
-    from planner.repair import Mended
-    from shared.work_order import CoveredRequirement
+    from planner.repo.planned_repo import RepoTree
+    from planner.rules.judge_plan import Report
+    from planner.rules.repair import Mended
+    from shared.work_order.work_order import CoveredRequirement
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +91,14 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
     With `--accept-edits`, nothing is written where an error is left.
     """
-    from llmch.answers import note_edited, read_edits
-    from llmch.wiring import history_on, settings_for, tool_runner
-    from planner.cli import allowed_by
-    from planner.judge_plan import judge
-    from planner.plan.plan import parse_plan
+    from llmch.entry.answers import note_edited, read_edits
+    from llmch.entry.wiring import history_on, settings_for, tool_runner
+    from planner.plan.parse_plan import parse_plan
     from planner.plan.plan_edits import read_plan_folder
-    from planner.planned_repo import NO_TREE, open_tree
-    from planner.repair import Mended, mend
+    from planner.plan_flags import allowed_by
+    from planner.repo.planned_repo import NO_TREE, open_tree
+    from planner.rules.judge_plan import judge
+    from planner.rules.repair import Mended, mend
     from shared.languages.language_tools import Tools
 
     targets = finding_files(args)
@@ -136,8 +136,8 @@ def _write(
     args: argparse.Namespace, edits: Edits | None, plan: Plan, outcome: Mended, tree: RepoTree
 ) -> None:
     """Write what was edited and fixed; `plan` is the plan before the fixes."""
-    from planner.planned_repo import base_tree
-    from planner.repair import rewrite_plan_folder, write_edits
+    from planner.repo.planned_repo import base_tree
+    from planner.rules.repair import rewrite_plan_folder, write_edits
 
     known, verified = tree.files.paths if args.repo else None, bool(tree.verification)
     if edits is None:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from llmch.command_line import find_verb, parser_of
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Verbatim
-from llmch.verb_table import TOPICS, VERBS
+from llmch.entry.command_line import find_verb, parser_of
+from llmch.entry.verb_table import TOPICS, VERBS
 from llmch.verbs.completion_scripts import Kind, Option, Positional, Value, VerbGrammar
 
 _SHELLS = ("bash", "zsh", "fish")
@@ -42,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Write the script from the options of all verbs, as they are in this version."""
-    from llmch.verb_table import FIRST_OPTIONS, VERBS
-    from shared.version import VERSION
+    from llmch.entry.verb_table import FIRST_OPTIONS, VERBS
+    from shared import VERSION
 
     first = (*VERBS, *FIRST_OPTIONS)
     script = _render(args.shell)(read_grammar(), first, VERSION)
@@ -121,7 +121,7 @@ def _words(verb: str, action: argparse.Action) -> Iterator[str]:
 
 
 def _codes() -> tuple[str, ...]:
-    from llmch.answers import CODES, STAGE_NAMES
+    from llmch.entry.answers import CODES, STAGE_NAMES
 
     return (*CODES, *STAGE_NAMES)
 

@@ -15,28 +15,28 @@ from importlib import resources
 from pathlib import Path
 
 from factory.batch.batch import run_all
-from factory.cli import model_choice
 from factory.orders.documents import BatchSummary, ReplyFormat
 from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.task import RunOptions
+from factory.run_flags import model_choice
 from factory.sandbox import Policy, open_sandbox
 from factory.workbench.judging_tools import toolchains_for
-from llmch.answers import BatchDocument, PlanDocument
-from llmch.command_line import add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Rows
-from llmch.wiring import live_source, tool_runner
-from planner.cli import planning_model
+from llmch.entry.answers import BatchDocument, PlanDocument
+from llmch.entry.command_line import add_record_arguments
+from llmch.entry.wiring import live_source, tool_runner
 from planner.compile.inputs import PlannerModel, PlanOptions
-from planner.run import PlanResult, run_plan
+from planner.plan_flags import planning_model
+from planner.run_plan import PlanResult, run_plan
 from shared.errors import ExitCode, InvalidInput, PreflightRefused
-from shared.events import Emit, Warned
+from shared.events.events import Emit, Warned
 from shared.files.atomic_io import make_folder, write_bytes
 from shared.git.client import Git, clean_environment
 from shared.llm.stack import Mode, ModelSource
 from shared.llm.transcript import Transcript
 from shared.llm.transcript_lines import ReplyOrigin
-from shared.process import ToolFailed, ToolMissing, run_tool
+from shared.processes.process import ToolFailed, ToolMissing, run_tool
 from shared.settings.settings import SandboxSettings, Settings
 
 _ROOT = Path("llmch-demo")
@@ -106,8 +106,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _build(args: argparse.Namespace, console: Console, name: str) -> Outcome:
-    from llmch.wiring import settings_for
-    from shared.events import Noted
+    from llmch.entry.wiring import settings_for
+    from shared.events.events import Noted
 
     example = find_example(name)
     demand(example)

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llmch.command_line import add_attempt_arguments, attempt_asked_for, two_plans
 from llmch.console import Console, Format
 from llmch.console.document import Block, Outcome, Paragraph, Patch, Remark, Rows
 from llmch.console.line import count
+from llmch.entry.command_line import add_attempt_arguments, attempt_asked_for, two_plans
 from shared.errors import InvalidInput
 from shared.git import trees
 
 if TYPE_CHECKING:
     from factory.record.runs_on_record import AttemptOnRecord
-    from llmch.plan_difference import PlanDifferenceDocument
+    from llmch.previews.plan_difference import PlanDifferenceDocument
     from shared.git.client import PatchedFile
 
 
@@ -81,7 +81,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         return Outcome(_compared(*plans, args))
     from factory.preflight import find_repo
     from factory.workbench.tree import patch_of_attempt
-    from llmch.wiring import settings_for
+    from llmch.entry.wiring import settings_for
 
     place = find_repo(args.repo)
     attempt = attempt_asked_for(args, settings_for(args, console, repo=args.repo), place)
@@ -93,9 +93,9 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 def _compared(before: Path, after: Path, args: argparse.Namespace) -> PlanDifferenceDocument:
     """Return how two plans differ, and which of their orders have landed where a repo is known."""
-    from llmch.command_line import lies_in_repo
-    from llmch.plan_difference import PlanDifferenceDocument
-    from llmch.preview_document import read_difference
+    from llmch.entry.command_line import lies_in_repo
+    from llmch.previews.plan_difference import PlanDifferenceDocument
+    from llmch.previews.preview_document import read_difference
 
     if args.stat:
         raise InvalidInput(

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llmch.command_line import add_record_arguments, lies_in_repo
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Paragraph
+from llmch.entry.command_line import add_record_arguments, lies_in_repo
 from shared.errors import ExitCode, LlmchError
 
 if TYPE_CHECKING:
-    from shared.health import Checkup
+    from shared.git.checkups import Checkup
     from shared.settings.settings import RoleSettings, Settings
 
 _MARKS = {"well": "ok", "limited": "warn", "broken": "no"}
@@ -68,12 +68,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Examine the machine. The exit code is 1 where a fault keeps llmch from working, else 0."""
-    from llmch.wiring import settings_for
+    from llmch.entry.wiring import settings_for
 
     repo = args.repo or _repo_here()
     settings = settings_for(args, console, repo=repo)
     if args.fetch:
-        from shared.pinned_tools import TOOLS, fetch
+        from shared.processes.pinned_tools import TOOLS, fetch
 
         fetch(TOOLS[args.fetch])
     document = DoctorDocument(tuple(_examine(settings, repo, online=args.online)))
@@ -82,8 +82,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator[Checkup]:
     """Yield the checkups in a fixed order. The machine is not changed."""
-    from factory import health as factory_health
-    from shared.health import Checkup, Health, check_folder, check_git, check_tools
+    from factory import factory_checkups as factory_health
+    from shared.git.checkups import Checkup, Health, check_folder, check_git, check_tools
     from shared.llm.live_client import check_model
 
     yield check_git()

@@ -15,7 +15,7 @@ from shared.errors import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shared.rule_text import Example, RuleText
+    from shared.errors import Example, RuleText
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +87,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Look up one rule or one stage, or list them all."""
-    from llmch.answers import STAGE_NAMES, explain_stage
+    from llmch.entry.answers import STAGE_NAMES, explain_stage
 
     if args.code is not None and (stage := explain_stage(_as_stage(args.code))):
         return Outcome(stage)
-    from llmch.answers import CODES, examples_of
+    from llmch.entry.answers import CODES, examples_of
 
     if args.code is None:
         return Outcome(RuleList(tuple(CODES.values()), STAGE_NAMES))

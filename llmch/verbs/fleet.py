@@ -12,9 +12,9 @@ from factory.fleet.fleet_admin import FleetStatus, Initialised, PlanState, state
 from factory.fleet.leases import WorkerSeen
 from factory.fleet.wire import JobState
 from llmch.ci.run_reports import add_report_arguments, reports_asked
-from llmch.command_line import add_record_arguments
 from llmch.console import Console, Format
 from llmch.console.document import Block, Outcome, Paragraph, Remark, Rows
+from llmch.entry.command_line import add_record_arguments
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -44,9 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Do what the action says. The exit code is 9 where the database cannot be used."""
     from factory.fleet.leases import linked
-    from llmch.command_line import fleet_of
-    from llmch.run_orders import await_plan
-    from llmch.wiring import settings_for
+    from llmch.entry.command_line import fleet_of
+    from llmch.entry.run_orders import await_plan
+    from llmch.entry.wiring import settings_for
 
     if (args.plan is None) == (args.action in _OF_A_PLAN):
         raise InvalidInput(

@@ -15,10 +15,10 @@ from typing import Final
 
 from factory.orders.stages import ATTEMPT_STAGE_TEXTS, STAGE_TEXTS, StageText
 from factory.sandbox.policy import MEANINGS
-from llmch.command_line import find_verb, parser_of
 from llmch.console import Console
 from llmch.console.document import Block, Definition, Document, Outcome, Paragraph, Verbatim
-from llmch.verb_table import TOPICS, VERBS, render_help
+from llmch.entry.command_line import find_verb, parser_of
+from llmch.entry.verb_table import TOPICS, VERBS, render_help
 from shared.errors import EXIT_CODE_MEANINGS, ExitCode, InvalidInput
 from shared.settings.declaration import VARIABLES, FlagKind, Key
 from shared.settings.settings import KEYS

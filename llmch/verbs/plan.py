@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from llmch.answers import PlanDocument
 from llmch.ci.finding_reports import annotate_spec
-from llmch.command_line import (
+from llmch.console import Console
+from llmch.console.document import Outcome, Paragraph
+from llmch.entry.answers import PlanDocument
+from llmch.entry.command_line import (
     add_model_arguments,
     add_optional_repo,
     add_record_arguments,
     repo_meant,
 )
-from llmch.console import Console
-from llmch.console.document import Outcome, Paragraph
-from planner.cli import add_plan_arguments, plan_options
+from planner.plan_flags import add_plan_arguments, plan_options
 from shared.errors import ExitCode
 
 
@@ -29,8 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Compile the spec. The exit code is 0 for a valid plan, and 2 where E-codes are left."""
     from factory.preflight import find_repo
-    from llmch.preview_document import read_preview
-    from llmch.wiring import (
+    from llmch.entry.wiring import (
         following,
         inputs_first,
         planning_source,
@@ -38,7 +37,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         settings_for,
         tool_runner,
     )
-    from planner.run import run_plan
+    from llmch.previews.preview_document import read_preview
+    from planner.run_plan import run_plan
     from planner.spec.read_spec import read_spec
 
     repo = repo_meant(args, console, "the plan is for an empty one")

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llmch.ci.run_reports import add_report_arguments, reports_asked, write_junit
-from llmch.command_line import add_optional_repo, add_record_arguments, repo_meant
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Paragraph, Remark
 from llmch.console.line import count
+from llmch.entry.command_line import add_optional_repo, add_record_arguments, repo_meant
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
     from llmch.runs.run_model import RunView
-    from shared.work_order import CoveredRequirement
+    from shared.work_order.work_order import CoveredRequirement
 
 _NONE = (
     "no order names a requirement; orders name requirements where the specification gives them "
@@ -88,10 +88,10 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _run_report(args: argparse.Namespace, console: Console) -> Outcome:
+    from llmch.entry.wiring import settings_for
     from llmch.page.run_page import open_page, place_for, write_page
     from llmch.runs.read_run import read_report
     from llmch.runs.run_report import RunReportDocument
-    from llmch.wiring import settings_for
 
     if args.open and args.html is None and not args.watch:
         raise InvalidInput(
@@ -139,9 +139,9 @@ def _watched(
 
 def _coverage(args: argparse.Namespace, console: Console) -> Outcome:
     from factory.record.landed import coverage_of_repo, landed_commits, with_proofs_of
-    from planner.planned_repo import open_repo
+    from planner.repo.planned_repo import open_repo
     from planner.rules.coverage import coverage_of_folder, no_commits
-    from shared.plan_folder import holds_plan, read_manifest
+    from shared.work_order.plan_folder import holds_plan, read_manifest
 
     if holds_plan(args.coverage):
         repo = repo_meant(args, console, "no commits are shown")

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from llmch.command_line import add_attempt_arguments, attempt_asked_for
 from llmch.console import Console
 from llmch.console.console import terminal_descriptors
 from llmch.console.document import Block, Outcome, Paragraph, Remark
+from llmch.entry.command_line import add_attempt_arguments, attempt_asked_for
 from shared.errors import ExitCode, InvalidInput
 
 if TYPE_CHECKING:
@@ -101,12 +101,12 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     The exit code is 0 where the command passes now or the shell has ended, and 1 where the command
     fails again.
     """
-    from factory.cli import model_choice
-    from factory.dependencies import choose_python
     from factory.orders.task import RunOptions
     from factory.preflight import find_repo
     from factory.run.reproduce import recorded_options
-    from llmch.wiring import settings_for
+    from factory.run_flags import model_choice
+    from factory.workbench.dependencies import choose_python
+    from llmch.entry.wiring import settings_for
 
     settings = settings_for(args, console, repo=args.repo)
     place = find_repo(args.repo)

@@ -18,7 +18,7 @@ from llmch.console.line import count
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from factory.recovery import Leftovers
+    from factory.run.recovery import Leftovers
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Remove working trees and state. The exit code is 8 where a run is still going on."""
     from factory.preflight import find_repo
-    from factory.recovery import find_run_leftovers, reset_repo
+    from factory.run.recovery import find_run_leftovers, reset_repo
 
     place = find_repo(args.repo)
     found = find_run_leftovers(place)

@@ -6,18 +6,18 @@ import argparse
 import os
 from dataclasses import replace
 
-from factory.cli import add_run_arguments, run_options
+from factory.run_flags import add_run_arguments, run_options
 from llmch.ci.run_reports import add_report_arguments, reports_asked
-from llmch.command_line import (
+from llmch.console import Console
+from llmch.console.document import Outcome
+from llmch.entry.command_line import (
     add_model_arguments,
     add_order_argument,
     add_record_arguments,
     as_in_the_latest_run,
     order_asked_for,
 )
-from llmch.console import Console
-from llmch.console.document import Outcome
-from llmch.run_orders import run_one_with_consent
+from llmch.entry.run_orders import run_one_with_consent
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,8 +42,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from factory.batch.decide import retry_order
     from factory.preflight import find_repo
     from factory.proposal.prompt_parts import parse_hint
-    from llmch.wiring import inputs_first, model_source, settings_for
-    from shared.secrets import secret_values
+    from llmch.entry.wiring import inputs_first, model_source, settings_for
+    from shared.files.secret_values import secret_values
 
     reports = reports_asked(args)
     hint = None if args.hint is None else parse_hint(args.hint, secret_values(os.environ))

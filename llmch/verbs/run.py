@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from factory.cli import add_run_arguments
+from factory.run_flags import add_run_arguments
 from llmch.ci.pull_requests import add_pull_request_argument
 from llmch.ci.run_reports import add_report_arguments, reports_asked
-from llmch.command_line import add_model_arguments, add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Outcome
-from llmch.run_orders import options_and_source, run_one_with_consent
+from llmch.entry.command_line import add_model_arguments, add_record_arguments
+from llmch.entry.run_orders import options_and_source, run_one_with_consent
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from factory.cli import add_batch_arguments, add_run_arguments
+from factory.run_flags import add_batch_arguments, add_run_arguments
 from llmch.ci.pull_requests import add_pull_request_argument
 from llmch.ci.run_reports import add_report_arguments, reports_asked
-from llmch.command_line import add_model_arguments, add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Outcome
-from llmch.run_orders import options_and_source, run_all_with_consent
+from llmch.entry.command_line import add_model_arguments, add_record_arguments
+from llmch.entry.run_orders import options_and_source, run_all_with_consent
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _on_fleet(options: RunOptions, *, waits: bool) -> tuple[RunOptions, WorkerKi
     from factory.fleet.fleet_worker import RunTerms, fleet_worker
     from factory.fleet.job_queue import import_engine
     from factory.fleet.leases import linked
-    from llmch.command_line import fleet_of
+    from llmch.entry.command_line import fleet_of
 
     fleet = options.settings.fleet
     url = fleet_of(options.settings)

@@ -6,13 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llmch.command_line import add_optional_repo, repo_meant
 from llmch.console import Console
 from llmch.console.document import Outcome
+from llmch.entry.command_line import add_optional_repo, repo_meant
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
-    from planner.judge_plan import Report
+    from planner.rules.judge_plan import Report
     from shared.settings.settings import Settings
 
 
@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Show the plan. The exit code is 2 where it could not be executed, and else 0."""
-    from llmch.preview_document import PreviewDocument, read_preview
-    from llmch.wiring import settings_for
+    from llmch.entry.wiring import settings_for
+    from llmch.previews.preview_document import PreviewDocument, read_preview
 
     repo = repo_meant(args, console, "the plan is shown for an empty one")
     settings = settings_for(args, console, repo=repo)
@@ -46,11 +46,11 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 def _report(
     args: argparse.Namespace, console: Console, repo: Path | None, settings: Settings
 ) -> Report:
-    from llmch.wiring import history_on, tool_runner
-    from planner.cli import allowed_by
-    from planner.judge_plan import judge
+    from llmch.entry.wiring import history_on, tool_runner
     from planner.plan.plan_edits import read_plan_folder
-    from planner.planned_repo import NO_TREE, open_tree
+    from planner.plan_flags import allowed_by
+    from planner.repo.planned_repo import NO_TREE, open_tree
+    from planner.rules.judge_plan import judge
     from shared.languages.language_tools import Tools
 
     tree = open_tree(repo, args.branch, settings.verify, console) if repo else NO_TREE

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llmch.command_line import add_branch_argument, add_order_argument, order_asked_for
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Paragraph, Remark
+from llmch.entry.command_line import add_branch_argument, add_order_argument, order_asked_for
 
 if TYPE_CHECKING:
     from factory.batch.decide import LeftOut
@@ -67,7 +67,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from factory.preflight import find_repo
     from factory.proposal.prompt_parts import parse_reason
     from factory.run.commission import place_option
-    from shared.secrets import secret_values
+    from shared.files.secret_values import secret_values
 
     place = find_repo(args.repo)
     plan, name = order_asked_for(args, place)

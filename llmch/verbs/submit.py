@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from factory.cli import add_submission_arguments
+from factory.run_flags import add_submission_arguments
 from llmch.ci.run_reports import add_report_arguments, reports_asked
-from llmch.command_line import add_record_arguments
 from llmch.console import Console
 from llmch.console.document import Block, Outcome, Paragraph, Remark
+from llmch.entry.command_line import add_record_arguments
 from shared.errors import InvalidInput
 from shared.settings.declaration import FlagGroup
 from shared.settings.loading import add_setting_flags
@@ -55,13 +55,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Queue the plan. With `--wait` the exit code is that of `run-all`, else 0."""
-    from factory.cli import submission_options
     from factory.fleet.leases import linked
     from factory.fleet.submission import submit_plan
     from factory.orders.read_orders import read_workdir
-    from llmch.command_line import fleet_of
-    from llmch.run_orders import await_plan
-    from llmch.wiring import target_of
+    from factory.run_flags import submission_options
+    from llmch.entry.command_line import fleet_of
+    from llmch.entry.run_orders import await_plan
+    from llmch.entry.wiring import target_of
 
     if args.junit is not None and not args.wait:
         raise InvalidInput("--junit needs --wait: the run is over only then", "add --wait")

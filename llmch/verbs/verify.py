@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from factory.cli import add_judging_arguments, judging_options
-from llmch.command_line import add_record_arguments
+from factory.run_flags import add_judging_arguments, judging_options
 from llmch.console import Console
 from llmch.console.document import Block, Conclusion, Item, Outcome, Remark, Section, Sign, Tone
 from llmch.console.line import count, short
+from llmch.entry.command_line import add_record_arguments
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -111,8 +111,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from factory.audit.audit_evidence import Evidence, read_plan
     from factory.preflight import find_repo
     from factory.record.runs_on_record import places_of_runs
-    from llmch.run_orders import with_consent
-    from llmch.wiring import settings_for
+    from llmch.entry.run_orders import with_consent
+    from llmch.entry.wiring import settings_for
 
     settings = settings_for(args, console, repo=args.repo)
     place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)

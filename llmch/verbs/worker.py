@@ -66,9 +66,9 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from factory.fleet.wire import Kind
     from factory.fleet.worker_clones import Disk
     from factory.sandbox import end_all, require_backend
-    from llmch.command_line import fleet_of
-    from llmch.wiring import settings_for
-    from shared.run_record import new_run_id
+    from llmch.entry.command_line import fleet_of
+    from llmch.entry.wiring import settings_for
+    from shared.events.run_record import new_run_id
 
     settings = settings_for(args, console)
     url = fleet_of(settings)
@@ -92,16 +92,16 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _machine(worker: str, settings: Settings, console: Console) -> Machine:
-    from factory.cli import model_choice
-    from factory.dependencies import choose_python
     from factory.fleet.database import Database
     from factory.fleet.machine import Machine, Means
     from factory.fleet.shared_state import FleetPace
     from factory.fleet.worker_clones import clones_of
     from factory.orders.task import RunOptions
-    from llmch.command_line import fleet_of
-    from llmch.wiring import live_source
-    from shared.secrets import secret_values
+    from factory.run_flags import model_choice
+    from factory.workbench.dependencies import choose_python
+    from llmch.entry.command_line import fleet_of
+    from llmch.entry.wiring import live_source
+    from shared.files.secret_values import secret_values
 
     chosen = choose_python(settings.python, None)
     options = RunOptions(

@@ -1,6 +1,6 @@
 """The loop: ask, judge, ask again, review; its prompts.
 
-`planner.run` has the stages before the loop and after it.
+`planner.run_plan` has the stages before the loop and after it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,7 @@ from planner.compile.judge_reply import (
     read_review,
     review_prompt,
 )
-from planner.judge_plan import RULE_BY_CODE
-from planner.plan.plan import read_reply
-from planner.planned_repo import render_commands
-from planner.predecessor import FollowUp
+from planner.plan.parse_plan import read_reply
 from planner.prompts.prompt_templates import (
     have_room,
     render,
@@ -35,19 +32,22 @@ from planner.prompts.prompt_templates import (
     render_review_revision,
     render_revision,
 )
-from planner.replan_prompt import (
+from planner.replan.predecessor import FollowUp
+from planner.replan.replan_prompt import (
     relevant_words,
     render_difference,
     render_orders,
     render_replaceable,
     render_withdrawable,
 )
+from planner.repo.planned_repo import render_commands
+from planner.rules.judge_plan import RULE_BY_CODE
 from planner.rules.rule_model import Finding
 from planner.spec.requirements import render_requirements
 from shared.errors import Interrupted, LlmchError
 from shared.llm.model_client import LlmClient, ReplyFailed, Role
 from shared.llm.replayed_replies import NotOnRecord
-from shared.work_order import order_id
+from shared.work_order.work_order import order_id
 
 
 def first_prompt(inputs: CompileInputs) -> str:

@@ -11,15 +11,22 @@ from pathlib import Path
 from typing import Any
 
 from planner.compile.judge_reply import Judged, Review, chosen
-from planner.judge_plan import Report, shown
-from planner.plan.plan import Reply
-from planner.repair import Fix
+from planner.plan.parse_plan import Reply
+from planner.rules.judge_plan import Report, shown
+from planner.rules.repair import Fix
 from shared.errors import CommandFailed, InvalidInput, LlmchError
-from shared.events import Emit, PlanAttemptStarted, PlanJudged, PlanRepaired, PlanReviewed, Warned
+from shared.events.events import (
+    Emit,
+    PlanAttemptStarted,
+    PlanJudged,
+    PlanRepaired,
+    PlanReviewed,
+    Warned,
+)
 from shared.files.atomic_io import write_json, write_text
 from shared.llm.model_client import Completion
-from shared.plan_folder import list_plan_files, replace_plan
-from shared.work_order import Manifest
+from shared.work_order.plan_folder import list_plan_files, replace_plan
+from shared.work_order.work_order import Manifest
 
 
 def last_report(attempts: Sequence[Judged]) -> Report:

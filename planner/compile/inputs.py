@@ -9,19 +9,19 @@ from typing import Any, Final
 
 from planner.plan.file_projection import NOTHING_MORE, Allowed
 from planner.plan.manifest import compile_hash
-from planner.planned_repo import BaseTree, base_tree, open_tree, read_repo_hints
-from planner.predecessor import FollowUp, Predecessor
 from planner.prompts.prompt_templates import (
     Template,
     default_doctrine,
     load_template,
     replan_template,
 )
-from planner.replan_prompt import relevant_words
+from planner.replan.predecessor import FollowUp, Predecessor
+from planner.replan.replan_prompt import relevant_words
+from planner.repo.planned_repo import BaseTree, base_tree, open_tree, read_repo_hints
 from planner.spec.read_spec import Spec, read_spec
 from planner.spec.spec_difference import compare_requirements
 from shared.errors import InvalidInput
-from shared.events import Emit, ignore
+from shared.events.events import Emit, ignore
 from shared.llm.model_client import Api, CallPlace, Request, Role
 from shared.projects.manifests import VerifyCommand
 

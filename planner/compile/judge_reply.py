@@ -15,18 +15,18 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 from planner.compile.inputs import CompileInputs
-from planner.judge_plan import Report, judge, judge_answer
-from planner.merge_plans import Answer, merge, reply_text
-from planner.plan.plan import NO_SUCCESSION, Draft, Plan, Reply, with_history
+from planner.plan.parse_plan import NO_SUCCESSION, Draft, Plan, Reply, with_history
 from planner.plan.plan_edits import left_out, render_left_out, skip_bootstrap
-from planner.predecessor import FollowUp
 from planner.prompts.prompt_templates import render_review
-from planner.repair import Fix, mend
-from planner.replan_prompt import render_difference, render_own
+from planner.replan.merge_plans import Answer, merge, reply_text
+from planner.replan.predecessor import FollowUp
+from planner.replan.replan_prompt import render_difference, render_own
+from planner.rules.judge_plan import Report, judge, judge_answer
+from planner.rules.repair import Fix, mend
 from shared.files.strict_documents import JsonProblem, JsonValue, parse_json
 from shared.languages.language_tools import Tools
 from shared.llm.model_client import ReplyMalformed, extract_json_array, extract_json_object
-from shared.work_order import VERIFY_SCRIPT
+from shared.work_order.work_order import VERIFY_SCRIPT
 
 Judge = Callable[[Plan, Answer | None], Report]
 """Applies all rules to a plan; the answer is `None` where the plan follows none."""

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Final
 
-from planner.plan.plan import Draft, Plan, condition_paths, is_inherited, strings
+from planner.plan.parse_plan import Draft, Plan, condition_paths, is_inherited, strings
 from shared.files.paths import PathProblem, check_path, glob_characters
 from shared.projects.manifests import VerifyCommand
-from shared.work_order import Condition, VerifyContract, WorkOrder
+from shared.work_order.work_order import Condition, VerifyContract, WorkOrder
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,15 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from planner.plan.file_projection import exempted_orders
-from planner.plan.plan import Plan, parse_succession
+from planner.plan.parse_plan import Plan, parse_succession
 from shared.files.strict_documents import JsonObject, JsonValue
-from shared.parse_order import canonical_json, manifest_sha256, parse_document, sha256_bytes
-from shared.work_order import BaseFile, Manifest, Provenance, RequirementEntry, WorkOrder
+from shared.work_order.parse_order import (
+    canonical_json,
+    manifest_sha256,
+    parse_document,
+    sha256_bytes,
+)
+from shared.work_order.work_order import BaseFile, Manifest, Provenance, RequirementEntry, WorkOrder
 
 
 @dataclass(frozen=True, slots=True)

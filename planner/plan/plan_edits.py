@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from planner.plan.plan import Draft, Plan, parse_plan, unreadable_plan
+from planner.plan.parse_plan import Draft, Plan, parse_plan, unreadable_plan
 from shared.files.strict_documents import JsonObject, JsonValue
-from shared.parse_order import SchemaProblem, at
-from shared.plan_folder import (
+from shared.work_order.parse_order import SchemaProblem, at
+from shared.work_order.plan_folder import (
     MANIFEST_NAME,
     FileMalformed,
     PlanFacts,
     StoredManifest,
     read_stored_plan,
 )
-from shared.work_order import VERIFY_SCRIPT, order_id, order_number
+from shared.work_order.work_order import VERIFY_SCRIPT, order_id, order_number
 
 _NOTHING_LEFT = SchemaProblem(
     at("work_orders"), f"has no order left: the repo already has {VERIFY_SCRIPT}"

@@ -14,8 +14,9 @@ from functools import cache, lru_cache
 from typing import Final
 
 from planner.rules.rule_model import Finding, PlanView, Rule, Step, each_order
-from shared.commands import SHELLS, analyse_command, runs_tests
+from shared.errors import quoted
 from shared.files.paths import fold_path, glob_characters
+from shared.languages.acceptance_commands import SHELLS, analyse_command, runs_tests
 from shared.languages.read_commands import (
     CodeRun,
     Command,
@@ -25,11 +26,10 @@ from shared.languages.read_commands import (
     Weakness,
 )
 from shared.languages.registry import language_named, language_of
-from shared.parse_order import FieldPath, at
 from shared.projects.build_tools import PACKAGE_TOOLS
 from shared.projects.manifests import VerifyCommand
-from shared.rule_text import quoted
-from shared.work_order import VERIFY_SCRIPT, WorkOrder
+from shared.work_order.parse_order import FieldPath, at
+from shared.work_order.work_order import VERIFY_SCRIPT, WorkOrder
 
 _READS_ONLY: Final = frozenset({"cat", "head", "tail", "wc", "sort", "ls"})
 _FILE_TESTS: Final = frozenset({"-a", "-b", "-c", "-d", "-e", "-f", "-r", "-s", "-w", "-x"})

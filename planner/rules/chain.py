@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from planner.plan.file_projection import matches_any
 from planner.rules.acceptance import runs_all_of, runs_verify_script
 from planner.rules.rule_model import Finding, PlanView, Rule, Step, each_order, plan_finding
+from shared.errors import quoted
 from shared.files.paths import fold_path, glob_characters
-from shared.parse_order import FieldPath, at
-from shared.rule_text import quoted
-from shared.work_order import VERIFY_SCRIPT, Condition, WorkOrder
+from shared.work_order.parse_order import FieldPath, at
+from shared.work_order.work_order import VERIFY_SCRIPT, Condition, WorkOrder
 
 
 def unmet_preconditions(step: Step, order: WorkOrder) -> Iterator[Finding]:

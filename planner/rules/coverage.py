@@ -9,17 +9,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from planner.plan.plan import Plan, is_inherited
+from planner.plan.parse_plan import Plan, is_inherited
 from planner.plan.plan_edits import read_plan_folder
 from planner.rules.acceptance import run_files, weakness
 from planner.rules.rule_model import Finding, PlanView, Rule, Step, plan_finding
 from planner.spec.requirements import Requirement
-from shared.commands import analyse_command, runs_tests
-from shared.errors import InvalidInput
+from shared.errors import InvalidInput, quoted
+from shared.languages.acceptance_commands import analyse_command, runs_tests
 from shared.languages.read_commands import CodeRun, Command, ProgramRun, ShellCodeRun
-from shared.parse_order import at
-from shared.rule_text import quoted
-from shared.work_order import Asserted, CoveredRequirement, CoveringOrder, WorkOrder
+from shared.work_order.parse_order import at
+from shared.work_order.work_order import Asserted, CoveredRequirement, CoveringOrder, WorkOrder
 
 
 def unknown_requirements(view: PlanView) -> Iterator[Finding]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from planner.merge_plans import Answer, Place
-from planner.predecessor import FollowUp, covers_of
+from planner.replan.merge_plans import Answer, Place
+from planner.replan.predecessor import FollowUp, covers_of
 from planner.rules.rule_model import Finding, PlanView, Rule, plan_finding
 from planner.spec.requirements import Requirement
-from shared.parse_order import at
-from shared.rule_text import quoted
-from shared.work_order import order_id
+from shared.errors import quoted
+from shared.work_order.parse_order import at
+from shared.work_order.work_order import order_id
 
 
 def landed_orders_again(view: PlanView) -> Iterator[Finding]:

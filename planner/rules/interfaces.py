@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from planner.rules.rule_model import Finding, PlanView, Rule, Step, each_order
+from shared.errors import quoted
 from shared.files.paths import PathProblem, check_path, glob_characters
 from shared.languages.registry import LANGUAGES, language_of
-from shared.parse_order import at
-from shared.rule_text import quoted
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import at
+from shared.work_order.work_order import WorkOrder
 
 E201 = Rule(
     "E201",

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from planner.merge_plans import Answer
 from planner.plan.file_projection import Projection, TargetRepo, promise_of
-from planner.plan.plan import Draft, Plan
-from shared.commands import analyse_command
+from planner.plan.parse_plan import Draft, Plan
+from planner.replan.merge_plans import Answer
+from shared.errors import RuleText, Severity, severity_of
+from shared.languages.acceptance_commands import analyse_command
 from shared.languages.base import Language
 from shared.languages.language_tools import Tools
 from shared.languages.planned_code import (
@@ -23,9 +24,8 @@ from shared.languages.planned_code import (
 )
 from shared.languages.read_commands import Command
 from shared.languages.registry import LANGUAGES
-from shared.parse_order import FieldPath
-from shared.rule_text import RuleText, Severity, severity_of
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import FieldPath
+from shared.work_order.work_order import WorkOrder
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from planner.rules.rule_model import Finding, PlanView, Rule, Step, each_step, plan_finding
+from shared.errors import quoted
 from shared.files.paths import glob_characters
 from shared.languages.planned_code import code_cannot_be_judged
 from shared.languages.read_commands import CodeProblem, CodeRun
-from shared.parse_order import FieldPath, at
-from shared.rule_text import quoted
-from shared.work_order import order_id, order_number
+from shared.work_order.parse_order import FieldPath, at
+from shared.work_order.work_order import order_id, order_number
 
 
 def malformed_parts(view: PlanView) -> Iterator[Finding]:

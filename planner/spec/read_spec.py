@@ -22,7 +22,7 @@ from planner.spec.requirements import Requirement, derive_requirements
 from planner.spec.strict_yaml import NotText, Tree
 from shared.errors import InvalidInput
 from shared.files.text_sources import read_text_input
-from shared.work_order import MAX_LISTED
+from shared.work_order.work_order import MAX_LISTED
 
 SUMMARY: Final = "Say in a few sentences what the product is, who uses it, and what for."
 REQUIREMENTS: Final = (

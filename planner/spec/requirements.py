@@ -28,7 +28,7 @@ from planner.spec.statements import (
     section_of,
 )
 from shared.errors import InvalidInput
-from shared.work_order import MAX_LISTED
+from shared.work_order.work_order import MAX_LISTED
 
 # Acceptance criteria and test cases are often counted from 1 again in each section.
 _COUNTED_ANEW: Final = re.compile(r"(?:AC|TC)[-_]?\d")

@@ -10,8 +10,8 @@ from typing import Final
 from planner.spec.blocks import derived_id, is_derived, section_of, split_own_id
 from planner.spec.likeness import Tie, exact_words, folded, pair_alike, say_the_same
 from planner.spec.requirements import Requirement
+from shared.errors import quoted
 from shared.files.strict_documents import JsonObject
-from shared.rule_text import quoted
 
 _Key = Callable[[Requirement], str]
 

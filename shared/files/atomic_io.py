@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from shared.errors import CommandFailed, EnvironmentFault
-from shared.secrets import redact, secret_values
+from shared.files.secret_values import redact, secret_values
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _DRAFT = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from shared.errors import CommandFailed
-from shared.process import Finished, ToolFailed, ToolMissing, run_tool
+from shared.processes.process import Finished, ToolFailed, ToolMissing, run_tool
 
 Setting: TypeAlias = tuple[str, str]
 """A key of git's config and its value."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from shared.errors import CommandFailed
 from shared.git.client import PROTOCOLS, SYNCED, Git, text_of
-from shared.process import Finished
+from shared.processes.process import Finished
 
 NO_COMMIT = "0" * 40
 """The id that stands for the commit of a ref that does not exist."""

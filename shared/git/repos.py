@@ -18,7 +18,7 @@ from shared.git.client import (
     parse_status,
     text_of,
 )
-from shared.process import Finished
+from shared.processes.process import Finished
 
 _NO_WORKING_TREE = (b"not a git repository", b"must be run in a work tree")
 

@@ -18,7 +18,7 @@ from typing import Final
 from shared.errors import CommandFailed
 from shared.git import repos
 from shared.git.client import ConfigEntry, Git, text_of
-from shared.process import Finished, ToolFailed, ToolMissing, run_tool
+from shared.processes.process import Finished, ToolFailed, ToolMissing, run_tool
 
 _TRUSTED: Final = ("system", "global")
 

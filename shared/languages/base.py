@@ -1,7 +1,7 @@
 """Defines what a language is to planner and factory: its name, and the capabilities that it has.
 
 A language is one folder beside this file, and one entry of `registry.LANGUAGES`. It has at least
-outlines. Each further capability is a protocol of `shared.languages.language_tools`, and a field here
+outlines. Each further capability is a protocol of `shared.languages.capabilities`, and a field here
 that stays `None` where the language does not have it. All paths are relative to the repository and
 use slashes.
 """

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from shared.errors import Example
 from shared.languages.language_tools import Tools
-from shared.rule_text import Example
-from shared.work_order import Interface, WorkOrder
+from shared.work_order.work_order import Interface, WorkOrder
 
 _FILE: Final = "PLANNING.md"
 

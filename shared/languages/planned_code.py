@@ -13,11 +13,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from shared.errors import quoted
 from shared.languages.capabilities import DOES_NOT_PARSE
 from shared.languages.language_tools import Tools
 from shared.languages.read_commands import Command, Weakness
-from shared.parse_order import FieldPath
-from shared.rule_text import quoted
+from shared.work_order.parse_order import FieldPath
 
 """Defines the capability to judge a plan's code before it exists.
 

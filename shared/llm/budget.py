@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from shared.errors import BudgetReached, InvalidInput
-from shared.events import BudgetCommitted, Emit, Noted, ignore
+from shared.events.events import BudgetCommitted, Emit, Noted, ignore
 from shared.llm.model_client import CallPlace, Completion, LlmClient, ReplyFailed, Request, Usage
 from shared.llm.usage import (
     KNOWN_PRICES,

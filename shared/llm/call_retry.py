@@ -16,7 +16,7 @@ from datetime import UTC
 from typing import Protocol, TypeVar
 
 from shared.errors import BudgetReached, ModelUnavailable
-from shared.events import Emit, ModelRetryScheduled, ignore
+from shared.events.events import Emit, ModelRetryScheduled, ignore
 from shared.llm.model_client import (
     Completion,
     LlmClient,

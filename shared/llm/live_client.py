@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import Self
 
 from shared.errors import LlmchError, ModelUnavailable
-from shared.events import Channel, Emit, ModelTextArrived, Noted, ignore
-from shared.health import Checkup, Health
+from shared.events.events import Channel, Emit, ModelTextArrived, Noted, ignore
+from shared.git.checkups import Checkup, Health
 from shared.llm.call_retry import (
     Clock,
     OwnPace,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from shared.events import Channel
+from shared.events.events import Channel
 from shared.llm.model_client import ReplyBroken, Request, Usage
 from shared.llm.server_replies import (
     JUST_ENDS,

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Any
 
 from shared.errors import LlmchError, ModelUnavailable
-from shared.events import Channel
+from shared.events.events import Channel
 from shared.llm.budget import estimate_tokens
 from shared.llm.model_client import Api, ReplyCutShort, ReplyFailed, Request, Usage
 

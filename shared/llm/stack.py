@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
-from shared.events import Emit, Noted, Warned
+from shared.events.events import Emit, Noted, Warned
+from shared.files.secret_values import secret_values
 from shared.llm.budget import KNOWN, Budget, CappedClient, ModelTables, SharedBudget
 from shared.llm.call_retry import RetryContext, RetryPolicy, SecondChanceClient, SystemClock
 from shared.llm.model_client import LlmClient
@@ -28,7 +29,6 @@ from shared.llm.replayed_replies import (
 from shared.llm.transcript import Transcript
 from shared.llm.transcript_lines import LIVE, ReplyOrigin, describe_origin
 from shared.llm.usage import Meter, MeteredClient
-from shared.secrets import secret_values
 
 
 class Mode(StrEnum):

@@ -15,6 +15,7 @@ from enum import StrEnum
 from types import NoneType
 from typing import Any
 
+from shared.files.secret_values import redact
 from shared.llm.model_client import (
     Api,
     CallPlace,
@@ -25,7 +26,6 @@ from shared.llm.model_client import (
     Role,
     Usage,
 )
-from shared.secrets import redact
 
 
 class OriginKind(StrEnum):

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from shared.errors import InvalidInput, ModelUnavailable
+from shared.files.secret_values import redact, secret_values
 from shared.llm.call_retry import Clock, parse_retry_after
 from shared.llm.model_client import ReplyBroken, ReplyFailed
 from shared.llm.server_replies import Refused, Unreachable, parse_error_body
-from shared.secrets import redact, secret_values
 
 if TYPE_CHECKING:
     import openai

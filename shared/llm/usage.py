@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TypedDict, TypeVar
 
-from shared.events import Emit, ModelCallEnded, ModelCallStarted, UsageCounted, ignore
+from shared.events.events import Emit, ModelCallEnded, ModelCallStarted, UsageCounted, ignore
 from shared.llm.model_client import Completion, LlmClient, ReplyFailed, Request, Usage
 
 T = TypeVar("T")

@@ -34,7 +34,7 @@ from shared.projects.project_kinds import (
     Python,
     test_script,
 )
-from shared.work_order import VERIFY_SCRIPT
+from shared.work_order.work_order import VERIFY_SCRIPT
 
 BUILD_TOOLS: Final[tuple[BuildTool, ...]] = (
     Python(),

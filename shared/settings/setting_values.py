@@ -17,10 +17,10 @@ from typing import Generic, Literal, TypeAlias, TypeVar
 
 from shared.errors import InvalidInput
 from shared.files.paths import PathProblem, check_path, is_git_path
+from shared.files.secret_values import names_a_secret
 from shared.git.repos import Identity, parse_identity
 from shared.llm.usage import Price
-from shared.secrets import names_a_secret
-from shared.shell_words import UnsplittableError, Words, is_too_long, split_words
+from shared.processes.shell_words import UnsplittableError, Words, is_too_long, split_words
 
 T = TypeVar("T")
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from factory.health import check_interpreter, check_toolchains
-from shared.health import Checkup, Health
+from factory.factory_checkups import check_interpreter, check_toolchains
+from shared.git.checkups import Checkup, Health
 from shared.settings.settings import SandboxBackend, SandboxSettings
 
 

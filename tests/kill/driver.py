@@ -21,7 +21,7 @@ from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.task import RunOptions
 from factory.sandbox import Backend
 from shared.errors import LlmchError
-from shared.events import Event, Warned
+from shared.events.events import Event, Warned
 from shared.llm.model_client import Completion, Request, Usage
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import SandboxSettings, Settings

@@ -14,7 +14,7 @@ from random import Random
 import pytest
 
 from factory.record.journal_entries import LandingBegun
-from factory.recovery import forget_half_known_trees, undo_half_landing
+from factory.run.recovery import forget_half_known_trees, undo_half_landing
 from shared.git.client import Git
 from shared.git.refs import NO_COMMIT
 from tests.harness import fingerprint, git

@@ -18,7 +18,7 @@ from pathlib import Path
 from factory.orders.documents import ReplyFormat
 from llmch.verbs.demo import Example, find_example
 from shared.errors import LlmchError
-from shared.events import AttemptFailed, AttemptStarted, Event, OrderEnded
+from shared.events.events import AttemptFailed, AttemptStarted, Event, OrderEnded
 from shared.llm.live_client import LiveClient
 from shared.llm.transcript_lines import OriginKind, ReplyOrigin
 from tests.authoring import build_example

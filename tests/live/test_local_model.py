@@ -24,10 +24,10 @@ from factory.orders.documents import WriteProposal
 from factory.orders.stages import Stage
 from factory.proposal.request import reply_schema
 from llmch.verbs.demo import find_example, make_repo
-from shared.events import Event, ModelTextArrived, Noted
+from shared.events.events import Event, ModelTextArrived, Noted
 from shared.llm.live_client import LiveClient
 from shared.llm.model_client import Api, CallPlace, ReplyCutShort, Request, Role
-from shared.parse_order import EMPTY_SHA256
+from shared.work_order.parse_order import EMPTY_SHA256
 from tests.harness import git, manifest, write_plan
 from tests.live.model_server import ModelServer
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from planner.plan.manifest import build_manifest
-from planner.plan.plan import parse_plan
-from planner.predecessor import read_predecessor
-from planner.run import PlanResult
+from planner.plan.parse_plan import parse_plan
+from planner.replan.predecessor import read_predecessor
+from planner.run_plan import PlanResult
 from shared.llm.budget import estimate_tokens
-from shared.plan_folder import order_file_name, write_plan
+from shared.work_order.plan_folder import order_file_name, write_plan
 from tests.harness import commit_all, git
 from tests.planner.planning import Planner
 from tests.planner.plans import Document, exists, order

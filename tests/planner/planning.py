@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from planner.compile.inputs import PlannerModel, PlanOptions
-from planner.judge_plan import Report, judge
-from planner.plan.plan import Plan, read_reply
-from planner.run import PlanResult, run_plan
-from shared.events import Event
+from planner.plan.parse_plan import Plan, read_reply
+from planner.rules.judge_plan import Report, judge
+from planner.run_plan import PlanResult, run_plan
+from shared.events.events import Event
 from shared.llm.stack import Mode, ModelSource
 from tests.fakes import Reply, ScriptedModel
 

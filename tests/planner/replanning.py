@@ -9,15 +9,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from planner.judge_plan import Report, judge, judge_answer
-from planner.merge_plans import Answer, Merged, merge
 from planner.plan.manifest import PlanOrigin, build_manifest
-from planner.plan.plan import Plan, parse_plan, with_history
-from planner.predecessor import FollowUp, Predecessor, read_predecessor
+from planner.plan.parse_plan import Plan, parse_plan, with_history
+from planner.replan.merge_plans import Answer, Merged, merge
+from planner.replan.predecessor import FollowUp, Predecessor, read_predecessor
+from planner.rules.judge_plan import Report, judge, judge_answer
 from planner.spec.requirements import Requirement
 from planner.spec.spec_difference import compare_requirements
-from shared.plan_folder import StoredManifest, replace_plan
-from shared.work_order import Manifest
+from shared.work_order.plan_folder import StoredManifest, replace_plan
+from shared.work_order.work_order import Manifest
 from tests.planner.plans import Document, exists, order, plan
 
 Texts = Mapping[str, str]

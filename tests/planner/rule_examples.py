@@ -9,14 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from planner.judge_plan import Report, judge, judge_answer
-from planner.merge_plans import Answer, merge
-from planner.plan.plan import Plan, parse_plan, with_history
-from planner.predecessor import FollowUp, Predecessor
+from planner.plan.parse_plan import Plan, parse_plan, with_history
+from planner.replan.merge_plans import Answer, merge
+from planner.replan.predecessor import FollowUp, Predecessor
+from planner.rules.judge_plan import Report, judge, judge_answer
 from planner.spec.spec_difference import compare_requirements
 from shared.files.strict_documents import JsonValue, parse_json
-from shared.plan_folder import PlanFacts
-from shared.work_order import order_id
+from shared.work_order.plan_folder import PlanFacts
+from shared.work_order.work_order import order_id
 
 _OF_THE_CASE: Final = frozenset({"repo", "follows"})
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.health import Health, check_folder, check_git
+from shared.git.checkups import Health, check_folder, check_git
 from shared.llm.live_client import check_model
 from tests.shared.llm.edge import error_answer
 from tests.shared.llm.scripted_server import Send, scripted_server

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.process import Finished, ToolFailed, ToolMissing, run_tool, start_service
+from shared.processes.process import Finished, ToolFailed, ToolMissing, run_tool, start_service
 from tests.processes import ended_by_its_deadline
 
 

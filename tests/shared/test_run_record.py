@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from shared.errors import CommandFailed, ExitCode, Interrupted, InvalidInput
-from shared.events import Event, Noted, Warned
-from shared.run_record import (
+from shared.events.events import Event, Noted, Warned
+from shared.events.run_record import (
     EventLog,
     RunFolder,
     commit_date,

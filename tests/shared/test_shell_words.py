@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from shared.shell_words import UnsplittableError, split_words
+from shared.processes.shell_words import UnsplittableError, split_words
 
 LINES = st.text(alphabet="ab \t\r\n'\"\\;|&<>#$\x0b\xa0é", max_size=25) | st.text(max_size=25)
 

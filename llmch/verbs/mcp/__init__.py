@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from factory.cli import add_standing_arguments
-from llmch.command_line import add_model_arguments, add_record_arguments, find_verb, parser_of
+from factory.run_flags import add_standing_arguments
 from llmch.console import Console
 from llmch.console.console import has_standard_streams
 from llmch.console.document import Block, Outcome
-from planner.cli import add_planner_flags, add_review_arguments
+from llmch.entry.command_line import add_model_arguments, add_record_arguments, find_verb, parser_of
+from planner.plan_flags import add_planner_flags, add_review_arguments
 from shared.errors import CommandFailed, InvalidInput
 from shared.settings.loading import CONFIG_VARIABLE, own_config
 

@@ -15,15 +15,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from llmch.boundary import answer, or_error, signals_as_exceptions
 from llmch.console import Console, Format, Verbosity
 from llmch.console.console import protection
 from llmch.console.document import Document, ErrorDocument, Outcome
 from llmch.console.plain_printer import Stream, WatchfulPrinter
 from llmch.console.render import render_json_document, render_markdown_document
+from llmch.entry.boundary import answer, or_error, signals_as_exceptions
 from shared.errors import LlmchError
-from shared.events import BatchStarted, BudgetCommitted, Event, OrderEnded, OrderSkipped
-from shared.secrets import masking
+from shared.events.events import BatchStarted, BudgetCommitted, Event, OrderEnded, OrderSkipped
+from shared.files.secret_values import masking
 
 
 @dataclass(frozen=True, slots=True)

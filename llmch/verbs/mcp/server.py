@@ -31,12 +31,12 @@ from mcp.server.stdio import stdio_server
 
 import llmch
 from llmch import __version__
-from llmch.boundary import is_asked_for
+from llmch.entry.boundary import is_asked_for
 from llmch.verbs.mcp.call import Answered, Progressed, Spent, decode, error_answer
 from llmch.verbs.mcp.tools import Grant, Tool, tools_for
 from shared.errors import Busy, CommandFailed, ExitCode, InvalidInput, LlmchError
 from shared.llm.budget import Budget
-from shared.process import Service, ToolFailed, ToolMissing, start_service
+from shared.processes.process import Service, ToolFailed, ToolMissing, start_service
 
 Hear = Callable[[Progressed], Awaitable[None]]
 

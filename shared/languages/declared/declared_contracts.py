@@ -34,8 +34,8 @@ from shared.languages.planned_code import (
     stub_does_not_parse,
     stub_uses_undefined,
 )
-from shared.parse_order import at
-from shared.work_order import Interface, WorkOrder
+from shared.work_order.parse_order import at
+from shared.work_order.work_order import Interface, WorkOrder
 
 
 @dataclass(frozen=True, slots=True)

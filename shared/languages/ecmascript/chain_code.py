@@ -50,7 +50,7 @@ from shared.languages.read_commands import (
     Weakness,
 )
 from shared.languages.read_commands import CodeRun as ReadCommandsCodeRun
-from shared.parse_order import FieldPath, at
+from shared.work_order.parse_order import FieldPath, at
 
 _CONFIGS = (".config.", "rc.")  # files that tools read, and no code imports
 # The same words for both languages, so that a plan in both has one finding.

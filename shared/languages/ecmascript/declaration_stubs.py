@@ -14,7 +14,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     is_code,
     tree_of,
 )
-from shared.work_order import Interface, WorkOrder
+from shared.work_order.work_order import Interface, WorkOrder
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -20,7 +20,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     tree_of,
     walk,
 )
-from shared.work_order import Interface
+from shared.work_order.work_order import Interface
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -17,7 +17,7 @@ from shared.languages.capabilities import (
 from shared.languages.ecmascript.ecmascript_syntax import SUFFIXES, suffix_of
 from shared.languages.language_tools import Tools
 from shared.languages.planned_code import Chain, ChainCode
-from shared.work_order import Interface, WorkOrder
+from shared.work_order.work_order import Interface, WorkOrder
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from shared.languages.language_tools import CheckerFailed, ToolMissing, ToolRunner
-from shared.pinned_tools import TSC, installed_program
+from shared.processes.pinned_tools import TSC, installed_program
 
 CONFIG: Final = "llmch.tsconfig.json"
 GLOBALS: Final = "llmch-globals.d.ts"

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
+from shared.errors import quoted
 from shared.languages.ecmascript.assertions import weakness_of_code, weakness_of_text
 from shared.languages.ecmascript.chosen_tests import MAGIC, cases_of, chosen_files, weakness_of_run
 from shared.languages.ecmascript.contract_history import History, Moment
@@ -41,7 +42,6 @@ from shared.languages.planned_code import (
     undeclared_package,
 )
 from shared.languages.read_commands import Weakness
-from shared.rule_text import quoted
 
 _MAX_SCRIPTS: Final = 3  # scripts that run scripts
 _SHELL: Final = frozenset("|&;<>$`()*")

@@ -36,7 +36,7 @@ from shared.languages.declared.declared_contracts import (
 from shared.languages.go.go_modules import module_folder, read_modules
 from shared.languages.go.go_source import read_go
 from shared.languages.language_tools import CheckerFailed, ToolMissing, ToolRunner, Tools
-from shared.work_order import Interface, WorkOrder
+from shared.work_order.work_order import Interface, WorkOrder
 
 if TYPE_CHECKING:
     from tree_sitter import Node

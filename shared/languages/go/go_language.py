@@ -30,7 +30,7 @@ from shared.languages.language_tools import (
 )
 from shared.languages.planned_code import AcceptanceText, Chain, ChainCode, Fault, Need
 from shared.languages.read_commands import Arguments, Command, ProgramRun, Run, Weakness
-from shared.work_order import Interface, WorkOrder
+from shared.work_order.work_order import Interface, WorkOrder
 
 if TYPE_CHECKING:
     from shared.languages.declared.declarations import Declarations

@@ -43,7 +43,7 @@ from shared.languages.planned_code import (
     undeclared_package,
     unprovided,
 )
-from shared.parse_order import at
+from shared.work_order.parse_order import at
 
 SUFFIX: Final = ".go"
 TEST_SUFFIX: Final = "_test.go"

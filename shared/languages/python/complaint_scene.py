@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from shared.errors import quoted
 from shared.languages.planned_code import Fault, declared_by
 from shared.languages.python.code_facts import CodeFacts, Spot, mentions
 from shared.languages.python.module_views import Module, ModuleHistory, View
@@ -33,8 +34,7 @@ from shared.languages.python.planned_python import PlannedOrder, Project
 from shared.languages.python.python_code import NAME, name_behind, parse_code
 from shared.languages.python.type_text import CONTAINERS, TypeText
 from shared.languages.read_commands import Code, CodeRun
-from shared.parse_order import FieldPath, at
-from shared.rule_text import quoted
+from shared.work_order.parse_order import FieldPath, at
 
 
 @dataclass(frozen=True, slots=True)

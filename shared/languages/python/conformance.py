@@ -32,7 +32,7 @@ from shared.languages.python.signatures import normal, shown, surely_incompatibl
 from shared.languages.python.stubs import Declaration, declarations, plain_declarations
 from shared.languages.python.type_checker import TypeChecker
 from shared.languages.python.type_text import TypeText, surely_differ
-from shared.work_order import Interface
+from shared.work_order.work_order import Interface
 
 _PROBES: Final = "llmch_probes/"
 

@@ -70,7 +70,7 @@ from shared.languages.python.signatures import conflicts, undefined_names
 from shared.languages.python.stubs import Stub, StubProblem, depth_exceeds
 from shared.languages.python.type_checker import FileBlocked, TypeChecker
 from shared.languages.read_commands import CodeRun, Command, ModuleRun, Weakness
-from shared.parse_order import FieldPath, at
+from shared.work_order.parse_order import FieldPath, at
 
 # These complaints are about the call itself; the others are about one of its arguments.
 _OF_THE_CALL: Final = (WrongArity, MadeAbstract)

@@ -22,7 +22,7 @@ from shared.languages.python.stubs import (
     qualified,
     target_names,
 )
-from shared.work_order import Interface, WorkOrder
+from shared.work_order.work_order import Interface, WorkOrder
 
 _ANY: Final = "_Anything"
 _N = TypeVar("_N", bound=ast.AST)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
+from shared.errors import quoted
 from shared.files.paths import path_inside
 from shared.languages.planned_code import (
     AcceptanceText,
@@ -32,7 +33,6 @@ from shared.languages.python.module_views import Change, ModuleHistory
 from shared.languages.python.python_code import read_code
 from shared.languages.python.stubs import Stub, StubProblem, parse_stub
 from shared.languages.read_commands import Code, Command, Import
-from shared.rule_text import quoted
 
 SUFFIXES = (".py", ".pyi")
 

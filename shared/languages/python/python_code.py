@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from shared.languages.read_commands import Code, CodeProblem, Import
-from shared.shell_words import MAX_ARGUMENT_BYTES, is_too_long
+from shared.processes.shell_words import MAX_ARGUMENT_BYTES, is_too_long
 
 NAME: Final = "Python"
 

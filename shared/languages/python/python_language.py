@@ -26,7 +26,7 @@ from shared.languages.python.python_packages import (
     PythonPackages,
 )
 from shared.languages.read_commands import Arguments, Command, Run, Weakness
-from shared.work_order import Interface, WorkOrder
+from shared.work_order.work_order import Interface, WorkOrder
 
 _INTERPRETER = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
 _DEFINITION = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)

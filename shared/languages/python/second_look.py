@@ -28,7 +28,7 @@ from shared.languages.python.python_reports import (
     tell,
     tell_names,
 )
-from shared.shell_words import is_too_long
+from shared.processes.shell_words import is_too_long
 
 _Text = Annotated[str, Field(max_length=1000)]
 

@@ -18,7 +18,7 @@ from shared.languages.python.python_code import base_names, decorator_names, las
 from shared.languages.python.signatures import quoted_type
 from shared.languages.python.stubs import Declaration, declarations
 from shared.languages.read_commands import CodeProblem
-from shared.work_order import Interface
+from shared.work_order.work_order import Interface
 
 _VALUES: Final = {
     "int": "0", "float": "0.0", "bool": "False", "complex": "0j", "str": "''", "bytes": "b''",

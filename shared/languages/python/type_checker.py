@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from shared.languages.language_tools import CheckerFailed, Diagnostic
-from shared.process import ToolFailed, ToolMissing, start_service
+from shared.processes.process import ToolFailed, ToolMissing, start_service
 
 _PROGRAM: Final = Path(__file__).with_name("checker_worker.py")
 # The user's environment must not change the findings, nor their order: a fixed hash seed keeps it.

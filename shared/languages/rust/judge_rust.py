@@ -22,7 +22,7 @@ from shared.languages.rust.rust_crates import MANIFEST, Crate, crate_of
 from shared.languages.rust.rust_plans import SUFFIX, PlannedRust, is_test_file
 from shared.languages.rust.rust_skeletons import values_of, write_file
 from shared.languages.rust.rust_source import read_rust
-from shared.parse_order import at
+from shared.work_order.parse_order import at
 
 _EDITION: Final = "2021"
 

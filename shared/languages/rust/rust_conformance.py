@@ -27,7 +27,7 @@ from shared.languages.language_tools import CheckerFailed, ToolMissing, Tools
 from shared.languages.rust.rust_crates import crate_of, read_crates
 from shared.languages.rust.rust_skeletons import write_contract
 from shared.languages.rust.rust_source import read_rust
-from shared.work_order import Interface, WorkOrder
+from shared.work_order.work_order import Interface, WorkOrder
 
 _SIGNATURE: Final = re.compile(r"fn (?:<.*? >)?\((?P<kinds>.*)\) -> (?P<result>.*)", re.DOTALL)
 _WHERE: Final = re.compile(r"\bwhere\b(?P<bounds>.*?)[,;{]?\s*$", re.DOTALL)

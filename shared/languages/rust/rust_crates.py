@@ -101,8 +101,8 @@ def _table(parent: Mapping[str, object], key: str) -> Mapping[str, object]:
 
 def _name_of(document: Mapping[str, object]) -> str:
     """Return the name of the library, which is that of the package unless it has its own."""
-    for table in (_table(document, "lib"), _table(document, "package")):
-        name = table.get("name")
+    for part in (_table(document, "lib"), _table(document, "package")):
+        name = part.get("name")
         if isinstance(name, str):
             return name.replace("-", "_")
     return ""

@@ -9,7 +9,7 @@ from typing import Final
 from shared.languages.declared.declarations import Declarations, Declared
 from shared.languages.declared.declared_contracts import Contract, merge, read_stubs
 from shared.languages.rust.rust_source import read_rust
-from shared.work_order import Interface
+from shared.work_order.work_order import Interface
 
 _NUMBERS: Final = frozenset(
     {"u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize"}

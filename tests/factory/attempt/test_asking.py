@@ -7,7 +7,7 @@ import pytest
 from factory.orders.documents import ReplyFormat
 from factory.orders.model_choice import ModelChoice, parse_ladder
 from factory.orders.stages import Stage
-from shared.events import AttemptFailed, CommandStarted, ModelAskedAgain
+from shared.events.events import AttemptFailed, CommandStarted, ModelAskedAgain
 from shared.llm.model_client import ReplyFailed
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, commit_all, order, stages

@@ -28,8 +28,8 @@ from shared.git import commits
 from shared.git.client import Git
 from shared.git.commits import CommitFacts
 from shared.git.repos import Identity
-from shared.parse_order import EMPTY_SHA256, parse_document
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import EMPTY_SHA256, parse_document
+from shared.work_order.work_order import WorkOrder
 from tests.harness import fingerprint, git, order
 
 EXAMPLES = settings(

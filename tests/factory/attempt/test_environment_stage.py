@@ -12,7 +12,7 @@ import pytest
 from factory.orders.documents import RunSummary
 from factory.orders.stages import Stage
 from factory.record.run_status import read_status, status_document
-from shared.events import AttemptFailed
+from shared.events.events import AttemptFailed
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, commit_all, manifest, order, stages, writing
 

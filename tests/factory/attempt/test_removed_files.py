@@ -8,7 +8,7 @@ import pytest
 
 from factory.orders.stages import Stage
 from shared.errors import InvalidInput, PreflightRefused
-from shared.events import AttemptFailed, BatchEnded, WritesApplied
+from shared.events.events import AttemptFailed, BatchEnded, WritesApplied
 from tests.fakes import proposal
 from tests.harness import Factory, Json, commit_all, git, manifest, order, stages, writing
 
@@ -82,8 +82,8 @@ def test_the_model_is_told_what_is_gone(legacy: Factory) -> None:
 
 def test_the_short_prompt_tells_it_too(legacy: Factory) -> None:
     from factory.proposal.prompt import has_short_prompt, render_short_prompt
-    from shared.parse_order import parse_document
-    from shared.work_order import WorkOrder
+    from shared.work_order.parse_order import parse_document
+    from shared.work_order.work_order import WorkOrder
 
     subject = parse_document(WorkOrder, removing())
     assert has_short_prompt(subject, ())

@@ -13,10 +13,10 @@ from factory.orders.documents import FailureBrief, RunSummary
 from factory.orders.stages import Stage
 from factory.sandbox import Backend, Found, Guarantee, Limits, find_backends
 from shared.errors import ModelUnavailable
-from shared.events import AttemptFailed, Event, StageStarted
+from shared.events.events import AttemptFailed, Event, StageStarted
 from shared.llm.model_client import ReplyFailed, Request
-from shared.parse_order import EMPTY_SHA256, sha256_bytes
 from shared.settings.settings import SandboxSettings
+from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 from tests.fakes import proposal
 from tests.harness import Factory, blob, commit_all, order, stages, writing
 from tests.processes import ended_by_its_deadline

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from factory.statement import PROOF_REF, Envelope
-from shared.parse_order import canonical_json, sha256_bytes
+from factory.statement.statement import PROOF_REF, Envelope
+from shared.work_order.parse_order import canonical_json, sha256_bytes
 from tests.harness import Factory, Json, git
 
 Edit = Callable[[Json], object]

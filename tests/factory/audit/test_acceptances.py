@@ -12,10 +12,10 @@ import jsonschema
 import pytest
 
 from factory.audit.audit_evidence import Claim, Standing
-from factory.statement import PROOF_REF, read_envelopes
+from factory.statement.statement import PROOF_REF, read_envelopes
 from shared.git.client import Git
-from shared.parse_order import order_key, parse_document
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import order_key, parse_document
+from shared.work_order.work_order import WorkOrder
 from tests import provenance_schema
 from tests.factory.audit.forging import Edit, Forger, MadeBranch, forger_of_copy, made_in
 from tests.factory.audit.honest import PROVEN, Auditor, contradictions, describe, of_claim

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from factory.audit.audit_evidence import Claim, Standing
-from factory.statement import PROOF_REF
+from factory.statement.statement import PROOF_REF
 from shared.errors import InvalidInput
 from tests.factory.audit.forging import Forger
 from tests.factory.audit.honest import Auditor, contradictions, of_claim, orders, standings

@@ -9,9 +9,9 @@ import pytest
 
 from factory.audit.audit_evidence import Claim
 from factory.orders.documents import reply_sha256
-from factory.statement import PROOF_REF
-from shared.parse_order import order_key, parse_document
-from shared.work_order import WorkOrder
+from factory.statement.statement import PROOF_REF
+from shared.work_order.parse_order import order_key, parse_document
+from shared.work_order.work_order import WorkOrder
 from tests.factory.audit.forging import Forger
 from tests.factory.audit.honest import Auditor, contradictions, describe
 from tests.harness import Json, git

@@ -13,7 +13,7 @@ import pytest
 from factory.audit.audit_evidence import Claim, Standing
 from factory.run.run_order import run_order
 from factory.sandbox import Backend
-from shared.events import Event, OrderStarted
+from shared.events.events import Event, OrderStarted
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import SandboxSettings
 from tests import provenance_schema

@@ -13,8 +13,8 @@ from factory.audit.audit_evidence import Claim, Evidence, Standing
 from factory.orders.documents import reply_sha256
 from factory.preflight import find_repo
 from factory.sandbox import Backend
-from shared.parse_order import EMPTY_SHA256
 from shared.settings.settings import SandboxSettings
+from shared.work_order.parse_order import EMPTY_SHA256
 from tests.factory.audit.forging import Forger
 from tests.factory.audit.honest import THREE_FILES, contradictions, describe, of_claim
 from tests.fakes import proposal

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from factory.audit.audit_evidence import Claim, Standing
-from factory.statement import PROOF_REF, Envelope, parse_envelope
-from shared.events import Warned
+from factory.statement.statement import PROOF_REF, Envelope, parse_envelope
+from shared.events.events import Warned
 from shared.git.client import Git
 from shared.git.signing import read_signing_config
-from shared.parse_order import canonical_json
+from shared.work_order.parse_order import canonical_json
 from tests.factory.audit.forging import Forger
 from tests.factory.audit.honest import ONE, TWO, Auditor, contradictions, make_branch, of_claim
 from tests.harness import Factory, git, writing

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shared.errors import BudgetReached, CommandFailed, ModelUnavailable
-from shared.events import BatchEnded, BatchStarted, OrderSkipped, OrderStarted
+from shared.events.events import BatchEnded, BatchStarted, OrderSkipped, OrderStarted
 from shared.llm.model_client import Request
 from tests.fakes import Reply, proposal, refused
 from tests.harness import (

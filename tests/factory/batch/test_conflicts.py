@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shared.errors import CommandFailed
-from shared.events import Noted, OrderStarted
+from shared.events.events import Noted, OrderStarted
 from shared.llm.model_client import Request
 from tests.factory.batch.batching import (
     answer,

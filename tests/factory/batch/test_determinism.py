@@ -7,7 +7,7 @@ from itertools import islice, permutations
 
 import pytest
 
-from shared.events import CommandEnded
+from shared.events.events import CommandEnded
 from shared.llm.model_client import Request
 from tests.factory.batch.batching import (
     after,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.events import CommandEnded, Warned
+from shared.events.events import CommandEnded, Warned
 from tests.factory.batch.batching import counted, each_writes, states, step, wrote
 from tests.harness import Factory, Json, commit_all, manifest, stages
 

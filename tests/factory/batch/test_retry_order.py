@@ -6,7 +6,7 @@ import pytest
 
 from factory.orders.stages import OrderState
 from shared.errors import InterruptedRun, InvalidInput, PreflightRefused
-from shared.events import BatchEnded, Event, StageStarted
+from shared.events.events import BatchEnded, Event, StageStarted
 from tests.factory.batch.batching import each_writes, landed_on, loose_orders, step, wrote
 from tests.factory.batch.taking_over import Person
 from tests.fakes import refused

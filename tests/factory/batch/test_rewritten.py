@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.errors import PreflightRefused
-from shared.events import Noted
+from shared.events.events import Noted
 from tests.factory.batch.batching import asked, each_writes, states, step, wrong
 from tests.harness import Factory, Json, git, hashed, manifest
 

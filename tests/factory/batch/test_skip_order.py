@@ -14,7 +14,7 @@ from factory.orders.task import AcceptedCommit, Decision, DecisionKey
 from factory.record.decisions import decisions_path, read_decisions, write_decision
 from factory.record.run_status import read_status, render_status, status_document
 from shared.errors import Busy, InvalidInput, PreflightRefused
-from shared.events import BatchEnded, Noted
+from shared.events.events import BatchEnded, Noted
 from tests.factory.batch.batching import each_writes, landed_on, step, wrote
 from tests.factory.batch.taking_over import Person
 from tests.factory.batch.test_schedule import START, graph_of

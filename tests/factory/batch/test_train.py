@@ -25,7 +25,7 @@ from factory.orders.task import Errored, Failed, OrderResult, OrderTask, Passed
 from factory.run.execution import Making, Step
 from factory.run.session import error_of
 from shared.errors import CommandFailed
-from shared.parse_order import EMPTY_SHA256
+from shared.work_order.parse_order import EMPTY_SHA256
 from tests.factory.batch.test_schedule import START, failures, graphs, turns, widths
 
 ATTEMPTS = 2

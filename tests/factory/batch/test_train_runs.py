@@ -13,7 +13,7 @@ from factory.batch.batch import run_all
 from factory.record.run_status import read_status, status_document
 from factory.record.runs_on_record import AttemptOnRecord, find_attempt
 from shared.errors import ModelUnavailable
-from shared.events import (
+from shared.events.events import (
     AttemptFailed,
     CandidateCoupled,
     CandidateDropped,

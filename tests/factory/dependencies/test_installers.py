@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from factory.dependencies import LocalWorkshop, Manifests, RegistryUnreachable, prepare
 from factory.sandbox.lent_folders import linked_modules
+from factory.workbench.dependencies import LocalWorkshop, Manifests, RegistryUnreachable, prepare
 from shared.errors import EnvironmentFault, InvalidInput
 from shared.languages.language_tools import Prepared
-from shared.process import Finished, run_tool
+from shared.processes.process import Finished, run_tool
 from tests.factory.dependencies.registries import (
     NpmRegistry,
     cargo_registry,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from shared.errors import EnvironmentFault, InvalidInput
-from shared.events import Warned
+from shared.events.events import Warned
 from tests.factory.dependencies.test_python_environment import wheel
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, Json, commit_all, git, manifest, order, stages

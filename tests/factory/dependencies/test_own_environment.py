@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.dependencies import PythonChoice, choose_python
+from factory.workbench.dependencies import PythonChoice, choose_python
 from shared.errors import InvalidInput
 from tests.harness import commit_all, git
 

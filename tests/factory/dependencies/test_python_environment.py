@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.dependencies import LocalWorkshop, Manifests, RegistryUnreachable
+from factory.workbench.dependencies import LocalWorkshop, Manifests, RegistryUnreachable
 from shared.errors import EnvironmentFault, InvalidInput
 from shared.languages.language_tools import Prepared
 from shared.languages.python.declared_requirements import REQUIREMENT
 from shared.languages.python.python_packages import Wishes, prepare_python, read_wishes
-from shared.process import run_tool
+from shared.processes.process import run_tool
 
 PYTHON = Path(sys.executable)
 WHEEL = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"

@@ -16,7 +16,7 @@ from pathlib import Path
 from factory.fleet.service import Service, Terms
 from factory.fleet.wire import Answer, Job, Kind
 from shared.errors import LlmchError
-from shared.events import Event
+from shared.events.events import Event
 from shared.settings.setting_values import DatabaseUrl
 
 _LOOK_EVERY_SECONDS = 0.02

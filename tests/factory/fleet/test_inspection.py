@@ -15,8 +15,8 @@ from shared.errors import CommandFailed
 from shared.git import commits, trees
 from shared.git.client import Git
 from shared.git.repos import Identity
-from shared.parse_order import parse_document
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import parse_document
+from shared.work_order.work_order import WorkOrder
 from tests.harness import commit_all, git, writing
 
 TERMS = CommitTerms(Identity("Ada", "ada@example.org"), "1700000000 +0000")

@@ -13,7 +13,7 @@ from factory.fleet.database import Database
 from factory.fleet.leases import Lease
 from factory.fleet.shared_state import FleetReplies, transcript_lines
 from shared.errors import BudgetReached
-from shared.events import Event, Warned
+from shared.events.events import Event, Warned
 from shared.llm.model_client import Api, CallPlace, LlmClient, ReplyFailed, Request, Role
 from shared.llm.stack import Mode, ModelSource, open_model
 from shared.llm.transcript import Transcript

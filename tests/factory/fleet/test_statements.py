@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.statement import PROOF_REF
+from factory.statement.statement import PROOF_REF
 from tests.factory.audit.honest import PROVEN, Auditor, describe, standings
 from tests.factory.fleet.small_fleet import DATE, SmallFleet, order
 from tests.harness import git

@@ -12,7 +12,7 @@ import pytest
 
 from factory.orders.documents import RunSummary
 from factory.orders.stages import Stage
-from shared.events import CommandStarted, Event, StageStarted, Warned
+from shared.events.events import CommandStarted, Event, StageStarted, Warned
 from tests.fakes import proposal
 from tests.harness import Factory, Json, commit_all, manifest, stages, write_plan, writing
 

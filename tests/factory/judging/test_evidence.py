@@ -12,7 +12,7 @@ import pytest
 from factory.orders.documents import RunSummary
 from factory.orders.stages import Stage
 from shared.errors import ModelUnavailable
-from shared.events import CommandEnded, CommandFlagged, CommandTried
+from shared.events.events import CommandEnded, CommandFlagged, CommandTried
 from shared.llm.model_client import ReplyFailed
 from tests.fakes import proposal, refused
 from tests.harness import Factory, Json, commit_all, fingerprint, manifest, order, stages, writing

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from factory.judging.proof import FLAGS
-from shared.rule_text import RuleText
+from shared.errors import RuleText
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, order
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.land import surely_not_checked_out
+from factory.landing.land import surely_not_checked_out
 from shared.git import repos
 from shared.git.client import Git
 from tests.harness import git

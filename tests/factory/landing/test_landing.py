@@ -10,7 +10,7 @@ import pytest
 from factory.orders.documents import RunSummary
 from factory.record.summary import public_json
 from shared.errors import CommandFailed
-from shared.events import Noted, Warned
+from shared.events.events import Noted, Warned
 from shared.llm.model_client import Request
 from tests.fakes import Reply, proposal, refused
 from tests.harness import Factory, blob, commit_all, fingerprint, git, manifest, order, writing

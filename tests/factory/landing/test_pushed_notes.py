@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from factory.orders.order_commit import NOTES_REF
-from factory.statement import PROOF_REF
-from shared.events import Noted, Warned
+from factory.statement.statement import PROOF_REF
+from shared.events.events import Noted, Warned
 from tests.fakes import proposal
 from tests.harness import Factory, git, order
 

@@ -14,8 +14,8 @@ from factory.orders.order_commit import CommitTerms, describe_commit, identify, 
 from shared.git.client import Git
 from shared.git.commits import log, write
 from shared.git.repos import Identity
-from shared.parse_order import parse_document
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import parse_document
+from shared.work_order.work_order import WorkOrder
 from tests.harness import git, order
 
 ADA = Identity("Ada", "ada@example.org")

@@ -8,7 +8,7 @@ import pytest
 
 from factory.orders.read_orders import decide_exempt, read_order, read_workdir
 from shared.errors import InvalidInput, PreflightRefused
-from shared.parse_order import manifest_sha256
+from shared.work_order.parse_order import manifest_sha256
 from tests.harness import Json, hashed, manifest, order, write_plan
 
 

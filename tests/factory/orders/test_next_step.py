@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from factory.orders.stages import PlanAtHand, Stage, next_step
-from llmch.command_line import find_verb, parser_of
+from llmch.entry.command_line import find_verb, parser_of
 
 EXPECTED = {
     Stage.PREFLIGHT: "check",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from factory.orders.read_orders import parse_order_word
 from shared.errors import InvalidInput
-from shared.work_order import order_id, order_number
+from shared.work_order.work_order import order_id, order_number
 
 
 @given(st.integers(0, 999_999_999))

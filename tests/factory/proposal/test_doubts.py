@@ -11,7 +11,7 @@ from factory.orders.stages import Stage
 from factory.proposal.read_reply import DoubtKind, doubt_about
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import ShownFile
-from shared.parse_order import EMPTY_SHA256, sha256_bytes
+from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 
 
 def proposed(summary: str = "s", **files: str) -> WriteProposal:

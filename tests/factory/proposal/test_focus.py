@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import Focus, ShownFile, focus_of
-from shared.parse_order import parse_document, sha256_bytes
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import parse_document, sha256_bytes
+from shared.work_order.work_order import WorkOrder
 from tests.harness import writing
 
 TEXT = '''"""Scores."""

@@ -12,8 +12,8 @@ from factory.proposal.prompt import render_prompt
 from factory.proposal.prompt_parts import cut_lines, render_history
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import ShownFile
-from shared.parse_order import EMPTY_SHA256, parse_document, sha256_bytes
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import EMPTY_SHA256, parse_document, sha256_bytes
+from shared.work_order.work_order import WorkOrder
 from tests.harness import order
 
 OLD = "".join(f"line {n}\n" for n in range(30))

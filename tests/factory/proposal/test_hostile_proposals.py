@@ -18,8 +18,8 @@ from factory.orders.stages import Stage
 from factory.proposal.scope import check_proposal
 from factory.workbench.tree import NotReadable, Tree
 from shared.llm.model_client import Request
-from shared.parse_order import EMPTY_SHA256, parse_document
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import EMPTY_SHA256, parse_document
+from shared.work_order.work_order import WorkOrder
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, commit_all, fingerprint, git, order, stages
 

@@ -32,8 +32,8 @@ from factory.proposal.shown_code import (
     words_of,
 )
 from shared.languages.capabilities import OutlineEntry
-from shared.parse_order import parse_document, sha256_bytes
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import parse_document, sha256_bytes
+from shared.work_order.work_order import WorkOrder
 from tests.harness import order
 
 FUNCTIONS = 3000

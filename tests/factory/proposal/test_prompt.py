@@ -13,8 +13,8 @@ from factory.proposal.prompt import reminder, render_prompt
 from factory.proposal.reply_formats import NO_FINAL_NEWLINE
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import ShownFile
-from shared.parse_order import EMPTY_SHA256, parse_document, sha256_bytes
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import EMPTY_SHA256, parse_document, sha256_bytes
+from shared.work_order.work_order import WorkOrder
 from tests.harness import order
 
 

@@ -16,7 +16,7 @@ from factory.orders.stages import Stage
 from factory.proposal.read_reply import ParsedReply, ProposalInvalid, parse_proposal
 from factory.proposal.reply_formats import ProposedFile, render_files_reply
 from factory.proposal.scope import FileKind, FileState
-from shared.parse_order import EMPTY_SHA256, sha256_bytes
+from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 from tests.harness import Factory, blob, order, stages
 
 FORMATS = tuple(ReplyFormat)

@@ -25,7 +25,7 @@ from factory.proposal.read_reply import (
 from factory.proposal.reply_formats import ProposedFile, parse_files_reply, render_files_reply
 from factory.proposal.scope import FileKind, FileState
 from shared.llm.budget import estimate_tokens
-from shared.parse_order import EMPTY_SHA256, sha256_bytes
+from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 
 TEXT = "def one():\n    return 1\n\n\ndef two():\n    return 2\n"
 PAGE = "# Title\n"

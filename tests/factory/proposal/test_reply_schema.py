@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from factory.orders.documents import WriteProposal
 from factory.proposal.request import reply_schema, strict_schema
-from shared.work_order import Manifest
+from shared.work_order.work_order import Manifest
 
 # What OpenAI's structured outputs document as supported.
 SUPPORTED = {

@@ -8,8 +8,8 @@ from factory.attempt.apply_proposal import show_acceptance_files
 from factory.proposal.prompt import has_short_prompt, render_short_prompt
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import ShownFile
-from shared.parse_order import EMPTY_SHA256, parse_document
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import EMPTY_SHA256, parse_document
+from shared.work_order.work_order import WorkOrder
 from tests.harness import writing
 
 TEST = {"path": "test_score.py", "content": "def test_score():\n    assert 1 + 1 == 2\n"}

@@ -38,7 +38,7 @@ from factory.record.journal_entries import (
 from factory.record.projection import IllegalTransition, OrderActivity, RunProjection, project
 from factory.record.run_status import StateFile, read_status
 from shared.errors import Busy, CommandFailed
-from shared.events import Ending
+from shared.events.events import Ending
 from shared.llm.replayed_replies import EarlierRun
 from tests.harness import Json
 

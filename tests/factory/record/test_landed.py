@@ -11,9 +11,9 @@ from factory.orders.order_commit import identities, landed_orders
 from factory.orders.read_orders import LoadedOrder
 from factory.record.landed import LandedOrders, find_landed, landed_on, plan_branch
 from shared.git.client import Git
-from shared.parse_order import parse_document
-from shared.plan_folder import PlanFacts
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import parse_document
+from shared.work_order.plan_folder import PlanFacts
+from shared.work_order.work_order import WorkOrder
 from tests.harness import commit_all, git, writing
 
 PLAN = PlanFacts("c" * 64, "01RUN", "Three files", lineage=("a" * 64, "b" * 64))

@@ -11,7 +11,7 @@ import pytest
 
 from factory.preflight import BranchPolicy, find_repo, inspect_repo
 from shared.errors import CommandFailed, ExitCode, InvalidInput, LlmchError, PreflightRefused
-from shared.events import Warned
+from shared.events.events import Warned
 from tests.fakes import proposal
 from tests.harness import (
     Factory,

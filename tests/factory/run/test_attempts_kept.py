@@ -12,10 +12,10 @@ import llmch
 from factory.orders.model_choice import ModelChoice, parse_ladder
 from factory.record.run_status import read_status, status_document
 from shared.errors import BudgetReached, Interrupted, LlmchError, ModelUnavailable
-from shared.events import CommandStarted, Event, StageStarted
+from shared.events.events import CommandStarted, Event, StageStarted
 from shared.llm.model_client import Request
-from shared.parse_order import order_key
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import order_key
+from shared.work_order.work_order import WorkOrder
 from tests.factory.batch.batching import each_writes, step
 from tests.fakes import Reply, proposal, refused
 from tests.harness import Factory, Json, git, manifest, order

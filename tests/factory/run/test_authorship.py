@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.errors import InterruptedRun
-from shared.events import Event, StageStarted
+from shared.events.events import Event, StageStarted
 from shared.git.repos import Identity
 from shared.settings.settings import CommitSettings
 from tests.fakes import proposal

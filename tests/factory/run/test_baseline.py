@@ -13,7 +13,7 @@ import pytest
 from factory.orders.stages import Stage
 from factory.sandbox import Backend
 from shared.errors import CommandFailed, PreflightRefused
-from shared.events import CommandEnded, CommandStarted, Noted
+from shared.events.events import CommandEnded, CommandStarted, Noted
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import SandboxSettings
 from tests.fakes import proposal

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from shared.errors import LlmchError
-from shared.events import Event, StageStarted, UsageCounted
+from shared.events.events import Event, StageStarted, UsageCounted
 from shared.llm.model_client import Request
 from tests.fakes import proposal
 from tests.harness import Factory, fingerprint, git, order

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.errors import PreflightRefused
-from shared.events import Warned
+from shared.events.events import Warned
 from tests.fakes import Reply, proposal, refused
 from tests.harness import Factory, Json, commit_all, git, hashed, manifest, write_plan, writing
 

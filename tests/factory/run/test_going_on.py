@@ -12,7 +12,7 @@ import pytest
 from factory.orders.documents import BatchSummary
 from factory.preflight import BranchPolicy
 from shared.errors import BudgetReached, InterruptedRun, ModelUnavailable, PreflightRefused
-from shared.events import BatchEnded, Event, StageStarted
+from shared.events.events import BatchEnded, Event, StageStarted
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, Json, git, manifest, writing
 

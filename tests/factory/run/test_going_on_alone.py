@@ -13,7 +13,7 @@ from factory.orders.stages import AttemptStage, Stage
 from factory.preflight import BranchPolicy
 from factory.run.baseline import KeptBases
 from shared.errors import BudgetReached, InterruptedRun, ModelUnavailable
-from shared.events import AttemptFailed, CommandStarted, Event, StageStarted
+from shared.events.events import AttemptFailed, CommandStarted, Event, StageStarted
 from shared.llm.model_client import Request
 from tests.fakes import proposal
 from tests.harness import Factory, Json, factory_branch, git, manifest, order, stages, write_plan

@@ -15,8 +15,8 @@ from factory.run.forecast import measure_orders, size_orders
 from shared.git import refs
 from shared.git.client import Git
 from shared.llm.budget import estimate_input
-from shared.parse_order import parse_document
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import parse_document
+from shared.work_order.work_order import WorkOrder
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, order
 

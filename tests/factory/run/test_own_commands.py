@@ -11,7 +11,7 @@ import pytest
 
 from factory.orders.stages import Stage
 from shared.errors import PreflightRefused
-from shared.events import CommandStarted, Noted
+from shared.events.events import CommandStarted, Noted
 from shared.settings.settings import SandboxSettings
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, git, stages, writing

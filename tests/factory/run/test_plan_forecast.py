@@ -13,7 +13,7 @@ from factory.run.forecast import Forecast
 from factory.run.run_order import run_order
 from factory.run.session import size_plan
 from shared.errors import BudgetReached
-from shared.events import Event, Noted
+from shared.events.events import Event, Noted
 from shared.llm.budget import Budget
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import Settings

@@ -16,7 +16,7 @@ from factory.orders.documents import RunSummary
 from factory.orders.model_choice import ModelChoice, parse_ladder
 from factory.orders.stages import Stage
 from shared.errors import BudgetReached, Busy, Interrupted, ModelUnavailable
-from shared.events import (
+from shared.events.events import (
     AttemptFailed,
     AttemptStarted,
     CommandEnded,

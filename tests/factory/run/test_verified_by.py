@@ -9,7 +9,7 @@ import pytest
 
 from factory.orders.stages import Stage
 from factory.record.summary import public_json
-from shared.events import CommandFlagged, OrderEnded, Warned
+from shared.events.events import CommandFlagged, OrderEnded, Warned
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, Json, commit_all, manifest, order, stages, writing
 

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factory.compose_statement import remake_commit
 from factory.orders.order_commit import CommitTerms, describe_commit, identify
-from factory.statement import CommitTermsPart
+from factory.statement.compose_statement import remake_commit
+from factory.statement.statement import CommitTermsPart
 from shared.git import commits, trees
 from shared.git.client import Git, GitFailed
 from shared.git.repos import Identity
-from shared.parse_order import parse_document
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import parse_document
+from shared.work_order.work_order import WorkOrder
 from tests.harness import git, order
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=40)

@@ -10,7 +10,7 @@ import pytest
 
 from factory.sandbox import Backend, find_backends
 from shared.errors import PreflightRefused
-from shared.events import CommandTried, Warned
+from shared.events.events import CommandTried, Warned
 from shared.settings.settings import SandboxSettings
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, Json, commit_all, fingerprint, git, manifest, order

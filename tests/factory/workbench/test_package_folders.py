@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from factory.sandbox import Backend, find_backends
-from shared.events import Warned
+from shared.events.events import Warned
 from shared.settings.settings import SandboxSettings
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, git, order

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from factory.orders.documents import FileWrite, WriteProposal
 from factory.workbench.tree import patch_of_proposal
 from shared.git.client import Git
-from shared.parse_order import EMPTY_SHA256
+from shared.work_order.parse_order import EMPTY_SHA256
 from tests.harness import commit_all, git
 
 _NAMES = st.sampled_from(

@@ -9,7 +9,7 @@ import pytest
 
 from factory.sandbox import Backend
 from shared.errors import PreflightRefused, SandboxUnavailable
-from shared.events import Noted, Warned
+from shared.events.events import Noted, Warned
 from shared.settings.settings import SandboxSettings
 from tests.factory.sandbox.toolchains import homes
 from tests.fakes import proposal

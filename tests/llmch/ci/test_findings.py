@@ -23,9 +23,9 @@ from llmch.ci.finding_reports import (
     render_code_quality,
     render_sarif,
 )
-from planner.judge_plan import RULES
+from planner.rules.judge_plan import RULES
 from planner.rules.rule_model import Finding
-from shared.parse_order import at
+from shared.work_order.parse_order import at
 
 HOSTILE = "\x1b[31m ::error::x %0A\r\n\u202e ]]> \x00 \ud800 ##[error]x"
 ORDER = json.dumps({"id": "WO-01", "title": "Begin", "preconditions": [{"path": "a"}]}, indent=2)

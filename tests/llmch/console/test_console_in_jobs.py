@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from llmch.console import Color, Format, Verbosity, open_console
 from llmch.console.document import Paragraph
 from llmch.console.plain_printer import inert, inert_json, uninterpreted
-from shared.events import AttemptFailed, Warned
+from shared.events.events import AttemptFailed, Warned
 from tests.harness import git
 from tests.llmch.answers import Answer
 from tests.llmch.command_line import own_environment

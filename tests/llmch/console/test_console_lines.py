@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from llmch.console import Color, Format, Verbosity, open_console
-from shared.events import (
+from shared.events.events import (
     AttemptFailed,
     AttemptStarted,
     BatchEnded,

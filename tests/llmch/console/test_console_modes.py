@@ -18,7 +18,7 @@ import llmch
 from llmch.console import Color, Console, Format, Verbosity, open_console
 from llmch.console.document import AlreadyShown, Conclusion, Paragraph, Remark, Rows, RuleFinding
 from shared.errors import CommandFailed
-from shared.events import (
+from shared.events.events import (
     BatchEnded,
     BatchStarted,
     Channel,
@@ -257,7 +257,7 @@ def test_lines_of_several_threads_stay_whole() -> None:
 SCRIPT = """
 import os, sys
 from llmch.console import Color, Format, Verbosity, open_console
-from shared.events import OrderStarted
+from shared.events.events import OrderStarted
 from tests.llmch.answers import Answer
 output = Format.JSON if "--json" in sys.argv else Format.TEXT
 with open_console(verbosity=Verbosity.NORMAL, color=Color.AUTO, output=output,
@@ -330,11 +330,11 @@ def test_a_pipe_gets_no_control_character_whatever_the_environment_says() -> Non
 
 def test_verbs_without_events_do_not_wait_for_what_renders_them() -> None:
     script = SCRIPT[: SCRIPT.index("    for")].replace(
-        "from shared.events import OrderStarted", ""
+        "from shared.events.events import OrderStarted", ""
     ).replace("from tests.llmch.answers import Answer", "") + (
         "    console.remark('text')\n"
         "    console.error('odd', '', 1, 'FAILED')\n"
-        "assert not {'rich', 'shared.events', 'pydantic'} & set(sys.modules)\n"
+        "assert not {'rich', 'shared.events.events', 'pydantic'} & set(sys.modules)\n"
     )
     done = run("CONSOLE", script)
     assert (done.returncode, done.stdout, done.stderr) == (0, "text\n", "error: odd\n")

@@ -32,12 +32,12 @@ MEASURED = {name: each for name, each in os.environ.items() if name.startswith("
 PRELUDE = """
 import os, sys
 from llmch.console import Color, Format, Verbosity, open_console
-from shared.events import AttemptStarted, StageStarted
-from shared.events import Noted
-from shared.events import ModelCallStarted, ModelRetryScheduled, ModelTextArrived
-from shared.events import CommandEnded, CommandStarted
-from shared.events import BatchEnded, BatchStarted, OrderEnded, OrderStarted
-from shared.events import PlanStarted
+from shared.events.events import AttemptStarted, StageStarted
+from shared.events.events import Noted
+from shared.events.events import ModelCallStarted, ModelRetryScheduled, ModelTextArrived
+from shared.events.events import CommandEnded, CommandStarted
+from shared.events.events import BatchEnded, BatchStarted, OrderEnded, OrderStarted
+from shared.events.events import PlanStarted
 from tests.llmch.answers import Answer
 def step():
     sys.stdin.readline()

@@ -14,7 +14,7 @@ from llmch.console import Color, Format, Verbosity, open_console
 from llmch.console.document import Conclusion, Paragraph, Rows
 from llmch.console.line import cell_width, clean, cost, count, duration, listed, shorten, ticking
 from llmch.console.render import render_table
-from shared.events import (
+from shared.events.events import (
     AttemptFailed,
     Channel,
     CommandEnded,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llmch.console.activity import Activity, Progress
 from llmch.console.narration import PLAN
-from shared.events import (
+from shared.events.events import (
     AttemptStarted,
     BatchEnded,
     BatchStarted,

@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from llmch.boundary import guarded, signals_as_exceptions
 from llmch.console import Color, Console, Format, Verbosity, open_console
+from llmch.entry.boundary import guarded, signals_as_exceptions
 from shared.errors import ExitCode
 
 

@@ -15,7 +15,7 @@ import pytest
 from factory.orders.task import RunOptions
 from factory.sandbox import Backend
 from llmch.console import Color, Format, Verbosity, open_console
-from llmch.run_orders import with_consent
+from llmch.entry.run_orders import with_consent
 from shared.errors import SandboxUnavailable
 from shared.settings.settings import SandboxSettings
 from tests.harness import Factory

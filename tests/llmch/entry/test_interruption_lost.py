@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from llmch.boundary import guarded, open_console_for, run_verb, signals_as_exceptions
+from llmch.entry.boundary import guarded, open_console_for, run_verb, signals_as_exceptions
 
 PATIENCE_SECONDS = 30
 

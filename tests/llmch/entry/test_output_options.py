@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from llmch.command_line import output_arguments
 from llmch.console import Format
+from llmch.entry.command_line import output_arguments
 from tests.llmch.command_line import Say
 
 OPTIONS = {

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import llmch
-from llmch.command_line import parser_of
-from llmch.verb_table import EXAMPLES, VERBS, module_of
+from llmch.entry.command_line import parser_of
+from llmch.entry.verb_table import EXAMPLES, VERBS, module_of
 from tests.llmch.command_line import Say, own_environment, plan_reply, run, write_reply
 from tests.planner.plans import creating, order, plan
 from tests.shared.llm.scripted_server import scripted_server

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llmch.command_line import find_verb, parser_of
+from llmch.entry.command_line import find_verb, parser_of
 
 MCP = parser_of("mcp", find_verb("mcp"))
 

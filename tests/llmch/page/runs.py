@@ -25,7 +25,7 @@ from llmch.runs.run_model import (
     Track,
     UsageView,
 )
-from shared.work_order import Asserted, CoveredRequirement, CoveringOrder
+from shared.work_order.work_order import Asserted, CoveredRequirement, CoveringOrder
 
 PATCH = """\
 diff --git a/src/one.py b/src/one.py

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from llmch.page.run_page import render_page
 from llmch.page.run_words import masked
 from llmch.runs.run_model import Change, Judged, Standing
-from shared.secrets import REDACTED, masking
+from shared.files.secret_values import REDACTED, masking
 from tests.llmch.page.runs import PATCH, drawn_run
 
 _ESCAPED = "p&ss<w>rd'1\"23"

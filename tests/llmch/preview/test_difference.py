@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmch.plan_difference import OrderChange, PlanDifference, compare_plans
-from planner.plan.plan import parse_plan
+from llmch.previews.plan_difference import OrderChange, PlanDifference, compare_plans
+from planner.plan.parse_plan import parse_plan
 from tests.harness import order
 
 BASE = {

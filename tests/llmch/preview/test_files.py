@@ -5,9 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmch.plan_preview import Effect, FileEffect, count_effects, landed_effects, planned_effects
-from shared.parse_order import parse_document
-from shared.work_order import WorkOrder
+from llmch.previews.plan_preview import (
+    Effect,
+    FileEffect,
+    count_effects,
+    landed_effects,
+    planned_effects,
+)
+from shared.work_order.parse_order import parse_document
+from shared.work_order.work_order import WorkOrder
 from tests.harness import order
 
 NAMES = st.sampled_from(["a.py", "b.py", "c/d.py", "test_a.py"])

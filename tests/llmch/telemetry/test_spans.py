@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llmch.telemetry import COMMAND, Begin, Describe, End, Key, Note, Operation, Spans
-from shared.events import (
+from shared.events.events import (
     AttemptFailed,
     AttemptStarted,
     BatchEnded,

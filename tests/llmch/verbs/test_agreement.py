@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factory.orders.read_orders import read_workdir
-from planner.judge_plan import judge
 from planner.plan.plan_edits import read_plan_folder
+from planner.rules.judge_plan import judge
 from shared.errors import InvalidInput
 from tests.planner.planning import Planner
 from tests.planner.plans import absent, creating, exists, order, plan, requiring

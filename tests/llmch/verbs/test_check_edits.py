@@ -14,7 +14,7 @@ from factory.orders.read_orders import read_workdir
 from factory.record.landed import plan_branch
 from shared.errors import InvalidInput
 from shared.git.client import Git
-from shared.parse_order import manifest_sha256
+from shared.work_order.parse_order import manifest_sha256
 from tests.harness import as_ordinary_user, fingerprint, git, hashed
 from tests.harness import manifest as sealed
 from tests.llmch.command_line import Say

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from shared.parse_order import manifest_sha256
+from shared.work_order.parse_order import manifest_sha256
 from tests.harness import as_ordinary_user, fingerprint
 from tests.harness import manifest as sealed
 from tests.llmch.command_line import Say

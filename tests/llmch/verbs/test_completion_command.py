@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from llmch.answers import CODES, STAGE_NAMES
-from llmch.command_line import parser_of
-from llmch.verb_table import TOPICS, VERBS, module_of
+from llmch.entry.answers import CODES, STAGE_NAMES
+from llmch.entry.command_line import parser_of
+from llmch.entry.verb_table import TOPICS, VERBS, module_of
 from llmch.verbs.completion import read_grammar
 from llmch.verbs.demo import list_examples
 from tests.harness import commit_all, git

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from llmch.boundary import answer
 from llmch.console import Console, Format, Verbosity, open_console
 from llmch.console.console import Color
 from llmch.console.document import (
@@ -25,6 +24,7 @@ from llmch.console.document import (
     Section,
     Verbatim,
 )
+from llmch.entry.boundary import answer
 from tests.harness import manifest, write_plan, writing
 from tests.llmch.command_line import model_server, plan_reply, write_reply
 from tests.planner.plans import creating, order, plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from factory.orders.stages import AttemptStage, Stage
-from llmch.answers import CODES as RULE_TEXTS
+from llmch.entry.answers import CODES as RULE_TEXTS
 from tests.llmch.command_line import Say
 
 CODES = list(RULE_TEXTS)

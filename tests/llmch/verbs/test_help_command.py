@@ -11,7 +11,7 @@ import pytest
 
 from factory.orders.stages import AttemptStage, Stage
 from factory.sandbox.policy import MEANINGS, Guarantee
-from llmch.verb_table import TOPICS, VERBS
+from llmch.entry.verb_table import TOPICS, VERBS
 from llmch.verbs.help import LAYOUT
 from shared.errors import EXIT_CODE_MEANINGS, ExitCode
 from shared.settings.declaration import VARIABLES

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from llmch.boundary import answer
 from llmch.console import Color, Format, Verbosity, open_console
+from llmch.entry.boundary import answer
 from shared.errors import InvalidInput
 from tests.fakes import proposal
 from tests.harness import (

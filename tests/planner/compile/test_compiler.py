@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from planner.judge_plan import RULE_BY_CODE
-from planner.run import PlanResult
+from planner.rules.judge_plan import RULE_BY_CODE
+from planner.run_plan import PlanResult
 from shared.errors import BudgetReached, LlmchError, ModelUnavailable, ReplyUnparseable
-from shared.events import PlanAttemptStarted, PlanEnded, PlanJudged, Warned
+from shared.events.events import PlanAttemptStarted, PlanEnded, PlanJudged, Warned
 from shared.llm.model_client import ReplyFailed
 from tests.planner.planning import SPEC, Planner
 from tests.planner.plans import absent, creating, exists, order, plan, requiring

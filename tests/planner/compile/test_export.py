@@ -9,8 +9,8 @@ import pytest
 
 from planner.compile.compile_record import check_export, export_plan
 from shared.errors import CommandFailed, InvalidInput
-from shared.parse_order import parse_document
-from shared.work_order import Manifest
+from shared.work_order.parse_order import parse_document
+from shared.work_order.work_order import Manifest
 from tests.planner.plans import order, plan
 
 NAMES = ["WO-01.json", "WO-02.json", "WORK_ORDERS_MANIFEST.json"]

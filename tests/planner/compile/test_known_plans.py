@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from planner.known_plans import BuildPlan, plan_once, remember_plan
-from shared.events import Noted
+from shared.events.events import Noted
 from shared.llm.stack import Mode, ModelSource
 from tests.fakes import ScriptedModel
 from tests.planner.planning import SPEC, Planner

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from planner.compile.judge_reply import MAX_CLAIMS, read_review
-from planner.plan.plan import parse_plan
+from planner.plan.parse_plan import parse_plan
 from shared.errors import BudgetReached, Interrupted, LlmchError, ModelUnavailable
-from shared.events import PlanReviewed, Warned
+from shared.events.events import PlanReviewed, Warned
 from shared.llm.model_client import ReplyFailed, Role
 from tests.planner.planning import SPEC, Planner
 from tests.planner.plans import creating, exists, plan

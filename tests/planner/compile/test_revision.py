@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from llmch.answers import examples_of
-from planner.judge_plan import RULES
+from llmch.entry.answers import examples_of
+from planner.rules.judge_plan import RULES
 from planner.rules.rule_model import Rule
 from shared.files.strict_documents import JsonValue
 from shared.llm.model_client import Request

@@ -12,9 +12,9 @@ import pytest
 from planner.compile.inputs import PlannerModel
 from planner.known_plans import plan_identity
 from planner.plan.file_projection import Allowed
-from planner.run import PlanResult, plan_document
+from planner.run_plan import PlanResult, plan_document
 from shared.errors import CommandFailed, InvalidInput
-from shared.parse_order import canonical_json, manifest_sha256, sha256_bytes
+from shared.work_order.parse_order import canonical_json, manifest_sha256, sha256_bytes
 from tests.harness import commit_all, git
 from tests.planner.planning import Planner
 from tests.planner.plans import creating, exists, order, plan, requiring

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from planner.rules.coverage import assertions_of
-from shared.parse_order import parse_document
-from shared.work_order import Asserted, WorkOrder
+from shared.work_order.parse_order import parse_document
+from shared.work_order.work_order import Asserted, WorkOrder
 from tests.planner.plans import order
 
 CODE = "python -c \"from score import score; assert score('a') == 1\""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from planner.judge_plan import judge
-from planner.plan.plan import parse_plan
+from planner.plan.parse_plan import parse_plan
+from planner.rules.judge_plan import judge
 from shared.languages.language_tools import Tools
 from tests.planner.plans import creating, plan
 from tests.shared.languages.declared.samples import IN_GO, IN_RUST, Sample

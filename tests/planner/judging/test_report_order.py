@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.judge_plan import Report
+from planner.rules.judge_plan import Report
 from planner.rules.rule_model import Finding
-from shared.parse_order import at
+from shared.work_order.parse_order import at
 
 CODES = st.sampled_from(["E101", "W221", "E211", "W232"])
 

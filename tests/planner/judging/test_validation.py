@@ -7,13 +7,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from planner.judge_plan import RULE_BY_CODE, Report, judge
 from planner.plan.file_projection import exempted_orders
-from planner.plan.plan import parse_plan
+from planner.plan.parse_plan import parse_plan
 from planner.plan.plan_edits import skip_bootstrap
+from planner.rules.judge_plan import RULE_BY_CODE, Report, judge
 from shared.files.strict_documents import JsonValue
 from shared.languages.python.type_checker import TypeChecker
-from shared.work_order import WorkOrder
+from shared.work_order.work_order import WorkOrder
 from tests.planner.planning import judge_text
 from tests.planner.plans import absent, exists, order, plan, requiring
 from tests.warm_checker import tools_with

@@ -2,10 +2,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from planner.judge_plan import judge
-from planner.plan.plan import Plan, parse_plan
+from planner.plan.parse_plan import Plan, parse_plan
 from planner.plan.plan_edits import left_out, render_left_out, skip_bootstrap
-from shared.work_order import VERIFY_SCRIPT
+from planner.rules.judge_plan import judge
+from shared.work_order.work_order import VERIFY_SCRIPT
 from tests.planner.plans import creating, exists, order, plan, requiring
 
 REPO = [VERIFY_SCRIPT]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.plan.plan_edits import EditKind, take_edits
-from shared.plan_folder import MANIFEST_NAME
+from shared.work_order.plan_folder import MANIFEST_NAME
 from tests.harness import manifest, order
 
 NUMBERS = st.sets(st.sampled_from([1, 2, 3]))

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.plan.manifest import PlanOrigin, build_manifest, compile_hash
-from planner.plan.plan import parse_plan
-from shared.parse_order import manifest_sha256, parse_document
-from shared.plan_folder import plan_files
-from shared.work_order import Manifest
+from planner.plan.parse_plan import parse_plan
+from shared.work_order.parse_order import manifest_sha256, parse_document
+from shared.work_order.plan_folder import plan_files
+from shared.work_order.work_order import Manifest
 from tests.planner.plans import creating, order, plan, requiring
 
 ORIGIN = PlanOrigin("01RUN", "c" * 64)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from planner.judge_plan import judge
 from planner.plan.plan_edits import read_plan_folder
+from planner.rules.judge_plan import judge
 from shared.errors import InvalidInput
 from tests.planner.plans import creating, order, plan
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.plan.file_projection import exempted_orders, project
-from planner.plan.plan import Plan, parse_plan
-from shared.work_order import Condition
+from planner.plan.parse_plan import Plan, parse_plan
+from shared.work_order.work_order import Condition
 from tests.planner.plans import absent, creating, exists, order, plan, requiring
 
 PATHS = st.sampled_from(["a", "b", "d/a", "d/b", "d/e/a", "./a", "d//a"])

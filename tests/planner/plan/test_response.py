@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.judge_plan import judge
-from planner.plan.plan import read_reply
+from planner.plan.parse_plan import read_reply
+from planner.rules.judge_plan import judge
 from tests.planner.planning import judge_text
 from tests.planner.plans import order, plan
 

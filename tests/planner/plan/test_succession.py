@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from planner.judge_plan import judge
-from planner.plan.plan import parse_plan
-from planner.repair import mend
+from planner.plan.parse_plan import parse_plan
+from planner.rules.judge_plan import judge
+from planner.rules.repair import mend
 from tests.planner.plans import findings, order, plan
 
 LINEAGE = {"manifest_sha256": "a" * 64, "title": "First"}

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from planner.judge_plan import judge
-from planner.plan.plan import parse_plan
+from planner.plan.parse_plan import parse_plan
 from planner.prompts.prompt_templates import load_template, render, render_languages
+from planner.rules.judge_plan import judge
 from shared.languages.base import Language
 from shared.languages.registry import LANGUAGES
 from tests.planner.plans import creating, plan

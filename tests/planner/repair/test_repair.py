@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.judge_plan import judge
-from planner.plan.plan import parse_plan
-from planner.repair import mend
-from shared.events import PlanJudged, PlanRepaired
+from planner.plan.parse_plan import parse_plan
+from planner.rules.judge_plan import judge
+from planner.rules.repair import mend
+from shared.events.events import PlanJudged, PlanRepaired
 from shared.languages.python.type_checker import TypeChecker
 from tests.planner.planning import Planner
 from tests.planner.plans import absent, creating, exists, order, plan

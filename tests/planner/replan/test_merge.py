@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.merge_plans import Merged, Place, merge, reply_text
 from planner.plan.manifest import PlanOrigin, build_manifest
-from planner.plan.plan import Plan, parse_plan, read_reply
-from planner.predecessor import FollowUp
-from shared.parse_order import canonical_json, manifest_sha256
+from planner.plan.parse_plan import Plan, parse_plan, read_reply
+from planner.replan.merge_plans import Merged, Place, merge, reply_text
+from planner.replan.predecessor import FollowUp
+from shared.work_order.parse_order import canonical_json, manifest_sha256
 from tests.planner.plans import order, requiring
 from tests.planner.replanning import follow_up, judged_report, unstored_predecessor, writing
 

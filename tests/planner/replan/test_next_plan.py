@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from planner.judge_plan import judge
 from planner.plan.plan_edits import read_plan_folder
-from planner.predecessor import read_predecessor
-from planner.run import PlanResult, plan_document
+from planner.replan.predecessor import read_predecessor
+from planner.rules.judge_plan import judge
+from planner.run_plan import PlanResult, plan_document
 from shared.errors import InvalidInput
-from shared.events import Noted, PlanReviewed, Warned
+from shared.events.events import Noted, PlanReviewed, Warned
 from shared.llm.model_client import Role
-from shared.parse_order import manifest_sha256
-from shared.plan_folder import StoredManifest
+from shared.work_order.parse_order import manifest_sha256
+from shared.work_order.plan_folder import StoredManifest
 from tests.harness import commit_all, git
 from tests.planner.planning import Planner
 from tests.planner.plans import exists, requiring

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from planner.merge_plans import merge
-from planner.plan.plan import parse_plan
-from planner.predecessor import FollowUp
-from planner.replan_prompt import (
+from planner.plan.parse_plan import parse_plan
+from planner.replan.merge_plans import merge
+from planner.replan.predecessor import FollowUp
+from planner.replan.replan_prompt import (
     relevant_words,
     render_difference,
     render_orders,

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from planner.predecessor import read_predecessor
+from planner.replan.predecessor import read_predecessor
 from shared.errors import InvalidInput
-from shared.plan_folder import MANIFEST_NAME
+from shared.work_order.plan_folder import MANIFEST_NAME
 from tests.harness import hashed
 from tests.planner.replanning import stored_plan, writing
 

@@ -6,10 +6,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from planner.planned_repo import NO_TREE, base_tree, open_tree
-from shared.events import ignore
-from shared.parse_order import parse_document
-from shared.work_order import MAX_LISTED, WorkOrder
+from planner.repo.planned_repo import NO_TREE, base_tree, open_tree
+from shared.events.events import ignore
+from shared.work_order.parse_order import parse_document
+from shared.work_order.work_order import MAX_LISTED, WorkOrder
 from tests.harness import commit_all, git, order
 
 

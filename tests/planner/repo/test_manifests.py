@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.planned_repo import RepoHints, read_repo_hints, render_commands, render_manifests
+from planner.repo.planned_repo import RepoHints, read_repo_hints, render_commands, render_manifests
 from shared.files.text_sources import RepoSources
 from shared.projects.build_tools import find_projects
 from shared.projects.manifests import Project, VerifyCommand

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.planned_repo import RepoHints, read_repo_hints
-from planner.repo_outlines import definition_score, path_score, spec_stems
+from planner.repo.planned_repo import RepoHints, read_repo_hints
+from planner.repo.repo_outlines import definition_score, path_score, spec_stems
 from shared.files.text_sources import RepoSources
 from shared.languages.python.python_language import PYTHON
 

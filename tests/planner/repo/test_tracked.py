@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from planner.planned_repo import open_tree
+from planner.repo.planned_repo import open_tree
 from shared.errors import InvalidInput
-from shared.events import Event, Noted
+from shared.events.events import Event, Noted
 from tests.harness import commit_all, git
 
 PACKAGE = '{"name": "shop", "scripts": {"test": "node --test"}}'

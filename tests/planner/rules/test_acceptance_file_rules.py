@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.judge_plan import judge
-from planner.plan.plan import parse_plan
+from planner.plan.parse_plan import parse_plan
 from planner.rules.acceptance import run_files
-from shared.commands import analyse_command
+from planner.rules.judge_plan import judge
+from shared.languages.acceptance_commands import analyse_command
 from tests.planner.plans import Document, creating, exists, findings, messages, order, plan
 
 PATH = "tests/test_score.py"

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from llmch.answers import examples_of
-from planner.judge_plan import RULE_BY_CODE, RULES
+from llmch.entry.answers import examples_of
+from planner.rules.judge_plan import RULE_BY_CODE, RULES
 from planner.rules.rule_model import Rule
 from shared.files.strict_documents import parse_json
 from shared.languages.python.type_checker import TypeChecker

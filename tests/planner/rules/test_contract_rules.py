@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from planner.judge_plan import judge
-from planner.plan.plan import parse_plan
+from planner.plan.parse_plan import parse_plan
+from planner.rules.judge_plan import judge
 from planner.rules.rule_model import Finding
 from shared.languages.python.type_checker import TypeChecker
 from tests.planner import tricky_commands

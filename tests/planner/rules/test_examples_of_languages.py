@@ -7,13 +7,13 @@ from typing import Final
 
 import pytest
 
-from llmch.answers import CODES, examples_of
-from planner.judge_plan import RULES
+from llmch.entry.answers import CODES, examples_of
+from planner.rules.judge_plan import RULES
+from shared.errors import Example
 from shared.languages.language_tools import Tools
 from shared.languages.python.type_checker import TypeChecker
 from shared.languages.registry import LANGUAGES, language_named
-from shared.pinned_tools import TSC, installed_program
-from shared.rule_text import Example
+from shared.processes.pinned_tools import TSC, installed_program
 from tests.planner.rule_examples import judged_example
 from tests.shared.languages.ecmascript.plans import FETCHED, Runner
 from tests.shared.languages.tool_runner import SandboxRunner, runner_for

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from planner.merge_plans import merge
-from planner.plan.plan import parse_plan
+from planner.plan.parse_plan import parse_plan
+from planner.replan.merge_plans import merge
 from tests.planner.plans import exists
 from tests.planner.replanning import follow_up, judged, judged_report, predecessor, writing
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from planner.judge_plan import judge
-from planner.plan.plan import parse_plan
+from planner.plan.parse_plan import parse_plan
+from planner.rules.judge_plan import judge
 from tests.planner.plans import creating, exists, findings, messages, order, plan
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from planner.judge_plan import OWNERS, PASSES, RULE_BY_CODE, RULES
 from planner.plan.file_projection import project
-from planner.plan.plan import parse_plan
+from planner.plan.parse_plan import parse_plan
+from planner.rules.judge_plan import OWNERS, PASSES, RULE_BY_CODE, RULES
 from planner.rules.rule_model import (
     CodeNotOwned,
     Finding,
@@ -19,7 +19,7 @@ from planner.rules.rule_model import (
     passes_of,
     plan_finding,
 )
-from shared.parse_order import at
+from shared.work_order.parse_order import at
 
 PLAN = parse_plan({"work_orders": []})
 VIEW = PlanView(PLAN, (), project((), ()))

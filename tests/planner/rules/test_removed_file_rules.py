@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from planner.judge_plan import judge
-from planner.plan.plan import parse_plan
+from planner.plan.parse_plan import parse_plan
 from planner.plan.plan_edits import left_out
-from shared.work_order import Asserted
+from planner.rules.judge_plan import judge
+from shared.work_order.work_order import Asserted
 from tests.planner.plans import Document, absent, creating, exists, findings, messages, order, plan
 
 OLD = "pkg/old.py"
@@ -254,8 +254,8 @@ def test_a_removed_javascript_module_cannot_be_imported() -> None:
 
 def test_a_removed_test_asserts_nothing_any_more() -> None:
     from planner.rules.coverage import _assertions
-    from shared.parse_order import parse_document
-    from shared.work_order import WorkOrder
+    from shared.work_order.parse_order import parse_document
+    from shared.work_order.work_order import WorkOrder
 
     test = {"path": "test_a.py", "content": "def test_a():\n    assert 1 + 1 == 2\n"}
     run = ["python -m pytest -q"]

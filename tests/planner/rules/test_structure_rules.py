@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from shared.work_order import order_id
+from shared.work_order.work_order import order_id
 from tests.planner.plans import creating, exists, findings, messages, order, plan, requiring
 
 

@@ -14,7 +14,7 @@ from planner.spec.read_spec import REQUIREMENT_ID
 from planner.spec.requirements import MAX_DERIVED, derive_requirements
 from planner.spec.spec_difference import compare_requirements
 from shared.errors import InvalidInput
-from shared.work_order import MAX_LISTED
+from shared.work_order.work_order import MAX_LISTED
 
 TITLE = "# Game\n\n"
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.judge_plan import RULE_BY_CODE
-from planner.run import PlanResult
+from planner.rules.judge_plan import RULE_BY_CODE
+from planner.run_plan import PlanResult
 from planner.spec.requirements import MAX_DERIVED, derive_requirements, render_requirements
 from tests.planner.planning import Planner
 from tests.planner.plans import creating, findings, order, plan

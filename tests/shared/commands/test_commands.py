@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.commands import analyse_command
+from shared.languages.acceptance_commands import analyse_command
 from shared.languages.python.python_commands import pytest_paths
 from shared.languages.read_commands import CodeRun, ModuleRun, ProgramRun, ScriptRun, ShellCodeRun
 

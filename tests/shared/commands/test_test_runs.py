@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.commands import runs_tests
+from shared.languages.acceptance_commands import runs_tests
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shared.commands import analyse_command
+from shared.languages.acceptance_commands import analyse_command
 from shared.languages.planned_code import AcceptanceText, Chain, DeclaredStub, Fault, OrderCode
 
 Texts = Mapping[str, str]

@@ -8,7 +8,7 @@ import pytest
 from shared.languages.language_tools import CheckerFailed
 from shared.languages.python.conformance import check_conformance
 from shared.languages.python.type_checker import TypeChecker
-from shared.work_order import Interface
+from shared.work_order.work_order import Interface
 
 GRID = "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass Maze:\n    width: int\n"
 

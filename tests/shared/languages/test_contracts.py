@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from shared.languages.python.merge_stubs import contracts_in_force
-from shared.work_order import Interface, WorkOrder
+from shared.work_order.work_order import Interface, WorkOrder
 
 
 def order(number: int, stubs: dict[str, str], *changes: str) -> WorkOrder:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shared.languages.python.python_code import read_code
 from shared.languages.read_commands import Import
-from shared.shell_words import MAX_ARGUMENT_BYTES
+from shared.processes.shell_words import MAX_ARGUMENT_BYTES
 
 PIECES = st.sampled_from(
     [

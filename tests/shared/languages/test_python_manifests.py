@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.dependencies import Manifests
+from factory.workbench.dependencies import Manifests
 from shared.errors import InvalidInput
 from shared.languages.python.declared_requirements import versions_of_poetry
 from shared.languages.python.python_packages import Wishes, read_wishes

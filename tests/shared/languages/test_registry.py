@@ -4,7 +4,7 @@ import pytest
 
 from shared.languages.python.python_language import PYTHON, PythonConformance
 from shared.languages.registry import LANGUAGES, language_of
-from shared.work_order import Interface
+from shared.work_order.work_order import Interface
 
 
 def test_a_file_belongs_to_the_language_of_its_suffix() -> None:

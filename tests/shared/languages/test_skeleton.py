@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shared.languages.python.skeletons import build_skeleton
-from shared.work_order import Interface
+from shared.work_order.work_order import Interface
 from tests.planner.labelled_commands import CONTRACTS
 
 GAME = {

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import llmch
-from planner.planned_repo import read_repo_hints
+from planner.repo.planned_repo import read_repo_hints
 from shared.files.text_sources import TreeSources
 from shared.languages import registry
 from shared.languages.base import Language

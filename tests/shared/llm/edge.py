@@ -15,7 +15,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
-from shared.events import Event, ModelRetryScheduled, ModelTextArrived, ignore
+from shared.events.events import Event, ModelRetryScheduled, ModelTextArrived, ignore
 from shared.llm.call_retry import RetryContext, RetryPolicy, SecondChanceClient
 from shared.llm.live_client import LiveClient
 from shared.llm.model_client import Api, CallPlace, Completion, ReplySchema, Request, Role

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from shared.errors import InvalidInput, ModelUnavailable
+from shared.files.secret_values import redact, secret_values
 from shared.llm.transport import ModelAccess, check_access, is_loopback
-from shared.secrets import redact, secret_values
 
 ROOT = Path(__file__).parents[3]
 

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.errors import BudgetReached, ModelUnavailable
-from shared.events import BudgetCommitted, Event, Noted
+from shared.events.events import BudgetCommitted, Event, Noted
 from shared.llm.budget import (
     DEFAULT_OUTPUT_LIMIT,
     TEMPLATE_TOKENS,

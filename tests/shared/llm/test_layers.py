@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shared.errors import BudgetReached
-from shared.events import Event, ModelRetryScheduled, Warned
+from shared.events.events import Event, ModelRetryScheduled, Warned
 from shared.llm.budget import Budget, CappedClient, ModelTables, SharedBudget
 from shared.llm.call_retry import RetryContext, SecondChanceClient
 from shared.llm.model_client import (

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from shared.events import ignore
+from shared.events.events import ignore
 from shared.llm.call_retry import RetryContext, RetryPolicy, SecondChanceClient, SystemClock
 from shared.llm.live_client import LiveClient
 from shared.llm.model_client import Completion, Request

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shared.errors import ModelUnavailable
-from shared.events import Event, Noted
+from shared.events.events import Event, Noted
 from shared.llm.live_client import LiveClient
 from shared.llm.model_client import ReplyBroken, ReplyCutShort, ReplyFailed, Usage
 from shared.llm.transport import ModelAccess

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import pytest
 
 from shared.errors import BudgetReached, ModelUnavailable
-from shared.events import Event, Noted, ignore
+from shared.events.events import Event, Noted, ignore
 from shared.llm.budget import Budget, ModelTables
 from shared.llm.live_client import LiveClient
 from shared.llm.model_client import Request, Usage

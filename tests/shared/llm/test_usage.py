@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import BudgetReached, InvalidInput
-from shared.events import Event, ModelCallEnded, ModelCallStarted
+from shared.events.events import Event, ModelCallEnded, ModelCallStarted
 from shared.llm.budget import DEFAULT_OUTPUT_LIMIT, Budget, CappedClient, ModelTables, SharedBudget
 from shared.llm.model_client import CallPlace, Completion, ReplyFailed, Request, Role, Usage
 from shared.llm.usage import (

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.errors import ModelUnavailable
-from shared.events import Event, ModelRetryScheduled
+from shared.events.events import Event, ModelRetryScheduled
 from shared.llm.call_retry import (
     OwnPace,
     RetryContext,

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.errors import CommandFailed, InvalidInput
-from shared.parse_order import manifest_sha256, parse_document
-from shared.plan_folder import (
+from shared.work_order.parse_order import manifest_sha256, parse_document
+from shared.work_order.plan_folder import (
     MANIFEST_NAME,
     FileMalformed,
     StoredManifest,
@@ -26,7 +26,7 @@ from shared.plan_folder import (
     replace_plan,
     write_plan,
 )
-from shared.work_order import Manifest
+from shared.work_order.work_order import Manifest
 from tests.planner.plans import order, plan
 
 NAMES = ["WO-01.json", "WO-02.json", MANIFEST_NAME]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shared.processes.shell_words import split_words
 from shared.projects.build_tools import (
     Ground,
     Verification,
@@ -17,7 +18,6 @@ from shared.projects.build_tools import (
     nested_notes,
 )
 from shared.projects.manifests import ChangedFiles
-from shared.shell_words import split_words
 from tests.shared.projects.given_files import GivenFiles
 
 NODE = json.dumps({"scripts": {"test": "node --test"}})

@@ -8,7 +8,7 @@ import pytest
 
 from factory.sandbox import private_folder
 from shared.errors import InvalidInput
-from shared.secrets import names_a_secret, secret_values
+from shared.files.secret_values import names_a_secret, secret_values
 from shared.settings.loading import load_settings
 
 SECRET = [

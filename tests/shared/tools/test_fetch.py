@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.pinned_tools import (
+from shared.processes.pinned_tools import (
     MARK,
     TSC,
     Build,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.parse_order import (
+from shared.work_order.parse_order import (
     EMPTY_SHA256,
     canonical_json,
     manifest_sha256,
@@ -16,7 +16,7 @@ from shared.parse_order import (
     parse_document,
     sha256_bytes,
 )
-from shared.work_order import AcceptanceFile, Interface, Provenance, WorkOrder
+from shared.work_order.work_order import AcceptanceFile, Interface, Provenance, WorkOrder
 
 ORDER = WorkOrder(
     id="WO-01",

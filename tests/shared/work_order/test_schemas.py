@@ -4,8 +4,14 @@ from typing import Any
 
 import pytest
 
-from shared.parse_order import DocumentInvalid, at, glob_paths, parse_document, unknown_keys
-from shared.work_order import Manifest, WorkOrder, order_id, order_number
+from shared.work_order.parse_order import (
+    DocumentInvalid,
+    at,
+    glob_paths,
+    parse_document,
+    unknown_keys,
+)
+from shared.work_order.work_order import Manifest, WorkOrder, order_id, order_number
 
 MINIMAL: dict[str, Any] = {
     "id": "WO-01",

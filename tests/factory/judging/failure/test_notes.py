@@ -11,8 +11,8 @@ from factory.orders.documents import FailureBrief, FileWrite, WriteProposal
 from factory.orders.stages import Stage
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import ShownFile
-from shared.parse_order import EMPTY_SHA256, sha256_bytes
-from shared.work_order import WorkOrder
+from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
+from shared.work_order.work_order import WorkOrder
 from tests.harness import order
 
 STUB = 'def greet(name: str) -> str:\n    """Say hello."""\n'

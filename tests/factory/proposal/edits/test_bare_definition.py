@@ -8,7 +8,7 @@ from factory.orders.documents import ReplyFormat
 from factory.proposal.read_reply import BlocksRefused, parse_proposal
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import Focus
-from shared.parse_order import sha256_bytes
+from shared.work_order.parse_order import sha256_bytes
 
 TEXT = '''"""Shapes."""
 

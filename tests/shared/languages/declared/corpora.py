@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 
-from shared.commands import analyse_command
+from shared.languages.acceptance_commands import analyse_command
 from shared.languages.base import Language
 from shared.languages.language_tools import ToolRunner, Tools
 from shared.languages.planned_code import ChainCode

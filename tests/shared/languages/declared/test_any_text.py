@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.commands import analyse_command
+from shared.languages.acceptance_commands import analyse_command
 from shared.languages.capabilities import NamedCode
 from shared.languages.language_tools import ToolResult, Tools
-from shared.work_order import Interface
+from shared.work_order.work_order import Interface
 from tests.shared.languages.chains import Order, chain_of
 from tests.shared.languages.declared.samples import SAMPLES, Sample
 

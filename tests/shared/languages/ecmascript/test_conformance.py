@@ -9,7 +9,7 @@ import pytest
 from shared.languages.ecmascript.conformance_check import check_conformance
 from shared.languages.ecmascript.empty_code import build_skeleton
 from shared.languages.language_tools import CheckerFailed, Tools
-from shared.work_order import Interface
+from shared.work_order.work_order import Interface
 from tests.shared.languages.ecmascript.plans import Runner, needs_tsc
 
 TYPED = """export type Mark = 'hit' | 'miss';

@@ -12,7 +12,7 @@ from shared.languages.ecmascript.declaration_stubs import (
     is_meant,
     parse_stub,
 )
-from shared.work_order import WorkOrder
+from shared.work_order.work_order import WorkOrder
 from tests.planner.plans import order
 from tests.shared.languages.ecmascript.plans import chain, faults, needs_tsc
 

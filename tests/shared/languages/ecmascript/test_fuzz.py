@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.commands import analyse_command
+from shared.languages.acceptance_commands import analyse_command
 from shared.languages.declared.declarations import seconds_for
 from shared.languages.ecmascript.assertions import weakness_of_code
 from shared.languages.ecmascript.chosen_tests import cases_of, glob_shape
@@ -23,7 +23,7 @@ from shared.languages.ecmascript.ecmascript_syntax import tree_of
 from shared.languages.ecmascript.empty_code import build_skeleton
 from shared.languages.ecmascript.typescript_compiler import parse_output
 from shared.languages.typescript.typescript_language import TYPESCRIPT
-from shared.work_order import Interface
+from shared.work_order.work_order import Interface
 from tests.shared.languages.ecmascript.plans import chain, faults
 
 PIECES = [

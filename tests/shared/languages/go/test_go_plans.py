@@ -8,7 +8,7 @@ from shared.languages.go.go_language import GO
 from shared.languages.go.judge_go import PlannedGo, build_view
 from shared.languages.language_tools import ToolMissing, ToolResult, Tools
 from shared.languages.planned_code import Chain, ChainCode, Fault
-from shared.work_order import Interface, WorkOrder
+from shared.work_order.work_order import Interface, WorkOrder
 from tests.shared.languages.chains import Order, chain_of
 from tests.shared.languages.tool_runner import SandboxRunner, runner_for
 

@@ -9,7 +9,7 @@ from shared.languages.planned_code import Chain, ChainCode, Fault
 from shared.languages.rust.judge_rust import build_view
 from shared.languages.rust.rust_language import RUST
 from shared.languages.rust.rust_plans import PlannedRust
-from shared.work_order import Interface
+from shared.work_order.work_order import Interface
 from tests.shared.languages.chains import Order, chain_of
 from tests.shared.languages.tool_runner import SandboxRunner, runner_for
 

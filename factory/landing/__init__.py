@@ -1,0 +1,1 @@
+"""Moves the branch to verified commits."""

@@ -1,0 +1,1 @@
+"""States how a commit was made and judged."""

@@ -1,0 +1,358 @@
+"""Prepares what a tree declares, and chooses the Python of commands.
+
+A repo that was fetched as an archive can contain anything, also in folders that git ignores. So an
+environment is only used if the program that it starts, and the folder that it loads its library
+from, lie outside of the repo.
+
+`--deps auto` asks for this, because it uses the network. Languages know what manifests say and
+which installer follows them; here are the folders, the locks between processes, and the installers'
+environment.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from factory.preflight import RepoPlace, find_repo
+from factory.sandbox.visible_files import Interpreter, interpreter_of, virtual_root
+from shared.errors import EnvironmentFault, InvalidInput, LlmchError
+from shared.git import trees
+from shared.languages.language_tools import ManifestFiles, Prepared, Workshop
+from shared.languages.registry import LANGUAGES
+from shared.processes.process import ToolFailed, ToolMissing, run_tool
+from shared.work_order.parse_order import sha256_bytes
+
+_FOLDERS: Final = (".venv", "venv")
+_LONGEST_CONFIG: Final = 64 * 1024  # bytes of a pyvenv.cfg, which has a few lines
+# What every new environment has; an environment with nothing else was not filled yet.
+_INSTALLERS: Final = ("pip", "setuptools", "wheel", "_distutils_hack", "distutils-precedence")
+
+
+@dataclass(frozen=True, slots=True)
+class PythonChoice:
+    """Hold the interpreter that commands find as `python`, and the reason in a few words."""
+
+    python: Path
+    why: str
+
+
+def choose_python(
+    named: str | None, repo: Path | None, environ: Mapping[str, str] = os.environ
+) -> PythonChoice:
+    """Return the interpreter for the commands of a repo.
+
+    It is the program `named`; else the repo's `.venv` or `venv`; else the environment that the user
+    activated; else the interpreter that runs llmch. An environment that does not answer, or has
+    nothing installed, is left out, and the reason says so. Raises `InvalidInput` if there is no
+    program of the given name.
+    """
+    if named is not None:
+        return PythonChoice(_program(named), "it was named")
+    left_out: list[str] = []
+    for folder, of_whom in _candidates(repo, environ):
+        problem = _problem_with(folder, repo)
+        if not problem:
+            return PythonChoice(folder / "bin" / "python", of_whom)
+        left_out.append(f"{folder.name} is not used: {problem}")
+    why = "it runs llmch"
+    return PythonChoice(Path(sys.executable), "; ".join((why, *left_out)))
+
+
+def _program(named: str) -> Path:
+    found = shutil.which(named)
+    if found is None:
+        raise InvalidInput(
+            f"--python {named}: the program does not exist", "give the path of an interpreter"
+        )
+    return Path(found).absolute()
+
+
+def _candidates(repo: Path | None, environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
+    place = _place_of(repo)
+    if place is not None:
+        present = [each for each in _FOLDERS if (place.tree / each / "pyvenv.cfg").is_file()]
+        ignored = _ignored(place, present)
+        yield from (
+            (place.tree / each, f"it is the repo's {each}") for each in present if each in ignored
+        )
+    active = Path(environ.get("VIRTUAL_ENV", ""))
+    own = Path(sys.prefix)
+    if active.is_absolute() and active != own and (active / "pyvenv.cfg").is_file():
+        inside = place is not None and active.is_relative_to(place.tree)
+        if not inside:
+            yield active, "you activated its environment"
+
+
+def _place_of(repo: Path | None) -> RepoPlace | None:
+    try:
+        return None if repo is None else find_repo(repo)
+    except LlmchError:
+        return None  # the run says it in its own words
+
+
+def _ignored(place: RepoPlace, folders: list[str]) -> frozenset[str]:
+    """Return those folders that git ignores, or in which it ignores everything."""
+    inside = {f"{folder}/pyvenv.cfg": folder for folder in folders}
+    try:
+        found = trees.ignored(place.git, (*folders, *inside)) if folders else frozenset()
+    except LlmchError:
+        return frozenset()
+    return frozenset(inside.get(each, each) for each in found)
+
+
+def _problem_with(folder: Path, repo: Path | None) -> str:
+    """Return why commands cannot have this environment; "" if they can."""
+    python = folder / "bin" / "python"
+    try:
+        if stat.S_ISLNK(folder.lstat().st_mode):
+            return "it is a symbolic link"
+        program = python.resolve(strict=True)
+        home = _home_of(folder / "pyvenv.cfg")
+    except (OSError, RuntimeError):
+        return "it has no working bin/python"
+    top = repo.resolve() if repo else folder
+    if program.is_relative_to(top) or program.is_relative_to(folder):
+        return "its interpreter is a file of the repo (--python names it all the same)"
+    if home is None or home.resolve().is_relative_to(top):
+        return "its pyvenv.cfg names no Python outside of the repo"
+    if not _has_packages(folder):
+        return "nothing is installed in it"
+    try:
+        interpreter_of(python)
+    except InvalidInput as error:
+        return error.message
+    return ""
+
+
+def _home_of(config: Path) -> Path | None:
+    """Return the folder of the base interpreter, `None` where the file names it otherwise."""
+    with config.open("rb") as file:
+        text = file.read(_LONGEST_CONFIG).decode("utf-8", "replace")
+    pairs = (line.partition("=") for line in text.splitlines())
+    homes = [value.strip() for key, _, value in pairs if key.strip().lower() == "home"]
+    return Path(homes[0]) if len(homes) == 1 and Path(homes[0]).is_absolute() else None
+
+
+def _has_packages(folder: Path) -> bool:
+    names = (path.name for path in folder.glob("lib/python3*/site-packages/*"))
+    return any(not name.startswith(_INSTALLERS) and name != "__pycache__" for name in names)
+
+
+_NOTHING: Final = "--deps auto found nothing to install: no manifest of the repo declares packages."
+
+
+def prepare(files: ManifestFiles, workshop: Workshop) -> Prepared:
+    """Return all that the tree's manifests come to; equal manifests are prepared once.
+
+    Raises `InvalidInput` for a manifest or a lock that is not followed, and `EnvironmentFault`
+    where an installer fails, for example because a registry cannot be reached.
+    """
+    prepared = Prepared()
+    for language in LANGUAGES:
+        if language.dependencies is not None:
+            prepared = prepared.joined(language.dependencies.prepare(files, workshop))
+    return prepared if prepared != Prepared() else Prepared(notes=(_NOTHING,))
+
+
+# A lock of 3,000 packages takes 2 MB; a manifest that a person keeps is far shorter.
+_LONGEST: Final = 16 * 1024 * 1024
+_MOST_FILES: Final = 500
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """Implement `ManifestFiles` for the tree at `root`."""
+
+    root: Path
+    paths: tuple[str, ...]
+
+    @classmethod
+    def of(cls, root: Path, tracked: Iterable[str] = ()) -> Manifests:
+        """Return the manifests among the tracked files, and those in the root folder itself."""
+        try:
+            here = [entry.name for entry in root.iterdir()]
+        except OSError:
+            here = []
+        found = sorted({path for path in (*tracked, *here) if is_manifest(path)})
+        return cls(root, tuple(found[:_MOST_FILES]))
+
+    def named(self, name: str) -> tuple[str, ...]:
+        """Return the paths of all files of this name, the outermost first."""
+        found = (path for path in self.paths if path.rpartition("/")[2] == name)
+        return tuple(sorted(found, key=lambda path: (path.count("/"), path)))
+
+    def text(self, path: str) -> str | None:
+        """Return the text of a regular file; `None` where there is none, or behind a link.
+
+        Raises `InvalidInput` for a file that is too large or is not UTF-8.
+        """
+        data = self._bytes(path)
+        if data is None:
+            return None
+        if len(data) > _LONGEST:
+            raise InvalidInput(f"{path} is over {_LONGEST} bytes", "shorten it")
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise InvalidInput(f"{path} is not UTF-8", "correct it") from error
+
+    def fingerprint(self) -> str:
+        """Return a hash of all the files, which changes when one of them does."""
+        parts = (f"{path}\0{sha256_bytes(self._bytes(path) or b'')}" for path in self.paths)
+        return sha256_bytes("\n".join(parts).encode("utf-8", "surrogateescape"))
+
+    def _bytes(self, path: str) -> bytes | None:
+        try:
+            with os.fdopen(self._open(path), "rb") as file:
+                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                    return None
+                return file.read(_LONGEST + 1)
+        except (OSError, ValueError):
+            return None
+
+    def _open(self, path: str) -> int:
+        *folders, name = path.split("/")
+        if any(part in ("", ".", "..") for part in (*folders, name)):
+            raise ValueError(path)
+        current = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for folder in folders:
+                below = os.open(folder, _FOLDER, dir_fd=current)
+                os.close(current)
+                current = below
+            return os.open(name, _FILE, dir_fd=current)
+        finally:
+            os.close(current)
+
+
+def is_manifest(path: str) -> bool:
+    """Return whether a file of this path is a manifest or a lock of any language, by its name."""
+    known = (each.dependencies for each in LANGUAGES if each.dependencies is not None)
+    return any(each.is_manifest(path) for each in known)
+
+
+def kept(cache: Path, key: str, make: Callable[[Path], None]) -> Path:
+    """Return the folder below `cache` for `key`; `make` fills it the first time.
+
+    `make` gets a path that does not exist. What it left when it failed is removed. Another process
+    may ask for the same at the same time, and then waits. Raises `EnvironmentFault` where the disk
+    refuses, and what `make` raises.
+    """
+    folder = cache / sha256_bytes(key.encode())[:24]
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with (cache / f"{folder.name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            done = folder / "complete"
+            if not done.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                make(folder)
+                done.touch()
+    except OSError as error:
+        raise EnvironmentFault(
+            f"cannot keep the target's dependencies in {cache}: {error.strerror or error}",
+            "free space there, or set LLMCH_WORKSPACES to another folder",
+        ) from error
+    return folder
+
+
+INSTALL_SECONDS: Final = 900.0
+"""The limit for each step of the installation: numeric libraries on a slow line stay below it."""
+
+# Where any client finds programs, its settings, certificates and the way out.
+_PASSED_ON: Final = r"PATH|HOME|LANG|(SSL|XDG)_\w+|(https?|no|all)_proxy"
+
+_UNREACHABLE: Final = re.compile(
+    r"NewConnectionError|Failed to establish a new connection|Temporary failure in name resolution"
+    r"|ECONNREFUSED|ECONNRESET|ENOTFOUND|ETIMEDOUT|EAI_AGAIN|Could not resolve host|dial tcp"
+    r"|error sending request|Failed to connect|Couldn't connect to server|Network is unreachable"
+)
+
+
+class RegistryUnreachable(EnvironmentFault):
+    """Say that an installer could not reach a registry, so that no other manifest would help."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalWorkshop:
+    """Implement `Workshop` on this machine.
+
+    What was made is kept below `cache`. `python` is the interpreter of commands, `environ` holds
+    the user's variables, and `present` the paths at which commands find installed packages already.
+    """
+
+    cache: Path
+    python: Path
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    present: frozenset[str] = frozenset()
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """Return those of the user's variables that an installer may have."""
+        passed_on = _passed_on()
+        return {name: value for name, value in self.environ.items() if passed_on.fullmatch(name)}
+
+    def base_python(self) -> Interpreter:
+        """Return the Python of commands, or the one below its virtual environment.
+
+        The packages of an environment may run at start.
+        """
+        python = self.python.absolute()
+        return interpreter_of(python.resolve() if virtual_root(python) else python)
+
+    def elsewhere(self) -> Path:
+        """Return the cache, which no tree is in."""
+        self.cache.mkdir(parents=True, exist_ok=True)
+        return self.cache
+
+    def program(self, name: str) -> str | None:
+        """Return the path of a program on the user's PATH; `None` where it is not installed."""
+        return shutil.which(name, path=self.environ.get("PATH", os.defpath))
+
+    def kept(self, key: str, make: Callable[[Path], None]) -> Path:
+        """Return the folder for `key`; `make` fills it the first time."""
+        return kept(self.cache, key, make)
+
+    def run(
+        self, argv: list[str], folder: Path, variables: Mapping[str, str], *, remedy: str
+    ) -> str:
+        """Run an installer in `folder` and return its standard output.
+
+        Raises `RegistryUnreachable` where it found no registry, and `EnvironmentFault` with its own
+        words where it fails otherwise or cannot be started.
+        """
+        try:
+            done = run_tool(argv, cwd=folder, env=variables, timeout_seconds=INSTALL_SECONDS)
+        except (ToolMissing, ToolFailed) as error:
+            raise EnvironmentFault(str(error), remedy) from error
+        if not done.timed_out and done.exit_code == 0:
+            return done.stdout.decode("utf-8", "replace")
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-2000:]
+        name = Path(argv[0]).name
+        if done.timed_out or _UNREACHABLE.search(said):
+            reason = f"no end after {INSTALL_SECONDS:g} s" if done.timed_out else said
+            raise RegistryUnreachable(
+                f"{name} could not reach the registry of the target's dependencies: {reason}",
+                f"look at the network and at the settings of {name}, or {remedy}",
+            )
+        raise EnvironmentFault(
+            f"the target's dependencies could not be installed ({name}): {said}", remedy
+        )
+
+
+@cache
+def _passed_on() -> re.Pattern[str]:
+    known = (each.dependencies.variables for each in LANGUAGES if each.dependencies is not None)
+    return re.compile("|".join((_PASSED_ON, *known)), re.IGNORECASE)

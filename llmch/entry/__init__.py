@@ -1,0 +1,1 @@
+"""Holds what verbs share: arguments, wiring, the boundary of errors, and running orders."""

@@ -1,0 +1,295 @@
+"""The answers that several verbs give: how orders ended, what a plan is, what a code or stage
+means.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from factory.judging.proof import FLAGS
+from factory.orders.stages import ATTEMPT_STAGE_TEXTS, STAGE_TEXTS
+from llmch.console.document import (
+    AlreadyShown,
+    Block,
+    Conclusion,
+    Document,
+    Paragraph,
+    Remark,
+    Rows,
+    RuleFinding,
+)
+from llmch.console.line import count, short
+from llmch.previews.plan_difference import changed_requirements
+from planner.rules.judge_plan import RULES
+from shared.errors import Example, InvalidInput, RuleText
+from shared.events.events import Emit, Noted
+from shared.files.strict_documents import JsonValue
+from shared.languages.registry import LANGUAGES
+
+if TYPE_CHECKING:
+    from factory.orders.documents import BatchSummary, RunSummary
+    from factory.orders.stages import StageText
+    from llmch.ci.pull_requests import PullRequestAnswer
+    from llmch.previews.plan_preview import PlanPreview
+    from planner.plan.plan_edits import EditedPlan
+    from planner.rules.judge_plan import Report
+    from planner.run_plan import PlanResult
+
+
+_HEADINGS = ("order", "state", "attempts", "result")
+
+
+@dataclass(frozen=True, slots=True)
+class OrderDocument:
+    """Represent the answer of `run`: how one order ended."""
+
+    summary: RunSummary
+    pull_request: PullRequestAnswer | None = None
+
+    def to_json(self) -> object:
+        """Return the summary without the records of the attempts."""
+        return _json(self.summary, self.pull_request)
+
+    def blocks(self) -> Iterator[Block]:
+        """Return one line that says how the order ended."""
+        summary = self.summary
+        end = Conclusion(summary.work_order, _result(summary), summary.verdict == "PASS")
+        yield AlreadyShown((end,))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDocument:
+    """Represent the answer of `run-all`, and of `build` where there was a plan to execute."""
+
+    summary: BatchSummary
+    pull_request: PullRequestAnswer | None = None
+
+    def to_json(self) -> object:
+        """Return the summary without the records of the attempts."""
+        return _json(self.summary, self.pull_request)
+
+    def blocks(self) -> Iterator[Block]:
+        """Return a table that says how each order ended, and the verdict on all of them."""
+        summary = self.summary
+        rows = tuple(
+            (each.work_order, each.state, str(each.attempts), _result(each))
+            for each in summary.orders
+        )
+        text = f"{count(len(rows), 'order')} on {summary.branch}"
+        end = Conclusion("run-all", text, summary.verdict == "PASS")
+        yield AlreadyShown((Rows(rows, _HEADINGS), end))
+
+
+def _json(summary: RunSummary | BatchSummary, request: PullRequestAnswer | None) -> object:
+    from factory.record.summary import public_json
+
+    document = public_json(summary)
+    return document if request is None else {**document, "pull_request": request.to_json()}
+
+
+def _result(summary: RunSummary) -> str:
+    if summary.failure is not None:
+        return summary.failure.stage
+    return short(summary.commit) if summary.commit else ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanDocument:
+    """Represent a plan, or why there is none; `preview` says what the plan will do."""
+
+    result: PlanResult
+    preview: PlanPreview | None = None
+
+    def to_json(self) -> object:
+        """Return the result as plain values, with the forecast where there is one."""
+        from factory.run.forecast import forecast_document
+        from planner.run_plan import plan_document
+
+        foreseen = self.preview.forecast if self.preview else None
+        forecast = forecast_document(foreseen) if foreseen is not None else None
+        return {**plan_document(self.result), "forecast": forecast}
+
+    def blocks(self) -> Iterator[Block]:
+        """Return the findings and the verdict, what the plan will do, and what it can cost."""
+        result = self.result
+        end = Conclusion(
+            "plan",
+            count(result.work_orders, "order") if result.ok else "no valid plan",
+            result.ok,
+            count(result.attempts, "attempt"),
+        )
+        yield AlreadyShown((*rule_findings(result.report), end))
+        if result.change is not None:
+            yield from changed_requirements(result.change.task.difference)
+        if self.preview is not None:
+            from llmch.previews.preview_document import short_form
+
+            yield from short_form(self.preview, cost=False)
+            yield from _forecast(self.preview)
+
+
+def _forecast(preview: PlanPreview) -> Iterator[Block]:
+    from factory.run.forecast import forecast_lines
+
+    if preview.forecast is not None:
+        yield Remark(forecast_lines(preview.forecast))
+
+
+def rule_findings(report: Report) -> tuple[RuleFinding, ...]:
+    """Return the findings of a report as blocks."""
+    return tuple(
+        RuleFinding(
+            code=finding.code,
+            severity=finding.severity,
+            work_order=finding.work_order,
+            field=finding.field,
+            message=finding.message,
+            remedy=finding.remedy,
+        )
+        for finding in report.shown()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """Hold the documents of a plan's files as they are, and the plan that they make."""
+
+    read: Mapping[str, JsonValue]
+    taken: EditedPlan
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return a line for each edited order."""
+        return tuple(each.render() for each in self.taken.edits)
+
+
+def read_edits(folder: Path, repo: Path | None, branch: str | None) -> Edits | None:
+    """Return what was edited in the plan in `folder`, `None` where nothing was.
+
+    Raises `InvalidInput` where an order was edited that has landed in the repo: its commit stays,
+    and the order would be made again.
+    """
+    from planner.plan.plan_edits import take_edits
+    from shared.work_order.plan_folder import FileMalformed, read_plan_files
+
+    try:
+        read = read_plan_files(folder)
+    except FileMalformed:
+        return None  # the rules say what is wrong with it
+    taken = take_edits(read)
+    if taken is None:
+        return None
+    if repo is not None:
+        _refuse_landed(folder, taken, repo, branch)
+    return Edits(read, taken)
+
+
+def note_edited(folder: Path, emit: Emit) -> None:
+    """Report a plan that was edited and not taken: `run` and `run-all` refuse it."""
+    from shared.work_order.plan_folder import edited_manifest, read_manifest
+
+    with contextlib.suppress(InvalidInput):  # the rules say what is wrong with it
+        manifest = read_manifest(folder)
+        if manifest is not None and manifest.was_edited:
+            error = edited_manifest(folder)
+            emit(Noted(f"{error.message}; {error.hint}"))
+
+
+def _refuse_landed(folder: Path, taken: EditedPlan, repo: Path, branch: str | None) -> None:
+    from factory.orders.read_orders import LoadedOrder
+    from factory.record.landed import landed_otherwise
+    from planner.plan.parse_plan import parse_plan
+    from planner.repo.planned_repo import open_repo
+
+    drafts = parse_plan(taken.document).drafts
+    orders = [LoadedOrder(each.order, taken.plan) for each in drafts if each.order is not None]
+    if not orders or taken.plan is None:
+        return
+    landed = landed_otherwise(open_repo(repo), orders, branch)
+    if landed:
+        names = ", ".join(f"{name} ({commit[:12]})" for name, commit in sorted(landed.items()))
+        raise InvalidInput(
+            f"{folder}: edited or removed, but landed already: {names}; "
+            "an edited order would be made again",
+            "undo these edits, and put the change into an order that has not landed; "
+            f"`llmch plan --spec SPEC --from {shlex.quote(str(folder))}` plans a change of what "
+            "landed",
+        )
+
+
+CODES: Final[dict[str, RuleText]] = {
+    each.code: each for each in sorted((*RULES, *FLAGS), key=lambda rule: rule.code)
+}
+
+
+def examples_of(rule: RuleText) -> Mapping[str, Example]:
+    """Return the examples of a rule by the name of their language.
+
+    A rule that is the same in every language has one example, under the name "".
+    """
+    if rule.bad:
+        return {"": Example(rule.bad, rule.good)}
+    read = {each.name: each.examples.read() for each in LANGUAGES if each.examples is not None}
+    return {name: found[rule.code] for name, found in read.items() if rule.code in found}
+
+
+STAGE_NAMES = (*(str(each.stage) for each in STAGE_TEXTS), *map(str, ATTEMPT_STAGE_TEXTS))
+
+
+@dataclass(frozen=True, slots=True)
+class StageDocument:
+    """Represent the answer of `explain STAGE` for a stage of a failure."""
+
+    text: StageText
+
+    def to_json(self) -> object:
+        """Return all parts of the text as plain values."""
+        return {
+            "stage": self.text.stage,
+            "happened": self.text.happened,
+            "another_attempt": self.text.stage.retryable,
+            "consequence": self.text.consequence,
+            "remedy": self.text.remedy,
+        }
+
+    def blocks(self) -> Iterator[Block]:
+        """Return what happened, what follows from it, and what to do."""
+        text = self.text
+        again = "Another attempt follows" if text.stage.retryable else "No other attempt follows"
+        yield Paragraph((f"{text.stage}  (a stage of a failure)", ""))
+        yield Paragraph((text.happened, ""))
+        bound = ", up to --max-attempts" if text.stage.retryable else ""
+        yield Paragraph((f"{again}{bound}. {text.consequence}", ""))
+        yield Paragraph((f"Remedy: {text.remedy}",))
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptStageDocument:
+    """Represent the answer of `explain STAGE` for a stage that every attempt goes through."""
+
+    name: str
+    happens: str
+
+    def to_json(self) -> object:
+        """Return the name and what happens, as plain values."""
+        return {"stage": self.name, "happens": self.happens}
+
+    def blocks(self) -> Iterator[Block]:
+        """Return what happens at the stage."""
+        yield Paragraph((f"{self.name}  (a stage of an attempt)", "", f"{self.happens}."))
+
+
+def explain_stage(name: str) -> Document | None:
+    """Return what the stage of this name means, or `None` where there is none."""
+    for text in STAGE_TEXTS:
+        if text.stage == name:
+            return StageDocument(text)
+    for stage, happens in ATTEMPT_STAGE_TEXTS.items():
+        if stage == name:
+            return AttemptStageDocument(name, happens[0].upper() + happens[1:])
+    return None

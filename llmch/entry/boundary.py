@@ -1,0 +1,266 @@
+"""Runs a verb, prints its answer, and turns errors and signals into exit codes."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from types import FrameType
+from typing import TypeVar
+
+from llmch.console import Color, Console, Format, Verbosity, open_console
+from llmch.console.console import protection
+from llmch.console.document import Outcome
+from llmch.console.plain_printer import runs_in_actions
+from llmch.entry.command_line import find_verb, output_arguments, parser_of
+from shared.errors import (
+    CommandFailed,
+    ExitCode,
+    Interrupted,
+    InterruptedRun,
+    InvalidInput,
+    LlmchError,
+)
+from shared.files.secret_values import masking
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_AGAIN_SECONDS = 0.05
+
+
+@dataclass(slots=True)
+class Interruption:
+    """Record whether the user has asked the command to end."""
+
+    asked: bool = False
+
+
+@contextlib.contextmanager
+def signals_as_exceptions() -> Iterator[Interruption]:
+    """Let SIGINT and SIGTERM raise KeyboardInterrupt, so that open files are closed on the way out.
+
+    The exception can be raised anywhere, also in code that C calls and that must not raise, for
+    example while a library is being imported. Python then drops the exception, or the library
+    turns it into another one. A dropped exception is raised again. Where it was turned into
+    another one, the yielded value still says that the user asked for the end.
+    """
+    interruption = Interruption()
+    hook = sys.unraisablehook
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        interruption.asked = True
+        raise KeyboardInterrupt
+
+    def raise_again(dropped: sys.UnraisableHookArgs) -> None:
+        if not isinstance(dropped.exc_value, KeyboardInterrupt):
+            hook(dropped)
+            return
+        again = threading.Timer(_AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT))
+        again.daemon = True
+        again.start()
+
+    # A signal that our parent process set to be ignored, as `nohup` does, stays ignored.
+    ours = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {each: signal.signal(each, interrupt) for each in ours}
+    sys.unraisablehook = raise_again
+    try:
+        yield interruption
+    finally:
+        sys.unraisablehook = hook
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+VARIABLE = "LLMCH_TELEMETRY"
+_OFF = ("", "off", "0")
+_ON = ("on", "1")
+_CONTENT = "content"
+
+
+def is_asked_for(environ: Mapping[str, str] = os.environ) -> bool:
+    """Return whether the person asked for traces."""
+    return environ.get(VARIABLE, "").lower() not in _OFF
+
+
+@contextlib.contextmanager
+def traced(verb: str, console: Console, environ: Mapping[str, str] = os.environ) -> Iterator[None]:
+    """Draw what happens in the block as a trace, where the person asked for it.
+
+    Raises `InvalidInput` where the variable has another value, and `CommandFailed` where the
+    package is not installed.
+    """
+    if not is_asked_for(environ):
+        yield
+        return
+    asked = environ[VARIABLE].lower()
+    if asked not in (*_ON, _CONTENT):
+        raise InvalidInput(
+            f"{VARIABLE}={asked[:100]!r} has no meaning",
+            f"set it to {_ON[0]}, to {_CONTENT} (texts of models, too) or to {_OFF[1]}",
+        )
+    from llmch.telemetry import Tracing
+
+    protect = protection(masking(environ))
+    try:
+        tracing = Tracing(verb, content=asked == _CONTENT, protect=protect, environ=environ)
+    except ModuleNotFoundError as error:
+        raise CommandFailed(
+            f"the package {error.name} is not installed, which {VARIABLE}={asked} needs",
+            f"pip install 'llmch[otel]', or unset {VARIABLE}",
+        ) from error
+    console.listen(tracing)
+    try:
+        yield
+    except LlmchError as error:
+        tracing.end(error.exit_code.name)
+        raise
+    except KeyboardInterrupt:
+        tracing.end("INTERRUPTED")
+        raise
+    except BaseException:
+        tracing.end("INTERNAL")
+        raise
+    else:
+        tracing.end()
+
+
+T = TypeVar("T")
+
+_BUG_HINT = "this is a bug in llmch; the traceback is in the run's folder, or set LLMCH_DEBUG=1"
+
+
+def run_verb(arguments: Sequence[str]) -> int:
+    """Parse and run one verb's command line and return its exit code."""
+    try:
+        with open_console_for(arguments) as console, signals_as_exceptions() as interruption:
+            return guarded(arguments, console, interruption)
+    except KeyboardInterrupt:  # a second one, raised while the first was still being handled
+        return ExitCode.INTERRUPTED
+
+
+def guarded(arguments: Sequence[str], console: Console, interruption: Interruption) -> ExitCode:
+    """Run a verb, print its answer or the error that ended it, and return the exit code."""
+
+    def show() -> ExitCode:
+        outcome = answer(arguments, console)
+        console.show(outcome.document)
+        return outcome.exit_code
+
+    ended = or_error(show, arguments, interruption)
+    return ended if isinstance(ended, ExitCode) else _report(console, ended)
+
+
+def or_error(
+    work: Callable[[], T], arguments: Sequence[str], interruption: Interruption
+) -> T | LlmchError:
+    """Return what the work of a verb returns, or the error that ended it, whatever it was."""
+    try:
+        return work()
+    except InterruptedRun as interrupt:
+        return Interrupted("interrupted", interrupt.hint)
+    except KeyboardInterrupt:
+        return _interrupted(arguments)
+    except Exception as error:
+        if os.environ.get("LLMCH_DEBUG") and not isinstance(error, LlmchError):
+            raise
+        if interruption.asked:  # a library may have turned the interrupt into its own error
+            return _interrupted(arguments)
+        return _in_words(error)
+
+
+def _in_words(error: Exception) -> LlmchError:
+    match error:
+        case LlmchError():
+            return error
+        case OSError():
+            return _refused(error)
+        case _:
+            return _Bug(f"{type(error).__name__}: {error}", _BUG_HINT)
+
+
+def _interrupted(arguments: Sequence[str]) -> LlmchError:
+    return Interrupted("interrupted", _after_interruption(arguments))
+
+
+def _after_interruption(arguments: Sequence[str]) -> str:
+    """Return what a user can do after an interrupt outside of a run of orders."""
+    recorded = any(each.split("=")[0] == "--transcript" for each in arguments)
+    match arguments[0]:
+        case "run" | "run-all" | "retry":
+            return "no order was begun; the same command again begins"
+        case "plan" | "build" if recorded:
+            return "the replies are kept: the same command again goes on from the last one"
+        case "plan" | "build":
+            return (
+                "the same command starts again from the beginning; with --transcript FILE it would "
+                "go on from its replies"
+            )
+        case _:
+            return ""
+
+
+def _refused(error: OSError) -> LlmchError:
+    """Return the error to report when the system refused something and no caller explained it."""
+    what = f"{error.filename}: " if error.filename else ""
+    return CommandFailed(
+        f"{what}{error.strerror or error}", "check the path, your permissions and the free space"
+    )
+
+
+class _Bug(LlmchError):
+    exit_code = ExitCode.INTERNAL
+
+
+def _report(console: Console, error: LlmchError) -> ExitCode:
+    console.error(error.message, error.hint, error.exit_code, error.exit_code.name)
+    if runs_in_actions(os.environ):
+        from llmch.ci.annotations import error_annotation
+        from llmch.ci.run_reports import mask_secrets
+
+        console.annotate([error_annotation(error, mask_secrets)])
+    return error.exit_code
+
+
+def answer(arguments: Sequence[str], console: Console) -> Outcome:
+    """Parse and run one verb's command line and return its answer.
+
+    Raises `LlmchError` where the command line is wrong or the verb cannot go on.
+    """
+    name, *rest = arguments
+    verb = find_verb(name)
+    args = parser_of(name, verb).parse_args(rest)
+    with traced(name, console):
+        return verb.execute(args, console)
+
+
+def open_console_for(arguments: Sequence[str]) -> Console:
+    """Return the console that the command line asks for."""
+    args = output_arguments(arguments)
+    return open_console(
+        verbosity=_verbosity(args),
+        color=Color.NEVER if args.no_color else Color.AUTO,
+        output=_format(args),
+        stdout=sys.stdout,
+        stderr=sys.stderr,
+        environ=os.environ,
+        mask=masking(os.environ),
+        now=lambda: datetime.now(UTC),
+    )
+
+
+def _format(args: argparse.Namespace) -> Format:
+    try:
+        return Format(args.output_format or Format.TEXT)
+    except ValueError:
+        return Format.TEXT  # the verb's own parser refuses it
+
+
+def _verbosity(args: argparse.Namespace) -> Verbosity:
+    if args.quiet:
+        return Verbosity.QUIET
+    return Verbosity.VERBOSE if args.verbose else Verbosity.NORMAL

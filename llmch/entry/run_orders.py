@@ -1,0 +1,209 @@
+"""Does what all verbs that run orders share: options, consent, the run, its reports."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from factory.orders.stages import Stage
+from factory.orders.task import RunOptions
+from factory.run_flags import run_options
+from factory.sandbox import Backend
+from llmch.console import Console
+from llmch.console.console import agrees, someone_is_there
+from llmch.console.document import Outcome
+from llmch.console.line import count
+from llmch.entry.answers import BatchDocument, OrderDocument
+from shared.errors import ExitCode, InterruptedRun, LlmchError, SandboxUnavailable
+from shared.events.events import Warned
+
+if TYPE_CHECKING:
+    from factory.fleet.leases import Link
+    from factory.orders.documents import BatchSummary, RunSummary
+    from llmch.ci.pull_requests import PullRequestAnswer
+    from llmch.ci.run_reports import Reports
+    from llmch.previews.plan_preview import PlanPreview
+    from shared.llm.stack import ModelSource
+    from shared.settings.settings import Settings
+
+
+def options_and_source(
+    args: argparse.Namespace, console: Console, read_orders: Callable[[], object]
+) -> tuple[RunOptions, ModelSource]:
+    """Return the options for running orders, and the source of the model's replies.
+
+    Where the model's key is missing and `read_orders` fails too, the error of `read_orders` is
+    raised: a key would not help.
+    """
+    from factory.preflight import find_repo
+    from llmch.ci.pull_requests import pushing
+    from llmch.entry.wiring import inputs_first, model_source, settings_for
+
+    settings = settings_for(args, console, repo=args.repo)
+    with inputs_first(read_orders, lambda: find_repo(args.repo)):
+        source = model_source(args, settings, settings.factory)
+    return pushing(run_options(args, settings), args), source
+
+
+def run_one_with_consent(
+    run: Callable[[RunOptions], RunSummary],
+    options: RunOptions,
+    reports: Reports,
+    console: Console,
+) -> Outcome:
+    """Run one order, and report the run.
+
+    The exit code is 0 where the order landed, else 1, or 5 for the environment.
+    """
+    from llmch.ci.run_reports import reporting
+
+    with reporting(options, reports, console):
+        summary = with_consent(run, options, console)
+        request = _pull_request(summary, options, reports, console)
+    return Outcome(OrderDocument(summary, request), exit_code_of(summary))
+
+
+def run_all_with_consent(
+    run: Callable[[RunOptions], BatchSummary],
+    options: RunOptions,
+    reports: Reports,
+    console: Console,
+) -> Outcome:
+    """Run a plan, and report the run; the exit code is that of `batch_with_consent`."""
+    from llmch.ci.run_reports import reporting
+
+    with reporting(options, reports, console):
+        return batch_with_consent(run, options, reports, console)
+
+
+def batch_with_consent(
+    run: Callable[[RunOptions], BatchSummary],
+    options: RunOptions,
+    reports: Reports,
+    console: Console,
+) -> Outcome:
+    """Run a plan. The exit code is 0 where all orders landed, else 1, or 5 for the environment."""
+
+    summary = with_consent(run, options, console)
+    request = _pull_request(summary, options, reports, console)
+    return Outcome(BatchDocument(summary, request), exit_code_of(*summary.orders))
+
+
+def _pull_request(
+    summary: RunSummary | BatchSummary, options: RunOptions, reports: Reports, console: Console
+) -> PullRequestAnswer | None:
+    """Ask for the pull request where the command line does; return what came of it."""
+    if not reports.pull_request:
+        return None
+    from llmch.ci.pull_requests import request_pull
+
+    return request_pull(summary, options, console)
+
+
+def exit_code_of(*orders: RunSummary) -> ExitCode:
+    """Return the exit code of a command that ran these orders."""
+    if any(each.failure and each.failure.stage == Stage.ENVIRONMENT for each in orders):
+        return ExitCode.PREFLIGHT
+    return ExitCode.OK if all(each.verdict == "PASS" for each in orders) else ExitCode.FAILED
+
+
+T = TypeVar("T")
+
+
+def with_consent(run: Callable[[RunOptions], T], options: RunOptions, console: Console) -> T:
+    """Return the result of `run`; where no sandbox works, first ask whether to run without one.
+
+    The question is asked only for the backend `auto`: a backend that the user named is never
+    given up. Raises `SandboxUnavailable` where the answer is no or nobody is there to answer.
+    """
+    try:
+        return run(options)
+    except SandboxUnavailable as refused:
+        if options.settings.sandbox.backend is not Backend.AUTO or not _asked_and_agreed(refused):
+            raise
+    console(Warned("no sandbox: commands run with your own rights, as you agreed"))
+    bare = replace(options.settings.sandbox, backend=Backend.OFF)
+    return run(replace(options, settings=replace(options.settings, sandbox=bare)))
+
+
+def _asked_and_agreed(refused: SandboxUnavailable) -> bool:
+    return someone_is_there() and agrees(
+        f"{refused.message}\n{refused.hint}\n"
+        "Commands that a model wrote would run with your own rights. Go on this once?"
+    )
+
+
+def agreed_to_execute(
+    read: Callable[[], PlanPreview],
+    common_dir: Path,
+    console: Console,
+    *,
+    is_new: bool,
+    may_ask: bool,
+) -> bool:
+    """Show a plan that `is_new` or asked about, and return whether its orders may be executed.
+
+    The question is asked where the orders are still to be paid for: there is no question where
+    none is left, or where the plan has begun, because then a person agreed already. Without
+    `may_ask`, or where nobody is at the terminal, nobody is asked and the answer is yes. `read`
+    is called only where the plan is looked at. `common_dir` is the git folder of the repo.
+    """
+    from llmch.previews.plan_preview import OrderStand
+    from llmch.previews.preview_document import short_form
+
+    may_ask = may_ask and someone_is_there()
+    if not (is_new or may_ask):
+        return True
+    preview = read()
+    left = preview.count(OrderStand.TO_DO)
+    asks = may_ask and left > 0 and (is_new or not _has_begun(preview, common_dir))
+    if is_new or asks:
+        console.say(*short_form(preview))
+    if not asks:
+        return True
+    what = f"these {count(left, 'order')}" if left > 1 else "this order"
+    return agrees(f"Execute {what}?")
+
+
+def _has_begun(preview: PlanPreview, common_dir: Path) -> bool:
+    """Say whether an order is on the branch, or the latest run of the repo executed this plan."""
+    from factory.record.run_status import read_status
+
+    # The orders that a plan has from the one before may have landed without anybody's consent to
+    # the new ones.
+    if not preview.ground.follows and any(e.standing.stand.on_branch for e in preview.orders):
+        return True
+    with contextlib.suppress(LlmchError):  # a run that follows reports it
+        status = read_status(common_dir)
+        orders = {each.id: each.title for each in preview.orders}
+        return (
+            status is not None
+            and status.branch == preview.ground.branch
+            and {name: each.title for name, each in status.orders.items()} == orders
+        )
+    return False
+
+
+def await_plan(
+    link: Link, plan: str, settings: Settings, reports: Reports, console: Console
+) -> Outcome:
+    """Return how a submitted plan ended, as `run-all` would; its records are here then.
+
+    They are reported as `reports` asks. Raises the error that ended the run. Whoever stops to wait
+    does not stop the plan.
+    """
+    from factory.fleet.submission import Awaited
+    from llmch.ci.run_reports import report_records
+    from llmch.entry.answers import BatchDocument
+
+    try:
+        summary = Awaited(link, plan, console).summary(settings.artifacts_dir.absolute())
+    except KeyboardInterrupt as interrupt:
+        hint = f"the plan goes on: `llmch fleet wait {plan}` waits for it again"
+        raise InterruptedRun(hint) from interrupt
+    report_records(reports, Path(summary.run_dir), settings.artifacts_dir, console)
+    return Outcome(BatchDocument(summary), exit_code_of(*summary.orders))

@@ -1,0 +1,272 @@
+"""Loads a verb's settings, opens the source of its model's replies, and finds what a plan
+follows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shared.errors import InvalidInput, ModelUnavailable, PreflightRefused
+from shared.events.events import Emit, Warned
+from shared.git import refs
+from shared.languages.language_tools import ToolRunner
+from shared.llm.budget import Budget, ModelTables
+from shared.llm.call_retry import Pace
+from shared.llm.model_client import ByRoleClient, LlmClient, Role
+from shared.llm.stack import Mode, ModelSource
+from shared.llm.transcript import Transcript
+from shared.llm.transport import check_access
+from shared.settings.loading import flags_given, load_settings
+from shared.settings.settings import RoleSettings, Settings
+
+if TYPE_CHECKING:
+    from factory.fleet.submission import Target
+    from factory.preflight import RepoPlace
+    from planner.compile.inputs import PlanOptions
+
+
+def settings_for(
+    args: argparse.Namespace,
+    emit: Emit,
+    *,
+    repo: Path | None = None,
+    spec: Path | None = None,
+    fetched: bool = False,
+) -> Settings:
+    """Return the settings in force, and emit a warning for each one that was ignored or changed.
+
+    `fetched` says that `repo` was fetched for its settings alone.
+    Raises `InvalidInput`, which names the source, for a setting that cannot be used.
+    """
+    loaded = load_settings(
+        cwd=Path.cwd(), repo=repo, spec=spec, fetched=fetched, flags=flags_given(args)
+    )
+    for warning in loaded.warnings:
+        emit(Warned(warning))
+    return loaded.settings
+
+
+@contextlib.contextmanager
+def inputs_first(*readings: Callable[[], object]) -> Iterator[None]:
+    """Report a fault in an input before a missing key: a key would not help against the fault.
+
+    The inputs are read here only where the key is missing. Otherwise the run itself reads them.
+    """
+    try:
+        yield
+    except ModelUnavailable:
+        for read in readings:
+            read()
+        raise
+
+
+def model_source(args: argparse.Namespace, settings: Settings, role: RoleSettings) -> ModelSource:
+    """Return the source of replies that `--llm` and `--transcript` choose.
+
+    Raises `ModelUnavailable` where a live model has no key, before anything else happens, and
+    `InvalidInput` where a replay has no transcript.
+    """
+    if args.llm == Mode.LIVE:
+        return live_source(settings, role, args.transcript)
+    if args.transcript is None:
+        raise InvalidInput(
+            "--llm replay needs a transcript to answer from", "name it with --transcript FILE"
+        )
+    if not args.transcript.is_file():
+        raise InvalidInput(
+            f"--transcript {args.transcript} is not a file", "name the record of an earlier run"
+        )
+    return ModelSource(Mode.REPLAY, transcript=args.transcript)
+
+
+def reviews_plan(args: argparse.Namespace) -> bool:
+    """Return whether a valid plan is to be reviewed.
+
+    `--review` and `--no-review` decide. Without either, a plan is reviewed where that is
+    possible: always with a live model, and in a replay where the transcript holds a review.
+    """
+    if args.review is not None:
+        return bool(args.review)
+    if args.llm == Mode.LIVE:
+        return True
+    return args.transcript is not None and _holds_review(args.transcript)
+
+
+def _holds_review(path: Path) -> bool:
+    if not path.is_file():
+        return False  # `model_source` reports that the file is missing
+    with Transcript.read(path) as transcript:
+        return Role.REVIEWER in transcript.roles
+
+
+def planning_source(args: argparse.Namespace, settings: Settings, *, review: bool) -> ModelSource:
+    """Return the source of the planner's and the reviewer's replies; see `model_source`.
+
+    The reviewer is asked at a server of its own where one is configured.
+    """
+    source = model_source(args, settings, settings.planner)
+    open_planner, reviewer = source.open_live, settings.reviewer
+    if not review or open_planner is None or reviewer.base_url == settings.planner.base_url:
+        return source
+    reviewing = live_source(settings, reviewer)
+    open_reviewer = reviewing.open_live
+    assert open_reviewer is not None, "a live source can be opened"
+
+    def open_both(emit: Emit) -> LlmClient:
+        return ByRoleClient(open_planner(emit), {Role.REVIEWER: open_reviewer(emit)})
+
+    return replace(source, open_live=open_both, reviewer_base_url=reviewing.base_url)
+
+
+def live_source(
+    settings: Settings,
+    role: RoleSettings,
+    transcript: Path | None = None,
+    pace_at: Callable[[str], Pace] | None = None,
+) -> ModelSource:
+    """Return a source that asks a model. Raises `ModelUnavailable` where there is no key for it.
+
+    `pace_at` gives the pace that others share who ask the server at a URL; without it, only the
+    calls of one client share theirs.
+    """
+    access = check_access(os.environ, role.base_url)
+
+    def open_live(emit: Emit) -> LlmClient:
+        from shared.llm.live_client import LiveClient  # not needed to replay
+
+        return LiveClient(access, emit, pace=pace_at(access.display_url) if pace_at else None)
+
+    return ModelSource(
+        Mode.LIVE,
+        open_live,
+        transcript,
+        base_url=access.display_url,
+        budget=Budget(settings.max_tokens, settings.max_cost),
+        tables=ModelTables(settings.prices, settings.windows),
+    )
+
+
+def tool_runner(settings: Settings, repo: Path | None) -> ToolRunner:
+    """Return what runs the compilers that judge a plan, in the sandbox of the settings.
+
+    Nothing is opened before the first question. `repo` is the checkout, from which no tool is
+    taken.
+    """
+    from factory.workbench.judging_tools import SandboxRunner
+
+    return SandboxRunner(settings.sandbox, repo)
+
+
+@dataclass(frozen=True, slots=True)
+class Submitting:
+    """Say where a plan lands, and the settings of the person and the repo together."""
+
+    target: Target
+    settings: Settings
+
+
+def target_of(args: argparse.Namespace, emit: Emit) -> Submitting:
+    """Return where `--repo` and `--base` say that a plan lands.
+
+    A clone stands for its remote, at the commit that is checked out. Raises `InvalidInput`,
+    `PreflightRefused` where the remote does not have that commit, and `CommandFailed` where the
+    remote does not answer.
+    """
+    from factory.preflight import find_repo
+    from shared.git import repos
+    from shared.git.client import Git
+
+    folder = Path(args.repo)
+    if not folder.is_dir():
+        return _of_url(args, args.repo, emit)
+    if repos.is_bare(Git(folder)):
+        return _of_url(args, str(folder.resolve()), emit)
+    return _of_clone(args, find_repo(folder).tree, emit)
+
+
+def _of_url(args: argparse.Namespace, url: str, emit: Emit) -> Submitting:
+    from factory.fleet.submission import fetch_project, find_target
+    from shared.git.client import Git
+
+    with tempfile.TemporaryDirectory(prefix="llmch-") as folder:
+        project = Path(folder).resolve()
+        target = find_target(Git(project), url, args.base or "")
+        base = fetch_project(target, project)
+        settings = settings_for(args, emit, repo=project, fetched=True)
+    return Submitting(replace(target, base=base), settings)
+
+
+def _of_clone(args: argparse.Namespace, tree: Path, emit: Emit) -> Submitting:
+    from factory.fleet.submission import find_target
+    from shared.git import refs, repos
+    from shared.git.client import Git
+
+    settings = settings_for(args, emit, repo=tree)
+    git, name = Git(tree), settings.fleet.remote
+    remote = refs.url_of(git, name)
+    if not remote:
+        raise InvalidInput(
+            f"{tree} has no remote {name!r}, which the fleet needs",
+            "add one that all workers reach, or name it in the setting `fleet.remote`",
+        )
+    here = repos.changes(git)
+    target = find_target(git, refs.absolute(remote, tree), args.base or here.branch)
+    if not args.base and here.head != target.base:
+        raise PreflightRefused(
+            f"{here.branch} is at {here.head[:12]} here, and at {target.base[:12]} on {remote}",
+            f"push it, or name a branch of the remote with --base {here.branch}",
+        )
+    return Submitting(target, settings)
+
+
+def following(options: PlanOptions, folder: Path, place: RepoPlace | None) -> PlanOptions:
+    """Return the options for a plan that follows the one in `folder`.
+
+    The orders that the branch has are history, and the new plan begins with the branch's files.
+    Without a branch in the options it is the one that `run-all` would choose for the plan. Without
+    a `place` nothing has landed. Raises `InvalidInput` where there is no plan to follow.
+    """
+    from factory.batch.decide import PlanOnBranch
+    from factory.orders.read_orders import read_workdir
+    from factory.record.decisions import left_out
+    from factory.record.landed import plan_branch
+    from planner.replan.predecessor import read_predecessor
+
+    before = read_predecessor(folder, ())  # says what is wrong with a plan in a planner's words
+    if place is None:
+        return replace(options, follows=before)
+    orders = read_workdir(folder)
+    own = plan_branch(place.git, orders)
+    # Where nothing was executed yet, the plan begins where the first one did.
+    branch = options.branch or (own if refs.tip_of_branch(place.git, own) else None)
+    plan = PlanOnBranch(folder, orders, branch or own)
+    landed = plan.landed(place.git, place.common_dir)
+    reasons = left_out(plan.decisions(place.common_dir))
+    return replace(options, follows=read_predecessor(folder, landed, reasons), branch=branch)
+
+
+def history_on(folder: Path, repo: Path | None, branch: str | None) -> frozenset[str]:
+    """Return the ids of the orders of the plan in `folder` that a branch of `repo` has.
+
+    They are history to the rules, which read the branch's files then. Without a repo or a branch
+    there are none, and none of a plan that cannot be executed.
+    """
+    from factory.batch.decide import PlanOnBranch
+    from factory.orders.read_orders import read_workdir
+    from factory.preflight import find_repo
+
+    if repo is None or branch is None:
+        return frozenset()
+    try:
+        orders = read_workdir(folder)
+    except InvalidInput:
+        return frozenset()  # the rules say what is wrong with the plan
+    place = find_repo(repo)
+    return frozenset(PlanOnBranch(folder, orders, branch).landed(place.git, place.common_dir))

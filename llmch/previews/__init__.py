@@ -1,0 +1,1 @@
+"""Says what a plan will do, and how two plans differ."""

@@ -1,0 +1,1 @@
+"""Follows a plan that came before: what may change, and the two put together."""

@@ -1,0 +1,157 @@
+"""The plan that another one follows, and what may change in it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from planner.plan.parse_plan import Draft, Plan, parse_plan, with_history
+from planner.spec.spec_difference import SpecDifference
+from shared.errors import InvalidInput
+from shared.work_order.plan_folder import PlanFacts, accept_edits, read_stored_plan
+from shared.work_order.work_order import Supersedes, order_number
+
+
+@dataclass(frozen=True, slots=True)
+class Predecessor:
+    """Hold a valid plan that another one follows, and how far it has been carried out.
+
+    `plan` has the orders as the manifest in `folder` holds them; those that landed are marked.
+    `left_out` are the ids of orders that a person left out; they count as not begun.
+    """
+
+    folder: Path
+    facts: PlanFacts
+    plan: Plan
+    left_out: frozenset[str] = frozenset()
+
+    @property
+    def drafts(self) -> Mapping[str, Draft]:
+        """Return the orders by their ids, in sequence."""
+        return {each.label: each for each in self.plan.drafts}
+
+    @property
+    def landed(self) -> frozenset[str]:
+        """Return the ids of the orders that landed."""
+        return frozenset(each.label for each in self.plan.drafts if each.landed)
+
+    @property
+    def last_number(self) -> int:
+        """Return the highest number that an order has or had; withdrawn orders count too."""
+        numbers = (order_number(each.label) or 0 for each in self.plan.drafts)
+        return max((*numbers, *self.plan.succession.withdrawn_numbers), default=0)
+
+    @property
+    def supersedes(self) -> Supersedes:
+        """Return what the next plan says of this one."""
+        return Supersedes(
+            manifest_sha256=self.facts.manifest_sha256,
+            earlier=self.facts.lineage,
+            title=self.facts.title,
+        )
+
+
+def covers_of(draft: Draft) -> tuple[str, ...]:
+    """Return the requirements that an order names; none where the order cannot be read."""
+    return draft.order.covers if draft.order is not None else ()
+
+
+def read_predecessor(
+    folder: Path, landed: Collection[str], left_out: Collection[str] = ()
+) -> Predecessor:
+    """Return the plan in `folder`, as a plan that follows it sees it.
+
+    `landed` are the ids of the orders that the branch has, and `left_out` those of orders that a
+    person left out. Raises `InvalidInput` where there is no plan or no manifest, where the plan was
+    edited, cannot be read, or names no requirements that its orders carry out.
+    """
+    stored = read_stored_plan(folder)
+    if stored.manifest is None:
+        raise InvalidInput(
+            f"the plan in {folder} has no manifest, so no other plan can follow it",
+            "name the folder that `llmch plan` wrote",
+        )
+    facts = stored.manifest.facts
+    if facts is None:
+        raise InvalidInput(
+            f"the plan in {folder} was edited: its hash is not the one that it states",
+            f"take the edits over first: `{accept_edits(folder)}`",
+        )
+    plan = parse_plan(stored.document)
+    _refuse_unreadable(plan, folder)
+    _refuse_untraced(plan, folder)
+    return Predecessor(folder, facts, with_history(plan, landed), frozenset(left_out))
+
+
+def _refuse_unreadable(plan: Plan, folder: Path) -> None:
+    ids = [each.label for each in plan.drafts]
+    well_formed = all(each.order and order_number(each.label) for each in plan.drafts)
+    if plan.problems or not well_formed or len(set(ids)) < len(ids):
+        raise InvalidInput(
+            f"the plan in {folder} cannot be read",
+            f"`llmch check {shlex.quote(str(folder))}` says why",
+        )
+
+
+def _refuse_untraced(plan: Plan, folder: Path) -> None:
+    """Refuse a plan that does not say which order carries out which requirement."""
+    if not plan.requirements or not any(covers_of(each) for each in plan.drafts):
+        raise InvalidInput(
+            f"the orders of the plan in {folder} name no requirements of a specification",
+            "plan the whole specification anew, without --from; with --require-coverage, each "
+            "order names what it carries out",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """Hold the plan before, and how the specification has changed since."""
+
+    predecessor: Predecessor
+    difference: SpecDifference
+
+    @property
+    def new_ids(self) -> tuple[str, ...]:
+        """Return the requirements that changed or were added."""
+        changed = (each.after.id for each in self.difference.changed)
+        return (*changed, *(each.id for each in self.difference.added))
+
+    @property
+    def removed_ids(self) -> frozenset[str]:
+        """Return the requirements that the specification no longer has."""
+        return frozenset(each.id for each in self.difference.removed)
+
+    @property
+    def touched_ids(self) -> frozenset[str]:
+        """Return the requirements that changed, were added or were removed."""
+        return self.removed_ids.union(self.new_ids)
+
+    @property
+    def covered_before(self) -> frozenset[str]:
+        """Return the requirements that an order of the plan before covers."""
+        drafts = self.predecessor.plan.drafts
+        return frozenset(name for each in drafts for name in covers_of(each))
+
+    @property
+    def concerned(self) -> tuple[str, ...]:
+        """Return the ids of the orders that cover a requirement which changed or was removed."""
+        touched = self.touched_ids
+        drafts = self.predecessor.plan.drafts
+        return tuple(each.label for each in drafts if not touched.isdisjoint(covers_of(each)))
+
+    @property
+    def replaceable(self) -> tuple[str, ...]:
+        """Return the ids of the orders that may be replaced: concerned, and not landed."""
+        landed = self.predecessor.landed
+        return tuple(each for each in self.concerned if each not in landed)
+
+    @property
+    def withdrawable(self) -> tuple[str, ...]:
+        """Return the ids of the orders that may be withdrawn.
+
+        These have not landed, and all that they cover was removed.
+        """
+        removed, drafts = self.removed_ids, self.predecessor.drafts
+        return tuple(each for each in self.replaceable if removed >= {*covers_of(drafts[each])})

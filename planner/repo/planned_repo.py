@@ -1,0 +1,350 @@
+"""The repository that a plan is for, and how the planner's model is told of it.
+
+The text keeps to a budget, and the files nearest to the spec's words come first. The repo may be
+a stranger's and of any size: nothing is imported, no link is followed, and only files that may be
+shown are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from planner.prompts.prompt_templates import fenced
+from planner.repo.repo_outlines import (
+    SourceFile,
+    counted,
+    fitting,
+    outline_files,
+    path_score,
+    read_source_files,
+    score_definitions,
+    spec_stems,
+)
+from shared.errors import InvalidInput
+from shared.events.events import Emit, Noted
+from shared.files.paths import PathProblem, check_path
+from shared.files.text_sources import RepoSources, TreeSources
+from shared.git import refs, repos, trees
+from shared.git.client import Git, without_repo_filters
+from shared.git.trees import CommitSources
+from shared.languages.acceptance_commands import order_files
+from shared.projects.build_tools import LANDMARKS, Ground, find_projects, find_verification
+from shared.projects.manifests import Project, RepoFiles, VerifyCommand
+from shared.work_order.work_order import MAX_LISTED, BaseFile, WorkOrder
+
+
+@dataclass(frozen=True, slots=True)
+class RepoTree:
+    """Hold the files of a repo where a plan begins, and the root of its working tree.
+
+    `projects` are what its manifests say.
+    `verification` are the commands that verify the repo where it has no `scripts/verify.sh`. It is
+    empty where that script verifies the repo, and where nothing says how it is verified: an order
+    may then write the script.
+    """
+
+    root: Path | None
+    files: TreeSources
+    projects: tuple[Project, ...] = ()
+    verification: tuple[VerifyCommand, ...] = ()
+
+
+NO_TREE: Final = RepoTree(None, RepoSources(Path()))
+
+
+def open_repo(folder: Path) -> Git:
+    """Return git at the root of the working tree that `folder` is in.
+
+    Raises `InvalidInput` where `folder` is not a directory in a working tree.
+    """
+    if not folder.is_dir():
+        raise InvalidInput(f"--repo {folder}: no such folder", "name the root of a git repo")
+    layout = repos.layout(Git(folder.resolve()))
+    if layout is None:
+        raise InvalidInput(
+            f"--repo {folder}: {folder.resolve()} is not a git working tree",
+            "name the root of a git repo, or pass --no-repo to go without one",
+        )
+    return Git(layout[0])
+
+
+def open_tree(
+    folder: Path, branch: str | None, verify: Sequence[str], emit: Emit, start: str | None = None
+) -> RepoTree:
+    """Return the files that a plan for the repo at `folder` begins with.
+
+    They are those of the last commit of `branch`. Where no branch is named, or where it does not
+    exist yet, they are those of the commit `start`, and without one the files that are tracked in
+    the checkout. A branch that does not exist is reported to `emit`. `verify` is the setting of
+    that name. Raises `InvalidInput` as `open_repo` does, and where `start` names no commit.
+    """
+    git = open_repo(folder)
+    files = _files_of(git, branch, start, emit)
+    projects = find_projects(files)
+    return RepoTree(git.folder, files, projects, _known_verification(files, verify, projects))
+
+
+def _files_of(git: Git, branch: str | None, start: str | None, emit: Emit) -> TreeSources:
+    if branch is not None:
+        tip = refs.tip_of_branch(git, branch)
+        if tip:
+            return CommitSources(git, tip)
+        place = "the checkout" if start is None else start
+        emit(Noted(f"branch {branch!r} does not exist yet: the files of {place} are read"))
+    if start is None:
+        return RepoSources(git.folder, trees.tracked_files(git))
+    commit = refs.commit_of(git, start)
+    if not commit:
+        raise InvalidInput(
+            f"{start!r} does not name a commit of {git.folder}",
+            "give a full hash, or a unique abbreviation",
+        )
+    return CommitSources(git, commit)
+
+
+def _known_verification(
+    files: RepoFiles, verify: Sequence[str], projects: tuple[Project, ...]
+) -> tuple[VerifyCommand, ...]:
+    verification = find_verification(files, verify, projects)
+    by_commands = verification.ground in (Ground.SETTING, Ground.MANIFESTS)
+    return verification.commands if by_commands else ()
+
+
+_REGULAR = ("100644", "100755")
+
+
+@dataclass(frozen=True, slots=True)
+class BaseTree:
+    """Hold the ids of a tree's files in git, by path.
+
+    `changed` are files of a checkout that differ from the commit; what counts is on the disk.
+    """
+
+    git: Git
+    ids: Mapping[str, str]
+    changed: frozenset[str] = field(default=frozenset())
+
+    def base_files(self, orders: Sequence[WorkOrder]) -> tuple[BaseFile, ...]:
+        """Return the hashes of the files that `orders` touch or read, where they are in the tree.
+
+        There are at most as many as a manifest can list; the first orders' come first then.
+        """
+        named = (path for order in orders for path in order_files(order))
+        paths = [path for path in dict.fromkeys(named) if path in self.ids][:MAX_LISTED]
+        found = dict(self._hashes(paths))
+        return tuple(BaseFile(path=path, sha256=found[path]) for path in sorted(found))
+
+    def _hashes(self, paths: Collection[str]) -> Iterator[tuple[str, str]]:
+        stored = {path: self.ids[path] for path in paths if path not in self.changed}
+        hashes = trees.hashes_of_blobs(self.git, dict.fromkeys(stored.values()))
+        for path in paths:
+            digest = hashes.get(stored[path]) if path in stored else _hash(self.git.folder / path)
+            if digest is not None:
+                yield path, digest
+
+
+def base_tree(tree: RepoTree) -> BaseTree | None:
+    """Return the files that a plan for the repo begins with, as they are now; `None` without one.
+
+    Of a checkout, the tracked files count, with their changes.
+    """
+    if isinstance(tree.files, CommitSources):
+        return BaseTree(tree.files.git, tree.files.blobs)
+    if tree.root is None:
+        return None
+    git = Git(tree.root)
+    # A filter that only the repo's own config defines is a program of the repo: it does not run.
+    git = git.with_config(without_repo_filters(repos.read_config(git)))
+    entries = trees.all_entries(git)
+    ids = {path: each.object_id for path, each in entries.items() if each.mode in _REGULAR}
+    return BaseTree(git, ids, frozenset(repos.changes(git).changed))
+
+
+def _hash(file: Path) -> str | None:
+    """Return the SHA-256 of a regular file, `None` where it is no such file or cannot be read."""
+    if file.parent.resolve() != file.parent:
+        return None  # behind a link
+    try:
+        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    with os.fdopen(descriptor, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        try:
+            return hashlib.file_digest(opened, "sha256").hexdigest()
+        except OSError:
+            return None
+
+
+_MAX_PROJECTS: Final = 20
+_MAX_SCRIPTS: Final = 20
+_MAX_LINE: Final = 200
+_MAX_LIST: Final = 1_000  # characters of the dependencies of one manifest
+
+
+def render_manifests(projects: Sequence[Project], room: int) -> str:
+    """Return a paragraph on the projects: name, scripts and dependencies of each manifest.
+
+    The result has at most `room` characters. It is empty where there is no project, or no room.
+    """
+    shown = [each for each in projects[:_MAX_PROJECTS] if _facts(each)]
+    while shown:
+        blocks = "\n".join("\n".join((_head(each), *_facts(each))) for each in shown)
+        text = f"What the manifests say:\n\n{fenced(blocks)}"
+        if len(text) <= room:
+            return text
+        shown.pop()
+    return ""
+
+
+def render_commands(commands: Sequence[VerifyCommand]) -> str:
+    """Return the commands that verify a repo, with their origins, one a line in a fence."""
+    named = [_line(f"{each.text} ({each.origin})") for each in commands[:_MAX_SCRIPTS]]
+    return fenced("\n".join(named)) if named else ""
+
+
+def _head(project: Project) -> str:
+    name = f", name {project.name}" if project.name else ""
+    return _line(f"{project.manifest} ({project.tool}){name}")
+
+
+def _facts(project: Project) -> tuple[str, ...]:
+    """Return the lines below the head of a project; none where its manifest says nothing."""
+    return tuple(_lines(project))
+
+
+def _lines(project: Project) -> Iterator[str]:
+    for name, command in sorted(project.scripts.items())[:_MAX_SCRIPTS]:
+        yield _line(f"  script {name}: {command}")
+    left = len(project.scripts) - _MAX_SCRIPTS
+    if left > 0:
+        yield f"  ... and {left:,} scripts more"
+    if project.dependencies:
+        yield f"  depends on {_listed(project.dependencies)}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return the names as a list, as far as they fit, and how many are left out."""
+    kept: list[str] = []
+    room = _MAX_LIST
+    for name in names:
+        short = _line(name)
+        room -= len(short) + 2
+        if room < 0:
+            return f"{', '.join(kept)} and {len(names) - len(kept):,} more"
+        kept.append(short)
+    return ", ".join(kept)
+
+
+def _line(text: str) -> str:
+    """Return the text on one printable line, cut to `_MAX_LINE` characters."""
+    start = text[: _MAX_LINE + 1]
+    line = "".join(c if c.isprintable() else " " for c in start)
+    return line if len(line) <= _MAX_LINE else f"{line[: _MAX_LINE - 4]} ..."
+
+
+_HEADINGS: Final = 500  # characters set aside for the sentences around listing and outlines
+_MANIFEST_SHARE: Final = 4  # the manifests take at most a quarter of the room
+_MAX_FOLDERS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class RepoHints:
+    """Hold the text for the prompt, and how many files and modules it shows or leaves out."""
+
+    text: str
+    listed: int
+    left_out: int
+    outlined: int = 0
+    not_outlined: int = 0
+
+
+def read_repo_hints(
+    files: TreeSources, spec_text: str, budget_chars: int, projects: Sequence[Project] = ()
+) -> RepoHints:
+    """Return the hints for a tree of `files`, of at most `budget_chars` characters.
+
+    `projects` are what its manifests say. A path that no order could name, such as one with control
+    characters, is left out and counted. A file that cannot be read as its language is counted among
+    those without an outline. The same files and spec give the same text. Never raises.
+    """
+    wanted = spec_stems(spec_text)
+    scores = {path: path_score(path, wanted) for path in files.paths if _can_be_named(path)}
+    sources = read_source_files(files, sorted(scores, key=lambda path: (-scores[path], path)))
+    for source in sources:
+        scores[source.path] += score_definitions(source, wanted)
+    nearest = _landmarks_first(sorted(scores, key=lambda path: (-scores[path], path)))
+    by_path = {source.path: source for source in sources}
+    ordered = [by_path[path] for path in nearest if path in by_path]
+    room = max(0, budget_chars - _HEADINGS)
+    manifests = render_manifests(projects, room // _MANIFEST_SHARE)
+    return _compose(nearest, ordered, manifests, len(files.paths), budget_chars)
+
+
+def _compose(
+    nearest: Sequence[str],
+    sources: Sequence[SourceFile],
+    manifests: str,
+    tracked: int,
+    budget: int,
+) -> RepoHints:
+    """Share the budget between the listing and the outlines.
+
+    Half of it is reserved for the listing, as far as the listing needs it. The outlines may take
+    the rest, and the listing then gets what they leave. So neither starves the other, and a small
+    repo is shown whole.
+    """
+    room = max(0, budget - _HEADINGS - len(manifests))
+    whole_listing = sum(len(path) + 1 for path in nearest)
+    outlines = outline_files(nearest, sources, room - min(whole_listing, room // 2))
+    paths = fitting(nearest, room - outlines.size)
+    left_out = tracked - len(paths)
+    text = _listing(paths, nearest, left_out)
+    for part in (manifests, outlines.text):
+        text += f"\n\n{part}" if part else ""
+    if len(text) <= budget:
+        return RepoHints(text, len(paths), left_out, outlines.shown, outlines.left_out)
+    return RepoHints("", 0, tracked, 0, outlines.shown + outlines.left_out)
+
+
+def _listing(paths: Sequence[str], nearest: Sequence[str], left_out: int) -> str:
+    tracked = len(paths) + left_out
+    if not tracked:
+        return "The repository has no files yet."
+    text = f"The repository has {counted(tracked, 'tracked file')}"
+    if left_out:
+        text += f". Listed are the {len(paths):,} that seem nearest to the specification; "
+        text += f"{left_out:,} are left out{_folders_left_out(nearest, paths)}"
+    return text + ":\n\n" + "\n".join(paths)
+
+
+def _folders_left_out(nearest: Sequence[str], paths: Sequence[str]) -> str:
+    """Return the folders with the most unlisted files: ` (docs/ 700, src/ 20)`."""
+    shown = set(paths)
+    folders = Counter(
+        path.split("/", 1)[0][:30] + "/" for path in nearest if path not in shown and "/" in path
+    )
+    most = sorted(folders.items(), key=lambda item: (-item[1], item[0]))[:_MAX_FOLDERS]
+    return f" ({', '.join(f'{name} {count:,}' for name, count in most)})" if most else ""
+
+
+def _landmarks_first(paths: Sequence[str]) -> list[str]:
+    present = set(paths)
+    first = [each for each in LANDMARKS if each in present]
+    return [*first, *(path for path in paths if path not in LANDMARKS)]
+
+
+def _can_be_named(path: str) -> bool:
+    """Say whether an order could name the path; no other path is worth a line."""
+    try:
+        return check_path(path) == path
+    except PathProblem:
+        return False

@@ -1,0 +1,340 @@
+"""Repairs faults that have one certain remedy, without a model.
+
+Where a fault could be repaired in two ways, the model or the user has to choose.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from planner.plan.file_projection import exempted_orders
+from planner.plan.manifest import reseal
+from planner.plan.parse_plan import Plan, parse_plan
+from planner.rules.judge_plan import Report
+from planner.rules.rule_model import Finding
+from shared.errors import quoted
+from shared.files.paths import PathProblem, check_path
+from shared.files.strict_documents import JsonObject, JsonValue
+from shared.work_order.parse_order import FieldPath, at
+from shared.work_order.plan_folder import (
+    MANIFEST_NAME,
+    list_plan_files,
+    rewrite_plan,
+    write_edited_plan,
+)
+from shared.work_order.work_order import MAX_LISTED, BaseFile, order_id
+
+Judge = Callable[[Plan], Report]
+Entry = dict[str, JsonValue]
+
+# `WO-1`, `WO-001`, `wo_1` and `1` all mean a number.
+_MEANT_ID = re.compile(r"(?:WO)?[-_ ]?0*([1-9][0-9]{0,8})", re.IGNORECASE | re.ASCII)
+_ANY_ID = re.compile(r"WO-[0-9]+")
+_OF_PATHS = frozenset({"E005", "E202"})
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Represent one repaired fault: its rule, its place, and the value before and after.
+
+    `order` is the label that the order has after all fixes. `before` or `after` is `None` where
+    there is no value.
+    """
+
+    code: str
+    order: str
+    at: FieldPath
+    before: str | None
+    after: str | None
+
+    def render(self) -> str:
+        """Return the fix on one line."""
+        change = " -> ".join(
+            "nothing" if v is None else quoted(v) for v in (self.before, self.after)
+        )
+        return f"[{self.code}] {self.order} {self.at}: {change}"
+
+    def to_json(self) -> dict[str, str | None]:
+        """Return the fix as an entry of `fixes` in `compile_summary.json`."""
+        return {
+            "code": self.code,
+            "order": self.order,
+            "field": str(self.at),
+            "before": self.before,
+            "after": self.after,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """Hold a plan after its repair, its new report, and the fixes."""
+
+    plan: Plan
+    report: Report
+    fixes: tuple[Fix, ...] = ()
+
+
+def mend(plan: Plan, judge: Judge) -> Mended:
+    """Return the plan, judged again, with all faults repaired that have one certain remedy.
+
+    Paths and ids come first, because the other rules read an order only once it fits the schema.
+    Paths come twice, because only the first repair shows where the interfaces belong. Any other
+    step is taken only if it removes errors and adds none; otherwise its remedy was not certain.
+    """
+    mended = Mended(plan, judge(plan))
+    steps = (_normalise_paths, _normalise_paths, _renumber, _promise_files, _drop_verification)
+    for step in steps:
+        mended = _taken(mended, step(mended.plan, mended.report.errors), judge, step)
+    return mended
+
+
+def _taken(
+    before: Mended, change: tuple[list[Entry], list[Fix]] | None, judge: Judge, step: object
+) -> Mended:
+    if change is None or not change[1] or not isinstance(before.plan.document, dict):
+        return before
+    orders, fixes = change
+    document: Entry = {**before.plan.document, "work_orders": list(orders)}
+    plan = replace(
+        parse_plan(document),
+        requirements=before.plan.requirements,
+        require_coverage=before.plan.require_coverage,
+        succession=before.plan.succession,
+        problems=before.plan.problems,
+        unknown=before.plan.unknown,
+    )
+    report = judge(plan)
+    # An order that could not be read before shows the rest of its faults only now.
+    if step is not _normalise_paths and not _codes(report) < _codes(before.report):
+        return before
+    return Mended(plan, report, (*before.fixes, *fixes))
+
+
+def _codes(report: Report) -> Counter[str]:
+    return Counter(each.code for each in report.errors)
+
+
+def _entries(plan: Plan) -> list[Entry] | None:
+    """Return copies of the orders to change; `None` where one of them is not an object."""
+    if not plan.drafts or not all(draft.is_object for draft in plan.drafts):
+        return None
+    return [dict(draft.raw) for draft in plan.drafts]
+
+
+def _normalise_paths(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry], list[Fix]] | None:
+    """Separate folders by `/` where a path has backslashes."""
+    if (orders := _entries(plan)) is None:
+        return None
+    fixes: list[Fix] = []
+    for finding in errors:
+        if finding.code not in _OF_PATHS or not finding.position:
+            continue
+        order = orders[finding.position - 1]
+        match finding.at.parts:
+            case (("allowed_files" | "context_files" | "removed_files") as key, int(index)):
+                pass
+            case (("preconditions" | "postconditions" | "interfaces") as key, int(index), "path"):
+                pass
+            case _:
+                continue
+        listed = order.get(key)
+        if not isinstance(listed, list) or index >= len(listed):
+            continue
+        entry = listed[index]
+        given = entry.get("path") if isinstance(entry, dict) else entry
+        if (path := _with_slashes(given)) is None:
+            continue
+        repaired: JsonValue = {**entry, "path": path} if isinstance(entry, dict) else path
+        order[key] = [*listed[:index], repaired, *listed[index + 1 :]]
+        fixes.append(Fix(finding.code, finding.order, finding.at, str(given), path))
+    return orders, fixes
+
+
+def _with_slashes(given: JsonValue) -> str | None:
+    if not isinstance(given, str) or "\\" not in given or given.startswith("\\"):
+        return None
+    try:
+        return check_path(given.replace("\\", "/"))
+    except PathProblem:
+        return None
+
+
+def _renumber(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry], list[Fix]] | None:
+    """Number the orders as they are listed, where their own numbers rise in that order.
+
+    Return `None` where a text mentions an id that would change, because its meaning is unclear.
+    Orders of a plan that follows another one keep their ids, since commits may carry them.
+    """
+    orders = _entries(plan)
+    if orders is None or not any(each.code == "E001" for each in errors):
+        return None
+    if plan.succession.supersedes is not None:
+        return None
+    given = [order.get("id") for order in orders]
+    numbers = [_meant_number(each) for each in given]
+    known = [each for each in numbers if each is not None]
+    if len(known) < len(orders) or any(a >= b for a, b in itertools.pairwise(known)):
+        return None
+    renamed = {
+        str(old): order_id(position)
+        for position, old in enumerate(given, 1)
+        if old != order_id(position)
+    }
+    if any(name in renamed for order in orders for name in _ids_in_texts(order)):
+        return None
+    fixes = []
+    for position, order in enumerate(orders, 1):
+        if (old := str(order["id"])) in renamed:
+            fixes.append(Fix("E001", order_id(position), at("id"), old, renamed[old]))
+        order["id"] = order_id(position)
+        if isinstance(needed := order.get("depends_on"), list):
+            order["depends_on"] = [
+                renamed.get(each, each) if isinstance(each, str) else each for each in needed
+            ]
+    return orders, fixes
+
+
+def _meant_number(value: JsonValue) -> int | None:
+    match = _MEANT_ID.fullmatch(value) if isinstance(value, str) else None
+    return int(match[1]) if match else None
+
+
+def _ids_in_texts(order: Entry) -> Iterator[str]:
+    for key, value in order.items():
+        if key not in ("id", "depends_on"):
+            yield from _ANY_ID.findall(str(value))
+
+
+def _promise_files(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry], list[Fix]] | None:
+    """Declare `file_exists` for each allowed file that has no postcondition."""
+    if (orders := _entries(plan)) is None:
+        return None
+    fixes: list[Fix] = []
+    for finding in errors:
+        draft = plan.drafts[finding.position - 1] if finding.position else None
+        if finding.code != "E104" or draft is None or draft.order is None:
+            continue
+        match finding.at.parts:
+            case ("allowed_files", int(index)):
+                path = draft.order.allowed_files[index]
+            case _:
+                continue
+        order = orders[finding.position - 1]
+        promised = order.get("postconditions")
+        listed = promised if isinstance(promised, list) else []
+        order["postconditions"] = [*listed, {"kind": "file_exists", "path": path}]
+        added = at("postconditions", len(listed))
+        fixes.append(Fix("E104", finding.order, added, None, f"file_exists {path}"))
+    return orders, fixes
+
+
+def _drop_verification(
+    plan: Plan, errors: Sequence[Finding]
+) -> tuple[list[Entry], list[Fix]] | None:
+    """Drop `scripts/verify.sh` from the acceptance commands where others remain."""
+    if (orders := _entries(plan)) is None:
+        return None
+    surplus: dict[int, dict[int, FieldPath]] = {}
+    for finding in errors:
+        match finding.at.parts:
+            case ("acceptance_commands", int(index)) if finding.code == "E105":
+                surplus.setdefault(finding.position, {})[index] = finding.at
+            case _:
+                pass
+    fixes: list[Fix] = []
+    for position, dropped in surplus.items():
+        order = orders[position - 1]
+        commands = order.get("acceptance_commands")
+        if not isinstance(commands, list) or len(dropped) == len(commands):
+            continue
+        order["acceptance_commands"] = [
+            each for index, each in enumerate(commands) if index not in dropped
+        ]
+        label = plan.drafts[position - 1].label
+        fixes += [
+            Fix("E105", label, where, str(commands[index]), None)
+            for index, where in dropped.items()
+        ]
+    return orders, fixes
+
+
+def rewrite_plan_folder(
+    folder: Path,
+    before: Plan,
+    after: Plan,
+    repo_files: Collection[str] | None = None,
+    *,
+    verified: bool = False,
+) -> None:
+    """Replace the files of the plan `before`, as it was read from `folder`, by those of `after`.
+
+    Files whose content stays the same are left alone. A manifest gets a hash that recomputes, and
+    the exemptions that follow from its orders. Without `repo_files` no exemption is added, since
+    the repo may have what verification needs; none is where it is `verified` by known commands.
+    Raises `CommandFailed` where the disk refuses; then
+    nothing has changed.
+    """
+    old, new = _document(before), _document(after)
+    if MANIFEST_NAME in list_plan_files(folder):
+        new = reseal(new, _exemptions(after, new, repo_files, verified))
+    rewrite_plan(folder, old, new)
+
+
+def write_edits(
+    folder: Path,
+    read: Mapping[str, JsonValue],
+    plan: Plan,
+    repo_files: Collection[str] | None,
+    base: Sequence[BaseFile] = (),
+    *,
+    verified: bool = False,
+) -> None:
+    """Write an edited plan over the documents `read` from `folder`, with a hash that recomputes.
+
+    Exemptions follow as in `rewrite_plan_folder`. Where the plan records files that it was made
+    for, those of `base` that it does not name are added. Raises as `rewrite_plan_folder` does.
+    """
+    document = _document(plan)
+    document = reseal(_with_base(document, base), _exemptions(plan, document, repo_files, verified))
+    write_edited_plan(folder, read, document)
+
+
+def _with_base(document: JsonObject, base: Sequence[BaseFile]) -> JsonObject:
+    match document:
+        case {"base_files": [_, *_] as listed}:
+            named = {each.get("path") for each in listed if isinstance(each, dict)}
+            new: list[JsonValue] = [
+                {"path": each.path, "sha256": each.sha256}
+                for each in base
+                if each.path not in named
+            ]
+            return {**document, "base_files": [*listed, *new][:MAX_LISTED]}
+        case _:
+            return document
+
+
+def _document(plan: Plan) -> JsonObject:
+    assert isinstance(plan.document, dict), "only a plan that is an object is ever repaired"
+    return plan.document
+
+
+def _exemptions(
+    plan: Plan, document: JsonObject, repo_files: Collection[str] | None, verified: bool
+) -> Sequence[bool]:
+    """Return, for each order, whether it is exempt from verification.
+
+    An order gains an exemption only where the repo's files are known and the manifest has
+    provenance. No order is exempt where one of them does not parse.
+    """
+    was = [draft.raw.get("verify_exempt") is True for draft in plan.drafts]
+    if not all(draft.order for draft in plan.drafts):
+        return [False for _ in was]
+    orders = exempted_orders(plan, repo_files or (), verified=verified)
+    computed = [order.verify_exempt for order in orders]
+    may_gain = repo_files is not None and isinstance(document.get("provenance"), dict)
+    return [now and (may_gain or old) for old, now in zip(was, computed, strict=True)]

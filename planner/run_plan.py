@@ -1,0 +1,314 @@
+"""The whole walk from a specification to a folder, and its outcome.
+
+spec -> prompt -> reply -> plan -> report -> revision -> review -> manifest -> folder.
+
+`planner.compile.inputs` reads the spec, the template and the repo. `planner.compile.compile_loop`
+goes from the prompt to the reviewed plan. `planner.plan.manifest` seals the plan, and
+`shared.work_order.plan_folder` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from planner.compile.compile_loop import Compilation, compile_plan
+from planner.compile.compile_record import CompileRecord, check_export, export_plan, summarised
+from planner.compile.inputs import (
+    CompileInputs,
+    PlannerModel,
+    PlanOptions,
+    gather_inputs,
+    settings_document,
+)
+from planner.compile.judge_reply import Judged, PlanJudge, chosen, remarks_on, remarks_on_kept
+from planner.plan.manifest import PlanOrigin, build_manifest, no_base
+from planner.replan.merge_plans import PlanChange, change_of, no_change
+from planner.replan.predecessor import FollowUp
+from planner.rules.judge_plan import Report
+from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
+from shared.events.events import Emit, Noted, PlanEnded, PlanStarted, Warned
+from shared.events.run_record import (
+    ModelSettings,
+    Recording,
+    RunFolder,
+    new_run_folder,
+    new_run_id,
+    recorded_run,
+)
+from shared.files.atomic_io import make_folder
+from shared.languages.language_tools import ToolRunner, Tools
+from shared.llm.model_client import LlmClient
+from shared.llm.stack import ModelSource, open_model
+from shared.llm.usage import Tally, usage_counted, usage_document
+from shared.work_order.parse_order import order_key, parse_document
+from shared.work_order.plan_folder import write_plan
+from shared.work_order.work_order import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class PlanResult:
+    """Hold the outcome of a planning run: where the valid plan is, or why there is none."""
+
+    ok: bool
+    attempts: int
+    work_orders: int
+    run_id: str
+    run_dir: Path
+    output_dir: Path | None
+    report: Report
+    tally: Tally
+    error: LlmchError | None
+    """The error that ends the command where the model's last reply could not even be judged."""
+    unchanged: bool = False
+    """Whether the plan before carries out the spec already: no model was asked then."""
+    change: PlanChange | None = None
+    """What the plan changes in the one that it follows, where it follows one and is valid."""
+
+
+def plan_document(result: PlanResult) -> dict[str, Any]:
+    """Return what `plan --json` prints; the last two keys where the plan follows another one."""
+    return {
+        "ok": result.ok,
+        "attempts": result.attempts,
+        "work_orders": result.work_orders,
+        "run_id": result.run_id,
+        "run_dir": str(result.run_dir),
+        "output_dir": str(result.output_dir) if result.output_dir else None,
+        "findings": result.report.to_json()["findings"],
+        "usage": usage_document(result.tally),
+        **_change_document(result),
+    }
+
+
+def _change_document(result: PlanResult) -> dict[str, Any]:
+    if result.change is None:
+        return {}
+    return {"unchanged": result.unchanged, "change": result.change.to_json()}
+
+
+"""Plans a spec. `run_plan` goes through all stages:
+
+spec -> prompt -> reply -> plan -> report -> revision -> review -> manifest -> folder.
+
+`planner.compile.inputs` reads the spec, the template and the repo. `planner.compile.compile_loop`
+goes from the prompt to the reviewed plan. `planner.plan.manifest` seals the plan, and
+`shared.work_order.plan_folder` writes it.
+"""
+
+
+def run_plan(
+    options: PlanOptions, source: ModelSource, emit: Emit, runner: ToolRunner | None = None
+) -> PlanResult:
+    """Compile the spec and return the outcome.
+
+    Raises `InvalidInput` before any model call where an input or the export cannot be used, and
+    the model layer's errors where asking again would not help.
+    """
+    inputs = gather_inputs(options, emit)
+    if options.outdir is not None:
+        check_export(options.outdir, overwrite=options.overwrite, repo=inputs.repo.root)
+    folder = new_run_folder(options.artifacts, "planner", new_run_id())
+    with (
+        recorded_run(folder, _head(options, inputs, source), emit) as recording,
+        open_model(source, folder.path, recording.emit) as model,
+    ):
+        if inputs.task is not None:
+            for remark in remarks_on(inputs.task, template=options.template is not None):
+                recording.emit(Warned(remark))
+            if inputs.task.difference.is_empty:
+                kept = _copied(inputs.task, options)
+                return _unchanged(inputs.task, kept, folder, model.meter.run, recording)
+        recording.emit(PlanStarted(str(options.spec), folder.run_id, options.max_attempts))
+        attempts = _compile(options, inputs, model.client, recording, runner)
+        outcome = chosen(attempts)
+        assert outcome is not None, "at least one attempt is made"
+        manifest = _manifest(outcome, inputs, folder.run_id)
+        output = _write(manifest, options, folder.path)
+        recording.results.update(_identities(manifest))
+        result = PlanResult(
+            ok=outcome.ok,
+            attempts=len(attempts),
+            work_orders=len(manifest.work_orders) if manifest else 0,
+            run_id=folder.run_id,
+            run_dir=folder.path,
+            output_dir=output,
+            report=outcome.report,
+            tally=model.meter.run,
+            error=_error(outcome, folder.path),
+            change=_change(outcome),
+        )
+        recording.emit(usage_counted(result.tally))
+        recording.emit(_ended(result, manifest))
+        recording.results.update(
+            ok=result.ok, attempts=result.attempts, usage=usage_document(result.tally)
+        )
+    return result
+
+
+def _compile(
+    options: PlanOptions,
+    inputs: CompileInputs,
+    client: LlmClient,
+    recording: Recording,
+    runner: ToolRunner | None,
+) -> Sequence[Judged]:
+    """Return all attempts. The run's folder records how they ended, also where an error did."""
+    folder = recording.folder.path
+    record = CompileRecord(make_folder(folder / "compile"), recording.emit)
+    with summarised(folder, settings_document(options)) as attempts, Tools(runner) as tools:
+        judge = PlanJudge(inputs, tools)
+        if inputs.task is not None:
+            for remark in remarks_on_kept(judge.before(inputs.task), inputs.task):
+                recording.emit(Warned(remark))
+        compilation = Compilation(
+            inputs=inputs,
+            model=options.model,
+            reviewer=options.reviewer,
+            client=client,
+            judge=judge,
+            record=record,
+            max_attempts=options.max_attempts,
+        )
+        attempts.extend(compile_plan(compilation))  # the list keeps the attempts before an error
+    return attempts
+
+
+def _copied(task: FollowUp, options: PlanOptions) -> Path:
+    """Copy the plan before to the folder asked for; return the folder to continue with."""
+    before = task.predecessor
+    if options.outdir is None or options.outdir.resolve() == before.folder.resolve():
+        return before.folder
+    manifest = parse_document(Manifest, before.plan.document)
+    export_plan(options.outdir, manifest, before.folder)
+    return options.outdir
+
+
+def _unchanged(
+    task: FollowUp, output: Path, folder: RunFolder, tally: Tally, recording: Recording
+) -> PlanResult:
+    """Return the outcome where the plan before carries out all that the spec requires.
+
+    `output` is the folder that has the plan.
+    """
+    before = task.predecessor
+    copied = f"; {output} is a copy of it" if output != before.folder else ""
+    recording.emit(
+        Noted(
+            "no requirement of the specification has changed: "
+            f"the plan in {before.folder} stays as it is, and no model was asked{copied}"
+        )
+    )
+    recording.results.update(ok=True, attempts=0, unchanged=True)
+    return PlanResult(
+        ok=True,
+        attempts=0,
+        work_orders=len(before.plan.drafts),
+        run_id=folder.run_id,
+        run_dir=folder.path,
+        output_dir=output,
+        report=Report(()),
+        tally=tally,
+        error=None,
+        unchanged=True,
+        change=no_change(task),
+    )
+
+
+def _change(outcome: Judged) -> PlanChange | None:
+    if outcome.plan is None or outcome.answer is None or not outcome.ok:
+        return None
+    return change_of(outcome.plan, outcome.answer)
+
+
+def _manifest(outcome: Judged, inputs: CompileInputs, run_id: str) -> Manifest | None:
+    """Return the manifest of a valid plan, and `None` where there is no valid plan."""
+    if not outcome.ok:
+        return None
+    assert outcome.plan is not None, "a valid plan was parsed"
+    origin = PlanOrigin(run_id, inputs.compile_hash)
+    verified = bool(inputs.repo.verification)
+    own = outcome.answer.own if outcome.answer else None
+    base = inputs.repo.base.base_files if inputs.repo.base else no_base
+    return build_manifest(
+        outcome.plan, inputs.repo.files, origin, verified=verified, own=own, base=base
+    )
+
+
+def _write(manifest: Manifest | None, options: PlanOptions, run_dir: Path) -> Path | None:
+    """Write the plan into the run's folder, export it, and return the folder to continue with."""
+    if manifest is None:
+        return None
+    output = run_dir / "output"
+    write_plan(output, manifest)
+    if options.outdir is None:
+        return output
+    export_plan(options.outdir, manifest, output)
+    return options.outdir
+
+
+def _error(outcome: Judged, run_dir: Path) -> LlmchError | None:
+    """Return the error that ends the command where the last reply could not even be judged."""
+    if outcome.failure:
+        return ModelUnavailable(
+            f"the model gave no usable reply: {outcome.failure}", f"the prompts are in {run_dir}"
+        )
+    if outcome.plan is not None and not outcome.plan.is_json:
+        return ReplyUnparseable(
+            "the model's last reply was not a JSON document",
+            f"see {run_dir}/compile; another --model may do better",
+        )
+    return None
+
+
+def _ended(result: PlanResult, manifest: Manifest | None) -> PlanEnded:
+    orders = manifest.work_orders if manifest else ()
+    titles = tuple(f"{order.id}  {order.title}" for order in orders)
+    output = str(result.output_dir or "")
+    return PlanEnded(result.ok, result.attempts, titles, output, str(result.run_dir))
+
+
+def _identities(manifest: Manifest | None) -> Mapping[str, Any]:
+    """Return the entries of `run.json` on a valid plan: its hash, and the key of each order."""
+    if manifest is None or manifest.provenance is None:
+        return {}
+    return {
+        "manifest_sha256": manifest.provenance.manifest_sha256,
+        "orders": [{"id": each.id, "order_key": order_key(each)} for each in manifest.work_orders],
+    }
+
+
+def _head(options: PlanOptions, inputs: CompileInputs, source: ModelSource) -> Mapping[str, Any]:
+    """Return the entries that `run.json` has from the start of the run."""
+    reviewer, reviewer_url = options.reviewer, source.reviewer_base_url or source.base_url
+    return {
+        "command": "plan",
+        "spec": str(options.spec),
+        "spec_sha256": inputs.spec.sha256,
+        "template_sha256": inputs.template.sha256,
+        "compile_hash": inputs.compile_hash,
+        "repo": str(options.repo.resolve()) if options.repo else None,
+        "branch": options.branch,
+        "repo_files": len(inputs.repo.files),
+        "verification": [each.text for each in inputs.repo.verification],
+        "outdir": str(options.outdir) if options.outdir else None,
+        **({"follows": options.follows.facts.manifest_sha256} if options.follows else {}),
+        **settings_document(options),
+        "model_settings": _model_settings(options.model, source, source.base_url),
+        "reviewer_settings": _model_settings(reviewer, source, reviewer_url) if reviewer else None,
+    }
+
+
+def _model_settings(model: PlannerModel, source: ModelSource, base_url: str) -> dict[str, Any]:
+    """Return the settings that a request to the model carries."""
+    request = model.request("", 1)
+    return ModelSettings(
+        models=(request.model,),
+        temperature=request.temperature,
+        max_output_tokens=request.max_output_tokens,
+        reasoning_effort=request.reasoning_effort,
+        replies=source.mode,
+        base_url=base_url,
+    ).to_json()

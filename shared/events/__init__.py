@@ -1,0 +1,1 @@
+"""Defines what happens during a run, and keeps it on record."""

@@ -1,0 +1,233 @@
+"""The folder of a run: `run.json`, the events kept, and how they are read again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from shared import VERSION
+from shared.errors import InvalidInput, LlmchError
+from shared.events import events
+from shared.events.events import (
+    Emit,
+    Ending,
+    Event,
+    ModelTextArrived,
+    ending_of,
+    event_to_json,
+    fan_out,
+)
+from shared.files.atomic_io import make_folder, write_bytes, write_json, write_refused, write_text
+from shared.files.secret_values import redact, secret_values
+
+_EPOCH_DIGITS = 12  # beyond the year 30000; git's own limit is not much further
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Name the folder of one run's records; it is made once and never reused or overwritten."""
+
+    run_id: str
+    path: Path
+    started: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """Describe how a role's model is asked in a run, as `run.json` keeps it.
+
+    `models` names the model of each attempt; `replies` says whether a model or a transcript
+    answers. `base_url` has no credentials, and is empty where no server is asked.
+    """
+
+    models: tuple[str, ...]
+    temperature: float | None
+    max_output_tokens: int | None
+    reasoning_effort: str | None
+    replies: str
+    base_url: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the settings as a JSON object."""
+        return {**asdict(self), "models": list(self.models), "base_url": self.base_url or None}
+
+
+class RunHead:
+    """Write a run's `run.json`: first when the run begins, and completed when it ends."""
+
+    def __init__(self, folder: RunFolder, document: Mapping[str, Any]) -> None:
+        self._path = folder.path / "run.json"
+        self._document = {
+            "run_id": folder.run_id,
+            "llmch_version": VERSION,
+            "started": folder.started.isoformat(timespec="milliseconds"),
+            **document,
+        }
+        write_json(self._path, {**self._document, "status": "running"})
+
+    def complete(self, status: Ending, results: Mapping[str, Any]) -> None:
+        """Write how the run ended, and its results."""
+        ended = datetime.now(UTC).isoformat(timespec="milliseconds")
+        write_json(self._path, {**self._document, "status": status, "ended": ended, **results})
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Hold the folder of a run, the sink of its events, and the results for its `run.json`."""
+
+    folder: RunFolder
+    emit: Emit
+    results: dict[str, Any] = field(default_factory=dict)
+
+
+class EventLog:
+    """Append each event to `events.jsonl`, stamped with the seconds since the run began.
+
+    The file is not synced, because no decision depends on it. The pieces of a streamed reply are
+    left out: the transcript has the whole reply, and only there can a secret be seen whole.
+    Raises `CommandFailed` where the file cannot be written.
+    """
+
+    def __init__(self, folder: RunFolder, secrets: Sequence[str] = ()) -> None:
+        self._started = folder.started
+        self._secrets = secrets
+        self._path = folder.path / "events.jsonl"
+        try:
+            self._file = self._path.open("ab", buffering=0)
+        except OSError as error:
+            raise write_refused(self._path, error) from error
+        self._lock = threading.Lock()
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, ModelTextArrived):
+            return
+        seconds = (datetime.now(UTC) - self._started).total_seconds()
+        line = json.dumps({"at": round(seconds, 3), **event_to_json(event)}, ensure_ascii=False)
+        rest = (redact(line, self._secrets) + "\n").encode("utf-8", "backslashreplace")
+        try:
+            with self._lock:
+                while rest:  # a disk that is nearly full may take only a part
+                    rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            raise write_refused(self._path, error) from error
+
+    def close(self) -> None:
+        """End the log."""
+        self._file.close()
+
+
+def new_run_id() -> str:
+    """Return a ULID: it is unique, and ULIDs sort by the time they were made."""
+    import ulid
+
+    return str(ulid.new())
+
+
+def new_run_folder(artifacts: Path, kind: str, run_id: str) -> RunFolder:
+    """Create `artifacts/kind/run_id` and return it.
+
+    Raises `CommandFailed`, which names the folder, where the disk refuses.
+    """
+    started = datetime.now(UTC)
+    parent = artifacts / kind
+    if not parent.exists():
+        make_folder(parent)
+        # Records inside the user's repo must not make its tree dirty.
+        write_bytes(parent / ".gitignore", b"*\n", sync=False)
+    path = parent / run_id
+    try:
+        path.mkdir()
+    except OSError as error:
+        raise write_refused(path, error) from error
+    return RunFolder(run_id, path.resolve(), started)
+
+
+def commit_date(started: datetime, environ: Mapping[str, str] = os.environ) -> str:
+    """Return the date of a run's commits, in a form that git always reads the same.
+
+    The date is `SOURCE_DATE_EPOCH` where that is set, so that builds can be reproduced, else the
+    start of the run. Raises `InvalidInput` where the variable is not a number of seconds.
+    """
+    given = environ.get("SOURCE_DATE_EPOCH", "")
+    if not given:
+        return f"@{int(started.timestamp())} +0000"
+    if not (given.isascii() and given.isdigit() and len(given) <= _EPOCH_DIGITS):
+        raise InvalidInput(
+            f"SOURCE_DATE_EPOCH is {given!r}, not a number of seconds since 1970",
+            "set it to digits only, or unset it",
+        )
+    # Without the @, git reads a number of fewer than nine digits as a date in another form.
+    return f"@{int(given)} +0000"
+
+
+@contextlib.contextmanager
+def recorded_run(folder: RunFolder, head: Mapping[str, Any], emit: Emit) -> Iterator[Recording]:
+    """Keep the records of a run while the block runs, and write to `run.json` how the run ended.
+
+    The traceback of a bug goes to `traceback.txt` in the same folder. Every exception is passed
+    on.
+    """
+    run_head = RunHead(folder, head)
+    log = EventLog(folder, secret_values(os.environ))
+    recording = Recording(folder, fan_out((log, emit)))
+    ending = Ending.COMPLETED
+    try:
+        yield recording
+    except BaseException as error:
+        ending = ending_of(error)
+        if isinstance(error, LlmchError) and ending is Ending.ERROR:
+            recording.results["error"] = error.message
+        if ending is Ending.INTERNAL_ERROR:
+            write_text(folder.path / "traceback.txt", traceback.format_exc(), sync=False)
+        raise
+    finally:
+        log.close()
+        run_head.complete(ending, recording.results)
+
+
+# A hostile row may name any number of kinds.
+_MOST_KINDS = 100
+_MODULES = (events, events, events, events, events, events)
+
+
+def event_from_json(document: Mapping[str, Any]) -> Event | None:
+    """Return the event that `event_to_json` made the document of; `None` if it is not one.
+
+    An event is shown or not, and nothing depends on it, so one of another version is no error.
+    """
+    from pydantic import ValidationError
+
+    fields = dict(document)
+    adapter = _adapter(str(fields.pop("event", "")))
+    if adapter is None:
+        return None
+    try:
+        event: Event = adapter.validate_python(fields)
+    except ValidationError:
+        return None
+    return event
+
+
+@lru_cache(_MOST_KINDS)
+def _adapter(kind: str) -> Any:
+    """Return what reads the events of a kind; `None` for an unknown kind."""
+    from pydantic import TypeAdapter
+
+    found = next((each for each in _events() if each.kind == kind), None)
+    return None if found is None else TypeAdapter(found)
+
+
+def _events() -> Iterator[type[Event]]:
+    for module in _MODULES:
+        for each in vars(module).values():
+            if isinstance(each, type) and issubclass(each, Event) and each is not Event:
+                yield each

@@ -1,0 +1,1 @@
+"""Defines the documents between planner and factory, and reads and writes them."""
