@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.factory.dependencies.registries import cargo_registry, go_proxy, npm_registry
+from tests.factory.workbench.registries import cargo_registry, go_proxy, npm_registry
 from tests.real_tools import NODE_TOOLS, add_real_rust, needs, needs_node_tools
 
 Files = dict[str, str]

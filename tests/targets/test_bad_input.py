@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.factory.dependencies.registries import NpmRegistry, npm_registry
-from tests.factory.sandbox.toolchains import homes
+from tests.factory.sandbox import homes
+from tests.factory.workbench.registries import NpmRegistry, npm_registry
 from tests.harness import commit_all, git, order
 from tests.llmch.command_line import Said, model_server, say_in, snapshot, write_reply
 from tests.real_tools import needs, needs_sandbox

@@ -14,7 +14,7 @@ from factory.sandbox.lent_folders import go_seed
 from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.toolchain_search import find_toolchains
 from shared.errors import SandboxUnavailable
-from tests.factory.sandbox.toolchains import homes
+from tests.factory.sandbox import homes
 from tests.real_tools import add_real_rust, kept_seeds, needs
 
 

@@ -11,7 +11,7 @@ from factory.sandbox import Backend
 from shared.errors import PreflightRefused, SandboxUnavailable
 from shared.events.events import Noted, Warned
 from shared.settings.settings import SandboxSettings
-from tests.factory.sandbox.toolchains import homes
+from tests.factory.sandbox import homes
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, order
 

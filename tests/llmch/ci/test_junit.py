@@ -19,7 +19,7 @@ from llmch.runs.run_model import BriefView, Judged, OrderView, RunView, Standing
 from tests.fakes import proposal, refused
 from tests.harness import Factory
 from tests.llmch.page.runs import COMMIT, drawn_run, order_view
-from tests.llmch.run_view.test_read_run import BAD, GOOD, kill, plan, run_two
+from tests.llmch.runs.test_read_run import BAD, GOOD, kill, plan, run_two
 
 HOSTILE = "\x1b[31mred\x1b[0m \u202edlrow ]]> <b> & \" ' \x00 \ufffe ::error::x %0A \ud800 \r\nnext"
 

@@ -20,7 +20,7 @@ from tests.harness import Factory
 from tests.llmch.page.chromium import launch
 from tests.llmch.page.runs import drawn_run
 from tests.llmch.page.test_page import HOSTILE, with_text
-from tests.llmch.run_view.test_read_run import run_two
+from tests.llmch.runs.test_read_run import run_two
 from tests.real_tools import NODE_TOOLS, needs
 
 pytestmark = needs("chromium")

@@ -20,7 +20,7 @@ from tests.fakes import Reply, proposal
 from tests.harness import Factory
 from tests.llmch.command_line import Say, start
 from tests.llmch.page.chromium import launch
-from tests.llmch.run_view.test_read_run import GOOD, plan, run_two
+from tests.llmch.runs.test_read_run import GOOD, plan, run_two
 from tests.real_tools import needs
 
 _PATIENCE = 120  # seconds; only a failed test waits so long

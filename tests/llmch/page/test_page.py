@@ -19,7 +19,7 @@ from llmch.runs.read_run import read_report
 from llmch.runs.run_model import CallView, Change, Excerpt, Judged, OrderView, RunView, Standing
 from tests.harness import Factory
 from tests.llmch.page.runs import PATCH, call, command, drawn_run, order_view, planning
-from tests.llmch.run_view.test_read_run import run_two
+from tests.llmch.runs.test_read_run import run_two
 
 _VOID = {"meta", "link", "input", "br"}
 _LOADING = {"src", "srcset", "data", "action", "formaction", "background", "poster"}

@@ -11,7 +11,7 @@ import pytest
 
 from tests.harness import Factory, git
 from tests.llmch.command_line import Say, Words
-from tests.llmch.run_view.test_read_run import kill, run_two
+from tests.llmch.runs.test_read_run import kill, run_two
 
 
 @pytest.fixture

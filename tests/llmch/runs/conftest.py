@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.harness import Factory, git
-from tests.llmch.run_view.test_read_run import run_two
+from tests.llmch.runs.test_read_run import run_two
 
 
 @pytest.fixture(scope="module")

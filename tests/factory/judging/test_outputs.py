@@ -20,7 +20,7 @@ from shared.languages.python.python_reports import TOOLS as PYTHON
 from shared.languages.rust.rust_language import TOOLS as RUST
 from shared.languages.typescript.typescript_language import TOOLS as TYPESCRIPT
 
-OUTPUTS = Path(__file__).parent / "outputs"
+OUTPUTS = Path(__file__).with_name("failure_outputs")
 NAMES = sorted(each.stem for each in OUTPUTS.glob("*.txt"))
 NOISE = [f"note {number}: all is well here, as far as this line knows" for number in range(200)]
 

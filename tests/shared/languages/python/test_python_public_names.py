@@ -146,7 +146,7 @@ def test_any_text_is_outlined_or_not(source: str) -> None:
 
 
 def test_the_outline_of_every_module_here_is_python() -> None:
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[4]
     for file in sorted(root.glob("planner/*.py")) + sorted(root.glob("shared/**/*.py")):
         lines = public_names(file.read_text(encoding="utf-8"))
         assert lines is not None

@@ -11,7 +11,7 @@ import pytest
 from factory.sandbox.toolchain_search import find_toolchains, hidden_programs, with_named
 from factory.sandbox.toolchains import Toolchains
 from shared.errors import InvalidInput
-from tests.factory.sandbox.toolchains import homes
+from tests.factory.sandbox import homes
 
 
 @pytest.fixture

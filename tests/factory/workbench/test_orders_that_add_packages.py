@@ -12,7 +12,7 @@ import pytest
 
 from shared.errors import EnvironmentFault, InvalidInput
 from shared.events.events import Warned
-from tests.factory.dependencies.test_python_environment import wheel
+from tests.factory.workbench.test_python_environment import wheel
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, Json, commit_all, git, manifest, order, stages
 

@@ -18,7 +18,7 @@ from factory.workbench.dependencies import LocalWorkshop, Manifests, RegistryUnr
 from shared.errors import EnvironmentFault, InvalidInput
 from shared.languages.language_tools import Prepared
 from shared.processes.process import Finished, run_tool
-from tests.factory.dependencies.registries import (
+from tests.factory.workbench.registries import (
     NpmRegistry,
     cargo_registry,
     go_proxy,

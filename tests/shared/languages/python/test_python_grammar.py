@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from shared.languages.python.python_code import OLDEST, f_string_fault, read_code
-from tests.shared.languages.f_strings import f_strings
+from tests.shared.languages.python.f_strings import f_strings
 
-ROOT = Path(__file__).resolve().parents[3]
+ROOT = Path(__file__).resolve().parents[4]
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 
 # Code that only a newer Python reads, by the version that brought it.

@@ -16,7 +16,7 @@ from llmch.runs.read_run import read_report
 from llmch.runs.run_report import RunReportDocument
 from tests.harness import Json
 from tests.llmch.page.test_page import check_structure
-from tests.llmch.run_view.test_read_run import change, kill
+from tests.llmch.runs.test_read_run import change, kill
 
 BINARY = bytes(range(256)) * 40
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from factory.judging.count_tests import count_failures, count_tests
 
-_OUTPUTS = Path(__file__).with_name("outputs")
+_OUTPUTS = Path(__file__).with_name("count_outputs")
 
 
 def sections(name: str) -> Iterator[tuple[str, str]]:
