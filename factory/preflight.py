@@ -307,7 +307,7 @@ def untracked_in_the_way(git: Git, paths: Iterable[str]) -> tuple[str, ...]:
     them without a question when a person switches branches. Names are compared in any letter case
     and Unicode form, as some file systems do. The result is sorted.
     """
-    disk = _Disk(git.folder)
+    disk = _FolderNames(git.folder)
     standing = sorted({each for path in paths for each in disk.standing_at(path)})
     tracked = _tracked(git, standing)
     own = [each for each in standing if each.rstrip("/") not in tracked]
@@ -334,7 +334,7 @@ def _with_folders(path: str) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Disk:
+class _FolderNames:
     """Find names in a folder tree; each folder is listed once."""
 
     root: Path

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from factory.audit.audit_evidence import (
+    AuditEvidence,
     Case,
     Claim,
-    Evidence,
+    ClaimState,
     Ruling,
-    Standing,
     not_provable,
     open_cases,
     worst_of,
@@ -108,7 +108,7 @@ class Audit:
         return (*(each for one in self.commits for each in one.rulings), self.chain)
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> ClaimState:
         """Return the worst that became of any claim."""
         return worst_of(self.rulings)
 
@@ -147,7 +147,7 @@ def commits_named(git: Git, words: str) -> tuple[str, ...]:
 
 
 def audit(
-    evidence: Evidence,
+    evidence: AuditEvidence,
     ids: Sequence[str],
     judge: Judge | None = None,
 ) -> Audit:
@@ -228,7 +228,7 @@ def _together(rulings: Sequence[Sequence[Ruling]]) -> Iterator[Ruling]:
     """
     for claim in Claim:
         of_claim = [each for one in rulings for each in one if each.claim is claim]
-        for standing in (Standing.CONTRADICTED, Standing.PROVEN, Standing.NOT_PROVABLE):
+        for standing in (ClaimState.CONTRADICTED, ClaimState.PROVEN, ClaimState.NOT_PROVABLE):
             if found := next((each for each in of_claim if each.standing is standing), None):
                 yield found
                 break
@@ -240,11 +240,11 @@ def _checked(
     """Return what becomes of the commands of one order, which are run once, if at all."""
     if not cases:
         return ()
-    if judge is not None and worst_of(found) is Standing.CONTRADICTED:
+    if judge is not None and worst_of(found) is ClaimState.CONTRADICTED:
         text = "not run: what is contradicted above would not get better by it"
         return (not_provable(Claim.CHECKS, text),)
     stated = [rule_on_checks(each, None) for each in cases]
-    if judge is None or worst_of(stated) is Standing.CONTRADICTED:
+    if judge is None or worst_of(stated) is ClaimState.CONTRADICTED:
         return tuple(_together([stated]))
     return (rule_on_checks(cases[0], judge),)
 

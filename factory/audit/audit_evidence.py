@@ -56,7 +56,7 @@ class Plan:
 
 
 @dataclass
-class Evidence:
+class AuditEvidence:
     """Hold what is at hand. Nothing of it is believed before it is compared with the commit.
 
     `places` are the folders that have the folders of runs, and `transcripts` are files that are
@@ -191,7 +191,7 @@ class Case:
     acceptance does. `has_parent` says whether this repo has the parent's files.
     """
 
-    evidence: Evidence
+    evidence: AuditEvidence
     commit: CommitObject
     named: tuple[OrderIdentity, ...]
     envelope: Envelope | None
@@ -233,7 +233,9 @@ class Case:
         return bool(self.named or self.envelope or self.malformed or self.acceptance)
 
 
-def open_cases(evidence: Evidence, commit: CommitObject, *, has_parent: bool) -> tuple[Case, ...]:
+def open_cases(
+    evidence: AuditEvidence, commit: CommitObject, *, has_parent: bool
+) -> tuple[Case, ...]:
     """Return what is at hand about a commit, at least one case.
 
     One that people's acceptances alone speak of has no case of a commit that llmch made, unless its
@@ -251,7 +253,7 @@ def open_cases(evidence: Evidence, commit: CommitObject, *, has_parent: bool) ->
 
 
 def _case(
-    evidence: Evidence,
+    evidence: AuditEvidence,
     commit: CommitObject,
     named: tuple[OrderIdentity, ...],
     attached: Attached,
@@ -321,7 +323,7 @@ DESCRIPTIONS = {
 """What each claim says, as a sentence about the commit or, for the last one, about the range."""
 
 
-class Standing(StrEnum):
+class ClaimState(StrEnum):
     """Say what became of a claim. The worst comes last."""
 
     PROVEN = "proven"
@@ -337,7 +339,7 @@ class Ruling:
     """
 
     claim: Claim
-    standing: Standing
+    standing: ClaimState
     text: str
     remedy: str = ""
     order: str = ""
@@ -345,20 +347,20 @@ class Ruling:
 
 def proven(claim: Claim, text: str) -> Ruling:
     """Return that a claim holds."""
-    return Ruling(claim, Standing.PROVEN, text)
+    return Ruling(claim, ClaimState.PROVEN, text)
 
 
 def contradicted(claim: Claim, text: str) -> Ruling:
     """Return that a claim is false."""
-    return Ruling(claim, Standing.CONTRADICTED, text)
+    return Ruling(claim, ClaimState.CONTRADICTED, text)
 
 
 def not_provable(claim: Claim, text: str, remedy: str = "") -> Ruling:
     """Return that nothing here decides a claim, and what would."""
-    return Ruling(claim, Standing.NOT_PROVABLE, text, remedy)
+    return Ruling(claim, ClaimState.NOT_PROVABLE, text, remedy)
 
 
-def worst_of(rulings: Iterable[Ruling]) -> Standing:
+def worst_of(rulings: Iterable[Ruling]) -> ClaimState:
     """Return the worst that became of any claim; proven where there is none."""
     found = {each.standing for each in rulings}
-    return next((each for each in reversed(tuple(Standing)) if each in found), Standing.PROVEN)
+    return next((each for each in reversed(tuple(ClaimState)) if each in found), ClaimState.PROVEN)

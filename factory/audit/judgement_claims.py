@@ -12,8 +12,8 @@ from typing import Final
 from factory.audit.audit_evidence import (
     Case,
     Claim,
+    ClaimState,
     Ruling,
-    Standing,
     contradicted,
     how_to_fetch,
     not_provable,
@@ -227,7 +227,7 @@ def rule_on_accepted_order(case: Case) -> Ruling:
             "person did: such a commit is not accepted",
         )
     signature = rule_on_signature(case)
-    if signature is not None and signature.standing is Standing.PROVEN:
+    if signature is not None and signature.standing is ClaimState.PROVEN:
         return proven(claim, f"{stated.order.id}, by the word of whoever signed the statement")
     return not_provable(
         claim,

@@ -29,8 +29,7 @@ from factory.run.commission import commit_terms
 from factory.run.recovery import deferring_signals, recover
 from factory.run.reproduce import open_judge
 from factory.statement.compose_statement import StandingCommit
-from factory.statement.statement import Acceptance as StatementAcceptance
-from factory.statement.statement import Snapshot, Statement, drop_statements
+from factory.statement.statement import Acceptance, Snapshot, Statement, drop_statements
 from shared.errors import InvalidInput
 from shared.events.events import Emit
 from shared.events.run_record import Recording, new_run_folder, new_run_id, recorded_run
@@ -73,11 +72,11 @@ def drop_acceptance_notes(git: Git, commit: str, task: OrderTask) -> None:
     drop_statements(git, commit, lambda each: _says_so(each, task), facts)
 
 
-def _says_so(statement: Statement | StatementAcceptance, task: OrderTask) -> bool:
+def _says_so(statement: Statement | Acceptance, task: OrderTask) -> bool:
     """Return whether a statement says that a commit stands for the order, in any of its plans."""
     stated = statement.predicate.order
     of_order = (stated.id, stated.key) == (task.name, task.identity.key)
-    return isinstance(statement, StatementAcceptance) and of_order
+    return isinstance(statement, Acceptance) and of_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +170,7 @@ def _refuse_elsewhere(
 
 
 @dataclass(frozen=True, slots=True)
-class Acceptance:
+class JudgedCommit:
     """Say whether a commit stands for an order now, by the commands that judged it."""
 
     order: WorkOrder
@@ -201,7 +200,7 @@ def accept_commit(
     emit: Emit,
     *,
     allow_more: bool = False,
-) -> Acceptance:
+) -> JudgedCommit:
     """Judge the commit that `given` names, and record that it stands for the order `name`.
 
     Nothing is recorded about an order whose commit fails. The commit itself never changes: it gets
@@ -245,7 +244,7 @@ def take_back(plan: PlanOnBranch, name: str, place: RepoPlace, options: RunOptio
     return commit
 
 
-def acceptance_document(accepted: Acceptance) -> dict[str, Any]:
+def acceptance_document(accepted: JudgedCommit) -> dict[str, Any]:
     """Return the document of `accept --json`."""
     judged = accepted.judged
     passed = isinstance(judged, VerifiedBy)
@@ -299,15 +298,15 @@ def _judge(
     place: RepoPlace,
     options: RunOptions,
     recording: Recording,
-) -> Acceptance:
+) -> JudgedCommit:
     with open_judge(found.commit, place, options, recording.emit) as judge:
         judged = judge.judge(found.commit, task, found.changed, recording.folder.path / "base")
-    return Acceptance(task.order, plan.branch, found, judged, str(recording.folder.path))
+    return JudgedCommit(task.order, plan.branch, found, judged, str(recording.folder.path))
 
 
 def _record(
     plan: PlanOnBranch,
-    accepted: Acceptance,
+    accepted: JudgedCommit,
     judged: VerifiedBy,
     task: OrderTask,
     place: RepoPlace,
@@ -327,7 +326,7 @@ def _record(
     write_decision(place.common_dir, key, Decision(accepted=stands))
 
 
-def _standing(git: Git, accepted: Acceptance, task: OrderTask, run_id: str) -> StandingCommit:
+def _standing(git: Git, accepted: JudgedCommit, task: OrderTask, run_id: str) -> StandingCommit:
     offered, judgement = accepted.offered, accepted.judgement
     return StandingCommit(
         task=task,

@@ -148,7 +148,7 @@ def _reached(position: int, edges: Sequence[frozenset[int]]) -> frozenset[int]:
 def derive_graph(orders: Sequence[WorkOrder]) -> OrderGraph:
     """Return the graph of a plan's orders, in their sequence, in time linear in their paths."""
     positions = {order.id: position for position, order in enumerate(orders)}
-    root = _Place()
+    root = _PathNode()
     needs: list[frozenset[int]] = []
     known: list[int] = []
     barrier: int | None = None
@@ -181,25 +181,25 @@ def derive_graph(orders: Sequence[WorkOrder]) -> OrderGraph:
 
 
 @dataclass(slots=True)
-class _Place:
+class _PathNode:
     """Record who writes a path, who writes something below it, and which paths lie in it."""
 
     last_writer: int | None = None
     """The last of several writers is enough: it writes the path too, so it needs the others."""
     writers_below: set[int] = field(default_factory=set)
-    entries: dict[str, _Place] = field(default_factory=dict)
+    entries: dict[str, _PathNode] = field(default_factory=dict)
 
 
-def _claim(root: _Place, path: str, position: int) -> None:
+def _claim(root: _PathNode, path: str, position: int) -> None:
     """Record that an order writes `path`."""
     place = root
     for name in path.split("/"):
         place.writers_below.add(position)
-        place = place.entries.setdefault(name, _Place())
+        place = place.entries.setdefault(name, _PathNode())
     place.last_writer = position
 
 
-def _writers_concerning(root: _Place, path: str) -> Iterator[int]:
+def _writers_concerning(root: _PathNode, path: str) -> Iterator[int]:
     """Yield the orders that write `path`, something below it, or a file where it has a folder."""
     place = root
     for name in path.split("/"):

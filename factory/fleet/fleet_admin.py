@@ -22,7 +22,7 @@ from factory.fleet.database import (
 )
 from factory.fleet.job_queue import prepare_engine
 from factory.fleet.leases import LEFT, WorkerSeen, linked, run_of, workers_seen
-from factory.fleet.wire import JobState, Kind, Standing
+from factory.fleet.wire import JobStanding, JobState, Kind
 from shared import VERSION
 from shared.errors import FleetUnavailable, InvalidInput
 from shared.settings.setting_values import DatabaseUrl
@@ -151,8 +151,8 @@ class FleetStatus:
     database: str
     workers: tuple[WorkerSeen, ...]
     runs: tuple[WorkerSeen, ...]
-    queue: tuple[Standing, ...]
-    submitted: tuple[Standing, ...]
+    queue: tuple[JobStanding, ...]
+    submitted: tuple[JobStanding, ...]
 
     @property
     def plans(self) -> Sequence[PlanOnFleet]:
@@ -177,7 +177,7 @@ class FleetStatus:
         ]
 
 
-def _worker_of(job: Standing, state: PlanState) -> str:
+def _worker_of(job: JobStanding, state: PlanState) -> str:
     return job.worker if state is PlanState.RUNNING else ""
 
 

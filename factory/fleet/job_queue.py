@@ -24,10 +24,10 @@ from factory.fleet.wire import (
     PROTOCOL,
     Job,
     JobMisread,
+    JobStanding,
     JobState,
     Kind,
     Refusal,
-    Standing,
     job_to_json,
     parse_answer,
 )
@@ -221,7 +221,7 @@ class Queue:
                 job_to_json(job),
             )
 
-    def look(self, ids: Sequence[str]) -> Mapping[str, Standing]:
+    def look(self, ids: Sequence[str]) -> Mapping[str, JobStanding]:
         """Return where jobs stand, by id; an unknown id is left out."""
         if not ids:
             return {}
@@ -231,7 +231,7 @@ class Queue:
             )
         return {each.workflow_id: _standing(each) for each in found}
 
-    def unfinished(self) -> Sequence[Standing]:
+    def unfinished(self) -> Sequence[JobStanding]:
         """Return the jobs that are not over."""
         with errors_in_words(self._url):
             found = self._client.list_workflows(
@@ -247,7 +247,7 @@ class Queue:
             )
         return [each.workflow_id for each in found]
 
-    def submitted(self) -> Sequence[Standing]:
+    def submitted(self) -> Sequence[JobStanding]:
         """Return the plans that were submitted, oldest first, also those that are over."""
         with errors_in_words(self._url):
             found = self._client.list_workflows(
@@ -264,7 +264,7 @@ class Queue:
             )
         return [each.workflow_id for each in found]
 
-    def hand_on(self, job: Standing) -> None:
+    def hand_on(self, job: JobStanding) -> None:
         """Give a job that a worker has claimed back to its queue, where another worker finds it."""
         queue = PLANS if job.kind == Kind.COORDINATE else ORDERS
         with errors_in_words(self._url):
@@ -287,7 +287,7 @@ class Queue:
         self._client.destroy()
 
 
-def _standing(status: WorkflowStatus) -> Standing:
+def _standing(status: WorkflowStatus) -> JobStanding:
     state = _STATES[status.status]
     about = status.attributes or {}
     answer = None
@@ -297,7 +297,7 @@ def _standing(status: WorkflowStatus) -> Standing:
         except JobMisread as misread:
             said = str(status.error or misread)
             answer = Refusal(ExitCode.INTERNAL, f"job {status.workflow_id} failed: {said}")
-    return Standing(
+    return JobStanding(
         status.workflow_id,
         str(about.get("plan", "")),
         str(about.get("kind", "")),

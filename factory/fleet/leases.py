@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from factory.fleet.database import Cursor, Database, check_schema
 from factory.fleet.job_queue import Queue
-from factory.fleet.wire import PROTOCOL, JobState, Standing
+from factory.fleet.wire import PROTOCOL, JobStanding, JobState
 from shared import VERSION
 from shared.errors import FleetUnavailable, InvalidInput
 from shared.events.events import Event, ModelTextArrived, event_to_json
@@ -221,7 +221,7 @@ def _rescue(cursor: Cursor, queue: Queue, declare: bool) -> Iterator[Rescued]:
             yield Rescued(job.id, job.worker, cancelled=False)
 
 
-def _takeovers(cursor: Cursor, job: Standing) -> int:
+def _takeovers(cursor: Cursor, job: JobStanding) -> int:
     """Count the workers that died with this job, the last one included."""
     cursor.execute(
         "INSERT INTO llmch.takeovers (job, worker) VALUES (%s, %s) ON CONFLICT DO NOTHING",

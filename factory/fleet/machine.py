@@ -65,7 +65,7 @@ class Means:
 
 
 @dataclass(slots=True)
-class Account:
+class StepAccount:
     """Hold what one step announces and records, until its answer goes back.
 
     `live` passes events on at once.
@@ -83,7 +83,7 @@ class OpenPlan:
         self.users = 0
         self.folder = new_run_folder(records, "fleet", new_run_id())
         self._opened = contextlib.ExitStack()
-        self._accounts: dict[str, Account] = {}
+        self._accounts: dict[str, StepAccount] = {}
         self._turns: dict[str, threading.Lock] = {}
         try:
             self._open(document, repo, means)
@@ -126,13 +126,13 @@ class OpenPlan:
         return self.execution.parts.model.meter.of_order(order)
 
     @contextlib.contextmanager
-    def account_of(self, order: str, live: Emit) -> Iterator[Account]:
+    def account_of(self, order: str, live: Emit) -> Iterator[StepAccount]:
         """Collect what is announced of an order while the block runs.
 
         An order has one step at a time: one that was dropped may still be on its way to its end.
         """
         with self._turns.setdefault(order, threading.Lock()):
-            account = self._accounts[order] = Account(live)
+            account = self._accounts[order] = StepAccount(live)
             try:
                 yield account
             finally:

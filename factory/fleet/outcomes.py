@@ -20,10 +20,10 @@ from factory.fleet.shared_state import announced
 from factory.fleet.wire import (
     PROTOCOL,
     Answer,
+    JobStanding,
     JobState,
     OutcomeDocument,
     Refusal,
-    Standing,
     error_of,
     making_of,
     parse,
@@ -294,7 +294,7 @@ class Looking:
             if event := event_from_json(seen.document):
                 self.emit(event)
 
-    def _conclude(self, standing: Standing) -> None:
+    def _conclude(self, standing: JobStanding) -> None:
         asked = self.asked.take(standing.id)
         if asked is None:
             return  # it was dropped
@@ -309,7 +309,7 @@ class Looking:
         else:
             asked.settle(making)
 
-    def _say_why_nothing_happens(self, standing: Sequence[Standing]) -> None:
+    def _say_why_nothing_happens(self, standing: Sequence[JobStanding]) -> None:
         """Say it where jobs have waited for a while and none runs."""
         now = time.monotonic()
         if {each.state for each in standing} != {JobState.WAITING}:

@@ -82,7 +82,7 @@ Answer = Mapping[str, Any] | Refusal
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class JobStanding:
     """Say where a job stands and, once it is done, what came of it."""
 
     id: str

@@ -1,6 +1,12 @@
 """Runs untrusted commands, only through `open_sandbox(choice, policy).run(argv, ...)`."""
 
-from factory.sandbox.detect import Found, Sandbox, find_backends, open_sandbox, require_backend
+from factory.sandbox.detect import (
+    Sandbox,
+    TriedBackend,
+    find_backends,
+    open_sandbox,
+    require_backend,
+)
 from factory.sandbox.policy import (
     Backend,
     Captured,
@@ -19,13 +25,13 @@ __all__ = [
     "Captured",
     "Cause",
     "Ended",
-    "Found",
     "Guarantee",
     "Guarantees",
     "Limits",
     "Policy",
     "Sandbox",
     "SessionEnded",
+    "TriedBackend",
     "end_all",
     "find_backends",
     "open_sandbox",

@@ -82,7 +82,7 @@ class Sandbox(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TriedBackend:
     """Describe a backend that was tried: its `problem`, empty where it works, and the `remedy`."""
 
     backend: Backend
@@ -98,7 +98,7 @@ def open_sandbox(choice: Backend, policy: Policy) -> Sandbox:
     for an interpreter, a path or a variable that a command cannot be given.
     """
     layout = lay_out(policy)
-    tried: list[Found] = []
+    tried: list[TriedBackend] = []
     for backend in _candidates(choice):
         try:
             return _open_backend(backend, layout, _describe_failures(tried))
@@ -114,18 +114,18 @@ def require_backend(choice: Backend) -> None:
         raise _unavailable(tried)
 
 
-def _unavailable(tried: Sequence[Found]) -> SandboxUnavailable:
+def _unavailable(tried: Sequence[TriedBackend]) -> SandboxUnavailable:
     return SandboxUnavailable(
         _describe_failures(tried),
         "\n".join((*(each.remedy for each in tried), "or run without a sandbox: --sandbox off")),
     )
 
 
-def _describe_failures(tried: Sequence[Found]) -> str:
+def _describe_failures(tried: Sequence[TriedBackend]) -> str:
     return "; ".join(f"{each.backend} does not work here: {each.problem}" for each in tried)
 
 
-def find_backends() -> tuple[Found, ...]:
+def find_backends() -> tuple[TriedBackend, ...]:
     """Return every backend with whether it works here, tried on an empty workspace."""
     with tempfile.TemporaryDirectory(prefix="llmch-probe-") as folder:
         workspace, private = Path(folder, "workspace"), Path(folder, "private")
@@ -135,9 +135,9 @@ def find_backends() -> tuple[Found, ...]:
         return tuple(_try_backend(backend, layout) for backend in _candidates(Backend.AUTO))
 
 
-def _try_backend(backend: Backend, layout: Layout) -> Found:
+def _try_backend(backend: Backend, layout: Layout) -> TriedBackend:
     try:
-        return Found(backend, _open_backend(backend, layout).version)
+        return TriedBackend(backend, _open_backend(backend, layout).version)
     except _Unusable as error:
         return error.found
 
@@ -168,7 +168,7 @@ def _open_backend(backend: Backend, layout: Layout, instead: str = "") -> Sandbo
 
 
 class _Unusable(Exception):
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: TriedBackend) -> None:
         super().__init__(found.problem)
         self.found = found
 
@@ -184,7 +184,7 @@ def find_bwrap(policy: Policy) -> Path:
             if not any(real.is_relative_to(each) for each in own):
                 return real
     raise _Unusable(
-        Found(
+        TriedBackend(
             Backend.BWRAP,
             "",
             "no bwrap in /usr/bin, /bin, /usr/local/bin or on the PATH outside the repo",
@@ -204,7 +204,7 @@ def _bwrap_version(program: Path) -> str:
     if match is None or (int(match[1]), int(match[2])) < MINIMUM_VERSION:
         wanted = ".".join(map(str, MINIMUM_VERSION))
         problem = f"{program} is older than {wanted} ({said[:100]})"
-        raise _Unusable(Found(Backend.BWRAP, "", problem, "install a newer bubblewrap"))
+        raise _Unusable(TriedBackend(Backend.BWRAP, "", problem, "install a newer bubblewrap"))
     return match[0]
 
 
@@ -219,7 +219,7 @@ def _check_landlock() -> None:
     except OSError as error:
         problem = error.strerror or str(error)
     remedy = "use Linux 6.2 or later, on x86_64 or aarch64, with landlock among its lsm="
-    raise _Unusable(Found(Backend.LANDLOCK, "", problem, remedy))
+    raise _Unusable(TriedBackend(Backend.LANDLOCK, "", problem, remedy))
 
 
 # A backend that has worked once in this process is not probed again, whatever the policy.
@@ -242,4 +242,4 @@ def _probe(runner: Runner, log: Path) -> None:
         return
     problem = ended.reason or ended.stderr.text.strip() or f"the probe ended: {ended.cause}"
     remedy = _USER_NAMESPACES if runner.backend is Backend.BWRAP else ""
-    raise _Unusable(Found(runner.backend, runner.version, problem, remedy))
+    raise _Unusable(TriedBackend(runner.backend, runner.version, problem, remedy))

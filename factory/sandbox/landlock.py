@@ -56,14 +56,14 @@ _NEW_NAMESPACES |= 0x20000000 | 0x40000000
 
 
 @dataclass(frozen=True, slots=True)
-class _Machine:
+class _Architecture:
     audit: int  # AUDIT_ARCH_* of linux/audit.h
     calls: MappingProxyType[str, int]
 
 
 _MACHINES = MappingProxyType(
     {
-        "x86_64": _Machine(
+        "x86_64": _Architecture(
             0xC000003E,
             MappingProxyType(
                 {
@@ -87,7 +87,7 @@ _MACHINES = MappingProxyType(
                 }
             ),
         ),
-        "aarch64": _Machine(
+        "aarch64": _Architecture(
             0xC00000B7,
             MappingProxyType(
                 {
@@ -192,7 +192,7 @@ def _only(
     yield from body
 
 
-def _machine() -> _Machine:
+def _machine() -> _Architecture:
     return _MACHINES[platform.machine()]
 
 

@@ -22,8 +22,8 @@ from types import TracebackType
 from typing import BinaryIO, Self, TypeAlias
 
 from factory.sandbox.policy import Captured, Limits
-from factory.sandbox.warden import Job as WardenJob
 from factory.sandbox.warden import Report as WardenReport
+from factory.sandbox.warden import WardenJob as WardenJob
 from factory.sandbox.warden import __file__ as warden_file
 from shared.processes.process import Service, start_service
 

@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Final
 
 from factory.sandbox.toolchains import (
-    Choice,
+    ChosenVersion,
     Hidden,
     Layout,
-    Machine,
+    PathFolder,
     Pin,
-    Place,
     TextOf,
     Toolchain,
+    ToolchainHome,
     Toolchains,
     Unshown,
     asdf_tools,
@@ -48,7 +48,7 @@ PARTS: Final = ("bin", "lib", "lib64", "libexec", "include", "share")
 _JAVA_VERSION: Final = re.compile(r'^JAVA_VERSION="([^"]{1,40})"', re.MULTILINE)
 
 
-def go_distribution(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
+def go_distribution(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
     """Return the Go whose `bin` this is."""
     root = place.real.parent
     if not (place.has("go") and (root / "VERSION").is_file() and (root / "src/runtime").is_dir()):
@@ -57,14 +57,14 @@ def go_distribution(place: Place, machine: Machine) -> tuple[Toolchain, ...] | N
     return (Toolchain("Go", version[0].removeprefix("go"), (place.real,), (root,)),)
 
 
-def go_programs(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
+def go_programs(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
     """Return the programs that `go install` put there."""
     if not place.is_at(machine.folder("GOPATH", "go") / "bin"):
         return None
     return (Toolchain("programs of go install", "", (place.real,), (place.real,)),)
 
 
-def node_distribution(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
+def node_distribution(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
     """Return the Node.js whose `bin` this is."""
     root = place.real.parent
     if not place.has("node") or not (root / "include" / "node").is_dir():
@@ -72,7 +72,7 @@ def node_distribution(place: Place, machine: Machine) -> tuple[Toolchain, ...] |
     return (node_in(root, machine),)
 
 
-def node_in(root: Path, machine: Machine, version: str = "", note: str = "") -> Toolchain:
+def node_in(root: Path, machine: ToolchainHome, version: str = "", note: str = "") -> Toolchain:
     """Return the Node.js in the folder `root`, with what corepack has installed for the user."""
     corepack = machine.folder("COREPACK_HOME", ".cache", "node", "corepack")
     more = (corepack.resolve(),) if corepack.is_dir() else ()
@@ -90,7 +90,7 @@ def _node_version(root: Path) -> str:
     return ".".join(numbers)
 
 
-def java_kit(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
+def java_kit(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
     """Return the JDK whose `bin` this is."""
     return (jdk_in(place.real.parent),) if is_jdk(place.real.parent) else None
 
@@ -107,7 +107,7 @@ def jdk_in(root: Path, note: str = "") -> Toolchain:
     return Toolchain("Java", version, (root / "bin",), (root,), {"JAVA_HOME": str(root)}, note)
 
 
-def maven(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
+def maven(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
     """Return the Maven whose `bin` this is."""
     root = place.real.parent
     if not place.has("mvn") or not (root / "boot").is_dir():
@@ -116,7 +116,7 @@ def maven(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
     return (Toolchain("Maven", "", (place.real,), read),)
 
 
-def gradle(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
+def gradle(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
     """Return the Gradle whose `bin` this is."""
     root = place.real.parent
     if not place.has("gradle") or not (root / "lib").is_dir():
@@ -124,7 +124,7 @@ def gradle(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
     return (Toolchain("Gradle", "", (place.real,), existing(root, "bin", "lib")),)
 
 
-def dotnet(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
+def dotnet(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
     """Return the .NET in this folder."""
     if not place.has("dotnet") or not (place.real / "shared").is_dir():
         return None
@@ -133,7 +133,7 @@ def dotnet(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
     return (Toolchain(".NET", "", (place.real,), existing(place.real, *parts), variables),)
 
 
-def single_programs(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
+def single_programs(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
     """Return Deno, Bun or pnpm, which install one program into a folder of their own."""
     for name, folder in _own_folders(machine):
         if place.has(name.lower()) and place.is_at(folder):
@@ -142,7 +142,7 @@ def single_programs(place: Place, machine: Machine) -> tuple[Toolchain, ...] | N
     return None
 
 
-def _own_folders(machine: Machine) -> Iterator[tuple[str, Path]]:
+def _own_folders(machine: ToolchainHome) -> Iterator[tuple[str, Path]]:
     yield "Deno", machine.folder("DENO_INSTALL", ".deno") / "bin"
     yield "Bun", machine.folder("BUN_INSTALL", ".bun") / "bin"
     yield "pnpm", machine.data("PNPM_HOME", "pnpm")
@@ -164,7 +164,7 @@ _DEFAULT_RUST: Final = re.compile(r'^default_toolchain\s*=\s*"([^"]+)"', re.MULT
 _VOLTA_PARTS: Final = (("npm", "npm"), ("pnpm", "pnpm"), ("yarn", "Yarn"))
 
 
-def rustup(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
+def rustup(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
     """Return the Rust that rustup would choose, and the programs of `cargo install`.
 
     The toolchain's own folder comes before rustup's proxies. Nothing else of `~/.cargo` is shown,
@@ -187,7 +187,7 @@ def rustup(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
     return (Toolchain("Rust", chosen.version, (root / "bin",), read, note=chosen.note), programs)
 
 
-def nvm(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
+def nvm(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
     """Return the Node.js of nvm or fnm; the folder on PATH is that of the user's usual version."""
     root, inner = place.real.parent, Path()
     if root.name == "installation":  # fnm has one more folder
@@ -201,7 +201,7 @@ def nvm(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
     return (node_in(kept / chosen.version / inner, machine, chosen.version, chosen.note),)
 
 
-def volta(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
+def volta(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
     """Return the Node.js and the package managers of Volta."""
     home = machine.folder("VOLTA_HOME", ".volta")
     if not place.is_at(home / "bin"):
@@ -236,34 +236,36 @@ def _volta_defaults(path: Path) -> Mapping[str, str]:
     return {name: each for name, each in versions.items() if isinstance(each, str)}
 
 
-def pyenv(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
+def pyenv(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
     """Return the Pythons that pyenv would choose."""
     home = machine.folder("PYENV_ROOT", ".pyenv").resolve()
     if not place.real.is_relative_to(home):
         return None
     if place.real.parent.parent == home / "versions":
-        return (_installed_in("Python", place.real.parent, Choice(place.real.parent.name)),)
+        return (_installed_in("Python", place.real.parent, ChosenVersion(place.real.parent.name)),)
     if place.real != home / "shims":
         return ()  # pyenv itself
     usual = machine.environ.get("PYENV_VERSION", "").replace(":", " ") or text_at(home / "version")
     first, *others = usual.split() or [""]
     chosen = choose("python", home / "versions", first, machine, name="Python")
     versions = [chosen] if chosen else []
-    versions += [Choice(each) for each in others if each in set(versions_in(home / "versions"))]
+    versions += [
+        ChosenVersion(each) for each in others if each in set(versions_in(home / "versions"))
+    ]
     roots = ((home / "versions" / each.version).resolve() for each in versions)
     return tuple(_installed_in("Python", *each) for each in zip(roots, versions, strict=True))
 
 
-def uv_python(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
+def uv_python(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
     """Return a Python that uv installed."""
     kept = machine.data("UV_PYTHON_INSTALL_DIR", "uv/python").resolve()
     root = place.real.parent
     if root.parent != kept:
         return None
-    return (_installed_in("Python", root, Choice(root.name)),)
+    return (_installed_in("Python", root, ChosenVersion(root.name)),)
 
 
-def sdkman(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
+def sdkman(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
     """Return the candidate of SDKMAN! whose `bin` this is."""
     candidates = machine.folder("SDKMAN_DIR", ".sdkman").resolve() / "candidates"
     root = place.real.parent
@@ -274,7 +276,7 @@ def sdkman(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
     return (_installed(kept.name, kept, chosen),) if chosen else ()
 
 
-def asdf(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
+def asdf(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
     """Return the tools that asdf would choose."""
     home = machine.folder("ASDF_DATA_DIR", ".asdf")
     if not place.is_at(home / "shims"):
@@ -283,7 +285,7 @@ def asdf(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
     return tuple(_chosen_tools(home / "installs", asdf_tools(listed, "~/.tool-versions"), machine))
 
 
-def mise(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
+def mise(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
     """Return the tools that mise would choose, or the one whose folder stands on PATH."""
     home = machine.data("MISE_DATA_DIR", "mise")
     installs = home.resolve() / "installs"
@@ -301,7 +303,9 @@ def mise(place: Place, machine: Machine) -> tuple[Toolchain, ...] | None:
     return tuple(_chosen_tools(installs, iter(listed), machine))
 
 
-def _chosen_tools(installs: Path, usual: Iterator[Pin], machine: Machine) -> Iterator[Toolchain]:
+def _chosen_tools(
+    installs: Path, usual: Iterator[Pin], machine: ToolchainHome
+) -> Iterator[Toolchain]:
     defaults = tuple(usual)
     for tool in sorted(versions_in(installs)):
         default = pinned(defaults, _common_name(tool))
@@ -317,7 +321,7 @@ def _common_name(tool: str) -> str:
     return {"nodejs": "node", "golang": "go"}.get(tool, tool)
 
 
-def _installed(tool: str, kept: Path, chosen: Choice) -> Toolchain:
+def _installed(tool: str, kept: Path, chosen: ChosenVersion) -> Toolchain:
     """Return the chosen version of a tool; the plugin for Go has one more folder."""
     root = (kept / chosen.version).resolve()
     if is_jdk(root):
@@ -329,7 +333,7 @@ def _installed(tool: str, kept: Path, chosen: Choice) -> Toolchain:
     return _installed_in(tool, root, chosen)
 
 
-def _installed_in(name: str, root: Path, chosen: Choice) -> Toolchain:
+def _installed_in(name: str, root: Path, chosen: ChosenVersion) -> Toolchain:
     programs = (root / "bin") if (root / "bin").is_dir() else root
     read = existing(root, *PARTS, "boot") if programs != root else (root,)
     version = chosen.version.removeprefix("v")
@@ -374,7 +378,7 @@ _HOMES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
+class _SeenFolder:
     """Hold what one folder of PATH turned out to be."""
 
     toolchains: tuple[Toolchain, ...] = ()
@@ -389,7 +393,7 @@ def find_toolchains(
     Only installed versions count, and no program is run. `text_of` reads the repo's files.
     """
     home = Path(environ.get("HOME") or "~").expanduser()
-    machine = Machine(home, environ, read_pins(text_of))
+    machine = ToolchainHome(home, environ, read_pins(text_of))
     folders = list(dict.fromkeys(environ.get("PATH", "").split(":")))[:_MOST_FOLDERS]
     last = next((at for at, each in enumerate(folders) if each == "/usr/bin"), len(folders))
     seen = [_look_at(each, repo, machine) for each in folders]
@@ -407,25 +411,27 @@ def find_toolchains(
     )
 
 
-def _look_at(text: str, repo: Path | None, machine: Machine) -> _Seen:
+def _look_at(text: str, repo: Path | None, machine: ToolchainHome) -> _SeenFolder:
     folder = Path(text)
     if not folder.is_absolute():
         return _refused(text or ".", "it is relative to wherever a command runs", Path.cwd() / text)
     if not folder.is_dir() or folder.resolve() in _SYSTEM_PATH:
-        return _Seen()
+        return _SeenFolder()
     if reason := reason_against(folder, machine.home, repo):
         return _refused(text, reason, folder)
-    place = Place(folder, folder.resolve())
+    place = PathFolder(folder, folder.resolve())
     answers = (layout(place, machine) for layout in _LAYOUTS)
     found = next((each for each in answers if each is not None), None)
     if found is None:
         if any(place.real.is_relative_to(each) for each in _SYSTEM):
-            return _Seen((Toolchain("programs", "", (place.real,), ()),))
-        return _Seen(unshown=(Unshown(text, programs=_programs_in(folder)),))
+            return _SeenFolder((Toolchain("programs", "", (place.real,), ()),))
+        return _SeenFolder(unshown=(Unshown(text, programs=_programs_in(folder)),))
     return _trusted(text, found, repo, machine)
 
 
-def _trusted(text: str, found: tuple[Toolchain, ...], repo: Path | None, machine: Machine) -> _Seen:
+def _trusted(
+    text: str, found: tuple[Toolchain, ...], repo: Path | None, machine: ToolchainHome
+) -> _SeenFolder:
     """Return the toolchains whose own folders can be trusted, which may lie elsewhere."""
     kept, refused = [], []
     for each in found:
@@ -437,11 +443,11 @@ def _trusted(text: str, found: tuple[Toolchain, ...], repo: Path | None, machine
         else:
             programs = _programs_in(each.path[0])
             refused.append(Unshown(text, f"{path}: {reason}", programs or (each.name,)))
-    return _Seen(tuple(kept), tuple(refused))
+    return _SeenFolder(tuple(kept), tuple(refused))
 
 
-def _refused(text: str, reason: str, folder: Path) -> _Seen:
-    return _Seen(unshown=(Unshown(text, reason, _programs_in(folder)),))
+def _refused(text: str, reason: str, folder: Path) -> _SeenFolder:
+    return _SeenFolder(unshown=(Unshown(text, reason, _programs_in(folder)),))
 
 
 def _programs_in(folder: Path) -> tuple[str, ...]:
@@ -449,7 +455,7 @@ def _programs_in(folder: Path) -> tuple[str, ...]:
     return tuple(name for name in BUILD_TOOLS if name in there)
 
 
-def _java_home(repo: Path | None, machine: Machine) -> Iterator[Toolchain]:
+def _java_home(repo: Path | None, machine: ToolchainHome) -> Iterator[Toolchain]:
     """Yield the JDK that JAVA_HOME names, which need not be on PATH."""
     named = Path(machine.environ.get("JAVA_HOME", ""))
     if named.is_absolute() and is_jdk(named) and not reason_against(named, machine.home, repo):
@@ -464,7 +470,7 @@ def _distinct(toolchains: tuple[Toolchain, ...]) -> tuple[Toolchain, ...]:
     return tuple(distinct.values())
 
 
-def _homes(machine: Machine) -> Mapping[str, str]:
+def _homes(machine: ToolchainHome) -> Mapping[str, str]:
     places = {name: machine.folder(name, *usual.split("/")) for name, usual in _HOMES.items()}
     homes = {name: str(place) for name, place in places.items() if place.is_dir()}
     java = machine.environ.get("JAVA_HOME", "")

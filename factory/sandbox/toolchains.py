@@ -237,7 +237,7 @@ _ANY_VERSION = frozenset(("latest", "lts", "node", "system"))
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class ToolchainHome:
     """Hold what decides where toolchains are: the user's home and variables, the repo's wishes."""
 
     home: Path
@@ -257,7 +257,7 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PathFolder:
     """Hold a folder of PATH as it is written there, and the real folder that it leads to."""
 
     folder: Path
@@ -272,12 +272,12 @@ class Place:
         return self.folder == folder or self.real == folder.resolve()
 
 
-Layout: TypeAlias = Callable[[Place, Machine], tuple[Toolchain, ...] | None]
+Layout: TypeAlias = Callable[[PathFolder, ToolchainHome], tuple[Toolchain, ...] | None]
 """Return the toolchains behind a folder; `None` where the folder is not of this layout."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChosenVersion:
     """Hold the chosen one of several installed versions; `note` says why it is not the pinned."""
 
     version: str
@@ -285,8 +285,8 @@ class Choice:
 
 
 def choose(
-    tool: str, installed: Path, usual: str, machine: Machine, *, name: str = ""
-) -> Choice | None:
+    tool: str, installed: Path, usual: str, machine: ToolchainHome, *, name: str = ""
+) -> ChosenVersion | None:
     """Return the version below the folder `installed` that the repo asks for, else the usual one.
 
     The result is `None` where neither is installed. `name` is what people call the tool.
@@ -295,13 +295,13 @@ def choose(
     pin = pinned(machine.pins, tool)
     wanted = pick(pin.version, there) if pin else None
     if wanted:
-        return Choice(wanted)
+        return ChosenVersion(wanted)
     fallback = pick(usual, there) if usual else None
     if fallback is None:
         return None
     if pin is None or pin.version in _ANY_VERSION:
-        return Choice(fallback)
-    return Choice(
+        return ChosenVersion(fallback)
+    return ChosenVersion(
         fallback,
         f"{pin.origin} asks for {name or tool} {pin.version}, which is not installed: commands get "
         f"{fallback}",

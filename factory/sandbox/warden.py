@@ -45,7 +45,7 @@ _TIOCSCTTY = 0x540E
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Job(TypedDict):
+class WardenJob(TypedDict):
     """Describe what to run; as JSON text it comes first on the control socket."""
 
     program: str  # absolute path
@@ -132,13 +132,13 @@ def _supervise(fds: list[int]) -> NoReturn:
         os._exit(code)
 
 
-def _read_job(control: socket.socket) -> Job:
+def _read_job(control: socket.socket) -> WardenJob:
     size = int.from_bytes(control.recv(4, socket.MSG_WAITALL), "little")
-    job: Job = json.loads(control.recv(size, socket.MSG_WAITALL))
+    job: WardenJob = json.loads(control.recv(size, socket.MSG_WAITALL))
     return job
 
 
-def _run(job: Job, control: socket.socket, fds: list[int]) -> Report:
+def _run(job: WardenJob, control: socket.socket, fds: list[int]) -> Report:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     wake = _wake_when_children_end()
     failed, failed_write = os.pipe2(os.O_CLOEXEC)
@@ -245,7 +245,7 @@ def _living_parent(name: str) -> int:
     return 0 if state in b"ZX" and threads <= 1 else parent
 
 
-def _become(job: Job, fds: list[int], supervisor: int, failed: int) -> NoReturn:
+def _become(job: WardenJob, fds: list[int], supervisor: int, failed: int) -> NoReturn:
     """Turn this fork into the command, or report through `failed` why that is not possible."""
     try:
         os.setsid()

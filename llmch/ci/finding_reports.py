@@ -277,11 +277,11 @@ def render_sarif(
     `findings` are the most severe first: those beyond the limit are left out, and counted in the
     document. `mask` takes secrets out of a text.
     """
-    return _Writer(tuple(rules), plan, mask).document(findings)
+    return _SarifWriter(tuple(rules), plan, mask).document(findings)
 
 
 @dataclass(frozen=True, slots=True)
-class _Writer:
+class _SarifWriter:
     rules: tuple[RuleText, ...]
     plan: PlanAt
     mask: Mask

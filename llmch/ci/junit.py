@@ -262,16 +262,16 @@ def render_junit(run: RunView, mask: Mask = str) -> str:
     """
     where = f" {run.branch}" if run.branch else ""
     name = f"llmch {run.command}{where}".strip()
-    return _Writer(mask, run).document(name, suites_of(run))
+    return _JUnitWriter(mask, run).document(name, suites_of(run))
 
 
 def render_junit_of_error(message: str, hint: str, name: str, mask: Mask = str) -> str:
     """Return the document about a command that an error ended before there was a run."""
-    return _Writer(mask, None).document("llmch", (error_suite(message, hint, name),))
+    return _JUnitWriter(mask, None).document("llmch", (error_suite(message, hint, name),))
 
 
 @dataclass(frozen=True, slots=True)
-class _Writer:
+class _JUnitWriter:
     """Write suites as XML; `run` is what they are about, `None` where there was no run."""
 
     mask: Mask

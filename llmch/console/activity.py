@@ -145,7 +145,7 @@ def _in_words(minutes: int) -> str:
 
 
 @dataclass(slots=True)
-class Progress:
+class BatchProgress:
     """Count the orders of a batch; times are seconds of the caller's clock."""
 
     orders: int
@@ -240,7 +240,7 @@ class Activity:
     clock: Callable[[], float] = time.monotonic
     tasks: dict[str, Task] = field(default_factory=dict)
     started: float | None = None
-    progress: Progress | None = None
+    progress: BatchProgress | None = None
     """How far the batch has come, while one is under way."""
     input_tokens: int = 0
     output_tokens: int = 0
@@ -262,7 +262,7 @@ class Activity:
             case OrderStarted(order=order, max_attempts=most):
                 self._begin(order, most)
             case BatchStarted(orders=orders):
-                self.progress, self.started = Progress(orders), self.clock()
+                self.progress, self.started = BatchProgress(orders), self.clock()
             case PlanEnded():
                 self._end(PLAN)
             case OrderEnded(order=order):

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from llmch.console.line import duration
-from llmch.runs.run_model import Activity, Judged, OrderView, Span, Track
+from llmch.runs.run_model import Judged, OrderView, SpanKind, TimeSpan, Track
 
 _DEEPEST = 24  # layers that are drawn as layers
 _SMALL_FROM = 40  # orders
@@ -213,7 +213,7 @@ class TimeLine:
     """Whether any order waited for its turn."""
 
 
-def lay_out(tracks: Sequence[Track], planning: Sequence[Span] = ()) -> TimeLine:
+def lay_out(tracks: Sequence[Track], planning: Sequence[TimeSpan] = ()) -> TimeLine:
     """Return the time line of the tracks; without any, it has no lanes.
 
     The spans of `planning` get the first lane. It has the same scale, and a beginning of its own:
@@ -228,7 +228,7 @@ def lay_out(tracks: Sequence[Track], planning: Sequence[Span] = ()) -> TimeLine:
     lanes = tuple(_lane(each, total) for each in groups)
     if planning:
         lanes = (replace(_lane([plan], total), is_planning=True), *lanes)
-    waits = any(span.activity is Activity.WAIT for track in tracks for span in track.spans)
+    waits = any(span.activity is SpanKind.WAIT for track in tracks for span in track.spans)
     return TimeLine(lanes, tuple(_ticks(total)), shared, waits)
 
 
@@ -252,10 +252,10 @@ def _lane(tracks: Sequence[Track], total: float) -> Lane:
     return Lane(orders, title, bars, "; ".join(_said(tracks)))
 
 
-def _bar(track: Track, span: Span, total: float) -> Bar:
+def _bar(track: Track, span: TimeSpan, total: float) -> Bar:
     seconds = duration(span.end - span.start)
     at = duration(span.start)
-    has_outcome = span.activity not in (Activity.MODEL, Activity.WAIT)
+    has_outcome = span.activity not in (SpanKind.MODEL, SpanKind.WAIT)
     outcome = f", {span.judged}" if has_outcome else ""
     text = f"{track.order} {span.label}{outcome}, {seconds} from {at}".strip()
     left = 100 * span.start / total
@@ -266,7 +266,7 @@ def _bar(track: Track, span: Span, total: float) -> Bar:
 def _said(tracks: Sequence[Track]) -> Iterator[str]:
     for track in tracks:
         for span in track.spans:
-            if span.activity is Activity.ATTEMPT:
+            if span.activity is SpanKind.ATTEMPT:
                 times = f"{duration(span.start)} to {duration(span.end)}"
                 yield f"{track.order} {span.label} {span.judged}, {times}"
 

@@ -38,7 +38,7 @@ from llmch.page.run_words import (
     largest_page,
     masked,
 )
-from llmch.runs.run_model import Activity, RunView, Standing, calls_of
+from llmch.runs.run_model import RunView, SpanKind, Standing, calls_of
 from shared.errors import InvalidInput
 from shared.events.events import Emit, Warned
 from shared.files.atomic_io import write_text
@@ -92,7 +92,7 @@ def _time_of_commands(run: RunView) -> Figure:
         each.end - each.start
         for track in run.tracks
         for each in track.spans
-        if each.activity in (Activity.COMMAND, Activity.TRIAL)
+        if each.activity in (SpanKind.COMMAND, SpanKind.TRIAL)
     ]
     return Figure("In commands", duration(sum(ran)), count(len(ran), "command"))
 

@@ -39,7 +39,7 @@ from factory.statement.statement import (
 from llmch.runs.record_files import Fields, read_fields, read_lines
 from llmch.runs.recorded_attempts import Written, as_written, change_of_commit, sandboxes_of
 from llmch.runs.recorded_orders import (
-    Ground,
+    RunRepo,
     as_asked,
     needs_of,
     read_orders,
@@ -78,7 +78,7 @@ class FoundRun:
     """Hold a run, where it is from, and the process that works on its repo, if there is one."""
 
     run: RunOnRecord
-    ground: Ground
+    ground: RunRepo
     pid: int | None
 
 
@@ -123,7 +123,7 @@ def find_run(wanted: str | None, repo: Path | None, artifacts: Path) -> FoundRun
 
 def _found(run: RunOnRecord, runs: tuple[RunOnRecord, ...], place: RepoPlace) -> FoundRun:
     earlier = tuple(each for each in runs if each.run_id < run.run_id)
-    ground = Ground(place.git, place.common_dir, earlier)
+    ground = RunRepo(place.git, place.common_dir, earlier)
     return FoundRun(run, ground, holder(place.common_dir) if run == runs[0] else None)
 
 
@@ -145,7 +145,7 @@ def _of_folder(folder: Path, repo: Path | None) -> FoundRun:
         if base and refs.commit_of(found.git, base):
             runs = tuple(runs_on_record(folder.parent.parent, found.common_dir, found.tree))
             return _found(run, runs or (run,), found)
-    return FoundRun(run, Ground(None, _NO_REPO), None)
+    return FoundRun(run, RunRepo(None, _NO_REPO), None)
 
 
 _MOST_MESSAGES = 200

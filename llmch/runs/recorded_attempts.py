@@ -19,7 +19,7 @@ from llmch.runs.run_model import (
     Judged,
     Output,
     SandboxView,
-    Span,
+    TimeSpan,
 )
 from shared.errors import LlmchError
 from shared.git import trees
@@ -164,7 +164,7 @@ class AttemptGround:
 
 
 def attempts_of(
-    ground: AttemptGround, times: Mapping[tuple[str, int], Span]
+    ground: AttemptGround, times: Mapping[tuple[str, int], TimeSpan]
 ) -> tuple[AttemptView, ...]:
     """Return the attempts of a run at an order; `times` has their spans by order and number."""
     records = {each.whole("attempt_index"): each for each in ground.summary.many("attempt_records")}
@@ -177,7 +177,7 @@ def attempts_of(
 
 
 def _attempt(
-    attempt: AttemptOnRecord, ground: AttemptGround, record: Fields, span: Span | None
+    attempt: AttemptOnRecord, ground: AttemptGround, record: Fields, span: TimeSpan | None
 ) -> AttemptView:
     brief = brief_of(read_fields(attempt.folder / "failure_brief.json"))
     judged = Judged.PASSED if attempt.passed else Judged.FAILED if brief else Judged.OPEN

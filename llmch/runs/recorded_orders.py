@@ -18,7 +18,7 @@ from llmch.runs.recorded_attempts import (
     change_of_commit,
     trials_of_order,
 )
-from llmch.runs.run_model import Change, Flag, OrderView, Span, UsageView
+from llmch.runs.run_model import Change, Flag, OrderView, TimeSpan, UsageView
 from planner.rules.coverage import coverage_of_folder
 from shared.errors import LlmchError
 from shared.git import commits
@@ -86,7 +86,7 @@ def _with_tests(command: Fields) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class RunRepo:
     """Hold where runs and their repo are; `git` is `None` where the repo is not here.
 
     `earlier` are the runs before the one that is shown, newest first.
@@ -106,8 +106,8 @@ class _Reading:
     """
 
     run: RunOnRecord
-    ground: Ground
-    times: Mapping[tuple[str, int], Span]
+    ground: RunRepo
+    times: Mapping[tuple[str, int], TimeSpan]
     needs: Mapping[str, tuple[str, ...]]
     skipped: Mapping[str, Fields]
     begun: Mapping[str, Fields]
@@ -116,10 +116,10 @@ class _Reading:
 
 def read_orders(
     run: RunOnRecord,
-    ground: Ground,
+    ground: RunRepo,
     plan: Sequence[WorkOrder],
     events: Sequence[Fields],
-    times: Mapping[tuple[str, int], Span],
+    times: Mapping[tuple[str, int], TimeSpan],
 ) -> tuple[OrderView, ...]:
     """Return the orders that the run was asked for, in their sequence."""
     planned = {each.id: each for each in plan}

@@ -23,13 +23,13 @@ from llmch.runs.record_files import (
 )
 from llmch.runs.recorded_orders import usage_of
 from llmch.runs.run_model import (
-    Activity,
     Judged,
     PlanAttemptView,
     PlanningView,
     PlanReviewView,
     RoleUsage,
-    Span,
+    SpanKind,
+    TimeSpan,
     Track,
     UsageView,
 )
@@ -48,8 +48,8 @@ def tracks_of(events: Sequence[Fields], titles: Mapping[str, str]) -> tuple[Trac
 
     `titles` has the titles of orders by their ids. What belongs to no order comes first.
     """
-    found: dict[str, list[Span]] = {}
-    open_spans: dict[tuple[str, ...], Span] = {}
+    found: dict[str, list[TimeSpan]] = {}
+    open_spans: dict[tuple[str, ...], TimeSpan] = {}
     busy_until: dict[str, float] = {}
     last = max((_at(each) for each in events), default=0.0)
     for event in events[:_MOST_EVENTS]:
@@ -67,7 +67,7 @@ def tracks_of(events: Sequence[Fields], titles: Mapping[str, str]) -> tuple[Trac
     )
 
 
-def _waited(event: Fields, busy_until: dict[str, float]) -> Iterable[Span]:
+def _waited(event: Fields, busy_until: dict[str, float]) -> Iterable[TimeSpan]:
     """Return the span that an order waited: to be judged on its parent, or to land after it.
 
     `busy_until` has when something was last done for each order; it is kept up to date.
@@ -79,7 +79,7 @@ def _waited(event: Fields, busy_until: dict[str, float]) -> Iterable[Span]:
     busy_until[order] = at
     is_turn = event.text("stage") == "apply" or event.text("event") == "order_ended"
     if is_turn and at - since > _SHORTEST_WAIT:
-        return (Span(Activity.WAIT, since, at, "waits for its turn", Judged.OPEN),)
+        return (TimeSpan(SpanKind.WAIT, since, at, "waits for its turn", Judged.OPEN),)
     return ()
 
 
@@ -93,35 +93,35 @@ def _at(event: Fields) -> float:
     return max(0.0, event.number("at") or 0.0)
 
 
-def _by_time(span: Span) -> tuple[float, bool, float]:
-    return span.start, span.activity is not Activity.ATTEMPT, span.end
+def _by_time(span: TimeSpan) -> tuple[float, bool, float]:
+    return span.start, span.activity is not SpanKind.ATTEMPT, span.end
 
 
-def _first(spans: Iterable[Span]) -> float:
+def _first(spans: Iterable[TimeSpan]) -> float:
     return min((each.start for each in spans), default=0.0)
 
 
-def _start(event: Fields, spans: dict[tuple[str, ...], Span]) -> None:
+def _start(event: Fields, spans: dict[tuple[str, ...], TimeSpan]) -> None:
     """Begin the span that an event starts, if it starts one."""
     order, at = _order_of(event), _at(event)
     match event.text("event"):
         case "attempt_started":
             number = event.whole("attempt") or 0
             label = f"attempt {number}"
-            spans[order, "attempt"] = Span(Activity.ATTEMPT, at, at, label, Judged.OPEN, number)
+            spans[order, "attempt"] = TimeSpan(SpanKind.ATTEMPT, at, at, label, Judged.OPEN, number)
         case "model_call_started":
             place = event.text("place")
             label = f"model call: {event.text('model')}"
-            spans[order, "model", place] = Span(Activity.MODEL, at, at, label, Judged.OPEN)
+            spans[order, "model", place] = TimeSpan(SpanKind.MODEL, at, at, label, Judged.OPEN)
         case "command_started":
             key = (order, "command", event.text("purpose"), event.text("command"))
             label = f"{event.text('purpose')}: {event.text('command')}"
-            spans[key] = Span(Activity.COMMAND, at, at, label, Judged.OPEN)
+            spans[key] = TimeSpan(SpanKind.COMMAND, at, at, label, Judged.OPEN)
         case _:
             pass
 
 
-def _ended(event: Fields, spans: dict[tuple[str, ...], Span]) -> Iterable[Span]:
+def _ended(event: Fields, spans: dict[tuple[str, ...], TimeSpan]) -> Iterable[TimeSpan]:
     """Return the spans that an event ends."""
     order, at = _order_of(event), _at(event)
     key: tuple[str, ...]
@@ -142,7 +142,7 @@ def _ended(event: Fields, spans: dict[tuple[str, ...], Span]) -> Iterable[Span]:
         case "command_tried":
             label = f"tried before the work, on {event.text('tree')}: {event.text('command')}"
             start = min(at, max(0.0, at - (event.number("seconds") or 0.0)))
-            return (Span(Activity.TRIAL, start, at, label, _judged(event)),)
+            return (TimeSpan(SpanKind.TRIAL, start, at, label, _judged(event)),)
         case _:
             return ()
     span = spans.pop(key, None)
@@ -174,13 +174,13 @@ def usage_by_role(events: Iterable[Fields]) -> tuple[RoleUsage, ...]:
     return tuple(RoleUsage(*key, *values) for key, values in sorted(found.items()))
 
 
-def attempt_times(tracks: Iterable[Track]) -> Mapping[tuple[str, int], Span]:
+def attempt_times(tracks: Iterable[Track]) -> Mapping[tuple[str, int], TimeSpan]:
     """Return the span of each attempt, by order and number."""
     return {
         (track.order, span.number): span
         for track in tracks
         for span in track.spans
-        if span.activity is Activity.ATTEMPT
+        if span.activity is SpanKind.ATTEMPT
     }
 
 
@@ -245,12 +245,12 @@ def _of(events: Iterable[Fields], kind: str) -> Iterator[Fields]:
     return (each for each in events if each.text("event") == kind)
 
 
-def _spans(events: Sequence[Fields], attempts: Sequence[PlanAttemptView]) -> tuple[Span, ...]:
+def _spans(events: Sequence[Fields], attempts: Sequence[PlanAttemptView]) -> tuple[TimeSpan, ...]:
     """Return the attempts and the calls; an attempt lasts until the plan is judged."""
     outcome = {each.number: each.judged for each in attempts}
     last = max((_at(each) for each in events), default=0.0)
     found = [span for track in tracks_of(events, {}) for span in track.spans]
-    open_span: Span | None = None
+    open_span: TimeSpan | None = None
     for event in events:
         number = event.whole("attempt") or 0
         kind = event.text("event")
@@ -260,11 +260,11 @@ def _spans(events: Sequence[Fields], attempts: Sequence[PlanAttemptView]) -> tup
             open_span = None
         if kind == "plan_attempt_started" and number in outcome:
             at, label = _at(event), f"attempt {number} at the plan"
-            open_span = Span(Activity.ATTEMPT, at, at, label, outcome[number], number)
+            open_span = TimeSpan(SpanKind.ATTEMPT, at, at, label, outcome[number], number)
     if open_span is not None:
         found.append(replace(open_span, end=max(open_span.start, last)))
     return tuple(
-        sorted(found, key=lambda each: (each.start, each.activity is not Activity.ATTEMPT))
+        sorted(found, key=lambda each: (each.start, each.activity is not SpanKind.ATTEMPT))
     )
 
 

@@ -247,7 +247,7 @@ class OrderView:
         return sum(each.judged is Judged.FAILED for each in self.attempts)
 
 
-class Activity(StrEnum):
+class SpanKind(StrEnum):
     """Name a kind of time span in the time line."""
 
     ATTEMPT = "attempt"
@@ -260,10 +260,10 @@ class Activity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimeSpan:
     """Hold a time span of the run; `number` is the attempt that it belongs to, 0 for none."""
 
-    activity: Activity
+    activity: SpanKind
     start: float
     end: float
     label: str
@@ -277,7 +277,7 @@ class Track:
 
     order: str
     title: str
-    spans: tuple[Span, ...]
+    spans: tuple[TimeSpan, ...]
 
     @property
     def start(self) -> float:
@@ -326,7 +326,7 @@ class PlanningView:
     started: str = ""
     attempts: tuple[PlanAttemptView, ...] = ()
     reviews: tuple[PlanReviewView, ...] = ()
-    spans: tuple[Span, ...] = ()
+    spans: tuple[TimeSpan, ...] = ()
     usage: UsageView = field(default_factory=UsageView)
 
 

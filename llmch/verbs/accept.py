@@ -24,14 +24,14 @@ from llmch.entry.command_line import (
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
-    from factory.batch.accept_commit import Acceptance
+    from factory.batch.accept_commit import JudgedCommit
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptDocument:
     """Represent the answer of `accept`: the commit, and what verified it or what failed."""
 
-    accepted: Acceptance
+    accepted: JudgedCommit
     run_all: str
     undo: str
     others: bool

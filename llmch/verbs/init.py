@@ -81,7 +81,7 @@ class GitState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TargetFolder:
     """Hold the folder to write to, and what is known of it.
 
     `root` is absolute: the root of the working tree, or the folder itself where there is no git.
@@ -102,7 +102,7 @@ class Place:
         return next((each.name for each in self.projects if each.name), self.root.name)
 
 
-def look_at(folder: Path) -> Place:
+def look_at(folder: Path) -> TargetFolder:
     """Return what is known of `folder`, without changing anything or running any of its code.
 
     Raises `InvalidInput` where it is not a folder, and `PreflightRefused` inside a bare repo or
@@ -125,11 +125,11 @@ def look_at(folder: Path) -> Place:
     return _described(layout[0], GitState.NO_COMMIT, trees.files_not_ignored(git))
 
 
-def _described(root: Path, git: GitState, files: tuple[str, ...]) -> Place:
+def _described(root: Path, git: GitState, files: tuple[str, ...]) -> TargetFolder:
     found = find_verification(RepoSources(root, files))
     verify = found.commands if found.is_known else ()
     there = (each for each in _INTERPRETERS if (root / each).is_file())
-    return Place(root, git, found.projects, verify, found.notes, next(there, ""))
+    return TargetFolder(root, git, found.projects, verify, found.notes, next(there, ""))
 
 
 def _files_below(root: Path) -> Iterator[str]:
@@ -150,7 +150,9 @@ def _files_below(root: Path) -> Iterator[str]:
             return
 
 
-def next_steps(place: Place, spec: Path, written: Sequence[Path], cwd: Path) -> tuple[str, ...]:
+def next_steps(
+    place: TargetFolder, spec: Path, written: Sequence[Path], cwd: Path
+) -> tuple[str, ...]:
     """Return the steps from here to verified commits; paths are written as seen from `cwd`."""
     return tuple(_steps(place, spec, written, cwd))
 
@@ -161,7 +163,7 @@ def as_seen(path: Path, cwd: Path) -> str:
     return str(path) if relative.startswith("../../..") else relative
 
 
-def _steps(place: Place, spec: Path, written: Sequence[Path], cwd: Path) -> Iterator[str]:
+def _steps(place: TargetFolder, spec: Path, written: Sequence[Path], cwd: Path) -> Iterator[str]:
     here = _is_within(cwd, place.root)
     git = "git" if here else f"git -C {_word(place.root, cwd)}"
     repo = "" if here else f" --repo {_word(place.root, cwd)}"
@@ -195,7 +197,7 @@ _NO_VERIFY = "nothing that llmch knows says how this repo is verified"
 class InitDocument:
     """Hold what was found, what was written and kept, and the next steps."""
 
-    place: Place
+    place: TargetFolder
     written: tuple[Path, ...]
     kept: tuple[Path, ...]
     steps: tuple[str, ...]
@@ -274,7 +276,7 @@ _SHOWN: Final = (
 _EXAMPLES: Final[Mapping[str, object]] = {"max_cost": 2.5}
 
 
-def render_config(place: Place) -> str:
+def render_config(place: TargetFolder) -> str:
     """Return a text of comments: what was found, and settings with their defaults."""
     parts = ["\n".join(_head(place)), *(_setting(key, place) for key in _shown_keys())]
     return "\n\n".join([*parts, "\n".join(_tail(place))]) + "\n"
@@ -284,7 +286,7 @@ def _shown_keys() -> Iterator[Key]:
     return (KEYS[name] for name in _SHOWN if name in KEYS and not KEYS[name].guarded)
 
 
-def _head(place: Place) -> Iterator[str]:
+def _head(place: TargetFolder) -> Iterator[str]:
     yield from _comment("Settings of llmch for this repo. All lines are comments: defaults hold.")
     yield from _comment("To set a value, remove the # before its line.")
     yield "#"
@@ -302,13 +304,13 @@ def _head(place: Place) -> Iterator[str]:
         yield from _comment(one_line(note), "#   note         ", "#                ")
 
 
-def _setting(key: Key, place: Place) -> str:
+def _setting(key: Key, place: TargetFolder) -> str:
     value = [each.text for each in place.verify] if key.name == "verify" else key.default
     shown = _EXAMPLES.get(key.name, value)
     return "\n".join([*_comment(key.help), f"# {key.name} = {_toml(shown)}"])
 
 
-def _tail(place: Place) -> Iterator[str]:
+def _tail(place: TargetFolder) -> Iterator[str]:
     refused = ", ".join(name for name, key in KEYS.items() if _is_refused(key) and "." not in name)
     yield from _comment(
         f"This file can come with a clone, so it cannot set {refused}, base_url and the "

@@ -70,9 +70,9 @@ class VerifyDocument:
 
     @property
     def _ok(self) -> bool:
-        from factory.audit.audit_evidence import Standing
+        from factory.audit.audit_evidence import ClaimState
 
-        return self.audit.standing is not Standing.CONTRADICTED and not self.missed
+        return self.audit.standing is not ClaimState.CONTRADICTED and not self.missed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -108,7 +108,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     It is 1 as well where a required claim is not proven.
     """
     from factory.audit.audit import as_stored, audit, commits_named, rerunning
-    from factory.audit.audit_evidence import Evidence, read_plan
+    from factory.audit.audit_evidence import AuditEvidence, read_plan
     from factory.preflight import find_repo
     from factory.record.runs_on_record import places_of_runs
     from llmch.entry.run_orders import with_consent
@@ -120,7 +120,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     ids = commits_named(git, args.commits)
     plan = read_plan(args.plan, named=True) if args.plan else None
     places = places_of_runs(settings.artifacts_dir, place.common_dir)
-    evidence = Evidence(git, places, tuple(args.transcript), plan)
+    evidence = AuditEvidence(git, places, tuple(args.transcript), plan)
     if not args.rerun:
         return _outcome(audit(evidence, ids), args)
 
@@ -132,20 +132,20 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _outcome(found: Audit, args: argparse.Namespace) -> Outcome:
-    from factory.audit.audit_evidence import Standing
+    from factory.audit.audit_evidence import ClaimState
 
     required = CLAIMS if args.strict else tuple(dict.fromkeys(args.require))
     missed = tuple(_missed(found, required))
-    failed = found.standing is Standing.CONTRADICTED or missed
+    failed = found.standing is ClaimState.CONTRADICTED or missed
     return Outcome(VerifyDocument(found, missed), ExitCode.FAILED if failed else ExitCode.OK)
 
 
 def _missed(found: Audit, required: Sequence[str]) -> Iterator[str]:
-    from factory.audit.audit_evidence import Claim, Standing
+    from factory.audit.audit_evidence import Claim, ClaimState
 
     for claim in required:
         if claim == Claim.CHAIN:
-            if found.chain.standing is not Standing.PROVEN:
+            if found.chain.standing is not ClaimState.PROVEN:
                 yield claim
             continue
         for commit in found.commits:
@@ -154,13 +154,13 @@ def _missed(found: Audit, required: Sequence[str]) -> Iterator[str]:
 
 
 def _is_proven(commit: AuditedCommit, claim: str) -> bool:
-    from factory.audit.audit_evidence import Claim, Standing
+    from factory.audit.audit_evidence import Claim, ClaimState
 
     of_claim = [each for each in commit.rulings if each.claim == claim]
     if not of_claim:
         # An order without a plan names none.
         return claim == Claim.PLAN and bool(commit.order or commit.accepted)
-    return all(each.standing is Standing.PROVEN for each in of_claim)
+    return all(each.standing is ClaimState.PROVEN for each in of_claim)
 
 
 def _ruling_json(ruling: Ruling) -> dict[str, object]:
@@ -175,24 +175,24 @@ def _ruling_json(ruling: Ruling) -> dict[str, object]:
 
 def _items(ruling: Ruling) -> Iterator[Item]:
     """Yield the line of a claim; below one that is not proven, what it says and what to do."""
-    from factory.audit.audit_evidence import DESCRIPTIONS, Standing
+    from factory.audit.audit_evidence import DESCRIPTIONS, ClaimState
 
     word = str(ruling.standing).replace("_", " ")
-    sign = Sign.WARNING if ruling.standing is Standing.CONTRADICTED else Sign.NONE
+    sign = Sign.WARNING if ruling.standing is ClaimState.CONTRADICTED else Sign.NONE
     claim = f"{ruling.claim} ({ruling.order})" if ruling.order else ruling.claim
     yield Item(f"{word:<{_WIDTH}} {claim}: {ruling.text}", sign)
-    if ruling.standing is not Standing.PROVEN:
+    if ruling.standing is not ClaimState.PROVEN:
         remedy = f"; {ruling.remedy}" if ruling.remedy else ""
         yield Item(f"{'':<{_WIDTH}} for: {DESCRIPTIONS[ruling.claim]}{remedy}")
 
 
 def _summary(audit: Audit) -> str:
-    from factory.audit.audit_evidence import Standing
+    from factory.audit.audit_evidence import ClaimState
 
     found = [each.standing for each in audit.rulings]
-    against = found.count(Standing.CONTRADICTED)
+    against = found.count(ClaimState.CONTRADICTED)
     return (
         f"{count(len(audit.commits), 'commit')}, {against or 'nothing'} contradicted: "
-        f"{found.count(Standing.PROVEN)} proven, "
-        f"{found.count(Standing.NOT_PROVABLE)} not provable here"
+        f"{found.count(ClaimState.PROVEN)} proven, "
+        f"{found.count(ClaimState.NOT_PROVABLE)} not provable here"
     )

@@ -289,7 +289,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _BlockPlace:
     """Hold what a block stands in: headings, and what leads up to it or owns it, by indentation."""
 
     headings: tuple[Heading, ...] = ()
@@ -304,7 +304,7 @@ def find_statements(text: str) -> Iterator[Statement]:
     something itself. A heading with such an id is one, with its title as text, and the last of its
     own `headings`.
     """
-    place = _Place()
+    place = _BlockPlace()
     for block in split_blocks(text):
         place = _entered(place, block)
         if block.kind is Kind.HEADING:
@@ -333,19 +333,19 @@ def _is_more_than_lead(statement: Statement) -> bool:
     return is_sentence or has_modal(statement.text)
 
 
-def _entered(place: _Place, block: Block) -> _Place:
+def _entered(place: _BlockPlace, block: Block) -> _BlockPlace:
     """Return the place of a block, given that of the block before it."""
     match block.kind:
         case Kind.HEADING:
             heading = parse_heading(block)
             above = tuple(each for each in place.headings if each.level < heading.level)
-            return _Place((*above, heading))
+            return _BlockPlace((*above, heading))
         case Kind.PARAGRAPH:
             inside = block.level if block.level > 1 else -1
-            return _Place(place.headings, (), _outside_of(place.owners, inside))
+            return _BlockPlace(place.headings, (), _outside_of(place.owners, inside))
         case Kind.ITEM:
             leads = tuple(each for each in place.leads if each[0] < block.level)
-            return _Place(place.headings, leads, _outside_of(place.owners, block.level))
+            return _BlockPlace(place.headings, leads, _outside_of(place.owners, block.level))
         case Kind.ROW:
             return place
 
@@ -369,7 +369,7 @@ def parse_heading(block: Block) -> Heading:
     )
 
 
-def _statement(block: Block, line: int, said: str, place: _Place) -> Statement:
+def _statement(block: Block, line: int, said: str, place: _BlockPlace) -> Statement:
     is_row = block.kind is Kind.ROW
     if is_row:
         own_id, text, whole = _row(said)

@@ -57,7 +57,7 @@ class JsonProblem(ValueError):
         self.column = column
 
 
-class _Refused(Exception):
+class _Stopped(Exception):
     """Stop Python's reader from within a hook, which does not know its position in the text."""
 
 
@@ -71,7 +71,7 @@ def parse_json(source: str | bytes) -> JsonValue:
         value: JsonValue = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise JsonProblem(f"not JSON: {error.msg}", error.lineno, error.colno) from None
-    except (_Refused, RecursionError, ValueError):
+    except (_Stopped, RecursionError, ValueError):
         # A ValueError is a number with more digits than the interpreter converts.
         raise _first_refusal(text) or JsonProblem("cannot be read") from None
     suspect = _SURROGATE_ESCAPE.search(text) or _deeper_than(value, MAX_DEPTH)
@@ -96,19 +96,19 @@ def _decode(source: str | bytes) -> str:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        raise _Refused
+        raise _Stopped
     return value
 
 
 def _float(digits: str) -> float:
     value = float(digits)
     if math.isinf(value):
-        raise _Refused
+        raise _Stopped
     return value
 
 
 def _constant(name: str) -> float:
-    raise _Refused
+    raise _Stopped
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_float=_float, parse_constant=_constant)

@@ -208,7 +208,7 @@ class _Relay(WatchfulPrinter):
     def __init__(self, server: _Server) -> None:
         self._steps = Progress()
         self._server = server
-        super().__init__(_Lines(self._say), _HEARTBEAT_SECONDS, protection(masking(os.environ)))
+        super().__init__(_SaidLines(self._say), _HEARTBEAT_SECONDS, protection(masking(os.environ)))
 
     def follow(self, event: Event) -> None:
         """Note the event."""
@@ -221,7 +221,7 @@ class _Relay(WatchfulPrinter):
         self._server.say(Progressed(*self._steps.step(), text))
 
 
-class _Lines(Stream):
+class _SaidLines(Stream):
     """Passes on what is written, less the spaces that align its columns."""
 
     def __init__(self, say: Callable[[str], None]) -> None:

@@ -77,7 +77,7 @@ class Calling:
         returns. Raises `CommandFailed` where there is no answer.
         """
         service, hold, said = _start(self._words, self._cwd, self._environ)
-        lines = _Lines(said)
+        lines = _LineReader(said)
         try:
             await self._listen(lines, hear)
         finally:
@@ -93,7 +93,7 @@ class Calling:
             )
         return self._answered
 
-    async def _listen(self, lines: _Lines, hear: Hear) -> None:
+    async def _listen(self, lines: _LineReader, hear: Hear) -> None:
         """Take each message until the process ends."""
         while (line := await lines.next()) is not None:
             match decode(line):
@@ -104,7 +104,7 @@ class Calling:
                 case Answered() as answered:
                     self._answered = answered
 
-    async def _end(self, service: Service, lines: _Lines) -> None:
+    async def _end(self, service: Service, lines: _LineReader) -> None:
         """Wait for the end of the process, and kill it where it does not end."""
         with anyio.move_on_after(_PATIENCE_SECONDS) as patience:
             await self._listen(lines, _ignore)
@@ -139,7 +139,7 @@ def _start(words: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> tuple
     return service, hold, said
 
 
-class _Lines:
+class _LineReader:
     """Read whole lines from a descriptor; a reading that was cancelled can be taken up again."""
 
     def __init__(self, descriptor: int) -> None:
@@ -210,7 +210,7 @@ def standard_streams(gone: Callable[[], None]) -> Iterator[tuple[Any, Any]]:
     os.dup2(2, 1)
     os.close(nothing)
     try:
-        yield _StandardStreamsLines(incoming), _Output(outgoing, gone)
+        yield _StandardStreamsLines(incoming), _TextWriter(outgoing, gone)
     finally:
         os.set_blocking(outgoing, blocks)  # others may write to the same pipe
         os.dup2(incoming, 0)
@@ -256,7 +256,7 @@ class _StandardStreamsLines:
             self._skips = True
 
 
-class _Output:
+class _TextWriter:
     """Write text to a descriptor, waiting where it is full."""
 
     def __init__(self, descriptor: int, gone: Callable[[], None]) -> None:

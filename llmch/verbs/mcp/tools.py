@@ -120,7 +120,7 @@ Words = Iterator[str]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CalledRepo:
     """Hold the repo of a call, and find the files that the client names."""
 
     grant: Grant
@@ -150,7 +150,7 @@ class Tool:
     title: str
     description: str
     asked: type[Asked]
-    words: Callable[[Any, Place], Words]
+    words: Callable[[Any, CalledRepo], Words]
     keys: tuple[str, ...]
     pays: bool = False
     writes: bool = False
@@ -184,7 +184,7 @@ class Tool:
     def command(self, parameters: Mapping[str, Any], grant: Grant) -> tuple[Path, tuple[str, ...]]:
         """Return the repo and the verb's words. Raises `InvalidInput`, which names the faults."""
         asked = _parse(self.asked, self.name, parameters)
-        place = Place(grant, grant.repo(asked.repo))
+        place = CalledRepo(grant, grant.repo(asked.repo))
         own = tuple(self.words(asked, place))
         common = (self.verb, "--json", f"--repo={place.repo}", *grant.options[self.verb])
         return place.repo, (*common, *own)
@@ -297,18 +297,18 @@ class VerifyAsked(Asked):
     strict: bool = Field(False, description="require all claims")
 
 
-def _check(asked: CheckAsked, at: Place) -> Words:
+def _check(asked: CheckAsked, at: CalledRepo) -> Words:
     yield from _valued("--branch", asked.branch)
     yield from ("--", at.plan(asked.plan))
 
 
-def _show(asked: ShowAsked, at: Place) -> Words:
+def _show(asked: ShowAsked, at: CalledRepo) -> Words:
     yield from _valued("--branch", asked.branch)
     yield from _switched("--check", asked.check)
     yield from ("--", at.plan(asked.plan))
 
 
-def _plan(asked: PlanAsked, at: Place) -> Words:
+def _plan(asked: PlanAsked, at: CalledRepo) -> Words:
     yield f"--spec={at.spec(asked.spec)}"
     yield from _valued("--from", asked.follows and at.plan(asked.follows))
     yield from _valued("--branch", asked.branch)
@@ -316,17 +316,17 @@ def _plan(asked: PlanAsked, at: Place) -> Words:
     yield from _valued("--outdir", asked.save_to and at.new_plan(asked.save_to))
 
 
-def _run_all(asked: RunAllAsked, at: Place) -> Words:
+def _run_all(asked: RunAllAsked, at: CalledRepo) -> Words:
     yield f"--workdir={at.plan(asked.plan)}"
     yield from _valued("--branch", asked.branch)
     yield from _switched("--keep-going", asked.keep_going)
 
 
-def _status(asked: StatusAsked, at: Place) -> Words:
+def _status(asked: StatusAsked, at: CalledRepo) -> Words:
     yield from ()
 
 
-def _diff(asked: DiffAsked, at: Place) -> Words:
+def _diff(asked: DiffAsked, at: CalledRepo) -> Words:
     of_attempt = (asked.order, asked.attempt, asked.run)
     if asked.plans is not None:
         if any(each is not None for each in of_attempt):
@@ -341,7 +341,7 @@ def _diff(asked: DiffAsked, at: Place) -> Words:
     yield from (str(each) for each in (asked.run, asked.order, asked.attempt) if each is not None)
 
 
-def _verify(asked: VerifyAsked, at: Place) -> Words:
+def _verify(asked: VerifyAsked, at: CalledRepo) -> Words:
     yield from _valued("--plan", asked.plan and at.plan(asked.plan))
     yield from _switched("--rerun", asked.rerun)
     yield from (f"--require={each}" for each in asked.require)

@@ -11,7 +11,7 @@ import pytest
 
 from factory.orders.documents import FailureBrief, RunSummary
 from factory.orders.stages import Stage
-from factory.sandbox import Backend, Found, Guarantee, Limits, find_backends
+from factory.sandbox import Backend, Guarantee, Limits, TriedBackend, find_backends
 from shared.errors import ModelUnavailable
 from shared.events.events import AttemptFailed, Event, StageStarted
 from shared.llm.model_client import ReplyFailed, Request
@@ -451,7 +451,7 @@ def test_a_verification_that_changes_a_proposed_file_fails_the_attempt(factory: 
 
 @pytest.mark.parametrize("found", find_backends(), ids=lambda found: found.backend)
 def test_the_record_of_a_command_says_what_contained_it_and_what_did_not_hold(
-    factory: Factory, found: Found
+    factory: Factory, found: TriedBackend
 ) -> None:
     if found.problem:
         pytest.skip(f"{found.backend} does not work here: {found.problem}")

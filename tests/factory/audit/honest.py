@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from factory.audit.audit import Audit, as_stored, audit, commits_named
-from factory.audit.audit_evidence import Claim, Evidence, Ruling, Standing, read_plan
+from factory.audit.audit_evidence import AuditEvidence, Claim, ClaimState, Ruling, read_plan
 from factory.audit.judgement_claims import Judge
 from shared.git.client import Git
 from tests.fakes import Reply, proposal
@@ -20,16 +20,16 @@ THREE_FILES = {"src/app.py": "GREETING = 'good day'\n", "three.txt": "three\n"}
 APP = proposal(THREE_FILES)
 
 PROVEN = {
-    Claim.STATEMENT: Standing.PROVEN,
-    Claim.SIGNATURE: Standing.NOT_PROVABLE,
-    Claim.ORDER: Standing.PROVEN,
-    Claim.COMMIT: Standing.PROVEN,
-    Claim.PARENT: Standing.PROVEN,
-    Claim.FILES: Standing.PROVEN,
-    Claim.REPLY: Standing.PROVEN,
-    Claim.PLAN: Standing.PROVEN,
-    Claim.CHECKS: Standing.NOT_PROVABLE,
-    Claim.CHAIN: Standing.PROVEN,
+    Claim.STATEMENT: ClaimState.PROVEN,
+    Claim.SIGNATURE: ClaimState.NOT_PROVABLE,
+    Claim.ORDER: ClaimState.PROVEN,
+    Claim.COMMIT: ClaimState.PROVEN,
+    Claim.PARENT: ClaimState.PROVEN,
+    Claim.FILES: ClaimState.PROVEN,
+    Claim.REPLY: ClaimState.PROVEN,
+    Claim.PLAN: ClaimState.PROVEN,
+    Claim.CHECKS: ClaimState.NOT_PROVABLE,
+    Claim.CHAIN: ClaimState.PROVEN,
 }
 """What becomes of the claims of an honest branch that nobody signed, where nothing is run."""
 
@@ -87,7 +87,7 @@ class Auditor:
     def look(self, words: str = "main..work", judge: Judge | None = None) -> Audit:
         git = as_stored(Git(self.repo))
         plan = read_plan(self.plan, named=True) if self.plan else None
-        evidence = Evidence(git, (self.artifacts / "factory",), self.transcripts, plan)
+        evidence = AuditEvidence(git, (self.artifacts / "factory",), self.transcripts, plan)
         return audit(evidence, commits_named(git, words), judge)
 
 
@@ -97,10 +97,10 @@ def of_claim(found: Audit, claim: Claim, number: int = -1) -> Ruling:
     return ruling
 
 
-def standings(found: Audit) -> dict[Claim, Standing]:
+def standings(found: Audit) -> dict[Claim, ClaimState]:
     """Return the worst that became of each claim."""
-    order = tuple(Standing)
-    worst: dict[Claim, Standing] = {}
+    order = tuple(ClaimState)
+    worst: dict[Claim, ClaimState] = {}
     for each in found.rulings:
         worst[each.claim] = max(
             worst.get(each.claim, each.standing), each.standing, key=order.index
@@ -110,7 +110,7 @@ def standings(found: Audit) -> dict[Claim, Standing]:
 
 def contradictions(found: Audit) -> list[Claim]:
     """Return the claims that are contradicted."""
-    return [each.claim for each in found.rulings if each.standing is Standing.CONTRADICTED]
+    return [each.claim for each in found.rulings if each.standing is ClaimState.CONTRADICTED]
 
 
 def describe(found: Audit) -> str:

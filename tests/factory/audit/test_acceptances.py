@@ -11,7 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from factory.audit.audit_evidence import Claim, Standing
+from factory.audit.audit_evidence import Claim, ClaimState
 from factory.statement.statement import PROOF_REF, read_envelopes
 from shared.git.client import Git
 from shared.work_order.parse_order import order_key, parse_document
@@ -29,9 +29,9 @@ MADE, ACCEPTED, AFTER = range(3)
 BEYOND = "notes/more.txt"
 TEST = {"path": "tests/check.txt", "content": "by hand\n"}
 OF_A_PERSON = PROVEN | {
-    Claim.ORDER: Standing.NOT_PROVABLE,
-    Claim.COMMIT: Standing.NOT_PROVABLE,
-    Claim.REPLY: Standing.NOT_PROVABLE,
+    Claim.ORDER: ClaimState.NOT_PROVABLE,
+    Claim.COMMIT: ClaimState.NOT_PROVABLE,
+    Claim.REPLY: ClaimState.NOT_PROVABLE,
 }
 
 
@@ -103,15 +103,15 @@ def test_a_clone_without_notes_says_that_it_may_have_been_accepted(
     git(tmp_path, "clone", "--quiet", "--branch=work", source, "clone")
     clone = Auditor(tmp_path / "clone", forger.artifacts)
     ruling = of_claim(clone.look("origin/main..work"), Claim.STATEMENT, ACCEPTED)
-    assert ruling.standing is Standing.NOT_PROVABLE and "may have been accepted" in ruling.text
+    assert ruling.standing is ClaimState.NOT_PROVABLE and "may have been accepted" in ruling.text
     git(tmp_path / "clone", *ruling.remedy.split("`")[1].split()[1:])
     found = clone.look("origin/main..work")
-    assert of_claim(found, Claim.STATEMENT, ACCEPTED).standing is Standing.PROVEN, describe(found)
+    assert of_claim(found, Claim.STATEMENT, ACCEPTED).standing is ClaimState.PROVEN, describe(found)
 
 
 def test_its_commands_pass_again(forger: Forger) -> None:
     found = rerun(forger.repo, forger.artifacts)
-    assert {checks(found, each) for each in range(3)} == {Standing.PROVEN}, describe(found)
+    assert {checks(found, each) for each in range(3)} == {ClaimState.PROVEN}, describe(found)
 
 
 def test_its_statement_keeps_the_schema_and_names_no_reply(forger: Forger) -> None:
@@ -181,7 +181,7 @@ def test_files_of_any_kind_and_name_are_stated(factory: Factory) -> None:
     (statement,) = notes_on(factory, commit)
     assert statement["predicate"]["change"]["removed"] == ["src/app.py"]
     found = Auditor(factory.repo, factory.artifacts).look()
-    assert of_claim(found, Claim.FILES).standing is Standing.PROVEN, describe(found)
+    assert of_claim(found, Claim.FILES).standing is ClaimState.PROVEN, describe(found)
 
 
 def test_the_word_of_a_trusted_person_proves_what_the_commit_stands_for(
@@ -200,8 +200,8 @@ def test_the_word_of_a_trusted_person_proves_what_the_commit_stands_for(
     person = take_over(factory)
     assert person.accept("WO-02", by_hand(person), allow_more=True).failure is None
     found = Auditor(factory.repo, factory.artifacts).look()
-    assert of_claim(found, Claim.SIGNATURE).standing is Standing.PROVEN
-    assert of_claim(found, Claim.ORDER).standing is Standing.PROVEN, describe(found)
+    assert of_claim(found, Claim.SIGNATURE).standing is ClaimState.PROVEN
+    assert of_claim(found, Claim.ORDER).standing is ClaimState.PROVEN, describe(found)
 
 
 def test_a_refused_note_keeps_no_commit_from_being_accepted(factory: Factory) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.audit.audit_evidence import Claim, Standing
+from factory.audit.audit_evidence import Claim, ClaimState
 from factory.statement.statement import PROOF_REF
 from shared.errors import InvalidInput
 from tests.factory.audit.forging import Forger
@@ -32,13 +32,13 @@ def test_a_clone_without_notes_says_how_to_fetch_them(forger: Forger, tmp_path: 
     repo = clone(forger, tmp_path)
     auditor = Auditor(repo, NOWHERE)
     found = auditor.look("origin/main..HEAD")
-    assert set(standings(found).values()) == {Standing.NOT_PROVABLE}
+    assert set(standings(found).values()) == {ClaimState.NOT_PROVABLE}
     remedy = of_claim(found, Claim.STATEMENT).remedy
     command = remedy.split("`")[1]
     assert command.startswith("git fetch origin ")
     git(repo, *command.split()[1:])
     found = auditor.look("origin/main..HEAD")
-    proven = {claim for claim, each in standings(found).items() if each is Standing.PROVEN}
+    proven = {claim for claim, each in standings(found).items() if each is ClaimState.PROVEN}
     assert proven == {
         Claim.STATEMENT, Claim.ORDER, Claim.COMMIT, Claim.PARENT, Claim.FILES, Claim.CHAIN,
     }  # fmt: skip
@@ -50,8 +50,8 @@ def test_records_and_plan_are_brought_by_name(forger: Forger, tmp_path: Path) ->
     plan = write_plan(tmp_path / "plan", manifest(orders()))
     transcript = forger.run_folder / "transcript.jsonl"
     found = Auditor(repo, NOWHERE, plan, (transcript,)).look("origin/main..HEAD")
-    assert standings(found)[Claim.REPLY] is Standing.PROVEN
-    assert standings(found)[Claim.PLAN] is Standing.PROVEN
+    assert standings(found)[Claim.REPLY] is ClaimState.PROVEN
+    assert standings(found)[Claim.PLAN] is ClaimState.PROVEN
 
 
 def test_another_plan_that_is_named_is_contradicted(forger: Forger, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_shallow_clone_says_what_it_lacks(forger: Forger, tmp_path: Path) -> N
     found = Auditor(repo, NOWHERE).look("HEAD")
     assert contradictions(found) == []
     assert "--unshallow" in of_claim(found, Claim.FILES).remedy
-    assert of_claim(found, Claim.COMMIT).standing is Standing.PROVEN
+    assert of_claim(found, Claim.COMMIT).standing is ClaimState.PROVEN
     with pytest.raises(InvalidInput, match="shallow"):
         Auditor(repo, NOWHERE).look("HEAD~3..HEAD")
 
@@ -79,18 +79,18 @@ def test_a_partial_clone_decides_nothing_that_it_lacks(
     repo = clone(forger, tmp_path, f"--filter={left_out}", "--no-checkout")
     fetch_statements(repo)
     found = Auditor(repo, forger.artifacts).look("origin/main..HEAD")
-    assert set(standings(found).values()) == {Standing.NOT_PROVABLE}
+    assert set(standings(found).values()) == {ClaimState.NOT_PROVABLE}
     assert "--refetch" in of_claim(found, Claim.STATEMENT).remedy
     git(repo, "fetch", "--quiet", "--refetch", str(forger.repo), f"{PROOF_REF}:{PROOF_REF}")
     found = Auditor(repo, forger.artifacts).look("origin/main..HEAD")
     assert contradictions(found) == []
-    assert standings(found)[Claim.COMMIT] is Standing.PROVEN
+    assert standings(found)[Claim.COMMIT] is ClaimState.PROVEN
 
 
 def test_commits_of_a_version_without_statements_contradict_nothing(forger: Forger) -> None:
     git(forger.repo, "update-ref", "-d", PROOF_REF)
     found = Auditor(forger.repo, forger.artifacts).look()
-    assert set(standings(found).values()) == {Standing.NOT_PROVABLE}
+    assert set(standings(found).values()) == {ClaimState.NOT_PROVABLE}
 
 
 def test_a_branch_of_an_older_version_that_goes_on_says_so(forger: Forger) -> None:
@@ -99,7 +99,7 @@ def test_a_branch_of_an_older_version_that_goes_on_says_so(forger: Forger) -> No
     found = Auditor(forger.repo, forger.artifacts).look()
     assert contradictions(found) == []
     assert "without statements" in of_claim(found, Claim.STATEMENT, 0).text
-    assert found.chain.standing is Standing.NOT_PROVABLE
+    assert found.chain.standing is ClaimState.NOT_PROVABLE
 
 
 def test_a_persons_commit_claims_nothing_and_leaves_a_gap(forger: Forger) -> None:
@@ -110,7 +110,7 @@ def test_a_persons_commit_claims_nothing_and_leaves_a_gap(forger: Forger) -> Non
     found = Auditor(forger.repo, forger.artifacts).look()
     assert contradictions(found) == []
     assert [each.claim for each in found.commits[-1].rulings] == [Claim.STATEMENT]
-    assert found.chain.standing is Standing.NOT_PROVABLE
+    assert found.chain.standing is ClaimState.NOT_PROVABLE
 
 
 @pytest.mark.parametrize("damage", ["none", "empty", "torn", "other", "folder", "fifo"])
@@ -135,15 +135,15 @@ def test_damaged_records_decide_nothing(forger: Forger, damage: str) -> None:
     (folder / "run.json").write_text("[]")
     found = Auditor(forger.repo, forger.artifacts).look()
     assert contradictions(found) == []
-    assert standings(found)[Claim.REPLY] is Standing.NOT_PROVABLE
-    assert standings(found)[Claim.PLAN] is Standing.NOT_PROVABLE
+    assert standings(found)[Claim.REPLY] is ClaimState.NOT_PROVABLE
+    assert standings(found)[Claim.PLAN] is ClaimState.NOT_PROVABLE
 
 
 def test_a_plan_that_has_moved_on_decides_nothing(forger: Forger, honest_plan: Path) -> None:
     shutil.rmtree(honest_plan)
     write_plan(honest_plan, manifest(orders()[:1]))
     found = Auditor(forger.repo, forger.artifacts).look()
-    assert standings(found)[Claim.PLAN] is Standing.NOT_PROVABLE
+    assert standings(found)[Claim.PLAN] is ClaimState.NOT_PROVABLE
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from factory.audit.audit_evidence import Claim, Standing
+from factory.audit.audit_evidence import Claim, ClaimState
 from factory.run.run_order import run_order
 from factory.sandbox import Backend
 from shared.events.events import Event, OrderStarted
@@ -146,7 +146,7 @@ def test_what_a_filter_stores_is_not_compared_with_the_reply(factory: Factory) -
     assert summary.verdict == "PASS", summary
     found = Auditor(factory.repo, factory.artifacts).look()
     assert contradictions(found) == []
-    assert standings(found)[Claim.REPLY] is Standing.NOT_PROVABLE
+    assert standings(found)[Claim.REPLY] is ClaimState.NOT_PROVABLE
 
 
 @pytest.mark.parametrize("name", ["Ada", " Åsa, Jr. ", "O'Neil <x>", "\u200eليلى"])

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from factory.audit.audit_evidence import Claim, Standing
+from factory.audit.audit_evidence import Claim, ClaimState
 from factory.orders.documents import Form, ReplyFormat
 from factory.orders.model_choice import ModelChoice, Rung
 from factory.proposal.reply_formats import ProposedFile, render_files_reply
@@ -19,7 +19,7 @@ from tests.harness import Factory, Json, commit_all, writing
 
 def assert_read_again(factory: Factory) -> None:
     found = Auditor(factory.repo, factory.artifacts).look()
-    assert standings(found)[Claim.REPLY] is Standing.PROVEN, describe(found)
+    assert standings(found)[Claim.REPLY] is ClaimState.PROVEN, describe(found)
 
 
 def fenced(*blocks: tuple[str, str]) -> str:

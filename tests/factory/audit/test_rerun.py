@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from factory.audit.audit import Audit, as_stored, audit, commits_named, rerunning
-from factory.audit.audit_evidence import Claim, Evidence, Standing
+from factory.audit.audit_evidence import AuditEvidence, Claim, ClaimState
 from factory.orders.documents import reply_sha256
 from factory.preflight import find_repo
 from factory.sandbox import Backend
@@ -28,19 +28,19 @@ def rerun(repo: Path, artifacts: Path, words: str = "main..work", **changes: Any
     options = Factory(repo, artifacts.parent).options(sandbox=SANDBOXED, **changes)
     place = find_repo(repo)
     ids = commits_named(as_stored(place.git), words)
-    evidence = Evidence(as_stored(place.git), (artifacts / "factory",))
+    evidence = AuditEvidence(as_stored(place.git), (artifacts / "factory",))
     with rerunning(ids[-1], place, options, lambda event: None) as judge:
         return audit(evidence, ids, judge)
 
 
-def checks(found: Audit, number: int = -1) -> Standing:
+def checks(found: Audit, number: int = -1) -> ClaimState:
     return of_claim(found, Claim.CHECKS, number).standing
 
 
 def test_an_honest_branch_passes_again_and_nothing_changes(forger: Forger) -> None:
     before = fingerprint(forger.repo), git(forger.repo, "for-each-ref")
     found = rerun(forger.repo, forger.artifacts)
-    assert {checks(found, each) for each in range(4)} == {Standing.PROVEN}, describe(found)
+    assert {checks(found, each) for each in range(4)} == {ClaimState.PROVEN}, describe(found)
     assert (fingerprint(forger.repo), git(forger.repo, "for-each-ref")) == before
     assert git(forger.repo, "worktree", "list", "--porcelain").count("worktree ") == 1
 
@@ -71,7 +71,7 @@ def test_commands_of_a_commit_that_is_contradicted_are_not_run(
     forger.on(2)
     forger.amend(files={"scripts/verify.sh": f"touch {tmp_path}/ran\n"})
     found = rerun(forger.repo, forger.artifacts)
-    assert checks(found) is Standing.NOT_PROVABLE
+    assert checks(found) is ClaimState.NOT_PROVABLE
     assert not (tmp_path / "ran").exists()
 
 
@@ -86,7 +86,7 @@ def test_a_command_that_this_machine_lacks_decides_nothing(factory: Factory) -> 
     if summary.verdict != "PASS":
         pytest.skip("the setting does not apply without a sandbox")
     found = rerun(factory.repo, factory.artifacts)
-    assert checks(found) is Standing.NOT_PROVABLE, describe(found)
+    assert checks(found) is ClaimState.NOT_PROVABLE, describe(found)
 
 
 def test_an_exemption_that_no_plan_vouches_for_is_not_taken(forger: Forger) -> None:
@@ -99,7 +99,7 @@ def test_an_exemption_that_no_plan_vouches_for_is_not_taken(forger: Forger) -> N
     (forger.run_folder / "run.json").write_text("{}")  # so that the plan is not found
     found = rerun(forger.repo, forger.artifacts, f"{forger.commits[0]}")
     assert contradictions(found) == []
-    assert checks(found) is Standing.NOT_PROVABLE
+    assert checks(found) is ClaimState.NOT_PROVABLE
     assert "exempt" in of_claim(found, Claim.CHECKS).text
 
 
@@ -111,6 +111,6 @@ def test_a_red_base_is_allowed_as_in_the_run(factory: Factory) -> None:
     factory.run(
         writing("one.txt"), [proposal({"one.txt": "one\n"})], sandbox=SANDBOXED, allow_red=True
     )
-    assert checks(rerun(factory.repo, factory.artifacts)) is Standing.CONTRADICTED
+    assert checks(rerun(factory.repo, factory.artifacts)) is ClaimState.CONTRADICTED
     found = rerun(factory.repo, factory.artifacts, allow_red=True)
-    assert checks(found) is Standing.PROVEN, describe(found)
+    assert checks(found) is ClaimState.PROVEN, describe(found)

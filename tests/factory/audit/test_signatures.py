@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.audit.audit_evidence import Claim, Standing
+from factory.audit.audit_evidence import Claim, ClaimState
 from factory.statement.statement import PROOF_REF, Envelope, parse_envelope
 from shared.events.events import Warned
 from shared.git.client import Git
@@ -25,7 +25,7 @@ TWICE = writing("two.txt", 2)
 NAMES = {"ada": "ada@example.org", "eve": "eve@example.org"}
 
 
-def signature(factory: Factory, words: str = "work") -> Standing:
+def signature(factory: Factory, words: str = "work") -> ClaimState:
     """Return what the signature of a commit's statement is worth."""
     found = Auditor(factory.repo, factory.artifacts).look(words)
     return of_claim(found, Claim.SIGNATURE).standing
@@ -67,7 +67,7 @@ def test_a_statement_that_a_trusted_key_signed_is_proven(factory: Factory) -> No
     commits = make_branch(factory)
     found = Auditor(factory.repo, factory.artifacts).look()
     assert {of_claim(found, Claim.SIGNATURE, each).standing for each in range(4)} == {
-        Standing.PROVEN
+        ClaimState.PROVEN
     }
     assert NAMES["ada"] in of_claim(found, Claim.SIGNATURE).text
     assert contradictions(found) == []
@@ -78,15 +78,15 @@ def test_a_statement_that_a_trusted_key_signed_is_proven(factory: Factory) -> No
 def test_without_a_file_of_allowed_signers_nothing_is_decided(factory: Factory, ssh: Path) -> None:
     factory.run(writing("one.txt"), [ONE])
     git(factory.repo, "config", "--unset", "gpg.ssh.allowedSignersFile")
-    assert signature(factory) is Standing.NOT_PROVABLE
+    assert signature(factory) is ClaimState.NOT_PROVABLE
     git(factory.repo, "config", "gpg.ssh.allowedSignersFile", str(ssh / "nowhere"))
-    assert signature(factory) is Standing.NOT_PROVABLE
+    assert signature(factory) is ClaimState.NOT_PROVABLE
 
 
 def test_a_strangers_key_is_contradicted(factory: Factory, ssh: Path) -> None:
     git(factory.repo, "config", "user.signingKey", str(ssh / "eve"))
     factory.run(writing("one.txt"), [ONE])
-    assert signature(factory) is Standing.CONTRADICTED
+    assert signature(factory) is ClaimState.CONTRADICTED
 
 
 @pytest.mark.usefixtures("ssh")
@@ -97,7 +97,7 @@ def test_a_signed_statement_that_was_changed_is_contradicted(factory: Factory) -
     statement = forger.statement(commit)
     statement["predicate"]["attempts"] = 7
     forger.attach(commit, statement, signed.signatures)
-    assert signature(factory) is Standing.CONTRADICTED
+    assert signature(factory) is ClaimState.CONTRADICTED
 
 
 @pytest.mark.usefixtures("ssh")
@@ -107,7 +107,7 @@ def test_the_signature_of_another_statement_is_contradicted(factory: Factory) ->
     forger = Forger(factory.repo, factory.artifacts, (first, second))
     statement = forger.statement(second)
     forger.attach(second, statement, envelope(factory.repo, first).signatures)
-    assert signature(factory) is Standing.CONTRADICTED
+    assert signature(factory) is ClaimState.CONTRADICTED
 
 
 @pytest.mark.usefixtures("ssh")
@@ -115,7 +115,7 @@ def test_a_signature_that_was_taken_away_is_contradicted(factory: Factory) -> No
     commit = factory.run(writing("one.txt"), [ONE]).commit or ""
     forger = Forger(factory.repo, factory.artifacts, (commit,))
     forger.attach(commit, forger.statement(commit))
-    assert signature(factory) is Standing.CONTRADICTED
+    assert signature(factory) is ClaimState.CONTRADICTED
 
 
 def test_a_wrong_signature_beside_a_good_one_is_contradicted(factory: Factory, ssh: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_wrong_signature_beside_a_good_one_is_contradicted(factory: Factory, s
     good = envelope(factory.repo, commit)
     forger = Forger(factory.repo, factory.artifacts, (commit,))
     forger.note(commit, Envelope(good.payload, (*good.signatures, b"no armour")).render())
-    assert signature(factory) is Standing.CONTRADICTED
+    assert signature(factory) is ClaimState.CONTRADICTED
 
 
 def test_a_key_that_is_not_there_loses_no_commit(factory: Factory, ssh: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_key_that_is_not_there_loses_no_commit(factory: Factory, ssh: Path) ->
     commits = make_branch(factory)
     assert factory.tip() == commits[-1]
     assert len(said(factory)) == 1 and "not signed" in said(factory)[0]
-    assert signature(factory) is Standing.NOT_PROVABLE
+    assert signature(factory) is ClaimState.NOT_PROVABLE
 
 
 def test_a_program_that_only_the_repo_names_is_not_run(factory: Factory, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_program_that_only_the_repo_names_is_not_run(factory: Factory, tmp_pat
     for form, order, reply in (("ssh", writing("one.txt"), ONE), ("openpgp", TWICE, TWO)):
         git(factory.repo, "config", "gpg.format", form)
         assert factory.run(order, [reply]).commit
-    assert signature(factory) is Standing.NOT_PROVABLE
+    assert signature(factory) is ClaimState.NOT_PROVABLE
     assert not (tmp_path / "ran").exists()
 
 
@@ -191,12 +191,12 @@ def gpg(factory: Factory, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def _check_a_signed_run(factory: Factory) -> None:
     commit = factory.run(writing("one.txt"), [ONE]).commit or ""
     assert said(factory) == []
-    assert signature(factory) is Standing.PROVEN
+    assert signature(factory) is ClaimState.PROVEN
     forger = Forger(factory.repo, factory.artifacts, (commit,))
     signed = envelope(factory.repo, commit)
     changed = {**forger.statement(commit), "more": True}
     forger.note(commit, Envelope(canonical_json(changed), signed.signatures).render())
-    assert signature(factory) is Standing.CONTRADICTED
+    assert signature(factory) is ClaimState.CONTRADICTED
 
 
 @pytest.mark.usefixtures("gpg")
@@ -209,7 +209,7 @@ def test_an_openpgp_key_that_is_not_known_decides_nothing(factory: Factory, gpg:
     subprocess.run(["gpgconf", "--kill", "all"], check=False)
     shutil.rmtree(gpg)
     gpg.mkdir(mode=0o700)
-    assert signature(factory) is Standing.NOT_PROVABLE
+    assert signature(factory) is ClaimState.NOT_PROVABLE
 
 
 # X.509

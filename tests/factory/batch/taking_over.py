@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from factory.batch.accept_commit import Acceptance, accept_commit, take_back
+from factory.batch.accept_commit import JudgedCommit, accept_commit, take_back
 from factory.batch.decide import (
     LeftOut,
     PlanOnBranch,
@@ -45,7 +45,7 @@ class Person:
 
     def accept(
         self, name: str, commit: str = "work", *, allow_more: bool = False, **options: Any
-    ) -> Acceptance:
+    ) -> JudgedCommit:
         factory = self.factory
         factory.events = []
         chosen = factory.options(**options)

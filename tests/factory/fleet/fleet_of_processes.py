@@ -17,7 +17,7 @@ from typing import Any
 from factory.fleet.database import Database
 from factory.fleet.job_queue import Queue
 from factory.fleet.leases import WorkerSeen, workers_seen
-from factory.fleet.wire import Answer, Job, JobState, Kind, Standing
+from factory.fleet.wire import Answer, Job, JobStanding, JobState, Kind
 from shared.settings.setting_values import DatabaseUrl
 from tests import processes
 
@@ -126,7 +126,7 @@ class FleetOfProcesses:
         lines = [each.split() for each in self.began.read_text().splitlines()]
         return [worker for each, worker in lines if job in ("", each)]
 
-    def standing(self, job: str) -> Standing:
+    def standing(self, job: str) -> JobStanding:
         return self.queue.look([job])[job]
 
     def answer(self, job: str) -> Answer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from llmch.console.activity import Activity, Progress
+from llmch.console.activity import Activity, BatchProgress
 from llmch.console.narration import PLAN
 from shared.events.events import (
     AttemptStarted,
@@ -38,8 +38,8 @@ def spent(order: str, usd: float | None) -> Event:
     return UsageCounted(1, 100, 0, 10, usd, 0, order)
 
 
-def after(*steps: tuple[float, Event], orders: int = 6) -> Progress:
-    progress = Progress(orders)
+def after(*steps: tuple[float, Event], orders: int = 6) -> BatchProgress:
+    progress = BatchProgress(orders)
     for at, event in steps:
         progress.take(event, at)
     return progress

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from llmch.runs.run_model import (
-    Activity,
     AttemptView,
     BriefView,
     CallView,
@@ -20,8 +19,9 @@ from llmch.runs.run_model import (
     RoleUsage,
     RunView,
     SandboxView,
-    Span,
+    SpanKind,
     Standing,
+    TimeSpan,
     Track,
     UsageView,
 )
@@ -70,9 +70,9 @@ def planning(text: str = "words") -> PlanningView:
         ),
         reviews=(PlanReviewView(1, (text,), 2, "", (call(text),)), PlanReviewView(2, failure=text)),
         spans=(
-            Span(Activity.ATTEMPT, 0, 20, "attempt 1 at the plan", Judged.FAILED, 1),
-            Span(Activity.MODEL, 0, 18, "model call: large", Judged.PASSED),
-            Span(Activity.ATTEMPT, 20, 31, "attempt 2 at the plan", Judged.PASSED, 2),
+            TimeSpan(SpanKind.ATTEMPT, 0, 20, "attempt 1 at the plan", Judged.FAILED, 1),
+            TimeSpan(SpanKind.MODEL, 0, 18, "model call: large", Judged.PASSED),
+            TimeSpan(SpanKind.ATTEMPT, 20, 31, "attempt 2 at the plan", Judged.PASSED, 2),
         ),
         usage=UsageView(3, 1, 900, 0, 90, 0, 0.5),
     )
@@ -119,12 +119,12 @@ def track(number: int) -> Track:
         f"WO-{number:02d}",
         f"words {number}",
         (
-            Span(Activity.ATTEMPT, start, start + 2, "attempt 1", Judged.FAILED, 1),
-            Span(Activity.MODEL, start, start + 1, "model call: small", Judged.PASSED),
-            Span(Activity.COMMAND, start + 1, start + 2, "accept: x", Judged.FAILED),
-            Span(Activity.ATTEMPT, start + 2, start + 7, "attempt 2", Judged.PASSED, 2),
-            Span(Activity.TRIAL, start + 2, start + 3, "tried before the work", Judged.FAILED),
-            Span(Activity.WAIT, start + 3, start + 5, "waits for its turn", Judged.OPEN),
+            TimeSpan(SpanKind.ATTEMPT, start, start + 2, "attempt 1", Judged.FAILED, 1),
+            TimeSpan(SpanKind.MODEL, start, start + 1, "model call: small", Judged.PASSED),
+            TimeSpan(SpanKind.COMMAND, start + 1, start + 2, "accept: x", Judged.FAILED),
+            TimeSpan(SpanKind.ATTEMPT, start + 2, start + 7, "attempt 2", Judged.PASSED, 2),
+            TimeSpan(SpanKind.TRIAL, start + 2, start + 3, "tried before the work", Judged.FAILED),
+            TimeSpan(SpanKind.WAIT, start + 3, start + 5, "waits for its turn", Judged.OPEN),
         ),
     )
 

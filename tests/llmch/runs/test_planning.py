@@ -11,7 +11,7 @@ import pytest
 from llmch.page.run_page import render_page
 from llmch.runs.read_run import read_report
 from llmch.runs.recorded_planning import read_planning
-from llmch.runs.run_model import Activity, Judged, PlanningView, RunView
+from llmch.runs.run_model import Judged, PlanningView, RunView, SpanKind
 from tests.fakes import proposal
 from tests.harness import Factory
 from tests.planner.planning import Planner
@@ -59,7 +59,7 @@ def test_attempts_have_their_findings_and_what_was_asked_and_said(built: Factory
 def test_the_time_line_of_the_planning_has_attempts_and_calls(built: Factory) -> None:
     found = planning_of(built)
     kinds = [each.activity for each in found.spans]
-    assert kinds.count(Activity.ATTEMPT) == 2 and kinds.count(Activity.MODEL) == 3
+    assert kinds.count(SpanKind.ATTEMPT) == 2 and kinds.count(SpanKind.MODEL) == 3
     assert all(0 <= each.start <= each.end for each in found.spans)
     page = render_page(view(built))
     assert "planning, before the run" in page and "passed the rules" in page

@@ -15,7 +15,7 @@ from factory.preflight import hold
 from llmch.ci.run_reports import markdown_of
 from llmch.page.run_page import render_page
 from llmch.runs.read_run import read_report
-from llmch.runs.run_model import Activity, Judged, RunView, Standing
+from llmch.runs.run_model import Judged, RunView, SpanKind, Standing
 from llmch.runs.run_report import RunReportDocument
 from shared.errors import InvalidInput
 from tests.factory.batch.taking_over import Person
@@ -72,13 +72,13 @@ def test_the_time_line_has_attempts_calls_and_commands_of_each_order(factory: Fa
     tracks = {each.order: each for each in view_of(factory).tracks}
     assert {"WO-01", "WO-02"} <= tracks.keys()
     spans = tracks["WO-02"].spans
-    attempts = [each for each in spans if each.activity is Activity.ATTEMPT]
+    attempts = [each for each in spans if each.activity is SpanKind.ATTEMPT]
     assert [(each.number, each.judged) for each in attempts] == [
         (1, Judged.FAILED),
         (2, Judged.PASSED),
     ]
-    assert sum(each.activity is Activity.MODEL for each in spans) == 2
-    assert {each.activity for each in spans} >= {*Activity} - {Activity.WAIT}
+    assert sum(each.activity is SpanKind.MODEL for each in spans) == 2
+    assert {each.activity for each in spans} >= {*SpanKind} - {SpanKind.WAIT}
     assert all(0 <= each.start <= each.end for each in spans)
 
 
@@ -152,7 +152,7 @@ def test_a_killed_run_is_shown_as_far_as_it_came(factory: Factory) -> None:
     assert [each.state for each in run.orders] == ["landed", "begun"]
     assert any("was killed" in each for each in run.gaps)
     (last,) = (each for each in run.tracks if each.order == "WO-02")
-    assert [each.judged for each in last.spans if each.activity is Activity.ATTEMPT] == [
+    assert [each.judged for each in last.spans if each.activity is SpanKind.ATTEMPT] == [
         Judged.FAILED,
         Judged.OPEN,
     ]

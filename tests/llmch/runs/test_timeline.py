@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from llmch.runs.record_files import Fields
 from llmch.runs.recorded_planning import tracks_of, usage_by_role
-from llmch.runs.run_model import Activity, Judged
+from llmch.runs.run_model import Judged, SpanKind
 
 
 def event(at: float, kind: str, order: str = "WO-01", **fields: Any) -> Fields:
@@ -32,22 +32,22 @@ WAITING = (
 def test_an_order_waits_to_be_judged_and_to_land() -> None:
     (track,) = tracks_of(WAITING, {"WO-01": "Begin"})
     assert track.title == "Begin"
-    waits = [(each.start, each.end) for each in track.spans if each.activity is Activity.WAIT]
+    waits = [(each.start, each.end) for each in track.spans if each.activity is SpanKind.WAIT]
     assert waits == [(3, 10), (12, 20)]
 
 
 def test_what_has_no_end_lasts_as_long_as_the_record() -> None:
     (track,) = tracks_of(WAITING[:6], {})
     spans = {each.activity: (each.start, each.end, each.judged) for each in track.spans}
-    assert spans[Activity.ATTEMPT] == (1, 11, Judged.OPEN)
-    assert spans[Activity.COMMAND] == (11, 11, Judged.OPEN)
-    assert spans[Activity.MODEL] == (1, 3, Judged.PASSED)
+    assert spans[SpanKind.ATTEMPT] == (1, 11, Judged.OPEN)
+    assert spans[SpanKind.COMMAND] == (11, 11, Judged.OPEN)
+    assert spans[SpanKind.MODEL] == (1, 3, Judged.PASSED)
 
 
 def test_an_attempt_that_is_judged_again_is_neither_passed_nor_failed() -> None:
     events = (*WAITING[:6], event(12, "attempt_started", attempt=1), *WAITING[7:])
     (track,) = tracks_of(events, {})
-    judged = [each.judged for each in track.spans if each.activity is Activity.ATTEMPT]
+    judged = [each.judged for each in track.spans if each.activity is SpanKind.ATTEMPT]
     assert judged == [Judged.OPEN, Judged.PASSED]
 
 
