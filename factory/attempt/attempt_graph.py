@@ -1,7 +1,9 @@
-"""Builds one attempt as a graph: propose, apply, judge, conclude.
+"""Builds the loop of an order as a graph: propose, apply, judge, conclude, and try again.
 
-An attempt is left with its proposal and taken up again once the commit is known that its own is to
-follow. Meanwhile it holds neither a workspace nor a thread.
+Two nodes work on a commit that may have to be waited for: `se` on the order's base, and `tr` on the
+commit that the order's own is to follow. The graph is interrupted before such a node, and resumed
+with a workspace of that commit. The state is all that it goes on from, so an order that waits holds
+neither a workspace nor a thread, and another process can resume it.
 """
 
 from __future__ import annotations
@@ -10,38 +12,60 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, cast
+from typing import Any, Final, cast
+from uuid import uuid4
 
-from factory.attempt.attempt_state import FactoryContext, FactoryState, StateUpdate, first_state
+from factory.attempt.attempt_state import FactoryContext, FactoryState, StateUpdate
+
+SE: Final = "se"
+TR: Final = "tr"
+PO: Final = "po"
+FINALIZE: Final = "finalize"
 
 
-def attempt_states(
-    context: FactoryContext, state: FactoryState | None = None
-) -> Iterator[FactoryState]:
-    """Take an order one step further from `state`, and yield the state after each node.
+def walk_graph(context: FactoryContext, state: FactoryState) -> Iterator[FactoryState]:
+    """Walk the graph from where `state` left it, and yield the state after each node.
 
-    The last state has a proposal that is to be judged, a `verdict`, or a new attempt.
+    The walk ends with a verdict, or before a node for which the workspace has the wrong commit:
+    with a proposal that is to be judged, or, once it was judged, with a new attempt.
     """
-    states = _graph().stream(
-        state or first_state(),
-        context=context,
-        stream_mode="values",
-    )
-    return cast(Iterator[FactoryState], states)
+    if state["attempt"].waits_for_parent:
+        return _resume(context, state)
+    walk = build_graph().stream(state, context=context, stream_mode="values", interrupt_before=[TR])
+    return cast(Iterator[FactoryState], walk)
+
+
+def _resume(context: FactoryContext, state: FactoryState) -> Iterator[FactoryState]:
+    """Resume the graph where it was interrupted before `tr`, here or in another process."""
+    graph = _resumable_graph()
+    thread = str(uuid4())
+    try:
+        interrupted = graph.update_state({"configurable": {"thread_id": thread}}, state, as_node=SE)
+        yield from graph.stream(
+            None,
+            interrupted,
+            context=context,
+            stream_mode="values",
+            interrupt_before=[SE],
+            durability="exit",
+        )
+    finally:
+        graph.checkpointer.delete_thread(thread)
 
 
 def prepare_graph() -> None:
-    """Import and compile what `attempt_states` needs, so that it does not have to wait.
+    """Import and compile what `walk_graph` needs, so that it does not have to wait.
 
     An error here is ignored, because it comes again where the graph is needed. The interpreter may
     also end in the middle of the import when a run ends early, and nobody needs to know of that.
     """
     with contextlib.suppress(Exception):
-        _graph()
+        _resumable_graph()
 
 
 @cache
-def _graph() -> Any:
+def build_graph() -> Any:
+    """Return the compiled graph, whose picture is in `docs/architecture.md`."""
     # These are set before the import: traces of prompts and code must not leave the machine because
     # some other program's settings are in the environment.
     os.environ.update(LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false")
@@ -56,28 +80,38 @@ def _graph() -> Any:
         return lambda state: step(state, get_runtime(FactoryContext).context)
 
     graph = StateGraph(FactoryState, context_schema=FactoryContext)
-    graph.add_node("se", node(propose))
-    graph.add_node("tr", node(apply))
-    graph.add_node("po", node(judge))
-    graph.add_node("finalize", node(conclude))
-    graph.add_conditional_edges(START, first_node, ["se", "tr"])
-    graph.add_conditional_edges("se", after_propose, {"end": END, "finalize": "finalize"})
-    graph.add_conditional_edges("tr", after_apply, ["po", "finalize"])
-    graph.add_edge("po", "finalize")
-    graph.add_edge("finalize", END)
-    return graph.compile()
+    graph.add_node(SE, node(propose))
+    graph.add_node(TR, node(apply))
+    graph.add_node(PO, node(judge))
+    graph.add_node(FINALIZE, node(conclude))
+    graph.add_edge(START, SE)
+    graph.add_conditional_edges(SE, _go_on_or_fail, {"proposal": TR, "failed": FINALIZE})
+    graph.add_conditional_edges(TR, _go_on_or_fail, {"proposal": PO, "failed": FINALIZE})
+    graph.add_edge(PO, FINALIZE)
+    graph.add_conditional_edges(FINALIZE, _end_or_retry, {"retry": SE, "verdict": END})
+    return graph.compile(interrupt_before=[SE, TR])
 
 
-def first_node(state: FactoryState) -> str:
-    """Return the node at which a step begins: a proposal that is there is applied and judged."""
-    return "se" if state["attempt"].proposal is None else "tr"
+def _go_on_or_fail(state: FactoryState) -> str:
+    return "proposal" if state["attempt"].brief is None else "failed"
 
 
-def after_propose(state: FactoryState) -> str:
-    """Return the next node: a proposal waits for its parent, and a brief is concluded at once."""
-    return "end" if state["attempt"].brief is None else "finalize"
+def _end_or_retry(state: FactoryState) -> str:
+    return "retry" if state["verdict"] is None else "verdict"
 
 
-def after_apply(state: FactoryState) -> str:
-    """Return the next node: only a proposal that was written whole is judged."""
-    return "po" if state["attempt"].brief is None else "finalize"
+@cache
+def _resumable_graph() -> Any:
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    return build_graph().copy({"checkpointer": InMemorySaver(serde=_Unserialized())})
+
+
+class _Unserialized:
+    """Keep a checkpoint's values as they are, because they never leave this process."""
+
+    def dumps_typed(self, value: Any) -> tuple[str, Any]:
+        return "", value
+
+    def loads_typed(self, data: tuple[str, Any]) -> Any:
+        return data[1]

@@ -73,6 +73,11 @@ class Attempt:
     brief: FailureBrief | None = None
 
     @property
+    def waits_for_parent(self) -> bool:
+        """Return whether a proposal waits for the commit on which it is judged."""
+        return self.proposal is not None and self.brief is None
+
+    @property
     def proposed(self) -> WriteProposal:
         """Return the proposal; only nodes that follow a proposal may ask for it."""
         assert self.proposal is not None, "the router leads here only with a proposal"

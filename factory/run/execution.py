@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from factory.attempt.apply_proposal import DoesNotFit
-from factory.attempt.attempt_graph import attempt_states
+from factory.attempt.attempt_graph import walk_graph
 from factory.attempt.attempt_state import FactoryContext, FactoryState, first_state
 from factory.judging.failure_brief import brief_of
 from factory.judging.proof import KnownCommits, verified_by
@@ -58,7 +58,7 @@ class Making:
     @property
     def is_proposed(self) -> bool:
         """Return whether a proposal waits to be judged."""
-        return self.result is None and self.state["attempt"].proposal is not None
+        return self.result is None and self.state["attempt"].waits_for_parent
 
 
 def _tell_nobody(commit: str) -> None:
@@ -136,13 +136,10 @@ class _UnderWay:
     context: FactoryContext
     state: FactoryState
 
-    def advance(self, *, judging: bool) -> None:
-        """Judge the proposal, or make attempts until one has a proposal or the order has ended."""
-        while True:
-            for state in attempt_states(self.context, self.state):
-                self.state = state
-            if judging or self.state["verdict"] or self.state["attempt"].proposal:
-                return
+    def advance(self) -> None:
+        """Walk the graph until it ends or is interrupted, and keep each state."""
+        for state in walk_graph(self.context, self.state):
+            self.state = state
 
 
 @dataclass(slots=True)
@@ -188,7 +185,7 @@ class Execution:
                 under_way = _UnderWay(self._context(step, bench, announce), state)
                 self._under_way[task.name] = under_way
                 with self._lent_to(step, bench):
-                    under_way.advance(judging=bool(step.parent))
+                    under_way.advance()
                 # Trial runs beside the model's call restore the tree that they use.
                 bench.used = bool(step.parent) or under_way.state["attempt"].touched
         except DoesNotFit as unfit:
