@@ -21,7 +21,7 @@ from factory.fleet.database import (
     with_names,
 )
 from factory.fleet.job_queue import prepare_engine
-from factory.fleet.leases import LEFT, WorkerSeen, linked, run_of, workers_seen
+from factory.fleet.leases import WorkerSeen, linked, run_of, workers_seen
 from factory.fleet.wire import JobStanding, JobState, Kind
 from shared import VERSION
 from shared.errors import FleetUnavailable, InvalidInput
@@ -207,10 +207,3 @@ def cancel_plan(url: DatabaseUrl, plan: str) -> Sequence[str]:
             )
         link.queue.cancel(ids)
     return ids
-
-
-def state_of(worker: WorkerSeen) -> str:
-    """Return in one word how a worker is: alive, late, left or dead."""
-    if worker.dead:
-        return "left" if worker.dead == LEFT else "dead"
-    return "late" if worker.late else "alive"

@@ -53,6 +53,13 @@ class WorkerSeen:
     dead: str
 
     @property
+    def state(self) -> str:
+        """Return in one word how the worker is: alive, late, left or dead."""
+        if self.dead:
+            return "left" if self.dead == LEFT else "dead"
+        return "late" if self.late else "alive"
+
+    @property
     def lives(self) -> bool:
         """Return whether the worker takes jobs, as far as is known."""
         return not self.dead and not self.late

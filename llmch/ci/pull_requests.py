@@ -419,7 +419,6 @@ class PullRequestAnswer:
     commands: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        """Return it as the value of `pull_request` in the document of a run."""
         return {
             "url": self.url or None,
             "action": self.action or None,

@@ -8,10 +8,11 @@ This module is pure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum, auto
-from typing import Protocol
+from pathlib import PurePath
+from typing import Any, ClassVar
 
 from shared.errors import ExitCode
 
@@ -167,18 +168,78 @@ Block = (
 )
 
 
-class Document(Protocol):
-    """Represent the answer of a verb."""
+def plain(value: Any) -> Any:  # whatever a document holds
+    """Return `value` in JSON's types: a dataclass by its fields, an enum and a path as text."""
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    if is_dataclass(value):
+        return by_field(value)
+    match value:
+        case Enum():
+            return value.value
+        case PurePath():
+            return str(value)
+        case Mapping():
+            return {plain(key): plain(each) for key, each in value.items()}
+        case list() | tuple():
+            return [plain(each) for each in value]
+        case _:
+            return value
+
+
+def by_field(value: Any) -> dict[str, Any]:
+    """Return a dataclass as an object of JSON, a key for each field."""
+    return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+
+
+class Shape:
+    """Declare the JSON document of a value by its keys, in their order.
+
+    `"path"` is the name of an attribute, and `"stage=brief.stage"` reads the key `stage` from
+    elsewhere; it is null where `brief` is `None`. `"remedy?"` is null for an empty value. A keyword
+    says what becomes of the value at its key, or of each value in a list.
+    """
+
+    def __init__(self, *keys: str, **parts: Callable[[Any], object]) -> None:
+        self._keys = [each.removesuffix("?").partition("=") for each in keys]
+        self._nullable = {each.rstrip("?").partition("=")[0] for each in keys if each[-1] == "?"}
+        self._parts = parts
+
+    def __call__(self, value: object) -> dict[str, Any]:
+        """Return the document of `value`."""
+        return {key: self._part(key, way or key, value) for key, _, way in self._keys}
+
+    def _part(self, key: str, way: str, value: object) -> Any:
+        found: Any = value
+        for name in way.split("."):
+            found = None if found is None else getattr(found, name)
+        if found is None or (key in self._nullable and not found):
+            return None
+        part: Callable[[Any], object] = self._parts.get(key, plain)
+        return [part(each) for each in found] if isinstance(found, list | tuple) else part(found)
+
+
+class Document:
+    """Represent the answer of a verb; `shape` declares the JSON, whose keys else are the fields."""
+
+    __slots__ = ()
+    shape: ClassVar[Shape | None] = None
 
     def to_json(self) -> object:
         """Return the document that `--json` prints, as plain values."""
+        shape: Shape | None = type(self).shape
+        return by_field(self) if shape is None else shape(self)
 
     def blocks(self) -> Iterable[Block]:
         """Return the blocks that are shown to a person, in order."""
+        raise NotImplementedError
+
+
+_ERROR = Shape("code=exit_code", "name", "message", "hint")
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorDocument:
+class ErrorDocument(Document):
     """Represent the error that ended a command, as the command's answer."""
 
     message: str
@@ -187,18 +248,9 @@ class ErrorDocument:
     name: str
 
     def to_json(self) -> object:
-        """Return the document that `--json` prints."""
-        return {
-            "error": {
-                "code": self.exit_code,
-                "name": self.name,
-                "message": self.message,
-                "hint": self.hint,
-            }
-        }
+        return {"error": _ERROR(self)}
 
     def blocks(self) -> Iterable[Block]:
-        """Return the error as the only block."""
         yield Problem(self.message, self.hint)
 
 

@@ -22,6 +22,7 @@ from llmch.console.document import (
     Remark,
     Rows,
     RuleFinding,
+    Shape,
 )
 from llmch.console.line import count, short
 from llmch.previews.plan_difference import changed_requirements
@@ -45,36 +46,32 @@ _HEADINGS = ("order", "state", "attempts", "result")
 
 
 @dataclass(frozen=True, slots=True)
-class OrderDocument:
+class OrderDocument(Document):
     """Represent the answer of `run`: how one order ended."""
 
     summary: RunSummary
     pull_request: PullRequestAnswer | None = None
 
     def to_json(self) -> object:
-        """Return the summary without the records of the attempts."""
         return _json(self.summary, self.pull_request)
 
     def blocks(self) -> Iterator[Block]:
-        """Return one line that says how the order ended."""
         summary = self.summary
         end = Conclusion(summary.work_order, _result(summary), summary.verdict == "PASS")
         yield AlreadyShown((end,))
 
 
 @dataclass(frozen=True, slots=True)
-class BatchDocument:
+class BatchDocument(Document):
     """Represent the answer of `run-all`, and of `build` where there was a plan to execute."""
 
     summary: BatchSummary
     pull_request: PullRequestAnswer | None = None
 
     def to_json(self) -> object:
-        """Return the summary without the records of the attempts."""
         return _json(self.summary, self.pull_request)
 
     def blocks(self) -> Iterator[Block]:
-        """Return a table that says how each order ended, and the verdict on all of them."""
         summary = self.summary
         rows = tuple(
             (each.work_order, each.state, str(each.attempts), _result(each))
@@ -99,14 +96,13 @@ def _result(summary: RunSummary) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanDocument:
+class PlanDocument(Document):
     """Represent a plan, or why there is none; `preview` says what the plan will do."""
 
     result: PlanResult
     preview: PlanPreview | None = None
 
     def to_json(self) -> object:
-        """Return the result as plain values, with the forecast where there is one."""
         from factory.run.forecast import forecast_document
         from planner.run_plan import plan_document
 
@@ -115,7 +111,6 @@ class PlanDocument:
         return {**plan_document(self.result), "forecast": forecast}
 
     def blocks(self) -> Iterator[Block]:
-        """Return the findings and the verdict, what the plan will do, and what it can cost."""
         result = self.result
         end = Conclusion(
             "plan",
@@ -242,23 +237,20 @@ STAGE_NAMES = (*(str(each.stage) for each in STAGE_TEXTS), *map(str, ATTEMPT_STA
 
 
 @dataclass(frozen=True, slots=True)
-class StageDocument:
+class StageDocument(Document):
     """Represent the answer of `explain STAGE` for a stage of a failure."""
+
+    shape = Shape(
+        "stage=text.stage",
+        "happened=text.happened",
+        "another_attempt=text.stage.retryable",
+        "consequence=text.consequence",
+        "remedy=text.remedy",
+    )
 
     text: StageText
 
-    def to_json(self) -> object:
-        """Return all parts of the text as plain values."""
-        return {
-            "stage": self.text.stage,
-            "happened": self.text.happened,
-            "another_attempt": self.text.stage.retryable,
-            "consequence": self.text.consequence,
-            "remedy": self.text.remedy,
-        }
-
     def blocks(self) -> Iterator[Block]:
-        """Return what happened, what follows from it, and what to do."""
         text = self.text
         again = "Another attempt follows" if text.stage.retryable else "No other attempt follows"
         yield Paragraph((f"{text.stage}  (a stage of a failure)", ""))
@@ -269,19 +261,14 @@ class StageDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class AttemptStageDocument:
+class AttemptStageDocument(Document):
     """Represent the answer of `explain STAGE` for a stage that every attempt goes through."""
 
-    name: str
+    stage: str
     happens: str
 
-    def to_json(self) -> object:
-        """Return the name and what happens, as plain values."""
-        return {"stage": self.name, "happens": self.happens}
-
     def blocks(self) -> Iterator[Block]:
-        """Return what happens at the stage."""
-        yield Paragraph((f"{self.name}  (a stage of an attempt)", "", f"{self.happens}."))
+        yield Paragraph((f"{self.stage}  (a stage of an attempt)", "", f"{self.happens}."))
 
 
 def explain_stage(name: str) -> Document | None:

@@ -13,9 +13,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from llmch.console.document import Block, Item, Paragraph, Remark, Section, Sign, Tone
+from llmch.console.document import (
+    Block,
+    Document,
+    Item,
+    Paragraph,
+    Remark,
+    Section,
+    Shape,
+    Sign,
+    Tone,
+)
 from llmch.console.line import count, short
 from llmch.previews.plan_preview import NOT_BEGUN, OrderStanding
 from planner.plan.parse_plan import Draft, Plan
@@ -228,27 +238,37 @@ _TONES = {
 
 
 @dataclass(frozen=True, slots=True)
-class PlanDifferenceDocument:
+class PlanDifferenceDocument(Document):
     """Represent the answer of `diff PLAN_A PLAN_B`."""
+
+    shape = Shape(
+        "plans",
+        "equal=difference.is_empty",
+        "follows=difference.follows",
+        "requirements=difference.requirements",
+        "fields=difference.fields",
+        "orders=difference.orders",
+        orders=Shape(
+            "id",
+            "title",
+            "change",
+            "fields",
+            "state=standing.stand",
+            "commit=standing.commit?",
+            "reason?",
+        ),
+    )
 
     before: Path
     after: Path
     difference: PlanDifference
 
-    def to_json(self) -> object:
-        """Return the difference as plain values."""
-        found = self.difference
-        return {
-            "plans": [str(self.before), str(self.after)],
-            "equal": found.is_empty,
-            "follows": found.follows,
-            "requirements": found.requirements.to_json(),
-            "fields": _fields_json(found.fields),
-            "orders": [_order_json(each) for each in found.orders],
-        }
+    @property
+    def plans(self) -> tuple[Path, Path]:
+        """Return the folders of both plans."""
+        return self.before, self.after
 
     def blocks(self) -> Iterator[Block]:
-        """Return what changed by requirement and by order, and a line that counts."""
         found = self.difference
         follows = ", which follows it" if found.follows else ""
         yield Remark((f"from {self.before} to {self.after}{follows}", ""))
@@ -311,19 +331,3 @@ def _counts(found: PlanDifference) -> str:
     rest = [f"{numbers[each]:,} {each.value}" for each in OrderChange][1:]
     orders = f"{count(numbers[OrderChange.ADDED], 'order')} {OrderChange.ADDED.value}"
     return f"Difference: {requirements}; {', '.join([orders, *rest])}"
-
-
-def _fields_json(fields: Sequence[FieldDifference]) -> list[dict[str, Any]]:
-    return [{"field": each.field, "lines": list(each.lines)} for each in fields]
-
-
-def _order_json(order: OrderDifference) -> dict[str, Any]:
-    return {
-        "id": order.id,
-        "title": order.title,
-        "change": order.change.value,
-        "fields": _fields_json(order.fields),
-        "state": order.standing.stand.value,
-        "commit": order.standing.commit or None,
-        "reason": order.reason or None,
-    }

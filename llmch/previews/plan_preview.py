@@ -230,6 +230,16 @@ class PlanPreview:
         return tuple(each for each in self.requirements if not each.orders)
 
     @property
+    def counts(self) -> dict[str, int]:
+        """Return how many orders stand where, and how many files and requirements that concerns."""
+        return {
+            "orders": len(self.orders),
+            **{each.value: self.count(each) for each in OrderStand},
+            **{f"files_{each.value}": self.files[each] for each in Effect},
+            "uncovered": len(self.uncovered),
+        }
+
+    @property
     def executable(self) -> bool:
         """Say whether the factory would take the plan, as far as it was looked at."""
         report = self.ground.report

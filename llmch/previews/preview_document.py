@@ -14,7 +14,17 @@ from factory.record.landed import plan_branch
 from factory.run.forecast import forecast_document
 from factory.run.session import size_plan
 from llmch.console import line
-from llmch.console.document import Block, Item, Paragraph, Remark, Section, Sign, Tone
+from llmch.console.document import (
+    Block,
+    Document,
+    Item,
+    Paragraph,
+    Remark,
+    Section,
+    Shape,
+    Sign,
+    Tone,
+)
 from llmch.console.line import count, short
 from llmch.previews.plan_difference import PlanDifference, compare_plans
 from llmch.previews.plan_preview import (
@@ -37,7 +47,7 @@ from shared.git.client import Git
 from shared.settings.settings import Settings
 from shared.work_order.parse_order import DocumentInvalid, parse_document
 from shared.work_order.plan_folder import PlanFacts, StoredManifest
-from shared.work_order.work_order import MAX_LISTED, WithdrawnOrder
+from shared.work_order.work_order import MAX_LISTED, Asserted, WithdrawnOrder
 
 if TYPE_CHECKING:
     from factory.run.forecast import Forecast
@@ -158,18 +168,15 @@ _TONES = {
 
 
 @dataclass(frozen=True, slots=True)
-class PreviewDocument:
+class PreviewDocument(Document):
     """Represent the answer of `show`: what a plan will do."""
 
     preview: PlanPreview
 
     def to_json(self) -> object:
-        """Return the preview as plain values."""
-
         return preview_document(self.preview)
 
     def blocks(self) -> Iterator[Block]:
-        """Return the orders, what no order covers, and a line that counts."""
         preview = self.preview
         yield Remark(tuple(_place(preview)))
         for each in preview.orders:
@@ -183,17 +190,15 @@ class PreviewDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptPlanDocument:
+class KeptPlanDocument(Document):
     """Represent the answer of `build` where a person did not want the plan to be executed."""
 
-    folder: Path
+    shape = Shape("executed", "plan=folder")
 
-    def to_json(self) -> object:
-        """Return where the plan is, as plain values."""
-        return {"executed": False, "plan": str(self.folder)}
+    folder: Path
+    executed: bool = False
 
     def blocks(self) -> Iterator[Block]:
-        """Return what is kept, and how to go on."""
         yield Paragraph(
             (
                 f"nothing was executed; the plan is kept in {self.folder}",
@@ -339,57 +344,52 @@ def _refused(preview: PlanPreview) -> str:
     return f"{refusal}\n`llmch check {folder}` says why"
 
 
+def _asserted_json(covered: tuple[str, Asserted]) -> object:
+    return {"id": covered[0], "asserted_by": covered[1].value}
+
+
+_REQUIREMENT = Shape("id", "text", "line", "orders", "asserted_by", orders=lambda order: order.id)
+_ORDER = Shape(
+    "id",
+    "title",
+    "state=standing.stand",
+    "commit=standing.commit?",
+    "reason=standing.reason?",
+    "files",
+    "needs",
+    "commands",
+    "covers",
+    "findings",
+    "problems",
+    "forecast",
+    covers=_asserted_json,
+    forecast=forecast_document,
+)
+_PREVIEW = Shape(
+    "plan=ground.folder",
+    "repo=ground.repo",
+    "branch=ground.branch?",
+    "branch_exists=ground.branch_exists",
+    "follows=ground.follows",
+    "orders",
+    "withdrawn",
+    "requirements",
+    "counts",
+    "forecast",
+    "findings",
+    "problems",
+    "refusal=ground.refusal?",
+    orders=_ORDER,
+    withdrawn=Shape("id", "reason"),
+    requirements=_REQUIREMENT,
+    forecast=forecast_document,
+)
+
+
 def preview_document(preview: PlanPreview) -> dict[str, Any]:
     """Return the document. `findings` are null, also in the orders, where no rule was asked."""
-    ground = preview.ground
-    judged = ground.report is not None
-    return {
-        "plan": str(ground.folder),
-        "repo": str(ground.repo) if ground.repo else None,
-        "branch": ground.branch or None,
-        "branch_exists": ground.branch_exists,
-        "follows": list(ground.follows),
-        "orders": [_order_preview_json(each, judged=judged) for each in preview.orders],
-        "withdrawn": [{"id": each.id, "reason": each.reason} for each in preview.withdrawn],
-        "requirements": [
-            {
-                "id": each.id,
-                "text": each.text,
-                "line": each.line,
-                "orders": [order.id for order in each.orders],
-                "asserted_by": each.asserted_by,
-            }
-            for each in preview.requirements
-        ],
-        "counts": {
-            "orders": len(preview.orders),
-            **{each.value: preview.count(each) for each in OrderStand},
-            **{f"files_{each.value}": preview.files[each] for each in Effect},
-            "uncovered": len(preview.uncovered),
-        },
-        "forecast": forecast_document(preview.forecast) if preview.forecast else None,
-        "findings": [each.to_json() for each in preview.findings] if judged else None,
-        "problems": list(preview.problems),
-        "refusal": ground.refusal or None,
-    }
-
-
-def _order_preview_json(order: OrderPreview, *, judged: bool) -> dict[str, Any]:
-    standing = order.standing
-    return {
-        "id": order.id,
-        "title": order.title,
-        "state": standing.stand.value,
-        "commit": standing.commit or None,
-        "reason": standing.reason or None,
-        "files": [
-            {"path": each.path, "effect": each.effect.value, "is_test": each.is_test}
-            for each in order.files
-        ],
-        "needs": list(order.needs),
-        "commands": list(order.commands),
-        "covers": [{"id": name, "asserted_by": by.value} for name, by in order.covers],
-        "findings": [each.to_json() for each in order.findings] if judged else None,
-        "problems": list(order.problems),
-        "forecast": forecast_document(order.forecast) if order.forecast else None,
-    }
+    document = _PREVIEW(preview)
+    if preview.ground.report is None:
+        for each in (document, *document["orders"]):
+            each["findings"] = None
+    return document

@@ -8,7 +8,17 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from llmch.console.document import Block, Conclusion, Item, Paragraph, Remark, Rows, Section, Sign
+from llmch.console.document import (
+    Block,
+    Conclusion,
+    Document,
+    Item,
+    Paragraph,
+    Remark,
+    Rows,
+    Section,
+    Sign,
+)
 from llmch.console.line import cost, count, duration, listed, one_line, short, shorten
 from shared.work_order.work_order import Asserted, CoveredRequirement
 
@@ -25,14 +35,13 @@ _MOST_LISTED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class RunReportDocument:
+class RunReportDocument(Document):
     """Represent the answer of `report` for a run or a branch; `page` is the file with the page."""
 
     run: RunView
     page: Path | None = None
 
     def to_json(self) -> object:
-        """Return the run without patches and output, which the page has."""
         run = self.run
         return {
             "run_id": run.run_id or None,
@@ -52,7 +61,6 @@ class RunReportDocument:
         }
 
     def blocks(self) -> Iterator[Block]:
-        """Return the outcome, the orders, what stopped them, the requirements, and the costs."""
         run = self.run
         yield _outcome(run)
         if run.orders:

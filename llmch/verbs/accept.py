@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from factory.run_flags import add_judging_arguments, judging_options
 from llmch.console import Console
-from llmch.console.document import Block, Conclusion, Outcome, Paragraph, Remark
+from llmch.console.document import Block, Conclusion, Document, Outcome, Paragraph, Remark, Shape
 from llmch.console.line import short
 from llmch.entry.command_line import (
     add_branch_argument,
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class AcceptDocument:
+class AcceptDocument(Document):
     """Represent the answer of `accept`: the commit, and what verified it or what failed."""
 
     accepted: JudgedCommit
@@ -38,13 +38,11 @@ class AcceptDocument:
     """Whether other orders of the plan are still to be made."""
 
     def to_json(self) -> object:
-        """Return the acceptance as plain values."""
         from factory.batch.accept_commit import acceptance_document
 
         return acceptance_document(self.accepted)
 
     def blocks(self) -> Iterator[Block]:
-        """Return what failed, or what speaks for the commit, and how the plan goes on."""
         accepted, order = self.accepted, self.accepted.order.id
         commit = short(accepted.offered.commit)
         failure = accepted.failure
@@ -63,34 +61,26 @@ class AcceptDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenBackDocument:
+class TakenBackDocument(Document):
     """Represent the answer of `accept --undo`: the order, and the commit that stood for it."""
 
-    order: str
+    shape = Shape("work_order", "branch", "commit", "accepted")
+
+    work_order: str
     branch: str
     commit: str
     run_all: str
-
-    def to_json(self) -> object:
-        """Return the order and the commit as plain values."""
-        return {
-            "work_order": self.order,
-            "branch": self.branch,
-            "commit": self.commit,
-            "accepted": False,
-        }
+    accepted: bool = False
 
     def blocks(self) -> Iterator[Block]:
-        """Return what holds now, and how the order is made."""
         commit = short(self.commit)
         yield Paragraph(
-            (f"{commit} stays on {self.branch} and does not stand for {self.order} any more",)
+            (f"{commit} stays on {self.branch} and does not stand for {self.work_order} any more",)
         )
-        yield Remark((f"`{self.run_all}` makes {self.order} and goes on",))
+        yield Remark((f"`{self.run_all}` makes {self.work_order} and goes on",))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `accept`."""
     add_order_argument(parser)
     either = parser.add_mutually_exclusive_group(required=True)
     either.add_argument("--commit", metavar="SHA", help="the commit, on the branch")

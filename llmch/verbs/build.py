@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `build`."""
     parser.add_argument("--spec", type=Path, required=True, metavar="FILE", help="what to build")
     parser.add_argument("--template", type=Path, metavar="FILE", help="a prompt of your own")
     parser.add_argument(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from llmch.ci.finding_reports import add_finding_arguments, finding_files, report_findings
 from llmch.console import Console
-from llmch.console.document import Block, Conclusion, Outcome, Remark
+from llmch.console.document import Block, Conclusion, Document, Outcome, Remark, Shape
 from llmch.console.line import count
 from llmch.entry.answers import rule_findings
 from llmch.entry.command_line import add_optional_repo, repo_meant
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from shared.work_order.work_order import CoveredRequirement
 
 
+_CHECKED = Shape(
+    "fixes=outcome.fixes", "edits", "requirements", requirements=Shape("id", "asserted_by")
+)
+
+
 @dataclass(frozen=True, slots=True)
-class CheckDocument:
+class CheckDocument(Document):
     """Represent the answer of `check`: the report on a plan, the fixes, and the requirements."""
 
     outcome: Mended
     edits: tuple[OrderEdit, ...] = ()
 
     def to_json(self) -> object:
-        """Return the report, the fixes and the requirements as plain values."""
-        fixes = [each.to_json() for each in self.outcome.fixes]
-        asserted = [{"id": each.id, "asserted_by": each.asserted_by} for each in self.requirements]
-        report = self.outcome.report.to_json()
-        edits = [each.to_json() for each in self.edits]
-        return {**report, "fixes": fixes, "edits": edits, "requirements": asserted}
+        return {**self.outcome.report.to_json(), **_CHECKED(self)}
 
     @property
     def requirements(self) -> tuple[CoveredRequirement, ...]:
@@ -50,7 +50,6 @@ class CheckDocument:
         return coverage_of_plan(self.outcome.plan)
 
     def blocks(self) -> Iterator[Block]:
-        """Return edits, fixes, findings, what asserts each requirement, and the verdict."""
         from llmch.runs.run_report import render_assertions
 
         report, fixes = self.outcome.report, self.outcome.fixes
@@ -72,7 +71,6 @@ class CheckDocument:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `check`."""
     parser.add_argument("dir", type=Path, metavar="DIR", help="the folder of the plan")
     add_optional_repo(parser, "the repo that the plan is meant for")
     add_tree_argument(parser)

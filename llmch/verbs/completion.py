@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from llmch.console import Console
-from llmch.console.document import Block, Outcome, Verbatim
+from llmch.console.document import Block, Document, Outcome, Verbatim
 from llmch.entry.command_line import find_verb, parser_of
 from llmch.entry.verb_table import TOPICS, VERBS
 from llmch.verbs.completion_scripts import Kind, Option, Positional, Value, VerbGrammar
@@ -18,23 +18,17 @@ _SHELLS = ("bash", "zsh", "fish")
 
 
 @dataclass(frozen=True, slots=True)
-class CompletionDocument:
+class CompletionDocument(Document):
     """Represent the answer of `completion`: the script for a shell."""
 
     shell: str
     script: str
 
-    def to_json(self) -> object:
-        """Return the shell and the script."""
-        return {"shell": self.shell, "script": self.script}
-
     def blocks(self) -> Iterator[Block]:
-        """Return the script as it is."""
         yield Verbatim(self.script, self.shell)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the argument of `completion`."""
     parser.add_argument(
         "shell", choices=_SHELLS, metavar="SHELL", help=f"the shell: {', '.join(_SHELLS)}"
     )

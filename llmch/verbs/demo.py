@@ -22,7 +22,7 @@ from factory.run_flags import model_choice
 from factory.sandbox import Policy, open_sandbox
 from factory.workbench.judging_tools import toolchains_for
 from llmch.console import Console
-from llmch.console.document import Block, Outcome, Rows
+from llmch.console.document import Block, Document, Outcome, Rows, Shape
 from llmch.entry.answers import BatchDocument, PlanDocument
 from llmch.entry.command_line import add_record_arguments
 from llmch.entry.wiring import live_source, tool_runner
@@ -43,29 +43,25 @@ _ROOT = Path("llmch-demo")
 
 
 @dataclass(frozen=True, slots=True)
-class ExampleList:
+class ExampleList(Document):
     """Represent the answer of `demo --list`: all examples."""
+
+    shape = Shape("examples", examples=Shape("name", "shows"))
 
     examples: tuple[Example, ...]
 
-    def to_json(self) -> object:
-        """Return the name of each example and what the example shows."""
-        return {"examples": [{"name": each.name, "shows": each.shows} for each in self.examples]}
-
     def blocks(self) -> Iterator[Block]:
-        """Return a line for each example."""
         yield Rows(tuple((each.name, each.shows) for each in self.examples))
 
 
 @dataclass(frozen=True, slots=True)
-class DemoDocument:
+class DemoDocument(Document):
     """Represent the answer of `demo`; `ok` says whether the program was built and ran."""
 
     result: DemoResult
     ok: bool
 
     def to_json(self) -> object:
-        """Return the answers of `plan` and `run-all`; without a plan, the run is `None`."""
         plan = PlanDocument(self.result.plan).to_json()
         if self.result.summary is None:
             return {"ok": self.ok, "plan": plan, "run": None}
@@ -73,14 +69,12 @@ class DemoDocument:
         return {"ok": self.ok, "repo": str(self.result.repo), "plan": plan, "run": run}
 
     def blocks(self) -> Iterator[Block]:
-        """Return the blocks of the plan, and those of the run where there was one."""
         yield from PlanDocument(self.result.plan).blocks()
         if self.result.summary is not None:
             yield from BatchDocument(self.result.summary).blocks()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `demo`."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="the example (wordgame)")
     parser.add_argument("--list", action="store_true", help="list the examples and exit")
     parser.add_argument(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llmch.console import Console, Format
-from llmch.console.document import Block, Outcome, Paragraph, Patch, Remark, Rows
+from llmch.console.document import Block, Document, Outcome, Paragraph, Patch, Remark, Rows, Shape
 from llmch.console.line import count
 from llmch.entry.command_line import add_attempt_arguments, attempt_asked_for, two_plans
 from shared.errors import InvalidInput
@@ -22,36 +22,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class DiffDocument:
+class DiffDocument(Document):
     """Represent the answer of `diff`: an attempt, its patch, and how much it changed.
 
     `files` is empty where the patch itself is shown.
     """
+
+    shape = Shape(
+        "run_id=attempt.run.run_id",
+        "work_order=attempt.order",
+        "attempt=attempt.number",
+        "passed=attempt.passed",
+        "stage=attempt.brief.stage",
+        "base=attempt.baseline?",
+        "files",
+        "patch",
+    )
 
     attempt: AttemptOnRecord
     patch: str
     files: tuple[PatchedFile, ...]
     stat: bool
 
-    def to_json(self) -> object:
-        """Return the attempt with its files and its patch as plain values."""
-        attempt = self.attempt
-        return {
-            "run_id": attempt.run.run_id,
-            "work_order": attempt.order,
-            "attempt": attempt.number,
-            "passed": attempt.passed,
-            "stage": attempt.brief.stage if attempt.brief else None,
-            "base": attempt.baseline or None,
-            "files": [
-                {"path": each.path, "added": each.added, "removed": each.removed}
-                for each in self.files
-            ],
-            "patch": self.patch,
-        }
-
     def blocks(self) -> Iterator[Block]:
-        """Return a line that names the attempt, and the patch or its figures."""
         yield Remark((f"# {self.attempt.describe()}: {_outcome(self.attempt)}",))
         if self.attempt.proposal is None and not self.patch:
             yield from _nothing(self.attempt)
@@ -68,7 +61,6 @@ class DiffDocument:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `diff`."""
     add_attempt_arguments(parser, or_else="; or the folders of two plans, which are compared")
     parser.add_argument(
         "--stat", action="store_true", help="print the number of changed lines for each file"

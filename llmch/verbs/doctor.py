@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llmch.console import Console
-from llmch.console.document import Block, Outcome, Paragraph
+from llmch.console.document import Block, Document, Outcome, Paragraph, Shape
 from llmch.entry.command_line import add_record_arguments, lies_in_repo
 from shared.errors import ExitCode, LlmchError
 
@@ -21,8 +21,17 @@ _MARKS = {"well": "ok", "limited": "warn", "broken": "no"}
 
 
 @dataclass(frozen=True, slots=True)
-class DoctorDocument:
-    """Represent the answer of `doctor`: the result of each checkup of the machine."""
+class DoctorDocument(Document):
+    """Represent the answer of `doctor`: the result of each checkup of the machine.
+
+    The key `told` is an older name of `detail`.
+    """
+
+    shape = Shape(
+        "ok",
+        "findings=checkups",
+        findings=Shape("name", "health", "detail", "told=detail", "remedy?"),
+    )
 
     checkups: tuple[Checkup, ...]
 
@@ -31,22 +40,7 @@ class DoctorDocument:
         """Return whether no checkup found a fault that keeps llmch from working."""
         return all(each.health != "broken" for each in self.checkups)
 
-    def to_json(self) -> object:
-        """Return the findings as plain values; the key `told` is an older name of `detail`."""
-        findings = [
-            {
-                "name": each.name,
-                "health": each.health,
-                "detail": each.detail,
-                "told": each.detail,
-                "remedy": each.remedy or None,
-            }
-            for each in self.checkups
-        ]
-        return {"ok": self.ok, "findings": findings}
-
     def blocks(self) -> Iterator[Block]:
-        """Return a line for each checkup, and below it the remedy where there is one."""
         for each in self.checkups:
             yield Paragraph((f"{_MARKS[each.health]:<5} {each.name:<12} {each.detail}",))
             if each.remedy:
@@ -54,7 +48,6 @@ class DoctorDocument:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `doctor`."""
     parser.add_argument("--repo", type=Path, metavar="DIR", help="also look at this git repo (.)")
     parser.add_argument("--online", action="store_true", help="also ask the model server")
     parser.add_argument(

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from llmch.console import Console
-from llmch.console.document import Block, Outcome, Paragraph, Remark
+from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Shape
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -19,25 +19,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleList:
+class RuleList(Document):
     """Represent the answer of `explain` without a code: all rules, and the names of all stages."""
+
+    shape = Shape("rules", "stages", rules=Shape("code", "title"))
 
     rules: tuple[RuleText, ...]
     stages: tuple[str, ...]
 
-    def to_json(self) -> object:
-        """Return the code and the title of each rule, and the stages."""
-        rules = [{"code": each.code, "title": each.title} for each in self.rules]
-        return {"rules": rules, "stages": list(self.stages)}
-
     def blocks(self) -> Iterator[Block]:
-        """Return a line for each rule, and one with the stages."""
         yield Paragraph(tuple(f"{each.code}  {each.title}" for each in self.rules))
         yield Remark(("", f"stages: {', '.join(self.stages)}"))
 
 
 @dataclass(frozen=True, slots=True)
-class RuleDocument:
+class RuleDocument(Document):
     """Represent the answer of `explain CODE`: one rule, with examples by their language.
 
     The name of the language is empty for a rule that is the same in every language.
@@ -47,7 +43,6 @@ class RuleDocument:
     examples: Mapping[str, Example]
 
     def to_json(self) -> object:
-        """Return all parts of the rule's text as plain values; `bad` and `good` of one language."""
         shown = [
             {"language": name or None, "bad": each.bad, "good": each.good}
             for name, each in self.examples.items()
@@ -64,7 +59,6 @@ class RuleDocument:
         }
 
     def blocks(self) -> Iterator[Block]:
-        """Return the rule with its reason, its examples and its remedy."""
         rule = self.rule
         yield Paragraph((f"{rule.code}  {rule.title}  ({rule.severity})", ""))
         yield Paragraph((f"Why: {rule.why}", ""))
@@ -76,7 +70,6 @@ class RuleDocument:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `explain`."""
     parser.add_argument(
         "code",
         nargs="?",

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from factory.fleet.fleet_admin import FleetStatus, Initialised, PlanState, state_of
+from factory.fleet.fleet_admin import FleetStatus, Initialised, PlanState
 from factory.fleet.leases import WorkerSeen
 from factory.fleet.wire import JobState
 from llmch.ci.run_reports import add_report_arguments, reports_asked
 from llmch.console import Console, Format
-from llmch.console.document import Block, Outcome, Paragraph, Remark, Rows
+from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Rows, Shape
+from llmch.console.line import count
 from llmch.entry.command_line import add_record_arguments
 from shared.errors import InvalidInput
 
@@ -32,7 +33,6 @@ _LOOK_EVERY_SECONDS = 1.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of `fleet`."""
     meanings = "; ".join(f"{name}: {meaning}" for name, meaning in _ACTIONS.items())
     parser.add_argument("action", choices=tuple(_ACTIONS), metavar="ACTION", help=meanings)
     parser.add_argument("plan", nargs="?", metavar="PLAN", help="the plan that is meant")
@@ -98,24 +98,33 @@ def _status(url: DatabaseUrl, args: argparse.Namespace, console: Console) -> Out
     return Outcome(document)
 
 
+_INITIALISED = Shape("database", "schema_version", "roles", "done", roles=Shape("member", "reader"))
+_WORKER = Shape(
+    "id",
+    "state",
+    "cause=dead?",
+    "host",
+    "pid",
+    "slots",
+    "protocol",
+    "llmch_version=version",
+    "seen_seconds",
+    seen_seconds=lambda seconds: round(seconds, 1),
+)
+_JOB = Shape("id", "kind", "plan", "state", "worker?")
+_PLAN = Shape("plan", "state", "about?", "coordinator?", "waiting", "running")
+
+
 @dataclass(frozen=True, slots=True)
-class InitialisedDocument:
+class InitialisedDocument(Document):
     """Represent the answer of `fleet init`: what was done, and what the administrator does next."""
 
     initialised: Initialised
 
     def to_json(self) -> object:
-        """Return what the database has now, and what of it is new."""
-        made = self.initialised
-        return {
-            "database": made.database,
-            "schema_version": made.schema_version,
-            "roles": {"member": made.roles.member, "reader": made.roles.reader},
-            "done": list(made.done),
-        }
+        return _INITIALISED(self.initialised)
 
     def blocks(self) -> Iterator[Block]:
-        """Return what was done, and how users get the roles."""
         made = self.initialised
         yield Paragraph(made.done or ("nothing was missing",))
         member = made.roles.member
@@ -130,25 +139,30 @@ class InitialisedDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class CancelledDocument:
+class CancelledDocument(Document):
     """Represent the answer of `fleet cancel`: the jobs that were cancelled."""
 
     plan: str
-    jobs: tuple[str, ...]
-
-    def to_json(self) -> object:
-        """Return the plan and its cancelled jobs."""
-        return {"plan": self.plan, "cancelled": list(self.jobs)}
+    cancelled: tuple[str, ...]
 
     def blocks(self) -> Iterator[Block]:
-        """Return how many jobs were cancelled."""
-        count = f"{len(self.jobs)} job{'' if len(self.jobs) == 1 else 's'}"
-        yield Paragraph((f"cancelled {count} of {self.plan}; what has landed stays",))
+        jobs = count(len(self.cancelled), "job")
+        yield Paragraph((f"cancelled {jobs} of {self.plan}; what has landed stays",))
 
 
 @dataclass(frozen=True, slots=True)
-class FleetDocument:
+class FleetDocument(Document):
     """Represent the answer of `fleet status`."""
+
+    shape = Shape(
+        "database=status.database",
+        "workers=status.workers",
+        "queue=status.queue",
+        "plans=status.plans",
+        workers=_WORKER,
+        queue=_JOB,
+        plans=_PLAN,
+    )
 
     status: FleetStatus
 
@@ -160,39 +174,10 @@ class FleetDocument:
     @property
     def shown(self) -> object:
         """Return what `--watch` shows again where it has changed."""
-        states = [(each.id, state_of(each)) for each in self.status.workers]
+        states = [(each.id, each.state) for each in self.status.workers]
         return states, self.status.queue, self.status.plans
 
-    def to_json(self) -> object:
-        """Return workers, queue and plans as plain values."""
-        return {
-            "database": self.status.database,
-            "workers": [_worker_to_json(each) for each in self.status.workers],
-            "queue": [
-                {
-                    "id": each.id,
-                    "kind": each.kind,
-                    "plan": each.plan,
-                    "state": each.state.value,
-                    "worker": each.worker or None,
-                }
-                for each in self.status.queue
-            ],
-            "plans": [
-                {
-                    "plan": each.plan,
-                    "state": each.state.value,
-                    "about": each.about or None,
-                    "coordinator": each.coordinator or None,
-                    "waiting": each.waiting,
-                    "running": each.running,
-                }
-                for each in self.status.plans
-            ],
-        }
-
     def blocks(self) -> Iterator[Block]:
-        """Return the workers that are not gone, and what each plan waits for."""
         gone = [each for each in self.status.workers if each.dead]
         here = [each for each in self.status.workers if not each.dead]
         if here:
@@ -226,18 +211,4 @@ class FleetDocument:
         )
         place = f"{worker.host}, pid {worker.pid}"
         seen = f"{worker.seen_seconds:.0f} s ago"
-        return worker.id, state_of(worker), str(worker.slots), str(at_work), place, seen
-
-
-def _worker_to_json(worker: WorkerSeen) -> dict[str, object]:
-    return {
-        "id": worker.id,
-        "state": state_of(worker),
-        "cause": worker.dead or None,
-        "host": worker.host,
-        "pid": worker.pid,
-        "slots": worker.slots,
-        "protocol": worker.protocol,
-        "llmch_version": worker.version,
-        "seen_seconds": round(worker.seen_seconds, 1),
-    }
+        return worker.id, worker.state, str(worker.slots), str(at_work), place, seen

@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llmch.console import Console
-from llmch.console.document import Block, Outcome, Paragraph
+from llmch.console.document import Block, Document, Outcome, Paragraph
 
 if TYPE_CHECKING:
     from factory.batch.order_graph import GraphFormat, OrderGraph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `graph`."""
     parser.add_argument("dir", type=Path, metavar="DIR", help="the folder of the plan")
     parser.add_argument(
         "--format",
@@ -27,20 +26,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class GraphDocument:
+class GraphDocument(Document):
     """Represent the answer of `graph`: the graph, and the format that the user asked for."""
 
     graph: OrderGraph
     format: GraphFormat
 
     def to_json(self) -> object:
-        """Return the orders and the edges as plain values."""
         from factory.batch.order_graph import graph_document
 
         return graph_document(self.graph)
 
     def blocks(self) -> Iterator[Block]:
-        """Return the graph in the format that the user asked for."""
         from factory.batch.order_graph import GraphFormat, render_dot, render_mermaid, render_tree
         from shared.files.atomic_io import render_json
 

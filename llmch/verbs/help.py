@@ -16,7 +16,7 @@ from typing import Final
 from factory.orders.stages import ATTEMPT_STAGE_TEXTS, STAGE_TEXTS, StageText
 from factory.sandbox.policy import MEANINGS
 from llmch.console import Console
-from llmch.console.document import Block, Definition, Document, Outcome, Paragraph, Verbatim
+from llmch.console.document import Block, Definition, Document, Outcome, Paragraph, Shape, Verbatim
 from llmch.entry.command_line import find_verb, parser_of
 from llmch.entry.verb_table import TOPICS, VERBS, render_help
 from shared.errors import EXIT_CODE_MEANINGS, ExitCode, InvalidInput
@@ -27,25 +27,22 @@ _CODE = re.compile(r"[EW]\d{3}")
 
 
 @dataclass(frozen=True, slots=True)
-class HelpText:
+class HelpText(Document):
     """Represent the answer of `help` that is the text of `--help`; of all verbs or of one."""
 
     verb: str | None
     text: str
 
     def to_json(self) -> object:
-        """Return the verbs and the topics, or one verb with the text of its options."""
         if self.verb is None:
             return {"verbs": VERBS, "topics": TOPICS}
         return {"verb": self.verb, "purpose": VERBS[self.verb], "text": self.text}
 
     def blocks(self) -> Iterator[Block]:
-        """Return the text as it is."""
         yield Verbatim(self.text)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the argument of `help`."""
     topics = ", ".join(TOPICS)
     parser.add_argument("topic", nargs="?", metavar="TOPIC", help=f"{topics}; or a verb")
 
@@ -104,34 +101,23 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(Document):
     """Represent the answer of `help TOPIC`. `more` says where more can be learned."""
+
+    shape = Shape(
+        "topic=name",
+        "text",
+        "parts",
+        "more",
+        parts=Shape("title", "terms", terms=Shape("name", "about=aside", "meaning")),
+    )
 
     name: str
     text: tuple[str, ...]
     parts: tuple[Part, ...]
     more: str = ""
 
-    def to_json(self) -> object:
-        """Return all of the topic as plain values."""
-        return {
-            "topic": self.name,
-            "text": list(self.text),
-            "parts": [
-                {
-                    "title": part.title,
-                    "terms": [
-                        {"name": each.name, "about": each.aside, "meaning": list(each.meaning)}
-                        for each in part.terms
-                    ],
-                }
-                for part in self.parts
-            ],
-            "more": self.more,
-        }
-
     def blocks(self) -> Iterator[Block]:
-        """Return the topic as a text with its terms."""
         yield Paragraph((*self.text, ""))
         for part in self.parts:
             if part.title:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from llmch.console import Console
-from llmch.console.document import Block, Outcome, Paragraph, Remark
+from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Shape
 from planner.spec.read_spec import CONSTRAINTS, REQUIREMENTS, SUMMARY
 from shared.errors import InvalidInput, PreflightRefused
 from shared.files.text_sources import RepoSources
@@ -36,7 +36,6 @@ _SPECS: Final = ("spec.yaml", "spec.yml", "spec.json", "spec.md", "spec.txt")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `init`."""
     parser.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="the git repo (.)")
     parser.add_argument(
         "--spec", type=Path, metavar="FILE",
@@ -194,35 +193,31 @@ _NO_VERIFY = "nothing that llmch knows says how this repo is verified"
 
 
 @dataclass(frozen=True, slots=True)
-class InitDocument:
-    """Hold what was found, what was written and kept, and the next steps."""
+class InitDocument(Document):
+    """Represent the answer of `init`: what was found, written and kept, and the next steps."""
+
+    shape = Shape(
+        "ok",
+        "root=place.root",
+        "git=place.git",
+        "written",
+        "kept",
+        "projects=place.projects",
+        "verify=place.verify",
+        "notes=place.notes",
+        "next=steps",
+        projects=Shape("tool", "manifest", "name"),
+        verify=Shape("command=text", "origin"),
+    )
 
     place: TargetFolder
     written: tuple[Path, ...]
     kept: tuple[Path, ...]
     steps: tuple[str, ...]
     cwd: Path
-
-    def to_json(self) -> object:
-        """Return all of it as plain values; `git` is the state of the repo."""
-        place = self.place
-        return {
-            "ok": True,
-            "root": str(place.root),
-            "git": place.git.value,
-            "written": [str(each) for each in self.written],
-            "kept": [str(each) for each in self.kept],
-            "projects": [
-                {"tool": each.tool, "manifest": each.manifest, "name": each.name}
-                for each in place.projects
-            ],
-            "verify": [{"command": each.text, "origin": each.origin} for each in place.verify],
-            "notes": list(place.notes),
-            "next": list(self.steps),
-        }
+    ok: bool = True
 
     def blocks(self) -> Iterator[Block]:
-        """Return what was found, each file with what became of it, and the next steps."""
         yield Remark(tuple(self._found()))
         files = [f"wrote     {as_seen(each, self.cwd)}" for each in self.written]
         files += [f"kept      {as_seen(each, self.cwd)}  (it was there)" for each in self.kept]

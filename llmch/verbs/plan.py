@@ -19,7 +19,6 @@ from shared.errors import ExitCode
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `plan`."""
     add_plan_arguments(parser)
     add_optional_repo(parser, "the repo that the plan is for")
     add_record_arguments(parser)

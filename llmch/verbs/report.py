@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from llmch.ci.run_reports import add_report_arguments, reports_asked, write_junit
 from llmch.console import Console
-from llmch.console.document import Block, Outcome, Paragraph, Remark
+from llmch.console.document import Block, Document, Outcome, Paragraph, Remark
 from llmch.console.line import count
 from llmch.entry.command_line import add_optional_repo, add_record_arguments, repo_meant
 from shared.errors import InvalidInput
@@ -27,19 +27,17 @@ _NONE = (
 
 
 @dataclass(frozen=True, slots=True)
-class CoverageDocument:
+class CoverageDocument(Document):
     """Represent the answer of `report --coverage`: each requirement with its orders."""
 
     rows: tuple[CoveredRequirement, ...]
 
     def to_json(self) -> object:
-        """Return the requirements and the number of covered ones as plain values."""
         from llmch.runs.run_report import coverage_document
 
         return coverage_document(self.rows)
 
     def blocks(self) -> Iterator[Block]:
-        """Return each requirement with its orders, and the number of covered ones."""
         from llmch.runs.run_report import count_covered, render_asserted, render_coverage
 
         yield Paragraph(tuple(render_coverage(self.rows)))
@@ -51,7 +49,6 @@ class CoverageDocument:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `report`."""
     parser.add_argument(
         "run", nargs="?", metavar="RUN|BRANCH",
         help="the run, by id, the beginning of one, or the folder of its records; or a branch, "

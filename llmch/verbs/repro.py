@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from llmch.console import Console
 from llmch.console.console import terminal_descriptors
-from llmch.console.document import Block, Outcome, Paragraph, Remark
+from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Shape
 from llmch.entry.command_line import add_attempt_arguments, attempt_asked_for
 from shared.errors import ExitCode, InvalidInput
 
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
     from factory.sandbox import SessionEnded
 
 
+_ATTEMPT = ("run_id=attempt.run.run_id", "work_order=attempt.order", "attempt=attempt.number")
+_REPRODUCED = Shape(
+    *_ATTEMPT,
+    "command",
+    "cause=ended.cause",
+    "exit_code=ended.exit_code",
+    "exit_code_in_run=attempt.brief.exit_code",
+    "reason=ended.reason",
+    "duration_seconds=ended.duration_seconds",
+    "stdout=ended.stdout.text",
+    "stderr=ended.stderr.text",
+    duration_seconds=lambda seconds: round(seconds, 3),
+)
+
+
 @dataclass(frozen=True, slots=True)
-class ReproDocument:
+class ReproDocument(Document):
     """Represent the answer of `repro`: the command, and how it ended now and in the run."""
 
     reproduced: Reproduced
 
     def to_json(self) -> object:
-        """Return the attempt, the command, and how the command ended, as plain values."""
-        attempt, ended = self.reproduced.attempt, self.reproduced.ended
-        return {
-            "run_id": attempt.run.run_id,
-            "work_order": attempt.order,
-            "attempt": attempt.number,
-            "command": self.reproduced.command,
-            "cause": ended.cause,
-            "exit_code": ended.exit_code,
-            "exit_code_in_run": attempt.brief.exit_code if attempt.brief else None,
-            "reason": ended.reason,
-            "duration_seconds": round(ended.duration_seconds, 3),
-            "stdout": ended.stdout.text,
-            "stderr": ended.stderr.text,
-        }
+        return _REPRODUCED(self.reproduced)
 
     def blocks(self) -> Iterator[Block]:
-        """Return a line that says how the command ended; its output was shown before."""
         ended, brief = self.reproduced.ended, self.reproduced.attempt.brief
         reason = f" ({ended.reason})" if ended.reason else ""
         before = brief.exit_code if brief else None
@@ -60,30 +60,20 @@ class ReproDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class ShellDocument:
+class ShellDocument(Document):
     """Represent the answer of `repro --shell`: the attempt, and how the shell ended."""
+
+    shape = Shape(*_ATTEMPT, "exit_code=ended.exit_code", "reason=ended.reason")
 
     attempt: AttemptOnRecord
     ended: SessionEnded
 
-    def to_json(self) -> object:
-        """Return the attempt and the shell's exit code as plain values."""
-        return {
-            "run_id": self.attempt.run.run_id,
-            "work_order": self.attempt.order,
-            "attempt": self.attempt.number,
-            "exit_code": self.ended.exit_code,
-            "reason": self.ended.reason,
-        }
-
     def blocks(self) -> Iterator[Block]:
-        """Return a line that says what became of the shell's files."""
         reason = f" ({self.ended.reason})" if self.ended.reason else ""
         yield Remark((f"the shell has ended{reason}, and its files are removed",))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `repro`."""
     add_attempt_arguments(parser)
     parser.add_argument(
         "--run", metavar="RUN", help="the run, if it is not among the words that name the attempt"

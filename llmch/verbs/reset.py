@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from llmch.console import Console
 from llmch.console.console import agrees, someone_is_there
-from llmch.console.document import Block, Outcome, Paragraph, Remark
+from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, plain
 from llmch.console.line import count
 from shared.errors import InvalidInput
 
@@ -22,17 +22,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ResetDocument:
+class ResetDocument(Document):
     """Represent the answer of `reset`: the paths that were removed."""
 
     removed: Leftovers
 
     def to_json(self) -> object:
-        """Return the paths that were removed."""
-        return {"removed": [str(path) for path in (*self.removed.workspaces, *self.removed.state)]}
+        return {"removed": plain((*self.removed.workspaces, *self.removed.state))}
 
     def blocks(self) -> Iterator[Block]:
-        """Return one line that says how much was removed."""
         if not self.removed.any:
             yield Remark(("there is nothing to reset",))
             return
@@ -41,7 +39,6 @@ class ResetDocument:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `reset`."""
     parser.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="the git repo (.)")
     parser.add_argument("--yes", action="store_true", help="do not ask")
 

@@ -21,7 +21,6 @@ from llmch.entry.run_orders import run_one_with_consent
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `retry`."""
     add_order_argument(parser)
     parser.add_argument(
         "--hint", metavar="TEXT",

@@ -15,7 +15,6 @@ from llmch.entry.run_orders import options_and_source, run_one_with_consent
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `run`."""
     parser.add_argument(
         "--work-order", type=Path, required=True, metavar="FILE", help="the order to execute"
     )

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `run-all`."""
     parser.add_argument(
         "--workdir", type=Path, required=True, metavar="DIR", help="the folder of the plan"
     )

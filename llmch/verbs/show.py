@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `show`."""
     parser.add_argument("dir", type=Path, metavar="DIR", help="the folder of the plan")
     add_optional_repo(parser, "the repo that the plan is meant for")
     parser.add_argument(

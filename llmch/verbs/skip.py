@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llmch.console import Console
-from llmch.console.document import Block, Outcome, Paragraph, Remark
+from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Shape
 from llmch.entry.command_line import add_branch_argument, add_order_argument, order_asked_for
 
 if TYPE_CHECKING:
@@ -18,26 +18,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class SkipDocument:
+class SkipDocument(Document):
     """Represent the answer of `skip`: the order, and the orders that it blocks."""
+
+    shape = Shape(
+        "work_order=decided.order",
+        "branch=decided.branch",
+        "left_out=decided.reason",
+        "reason=decided.reason?",
+        "blocked=decided.blocked",
+        "next=run_all",
+        left_out=bool,
+    )
 
     decided: LeftOut
     run_all: str
 
-    def to_json(self) -> object:
-        """Return the decision as plain values; `reason` is null where the order is taken up."""
-        decided = self.decided
-        return {
-            "work_order": decided.order,
-            "branch": decided.branch,
-            "left_out": bool(decided.reason),
-            "reason": decided.reason or None,
-            "blocked": list(decided.blocked),
-            "next": self.run_all,
-        }
-
     def blocks(self) -> Iterator[Block]:
-        """Return what was decided, what follows from it, and the command that goes on."""
         decided = self.decided
         if not decided.reason:
             yield Paragraph((f"{decided.order} is to be made again on {decided.branch}",))
@@ -52,7 +49,6 @@ class SkipDocument:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `skip`."""
     add_order_argument(parser)
     either = parser.add_mutually_exclusive_group(required=True)
     either.add_argument("--reason", metavar="TEXT", help="why the order is left out")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from llmch.console import Console, Format
-from llmch.console.document import Block, Outcome, Paragraph, Remark, Rows
+from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Rows
 
 if TYPE_CHECKING:
     from factory.orders.stages import PlanAtHand
@@ -20,7 +20,7 @@ _LOOK_EVERY_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class StatusDocument:
+class StatusDocument(Document):
     """Represent the answer of `status`; `status` is `None` where nothing has run yet."""
 
     status: dict[str, Any] | None
@@ -29,11 +29,9 @@ class StatusDocument:
     plan: PlanAtHand | None = None
 
     def to_json(self) -> object:
-        """Return the status, as read from the journal, as plain values."""
         return self.status or {"run_id": None, "state": "none", "orders": []}
 
     def blocks(self) -> Iterator[Block]:
-        """Return where the run stands, and each of its orders."""
         if self.status is None:
             yield Remark(("nothing has run on this repo yet",))
         else:
@@ -42,7 +40,6 @@ class StatusDocument:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `status`."""
     parser.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="the git repo (.)")
     parser.add_argument(
         "--watch",

@@ -10,7 +10,7 @@ from pathlib import Path
 from factory.run_flags import add_submission_arguments
 from llmch.ci.run_reports import add_report_arguments, reports_asked
 from llmch.console import Console
-from llmch.console.document import Block, Outcome, Paragraph, Remark
+from llmch.console.document import Block, Document, Outcome, Paragraph, Remark
 from llmch.entry.command_line import add_record_arguments
 from shared.errors import InvalidInput
 from shared.settings.declaration import FlagGroup
@@ -18,24 +18,18 @@ from shared.settings.loading import add_setting_flags
 
 
 @dataclass(frozen=True, slots=True)
-class SubmittedDocument:
+class SubmittedDocument(Document):
     """Represent the answer of `submit` where it does not wait."""
 
     plan: str
     branch: str
 
-    def to_json(self) -> object:
-        """Return the plan's id and its branch."""
-        return {"plan": self.plan, "branch": self.branch}
-
     def blocks(self) -> Iterator[Block]:
-        """Return the plan's id, and how to hear of its end."""
         yield Paragraph((f"submitted plan {self.plan} for {self.branch}",))
         yield Remark((f"`llmch fleet wait {self.plan}` shows how it goes and how it ends",))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `submit`."""
     parser.add_argument(
         "--workdir", type=Path, required=True, metavar="DIR", help="the folder of the plan"
     )

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING
 
 from factory.run_flags import add_judging_arguments, judging_options
 from llmch.console import Console
-from llmch.console.document import Block, Conclusion, Item, Outcome, Remark, Section, Sign, Tone
+from llmch.console.document import (
+    Block,
+    Conclusion,
+    Document,
+    Item,
+    Outcome,
+    Remark,
+    Section,
+    Shape,
+    Sign,
+    Tone,
+)
 from llmch.console.line import count, short
 from llmch.entry.command_line import add_record_arguments
 from shared.errors import ExitCode
@@ -28,37 +39,37 @@ CLAIMS = (
 )  # fmt: skip
 
 
+_CLAIM = Shape("claim", "verdict=standing", "text", "remedy?", "accepted_for=order?")
+_COMMIT = Shape(
+    "commit",
+    "subject",
+    "work_order=order?",
+    "accepted_for=accepted",
+    "claims=rulings",
+    claims=_CLAIM,
+)
+
+
 @dataclass(frozen=True, slots=True)
-class VerifyDocument:
+class VerifyDocument(Document):
     """Represent the answer of `verify`: each commit with what became of its claims.
 
     `missed` are the claims that had to be proven and were not, as `COMMIT CLAIM`.
     """
 
+    shape = Shape(
+        "verdict=audit.standing",
+        "commits=audit.commits",
+        "chain=audit.chain",
+        "required_and_not_proven=missed",
+        commits=_COMMIT,
+        chain=_CLAIM,
+    )
+
     audit: Audit
     missed: tuple[str, ...]
 
-    def to_json(self) -> object:
-        """Return the commits with their claims as plain values."""
-        audit = self.audit
-        return {
-            "verdict": audit.standing,
-            "commits": [
-                {
-                    "commit": each.commit,
-                    "subject": each.subject,
-                    "work_order": each.order or None,
-                    "accepted_for": list(each.accepted),
-                    "claims": [_ruling_json(ruling) for ruling in each.rulings],
-                }
-                for each in audit.commits
-            ],
-            "chain": _ruling_json(audit.chain),
-            "required_and_not_proven": list(self.missed),
-        }
-
     def blocks(self) -> Iterator[Block]:
-        """Return the claims of each commit, and one line on all of them."""
         for each in self.audit.commits:
             items = (line for ruling in each.rulings for line in _items(ruling))
             yield Section(each.subject, tuple(items), name=short(each.commit), tone=Tone.STRONG)
@@ -76,7 +87,6 @@ class VerifyDocument:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `verify`."""
     parser.add_argument(
         "commits", nargs="?", default="HEAD", metavar="COMMIT|FROM..TO",
         help="a commit, or all commits of a branch since another one (HEAD)",
@@ -161,16 +171,6 @@ def _is_proven(commit: AuditedCommit, claim: str) -> bool:
         # An order without a plan names none.
         return claim == Claim.PLAN and bool(commit.order or commit.accepted)
     return all(each.standing is ClaimState.PROVEN for each in of_claim)
-
-
-def _ruling_json(ruling: Ruling) -> dict[str, object]:
-    return {
-        "claim": ruling.claim,
-        "verdict": ruling.standing,
-        "text": ruling.text,
-        "remedy": ruling.remedy or None,
-        "accepted_for": ruling.order or None,
-    }
 
 
 def _items(ruling: Ruling) -> Iterator[Item]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from llmch.console import Console
-from llmch.console.document import Block, Outcome, Remark
+from llmch.console.document import Block, Document, Outcome, Remark
 from shared.settings.declaration import FlagGroup
 from shared.settings.loading import add_setting_flags
 
@@ -26,22 +26,16 @@ _MOST_SLOTS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerDocument:
+class WorkerDocument(Document):
     """Represent the answer of `worker`, once it has ended."""
 
     worker: str
 
-    def to_json(self) -> object:
-        """Return the worker's id."""
-        return {"worker": self.worker}
-
     def blocks(self) -> Iterator[Block]:
-        """Return that the worker has ended."""
         yield Remark((f"worker {self.worker} has ended; what it had begun goes to others",))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options of `worker`."""
     parser.add_argument(
         "--slots", type=_slots, default=1, metavar="N", help="take up to N steps at a time (1)"
     )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from llmch.console.document import Block
+from llmch.console.document import Block, Document
 
 
-class Answer:
+class Answer(Document):
     """Returns the JSON and the blocks that it was made with."""
 
     def __init__(self, document: object, *blocks: Block) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from factory.run_flags import add_standing_arguments
 from llmch.console import Console
 from llmch.console.console import has_standard_streams
-from llmch.console.document import Block, Outcome
+from llmch.console.document import Block, Document, Outcome
 from llmch.entry.command_line import add_model_arguments, add_record_arguments, find_verb, parser_of
 from planner.plan_flags import add_planner_flags, add_review_arguments
 from shared.errors import CommandFailed, InvalidInput
@@ -37,15 +37,10 @@ _NOT_PASSED_ON = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class ServedDocument:
+class ServedDocument(Document):
     """Represent the answer of `mcp` once the client has gone; standard output was the client's."""
 
-    def to_json(self) -> object:
-        """Return an empty object."""
-        return {}
-
     def blocks(self) -> Iterator[Block]:
-        """Return nothing."""
         yield from ()
 
 
