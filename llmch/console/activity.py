@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean, median, variance
 
-from llmch.console.line import cost, count
+from llmch.console.line import PLAN, cost, count
 from llmch.console.model_reply import ArrivingReply
-from llmch.console.narration import PLAN
 from shared.events.events import (
     AttemptFailed,
     AttemptStarted,

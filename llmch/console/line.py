@@ -1,8 +1,6 @@
 """A shown line as a value: its columns, its figures, its text made safe for a terminal.
 
 This module is pure.
-
-This module is pure.
 """
 
 from __future__ import annotations
@@ -13,6 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum, StrEnum, auto
 from typing import Any
+
+# The names before lines that are not of an order.
+PLAN = "plan"
+BATCH = "run-all"
+MODEL = "model"
 
 # ECMA-48, in its 7-bit (ESC [) and 8-bit (U+009B) forms: control sequences, control strings (OSC,
 # DCS, SOS, PM, APC) with their content, and the short escapes. A string stops at any further

@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from llmch.console.line import (
+    BATCH,
+    MODEL,
+    PLAN,
     Line,
     Mark,
     Weight,
@@ -136,11 +139,6 @@ class Thoughts:
 
     def _shown(self, text: str) -> list[str]:
         return [line for line in self._protect(text).split("\n") if line.strip()]
-
-
-PLAN = "plan"
-BATCH = "run-all"
-MODEL = "model"
 
 
 @dataclass(slots=True)

@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Protocol, TextIO
 
-from llmch.console.line import GLYPHS, Line, Mark, lay_out, ticking
-from llmch.console.narration import BATCH
+from llmch.console.line import BATCH, GLYPHS, Line, Mark, lay_out, ticking
 
 if TYPE_CHECKING:
     from llmch.console.activity import Activity, Task

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from llmch.console.activity import Activity, BatchProgress
-from llmch.console.narration import PLAN
+from llmch.console.line import PLAN
 from shared.events.events import (
     AttemptStarted,
     BatchEnded,
