@@ -25,8 +25,13 @@ class Module:
     tree: ast.Module
 
     def imports(self, *, at_work: bool = True) -> tuple[str, ...]:
-        """Return the full names it imports; with `at_work` also those inside functions."""
-        return _imports(self, at_work)
+        """Return the full names it imports; with `at_work` also those that run later.
+
+        These are the imports inside functions, and the modules that are imported as modules: they
+        run when they are first used.
+        """
+        found = _imports(self, at_work)
+        return found if at_work else tuple(each for each in found if each not in BY_NAME)
 
 
 @cache
