@@ -158,7 +158,6 @@ class BatchProgress:
     _replayed: set[str] = field(default_factory=set)
 
     def take(self, event: Event, now: float) -> None:
-        """Apply an event."""
         match event:
             case OrderStarted(order=order):
                 self._under_way.setdefault(order, now)
@@ -208,7 +207,6 @@ class BatchProgress:
 
     @property
     def under_way(self) -> int:
-        """Return the number of orders that are being worked on."""
         return len(self._under_way)
 
 
@@ -248,11 +246,9 @@ class Activity:
 
     @property
     def idle(self) -> bool:
-        """Return whether nothing is under way."""
         return self.started is None
 
     def take(self, event: Event) -> None:
-        """Apply the event to the state."""
         if self.progress is not None:
             self.progress.take(event, self.clock())
         match event:

@@ -76,7 +76,7 @@ class Tone(Enum):
 
 
 class Sign(Enum):
-    """Say what an item of a section means; the value is what stands before its text."""
+    """Say what an item of a section means; the value is printed before its text."""
 
     NONE = ""
     NEW = "+"
@@ -206,7 +206,6 @@ class Shape:
         self._parts = parts
 
     def __call__(self, value: object) -> dict[str, Any]:
-        """Return the document of `value`."""
         return {key: self._part(key, way or key, value) for key, _, way in self._keys}
 
     def _part(self, key: str, way: str, value: object) -> Any:

@@ -203,7 +203,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class LaidOut:
-    """Hold a line in its columns: the prefix that stands before the text, and the text itself."""
+    """Hold a line in its columns: the prefix before the text, and the text itself."""
 
     prefix: tuple[Span, ...]
     body: tuple[Span, ...]

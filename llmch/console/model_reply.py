@@ -48,7 +48,6 @@ class PlannedOrders:
     _escaped: bool = False
 
     def add(self, piece: str) -> None:
-        """Read the next piece of the reply."""
         for character in piece:
             if self._string is None:
                 self._outside(character)
@@ -134,7 +133,6 @@ class ArrivingReply:
     _since: float = 0.0
 
     def add(self, channel: str, piece: str, now: float) -> None:
-        """Take the next piece."""
         if not self.channel:
             self._since = now
         if channel != self.channel:

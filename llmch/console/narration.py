@@ -175,7 +175,6 @@ class CallNarrator:
         self._thoughts: defaultdict[str, Thoughts] = defaultdict(lambda: Thoughts(protect))
 
     def lines(self, event: CallEvent) -> Iterator[Line]:
-        """Return the lines that describe the event."""
         match event:
             case ModelCallStarted(_, model, order):
                 self._thoughts[order or PLAN].end()
@@ -235,11 +234,9 @@ class Measure:
         return None if self.verbose else most
 
     def command(self, command: str, most: int = _MAX_COMMAND) -> str:
-        """Return a command, or its beginning."""
         return command if self.verbose else shorten(command, most)
 
     def files(self, files: tuple[str, ...]) -> str:
-        """Return the names of files, or of the first ones."""
         return listed(files, len(files) if self.verbose else _MAX_FILES)
 
 
@@ -273,7 +270,6 @@ class OrderNarrator:
         self._batch_failure = ""
 
     def lines(self, event: OrderEvent) -> Iterator[Line]:
-        """Return the lines that describe the event."""
         match event:
             case CommandStarted() | CommandEnded() | CommandTried() | CommandFlagged():
                 yield self._command(event)
@@ -439,7 +435,6 @@ class PlanNarrator:
         self._max_attempts = 0
 
     def lines(self, event: PlanEvent) -> Iterator[Line]:
-        """Return the lines that describe the event."""
         match event:
             case PlanStarted(spec, run_id, max_attempts):
                 self._whole.name, self._max_attempts = PLAN, max_attempts
@@ -518,7 +513,6 @@ class Narrator:
         return shown
 
     def tell(self, event: Event) -> tuple[Line, ...]:
-        """Return the lines that describe the event."""
         return tuple(self._lines(event))
 
     def _lines(self, event: Event) -> Iterator[Line]:

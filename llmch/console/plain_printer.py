@@ -42,7 +42,6 @@ class Stream:
         self.failure: OSError | None = None
 
     def write(self, text: str) -> int:
-        """Write and flush the text."""
         if self._stream is None or self._gone:
             return len(text)
         safe = text.encode(self.encoding, "backslashreplace").decode(self.encoding)
@@ -61,7 +60,6 @@ class Stream:
         """Do nothing: every write is flushed."""
 
     def isatty(self) -> bool:
-        """Return whether this stream is a terminal."""
         if self._stream is None or self._gone:
             return False
         try:
@@ -158,7 +156,7 @@ _BEATS_PER_PROGRESS = 2
 class Surroundings:
     """Say what is special about the place where lines are read.
 
-    `clock` gives the time that stands before what happened; it is `None` where something else adds
+    `clock` gives the time that is printed before an event; it is `None` where something else adds
     times. `fit` changes a line so that nothing that reads along takes it for a command.
     """
 
@@ -175,7 +173,6 @@ class PlainPrinter:
         self._surroundings = surroundings
 
     def show(self, lines: Sequence[Line]) -> None:
-        """Write the lines in one piece."""
         self._write(lines, "")
 
     def log(self, lines: Sequence[Line]) -> None:
@@ -219,7 +216,6 @@ class WatchfulPrinter(PlainPrinter):
         self._ticker: Ticker | None = None
 
     def show(self, lines: Sequence[Line]) -> None:
-        """Write the lines in one piece."""
         with self._lock:
             super().show(lines)
 
@@ -237,7 +233,6 @@ class WatchfulPrinter(PlainPrinter):
             self._ticker = Ticker(self._every / _LOOKS_PER_BEAT, self._beat, "heartbeat")
 
     def close(self) -> None:
-        """End the heartbeat."""
         ticker, self._ticker = self._ticker, None
         if ticker is not None:
             ticker.close()
@@ -314,21 +309,17 @@ class OnDemand:
         self._printer: Printer | None = None
 
     def show(self, lines: Sequence[Line]) -> None:
-        """Show the lines, if there are any."""
         if lines:
             self._opened().show(lines)
 
     def log(self, lines: Sequence[Line]) -> None:
-        """Show the lines, if there are any."""
         if lines:
             self._opened().log(lines)
 
     def follow(self, event: Event) -> None:
-        """Pass the event on."""
         self._opened().follow(event)
 
     def close(self) -> None:
-        """Close the printer if it was ever opened."""
         if self._printer is not None:
             self._printer.close()
 

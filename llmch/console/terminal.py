@@ -239,7 +239,6 @@ class TerminalPrinter:
             self._ticker = Ticker(1 / FRAMES_PER_SECOND, self._refresh, "live region")
 
     def close(self) -> None:
-        """Remove the live region."""
         ticker, self._ticker = self._ticker, None
         if ticker is not None:
             ticker.close()

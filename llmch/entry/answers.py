@@ -136,7 +136,6 @@ def _forecast(preview: PlanPreview) -> Iterator[Block]:
 
 
 def rule_findings(report: Report) -> tuple[RuleFinding, ...]:
-    """Return the findings of a report as blocks."""
     return tuple(
         RuleFinding(
             code=finding.code,
@@ -159,7 +158,6 @@ class Edits:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """Return a line for each edited order."""
         return tuple(each.render() for each in self.taken.edits)
 
 

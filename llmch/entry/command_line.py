@@ -115,7 +115,7 @@ def find_verb(name: str) -> Verb:
     if name not in VERBS:
         near = difflib.get_close_matches(name, VERBS, n=1)
         hint = f"did you mean `llmch {near[0]}`?" if near else "`llmch --help` lists the verbs"
-        raise UsageError(f"there is no verb {name!r}", hint)
+        raise UsageError(f"{name!r} is not a verb", hint)
     return cast(Verb, import_module(module_of(name)))
 
 
@@ -141,7 +141,7 @@ def output_arguments(arguments: Sequence[str]) -> argparse.Namespace:
     """Return the options that say how to print, whatever else is in the command line.
 
     These options are parsed before all others, because they say how a usage error is printed.
-    `output_format` is then any text or `None`: the verb's own parser refuses what is no format.
+    `output_format` is then any text or `None`: the verb's own parser refuses what is not a format.
     """
     parser = VerbParser(add_help=False, allow_abbrev=False)
     _add_output_arguments(parser, strict=False)
@@ -215,7 +215,7 @@ def repo_meant(args: argparse.Namespace, emit: Emit, without: str) -> Path | Non
     """Return the folder of the repo that the command line means, or `None` for no repo.
 
     Without either option, that is the current folder where it lies in a git repo. Elsewhere, one
-    line says that there is no repo, and `without` says in it what that means to the verb. Raises
+    line says that no repo is used, and `without` says in it what that means to the verb. Raises
     `GitFailed` where git refuses to look.
     """
     if args.no_repo:
@@ -242,7 +242,7 @@ _MOST_DIGITS = 4
 
 @dataclass(frozen=True, slots=True)
 class AttemptWords:
-    """Hold the words of a command line that name an attempt; `None` stands for the latest."""
+    """Hold the words of a command line that name an attempt; `None` means the latest."""
 
     run: str | None
     order: str
@@ -348,7 +348,7 @@ def add_branch_argument(parser: argparse.ArgumentParser) -> None:
 def order_asked_for(args: argparse.Namespace, place: RepoPlace) -> tuple[PlanOnBranch, str]:
     """Return the plan that the command line means, and the id of the order.
 
-    Raises `InvalidInput` where there is no such plan, or no such order in it.
+    Raises `InvalidInput` where the plan or the order is missing.
     """
     from factory.batch.decide import plan_on_branch
     from factory.orders.read_orders import parse_order_word

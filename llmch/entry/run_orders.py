@@ -118,7 +118,7 @@ def with_consent(run: Callable[[RunOptions], T], options: RunOptions, console: C
     """Return the result of `run`; where no sandbox works, first ask whether to run without one.
 
     The question is asked only for the backend `auto`: a backend that the user named is never
-    given up. Raises `SandboxUnavailable` where the answer is no or nobody is there to answer.
+    given up. Raises `SandboxUnavailable` where the answer is negative or nobody is there to answer.
     """
     try:
         return run(options)
@@ -147,7 +147,7 @@ def agreed_to_execute(
 ) -> bool:
     """Show a plan that `is_new` or asked about, and return whether its orders may be executed.
 
-    The question is asked where the orders are still to be paid for: there is no question where
+    The question is asked where the orders are still to be paid for: no question comes where
     none is left, or where the plan has begun, because then a person agreed already. Without
     `may_ask`, or where nobody is at the terminal, nobody is asked and the answer is yes. `read`
     is called only where the plan is looked at. `common_dir` is the git folder of the repo.

@@ -18,7 +18,7 @@ _GROUPS = {
         "graph": "show which of a plan's orders need which",
     },
     "Look at a repo and the machine": {
-        "status": "show where a repo's latest run stands",
+        "status": "show how far a repo's latest run is",
         "report": "show a run as a page or in short, or what carries out each requirement",
         "diff": "show what an attempt at an order changed, or how two plans differ",
         "repro": "run the command that failed again, on the files of the rejected attempt",
@@ -32,14 +32,14 @@ _GROUPS = {
     "Several machines": {
         "submit": "give a plan to a fleet, which runs it and lands it on a remote",
         "fleet": "set up a fleet's database, show what the fleet does, wait for a plan, cancel one",
-        "worker": "take steps of orders for a fleet, until it is told to end",
+        "worker": "take steps of orders for a fleet, until it is interrupted",
     },
     "For other programs": {
         "mcp": "serve plans, runs and their proofs as tools of an MCP client",
     },
     "Try it, and learn more": {
         "demo": "build a shipped example from its specification; needs no key",
-        "help": "explain a topic that stands below, or list the options of a verb",
+        "help": "explain a topic that is listed below, or list the options of a verb",
         "completion": "print the script that completes command lines in bash, zsh or fish",
     },
 }
@@ -107,7 +107,6 @@ or step by step:
 
 
 def render_help() -> str:
-    """Return the text of `llmch --help`."""
     groups = (f"{title}:\n{_render_names(verbs)}" for title, verbs in _GROUPS.items())
     return _USAGE.format(groups="\n\n".join(groups), topics=_render_names(TOPICS))
 

@@ -131,7 +131,7 @@ def live_source(
     transcript: Path | None = None,
     pace_at: Callable[[str], Pace] | None = None,
 ) -> ModelSource:
-    """Return a source that asks a model. Raises `ModelUnavailable` where there is no key for it.
+    """Return a source that asks a model. Raises `ModelUnavailable` where the key is missing.
 
     `pace_at` gives the pace that others share who ask the server at a URL; without it, only the
     calls of one client share theirs.
@@ -175,7 +175,7 @@ class Submitting:
 def target_of(args: argparse.Namespace, emit: Emit) -> Submitting:
     """Return where `--repo` and `--base` say that a plan lands.
 
-    A clone stands for its remote, at the commit that is checked out. Raises `InvalidInput`,
+    A clone means its remote, at the commit that is checked out. Raises `InvalidInput`,
     `PreflightRefused` where the remote does not have that commit, and `CommandFailed` where the
     remote does not answer.
     """
@@ -231,7 +231,7 @@ def following(options: PlanOptions, folder: Path, place: RepoPlace | None) -> Pl
 
     The orders that the branch has are history, and the new plan begins with the branch's files.
     Without a branch in the options it is the one that `run-all` would choose for the plan. Without
-    a `place` nothing has landed. Raises `InvalidInput` where there is no plan to follow.
+    a `place` nothing has landed. Raises `InvalidInput` where the folder has no plan.
     """
     from factory.batch.decide import PlanOnBranch
     from factory.orders.read_orders import read_workdir

@@ -58,7 +58,7 @@ class FieldDifference:
 
 @dataclass(frozen=True, slots=True)
 class OrderDifference:
-    """Say what became of one order; `standing` is where it stands on the branch, if one is known.
+    """Say what became of one order; `standing` is its state on the branch, if one is known.
 
     `reason` is why the order was withdrawn, as far as the second plan says it.
     """
@@ -87,7 +87,6 @@ class PlanDifference:
         return kept and self.requirements.is_empty and not self.fields
 
     def of(self, change: OrderChange) -> tuple[OrderDifference, ...]:
-        """Return the orders with this change."""
         return tuple(each for each in self.orders if each.change is change)
 
 
@@ -265,7 +264,6 @@ class PlanDifferenceDocument(Document):
 
     @property
     def plans(self) -> tuple[Path, Path]:
-        """Return the folders of both plans."""
         return self.before, self.after
 
     def blocks(self) -> Iterator[Block]:

@@ -108,7 +108,7 @@ def count_effects(
 
 
 class OrderStand(StrEnum):
-    """Name where an order stands."""
+    """Name the state of an order on a branch."""
 
     LANDED = "landed"
     ACCEPTED = "accepted"
@@ -117,7 +117,6 @@ class OrderStand(StrEnum):
 
     @property
     def words(self) -> str:
-        """Return the name as people read it."""
         return self.value.replace("_", " ")
 
     @property
@@ -128,7 +127,7 @@ class OrderStand(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OrderStanding:
-    """Hold where an order stands, the commit that stands for it, and a person's reason."""
+    """Hold the state of an order, the commit that carries it out, and a person's reason."""
 
     stand: OrderStand = OrderStand.TO_DO
     commit: str = ""

@@ -1,4 +1,4 @@
-"""Implements `llmch accept`: has a person's commit stand for an order, if it passes like any.
+"""Implements `llmch accept`: accepts a person's commit for an order, if it passes as any does.
 
 `--undo` takes that back.
 """
@@ -49,20 +49,20 @@ class AcceptDocument(Document):
         if failure is not None:
             command = f": `{failure.command}`" if failure.command else ""
             excerpt = (f"  | {each}" for each in failure.primary_error_excerpt.splitlines())
-            yield Conclusion(order, f"{commit} does not stand for it: {failure.stage}", ok=False)
+            yield Conclusion(order, f"{commit} is not accepted for it: {failure.stage}", ok=False)
             yield Paragraph((f"{failure.stage}{command}", *excerpt, *failure.facts))
             if failure.remedy:
                 yield Remark((failure.remedy,))
             yield Remark((f"nothing was recorded; records: {accepted.run_dir}",))
             return
-        yield Conclusion(order, f"{commit} stands for it on {accepted.branch}", ok=True)
+        yield Conclusion(order, f"{commit} is accepted for it on {accepted.branch}", ok=True)
         goes_on = f"`{self.run_all}` goes on with the other orders"
         yield Remark((*((goes_on,) if self.others else ()), f"`{self.undo}` takes this back"))
 
 
 @dataclass(frozen=True, slots=True)
 class TakenBackDocument(Document):
-    """Represent the answer of `accept --undo`: the order, and the commit that stood for it."""
+    """Represent the answer of `accept --undo`: the order, and the commit of it."""
 
     shape = Shape("work_order", "branch", "commit", "accepted")
 
@@ -75,7 +75,7 @@ class TakenBackDocument(Document):
     def blocks(self) -> Iterator[Block]:
         commit = short(self.commit)
         yield Paragraph(
-            (f"{commit} stays on {self.branch} and does not stand for {self.work_order} any more",)
+            (f"{commit} stays on {self.branch} and does not count for {self.work_order} any more",)
         )
         yield Remark((f"`{self.run_all}` makes {self.work_order} and goes on",))
 
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     either = parser.add_mutually_exclusive_group(required=True)
     either.add_argument("--commit", metavar="SHA", help="the commit, on the branch")
     either.add_argument(
-        "--undo", action="store_true", help="have no commit stand for the order any more"
+        "--undo", action="store_true", help="have no commit count for the order any more"
     )
     parser.add_argument(
         "--allow-more", action="store_true",
@@ -97,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Judge the commit. The exit code is 0 where it stands for the order now, and 1 where it fails.
+    """Judge the commit. The exit code is 0 where it is accepted, and 1 where it fails.
 
     It is 5 where the environment lacks what a command needs. With `--undo`, nothing is judged.
     """

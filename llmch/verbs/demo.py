@@ -155,12 +155,10 @@ class Example:
 
     @property
     def spec(self) -> Path:
-        """Return the path of the example's specification."""
         return self.folder / "spec.md"
 
     @property
     def transcript(self) -> Path:
-        """Return the path of the example's recorded replies."""
         return self.folder / "transcript.jsonl"
 
 
@@ -178,7 +176,7 @@ def find_example(name: str) -> Example:
     examples = {each.name: each for each in list_examples()}
     if name not in examples:
         raise InvalidInput(
-            f"there is no example {name!r}", f"the examples are: {', '.join(examples)}"
+            f"{name!r} is not an example", f"the examples are: {', '.join(examples)}"
         )
     return examples[name]
 

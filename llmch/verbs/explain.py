@@ -79,7 +79,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Look up one rule or one stage, or list them all."""
     from llmch.entry.answers import STAGE_NAMES, explain_stage
 
     if args.code is not None and (stage := explain_stage(_as_stage(args.code))):
@@ -95,7 +94,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
             *difflib.get_close_matches(_as_stage(args.code), STAGE_NAMES, n=2),
         )
         raise InvalidInput(
-            f"there is no rule and no stage {args.code!r}",
+            f"{args.code!r} is neither a rule nor a stage",
             f"did you mean {' or '.join(near)}?" if near else "`llmch explain` lists all of them",
         )
     return Outcome(RuleDocument(rule, examples_of(rule)))

@@ -53,7 +53,6 @@ class GraphDocument(Document):
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Read the plan and derive its graph."""
     from factory.batch.order_graph import GraphFormat, derive_graph
     from factory.orders.read_orders import read_workdir
 

@@ -71,7 +71,7 @@ def _answer(name: str | None) -> Document:
         case "files":
             return explain_files()
         case _:
-            raise InvalidInput(f"there is no topic and no verb {name!r}", _hint(name))
+            raise InvalidInput(f"{name!r} is neither a topic nor a verb", _hint(name))
 
 
 def _hint(name: str) -> str:
@@ -178,7 +178,7 @@ LAYOUT: Final = (
         {
             **_EVERY_RUN,
             "compile_summary.json": "how the plan came about: attempts, usage, findings",
-            "validation_errors.json": "the errors that are left where there is no valid plan",
+            "validation_errors.json": "the errors that are left where no plan is valid",
             "output/WO-NN.json": "the orders of the plan",
             "output/WORK_ORDERS_MANIFEST.json": "the plan as a whole, with its hash",
         },
@@ -236,7 +236,7 @@ LAYOUT: Final = (
         ".git/llmch/",
         {
             "journal.jsonl": "each step of the latest run; the next start recovers from it",
-            "state.json": "where the latest run stands, for `llmch status`",
+            "state.json": "how far the latest run is, for `llmch status`",
             "plans.json": "the plans that `llmch build` made",
             "decisions.json": "hints, accepted commits and orders that were left out",
             "verified.json": "trees that passed their verification",
@@ -265,7 +265,7 @@ def explain_files() -> Topic:
             "<id> is the id of a run, N a number, and * any text.",
         ),
         parts,
-        "`llmch report` shows a run, and `llmch status` where it stands.",
+        "`llmch report` shows a run, and `llmch status` how far it is.",
     )
 
 

@@ -83,7 +83,7 @@ class GitState(StrEnum):
 class TargetFolder:
     """Hold the folder to write to, and what is known of it.
 
-    `root` is absolute: the root of the working tree, or the folder itself where there is no git.
+    `root` is absolute: the root of the working tree, or the folder itself without git.
     `verify` is what the files say of how the repo is verified, and `notes` tell a person more in
     sentences. `interpreter` is the Python of a virtual environment, relative to `root`, or "".
     """

@@ -158,7 +158,6 @@ class LiveOutput:
         self._rest = ""
 
     def take(self, data: bytes) -> None:
-        """Show the lines that this piece completes."""
         *lines, self._rest = (self._rest + self._decoder.decode(data)).split("\n")
         if lines:
             self._console.say(Remark(tuple(lines)))

@@ -64,7 +64,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 def _confirm() -> None:
     if not someone_is_there():
         raise InvalidInput(
-            "reset asks for confirmation, and there is no terminal to ask on", "pass --yes"
+            "reset asks for confirmation and needs a terminal to ask on", "pass --yes"
         )
     if not agrees("go on?"):
         raise InvalidInput("nothing was removed", "answer y, or pass --yes")

@@ -1,4 +1,4 @@
-"""Implements `llmch status`: shows where a repo's latest run stands, also while it goes on."""
+"""Implements `llmch status`: shows how far a repo's latest run is, also while it goes on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Implements `llmch worker`: takes steps of orders for a fleet, until it is told to end."""
+"""Implements `llmch worker`: takes steps of orders for a fleet, until it is interrupted."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What happens during a run, as values, and how a run ended.
 
 An event says what happened, never how to show it. It is a moment, not a state: the run's journal
-says where an order stands, and emitting an event decides, records and stops nothing.
+says how far an order is, and emitting an event decides, records and stops nothing.
 Durations are seconds.
 """
 
@@ -100,7 +100,7 @@ class WritesApplied(Event):
 class ModelAskedAgain(Event):
     """Report that a reply was not worth judging, so that the model is asked again at once.
 
-    `reason` is `unreadable`, `unchanged`, `repeated` or `hollow`; `note` is what the model is told.
+    `reason` is `unreadable`, `unchanged`, `repeated` or `hollow`; `note` is shown to the model.
     """
 
     kind: ClassVar[str] = "model_asked_again"
@@ -321,7 +321,7 @@ class CandidateDropped(Event):
 class OrderEnded(Event):
     """Report that a work order is over.
 
-    `verdict` is PASS, FAIL or ERROR; `commit` is empty where there is no commit. `proof` says in
+    `verdict` is PASS, FAIL or ERROR; `commit` is empty where nothing was committed. `proof` says in
     one line which commands and tests speak for the commit.
     """
 
@@ -435,7 +435,7 @@ class PlanReviewed(Event):
 
 @dataclass(frozen=True, slots=True)
 class PlanEnded(Event):
-    """Report that compiling is over; `output_dir` is empty where there is no valid plan."""
+    """Report that compiling is over; `output_dir` is empty without a valid plan."""
 
     kind: ClassVar[str] = "plan_ended"
     ok: bool

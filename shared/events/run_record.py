@@ -121,7 +121,6 @@ class EventLog:
             raise write_refused(self._path, error) from error
 
     def close(self) -> None:
-        """End the log."""
         self._file.close()
 
 
@@ -202,7 +201,7 @@ _MODULES = (events, events, events, events, events, events)
 def event_from_json(document: Mapping[str, Any]) -> Event | None:
     """Return the event that `event_to_json` made the document of; `None` if it is not one.
 
-    An event is shown or not, and nothing depends on it, so one of another version is no error.
+    An event is shown or not, and nothing depends on it, so one of another version is not an error.
     """
     from pydantic import ValidationError
 

@@ -169,7 +169,7 @@ def make_folder(folder: Path) -> Path:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Return whether the system refused something because there is no room on the disk."""
+    """Return whether the system refused something because the disk is full."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 

@@ -262,7 +262,7 @@ class _Open:
     key_start: int = 0
 
     def begin(self, start: int) -> tuple[JsonPath, int]:
-        """Return path and start of the next value in it, which stands at `start`."""
+        """Return path and start of the next value in it, which begins at `start`."""
         if not self.is_list:
             return (*self.path, self.key), self.key_start
         self.index += 1

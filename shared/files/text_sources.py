@@ -156,7 +156,6 @@ class TreeSources(Mapping[str, str]):
     """
 
     def __init__(self, files: Collection[str]) -> None:
-        """Offer `files`, as git lists them."""
         self._files = frozenset(files)
         self._paths = tuple(sorted(self._files))
         self._texts: dict[str, str | None] = {}
@@ -178,7 +177,6 @@ class TreeSources(Mapping[str, str]):
 
     @property
     def paths(self) -> Sequence[str]:
-        """Return the paths of all files that are offered, sorted, readable or not."""
         return self._paths
 
     def text(self, path: str) -> str | None:
@@ -207,7 +205,6 @@ class RepoSources(TreeSources):
     """Map paths to the texts of a checkout's files, as they are on the disk."""
 
     def __init__(self, root: Path, files: Collection[str] = ()) -> None:
-        """Offer `files` below `root`, as git lists them."""
         super().__init__(files)
         self._root = root
         self._folders: dict[str, bool] = {"": True}

@@ -79,7 +79,9 @@ def check_tools() -> Iterator[Checkup]:
             detail = f"{tool.name} {tool.version} judges plans in TypeScript and JavaScript"
             yield Checkup("tools", Health.WELL, f"{detail} ({program}, {tool.licence})")
         elif build_here(tool) is None:
-            detail = f"there is no {tool.name} for this machine: such plans are not judged by types"
+            detail = (
+                f"{tool.name} does not exist for this machine: such plans are not judged by types"
+            )
             yield Checkup("tools", Health.WELL, detail)
         else:
             detail = f"no {tool.name}: plans in TypeScript and JavaScript are not judged by types"

@@ -162,11 +162,9 @@ class Git:
     environment: Mapping[str, str] = field(default_factory=lambda: clean_environment(os.environ))
 
     def at(self, folder: Path) -> Git:
-        """Return the same git for another folder."""
         return replace(self, folder=folder)
 
     def with_config(self, entries: Iterable[Setting]) -> Git:
-        """Return the same git with more settings."""
         return replace(self, config=(*self.config, *entries))
 
     def holding(self, descriptor: int) -> Git:

@@ -157,7 +157,7 @@ class NotesMerge(StrEnum):
     """Say how two notes on the same commit become one."""
 
     TEXTS = "union"
-    """One stands below the other, after an empty line."""
+    """One follows the other, after an empty line."""
     LINES = "cat_sort_uniq"
     """All of their lines are kept, each of them once."""
 
@@ -237,7 +237,6 @@ class CommitObject:
 
     @property
     def author(self) -> str:
-        """Return the author with the date, as the object spells them."""
         return self._first("author")
 
     @property

@@ -13,19 +13,19 @@ from shared.git.client import PROTOCOLS, SYNCED, Git, text_of
 from shared.processes.process import Finished
 
 NO_COMMIT = "0" * 40
-"""The id that stands for the commit of a ref that does not exist."""
+"""The id of a ref that does not exist."""
 
 _REF_NAME_BYTES = 250  # for one part: git makes a file of that name, and one with `.lock` added
 
 
 def commit_of(git: Git, name: str) -> str:
-    """Return the id of the commit that `name` stands for; empty where there is none."""
+    """Return the id of the commit that `name` names; empty where there is none."""
     done = git.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}")
     return "" if done.exit_code else text_of(done.stdout).strip()
 
 
 def tip_of_branch(git: Git, branch: str) -> str:
-    """Return the id of the last commit of a branch; empty where there is no such branch."""
+    """Return the id of the last commit of a branch; empty where the branch is missing."""
     return commit_of(git, f"refs/heads/{branch}") if branch_name_allowed(git, branch) else ""
 
 
@@ -50,7 +50,7 @@ def in_the_way(git: Git, ref: str) -> tuple[str, ...]:
 def move(git: Git, ref: str, new: str, old: str, reason: str) -> bool:
     """Move `ref` from `old` to `new` and return whether git did it.
 
-    The result is false where `ref` is no longer at `old`. With `NO_COMMIT` for `old`, the ref
+    The result is false where `ref` is not at `old`. With `NO_COMMIT` for `old`, the ref
     must not exist yet.
     """
     if old == NO_COMMIT:
@@ -119,7 +119,7 @@ def push_refs(git: Git, remote: str, refs: Mapping[str, str]) -> None:
 def move_ref(git: Git, remote: str, ref: str, new: str, old: str) -> None:
     """Have a ref of a remote stand for `new` instead of `old`; "" means that it does not exist.
 
-    Raises `CommandFailed` where the ref stands elsewhere, or the remote refuses.
+    Raises `CommandFailed` where the ref is elsewhere, or the remote refuses.
     """
     lease = f"--force-with-lease={ref}:{old}"
     _run(git, remote, "push", "--quiet", "--no-verify", lease, "--", remote, f"{new}:{ref}")

@@ -81,7 +81,6 @@ def read_config(git: Git) -> tuple[ConfigEntry, ...]:
 
 
 def checkouts(git: Git) -> tuple[Checkout, ...]:
-    """Return all working trees of the repo."""
     found: list[Checkout] = []
     for record in git.run("worktree", "list", "--porcelain", "-z").split("\0\0"):
         lines = dict(line.partition(" ")[::2] for line in record.split("\0") if line)
@@ -134,7 +133,7 @@ def forget(git: Git, path: Path) -> None:
 
 
 def begin_on(git: Git, branch: str, commit: str) -> None:
-    """Have an empty tree stand on a branch, which then stands for `commit`."""
+    """Put an empty tree on a branch, which then names `commit`."""
     git.run("symbolic-ref", "HEAD", f"refs/heads/{branch}")
     git.run("reset", "--hard", "--quiet", commit)
 

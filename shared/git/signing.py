@@ -55,7 +55,7 @@ class SigningConfig:
 
 
 def read_signing_config(git: Git) -> SigningConfig:
-    """Return what git's config says. Raises `ValueError`, which says why it is no use.
+    """Return what git's config says. Raises `ValueError`, which says why it cannot be used.
 
     Programs count only where the user's or the system's config names them. What the repo's own
     config names is code of the repo, which never runs outside of the sandbox.
@@ -142,7 +142,7 @@ def sign(git: Git, config: SigningConfig, data: bytes, person: str) -> bytes:
     """Return the armoured signature of `data`.
 
     `person` names the key where the config names none, as `Ada <ada@example.org>`. Raises
-    `SigningFailed` where there is no key, or the program cannot be run, refuses or waits too long.
+    `SigningFailed` where the key is missing, or the program fails, refuses or waits too long.
     """
     program = config.programs[config.format]
     if config.format is not SignatureFormat.SSH:
@@ -190,7 +190,7 @@ def _check_ssh(git: Git, config: SigningConfig, data: bytes, path: Path) -> Chec
             f"it is signed by the key {key}, and git's config names no gpg.ssh.allowedSignersFile",
         )
     if not signers.is_file():
-        return Checked(Trust.UNKNOWN, f"there is no file {signers} of allowed signers")
+        return Checked(Trust.UNKNOWN, f"the file {signers} of allowed signers is missing")
     found = _try(git, [program, "-Y", "find-principals", "-f", str(signers), "-s", str(path)], b"")
     for name in filter(None, found.stdout.decode(errors="replace").splitlines()):
         asked = [program, "-Y", "verify", "-f", str(signers), "-I", name, *about]

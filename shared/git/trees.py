@@ -27,7 +27,6 @@ _HELD_BYTES = 64_000_000  # of contents that are in memory at a time
 
 
 def tree_of(git: Git, commit: str) -> str:
-    """Return the id of a commit's tree."""
     return git.run("rev-parse", "--verify", "--end-of-options", commit + "^{tree}")
 
 

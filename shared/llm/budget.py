@@ -162,7 +162,7 @@ class SharedBudget:
 
     @property
     def is_bottomless(self) -> bool:
-        """Return whether there is no cap at all."""
+        """Return whether nothing is capped."""
         return self._budget == Budget()
 
     @property

@@ -48,12 +48,10 @@ class OwnPace:
         self._lock = threading.Lock()
 
     def hold(self, model: str, seconds: float) -> None:
-        """See `Pace`."""
         with self._lock:
             self._until[model] = max(self._until.get(model, 0.0), self._now() + seconds)
 
     def seconds_left(self, model: str) -> float:
-        """See `Pace`."""
         with self._lock:
             return max(0.0, self._until[model] - self._now()) if model in self._until else 0.0
 
@@ -74,24 +72,19 @@ class Clock(Protocol):
         """Return the seconds since the epoch, to compare with dates that servers send."""
         ...
 
-    def sleep(self, seconds: float) -> None:
-        """Return after `seconds`."""
-        ...
+    def sleep(self, seconds: float) -> None: ...
 
 
 class SystemClock:
     """Give the time of this machine."""
 
     def now(self) -> float:
-        """Return the seconds of the monotonic clock."""
         return time.monotonic()
 
     def wall(self) -> float:
-        """Return the seconds since the epoch."""
         return time.time()
 
     def sleep(self, seconds: float) -> None:
-        """Sleep for `seconds`."""
         time.sleep(seconds)
 
 
@@ -243,14 +236,13 @@ class SecondChanceClient:
         self._patience = patience
 
     def complete(self, request: Request) -> Completion:
-        """Return the inner client's reply; its usage includes that of the failed calls before."""
         try:
             return self._complete_unbroken(request)
         except ReplyCutShort as cut:
             limit = 2 * (request.max_output_tokens or cut.usage.output_tokens)
             if limit == 0:
                 raise
-            # A cap that leaves less than that is no reason to ask: the reply may be cut again.
+            # A cap that leaves less than that does not justify a call: the reply may be cut again.
             roomier = replace(request, max_output_tokens=limit, expected_output_tokens=limit)
             return self._repeat_cut(roomier, cut, f"{cut.message}; asked again with {limit:,}")
 

@@ -193,7 +193,6 @@ class LiveClient:
         self._learned: dict[tuple[str, Api], _Learned] = {}
 
     def complete(self, request: Request) -> Completion:
-        """Return the model's reply; see `LlmClient`."""
         try:
             answer = self._in_accepted_form(request)
         except NotJson as fault:
@@ -214,7 +213,6 @@ class LiveClient:
         )
 
     def close(self) -> None:
-        """Close all connections."""
         self._transport.close()
 
     def __enter__(self) -> Self:

@@ -171,7 +171,6 @@ class ByRoleClient:
         self._opened = contextlib.ExitStack()
 
     def complete(self, request: Request) -> Completion:
-        """Return the reply of the client of the request's role."""
         return self._others.get(request.place.role, self._default).complete(request)
 
     def __enter__(self) -> Self:
@@ -224,7 +223,7 @@ def extract_json_object(text: str) -> str:
 
     Reasoning blocks, fences and prose around the object are dropped. The object's braces balance;
     the caller's parser decides whether it is valid JSON. Raises `ReplyIsArray` for an array, and
-    `ReplyMalformed` where there is no object, more than one, or one that never closes.
+    `ReplyMalformed` where it holds no object, more than one, or one that never closes.
     """
     reply = strip_reasoning(_after_lone_closing_tag(text))
     _refuse_array(reply)
@@ -242,7 +241,7 @@ def extract_json_array(text: str) -> str:
     """Return the source of the one JSON array in `text` that is empty or holds objects.
 
     The text around the array is dropped as in `extract_json_object`. Raises `ReplyMalformed` where
-    there is no such array, more than one, one that never closes, or an object beside the array.
+    it holds no such array, more than one, one that never closes, or an object beside the array.
     """
     reply = strip_reasoning(_after_lone_closing_tag(text))
     found: list[str] = []

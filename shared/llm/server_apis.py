@@ -239,7 +239,6 @@ class ResponseStream:
 
     @property
     def text(self) -> str:
-        """Return the reply's text so far."""
         return "".join(self._text)
 
     def read(self, documents: Iterable[Document]) -> None:
@@ -287,7 +286,6 @@ class ResponseStream:
 
 
 def is_pending(response: Document) -> bool:
-    """Return whether the response is still being made."""
     return text_of(response.get("status")) in _PENDING
 
 
@@ -295,7 +293,7 @@ def read_response(response: Document, request: Request, streamed_text: str = "")
     """Return the answer that a response in a terminal state holds.
 
     `streamed_text` is used where a server leaves the output out of its final document. Raises
-    `ReplyFailed`, or a subclass, where there is no complete answer. Raises `Refused` where the
+    `ReplyFailed`, or a subclass, where the answer is not complete. Raises `Refused` where the
     server reports that the account has no quota left.
     """
     answer = Answer(

@@ -110,7 +110,6 @@ class Transcript:
 
     @property
     def roles(self) -> frozenset[Role]:
-        """Return the roles of the calls on record."""
         with self._lock:
             return frozenset(place.role for place in self._places.values())
 
@@ -145,7 +144,6 @@ class Transcript:
         return replace(recorded.completion, usage=completion.usage, replayed=completion.replayed)
 
     def fail(self, key: str, failed: ReplyFailed, *, handed_on: bool) -> None:
-        """Record that the call brought no reply; see `CallFailure`."""
         self._append(CallFailure(key, failed, handed_on))
 
     def explain_miss(self, request: Request) -> str:

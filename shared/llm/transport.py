@@ -5,7 +5,7 @@ Access is checked before anything else, so this module imports nothing that is s
 The SDK authenticates, addresses and sends. Its retries are off and its reading of bodies is
 bypassed, because both hide what a caller must know (a stream that just ends, an HTML page).
 
-A body that is not JSON is told apart by its kind: an HTML page, a damaged chunk, an endless body.
+A body that is not JSON is reported by its kind: an HTML page, a damaged chunk, an endless body.
 """
 
 from __future__ import annotations
@@ -54,7 +54,6 @@ class ModelAccess:
 
     @property
     def host(self) -> str:
-        """Return the server's host name, without port, path or credentials."""
         return OPENAI_HOST if self.base_url is None else (urlsplit(self.base_url).hostname or "")
 
     @property
@@ -174,15 +173,12 @@ class Transport:
         self._opened: openai.OpenAI | None = None
 
     def create_chat(self, body: Mapping[str, Any]) -> AbstractContextManager[HttpReply]:
-        """Call POST /chat/completions."""
         return self._sent(lambda sdk: sdk.chat.completions.with_streaming_response.create(**body))
 
     def create_response(self, body: Mapping[str, Any]) -> AbstractContextManager[HttpReply]:
-        """Call POST /responses."""
         return self._sent(lambda sdk: sdk.responses.with_streaming_response.create(**body))
 
     def retrieve_response(self, response_id: str) -> AbstractContextManager[HttpReply]:
-        """Call GET /responses/{id}."""
         return self._sent(lambda sdk: sdk.responses.with_streaming_response.retrieve(response_id))
 
     def resume_response(
@@ -210,7 +206,6 @@ class Transport:
         )
 
     def close(self) -> None:
-        """Close all connections."""
         with self._lock:
             if self._opened is not None:
                 self._opened.close()
@@ -410,7 +405,7 @@ def _not_json(body: bytes, media_type: str) -> Exception:
     if not start:
         return ReplyBroken("the reply's body is empty")
     if "json" in media_type:
-        return ReplyBroken("the reply's body is damaged: it is no JSON")
+        return ReplyBroken("the reply's body is damaged: it is not JSON")
     return NotJson("something other than JSON")
 
 
@@ -420,5 +415,5 @@ def _event_document(data: str) -> Document:
     except (ValueError, RecursionError):
         raise ReplyBroken("a damaged chunk came in the middle of the reply") from None
     if not isinstance(document, dict):
-        raise ReplyBroken("a chunk that is no JSON object came in the middle of the reply")
+        raise ReplyBroken("a chunk that is not a JSON object came in the middle of the reply")
     return document

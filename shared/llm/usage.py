@@ -125,17 +125,14 @@ class Meter:
 
     @property
     def run(self) -> Tally:
-        """Return the usage of all calls so far."""
         with self._lock:
             return self._run
 
     def of_order(self, order: str) -> Tally:
-        """Return the usage of the calls for `order` so far."""
         with self._lock:
             return self._orders.get(order, Tally())
 
     def add(self, order: str | None, usage: Usage, *, replayed: bool) -> None:
-        """Count one call."""
         with self._lock:
             self._run = _added(self._run, usage, replayed)
             if order is not None:
@@ -195,7 +192,6 @@ class MeteredClient:
 
 
 def priced(model: str, usage: Usage, prices: Prices = KNOWN_PRICES) -> Usage:
-    """Return `usage` with its cost by the table."""
     if usage == Usage():
         return usage
     return replace(usage, cost_usd=cost_of(model, usage, prices))

@@ -111,7 +111,7 @@ def registry(environ: Mapping[str, str] = os.environ) -> str:
 def fetch(tool: PinnedTool, environ: Mapping[str, str] = os.environ) -> Path:
     """Return the program's executable; it is fetched where it is not there yet.
 
-    Raises `FetchFailed` where there is no build for this machine, where the registry does not
+    Raises `FetchFailed` where this machine has no build, where the registry does not
     answer, or where the archive does not have the pinned hash.
     """
     there = installed_program(tool, environ)
@@ -120,7 +120,9 @@ def fetch(tool: PinnedTool, environ: Mapping[str, str] = os.environ) -> Path:
     build = build_here(tool)
     if build is None:
         machines = ", ".join(sorted(tool.builds))
-        raise FetchFailed(f"there is no {tool.name} for this machine", f"there is for {machines}")
+        raise FetchFailed(
+            f"{tool.name} does not exist for this machine", f"it exists for {machines}"
+        )
     archive = _download(_address(tool, build, environ))
     digest = base64.b64encode(hashlib.sha512(archive).digest()).decode()
     if digest != build.sha512:

@@ -27,7 +27,7 @@ class RepoFiles(Protocol):
     def text(self, path: str) -> str | None:
         """Return the text of a file.
 
-        The result is `None` where there is no regular file without a link on its way, or where the
+        The result is `None` where no regular file is there without a link on its way, or where the
         file is too large or not UTF-8.
         """
 
@@ -97,7 +97,7 @@ def first_tracked(files: RepoFiles, paths: Iterable[str]) -> str:
 
 
 def parse_json(text: str | None) -> Table | None:
-    """Return the object in a JSON text; `None` where there is no text or no object."""
+    """Return the object in a JSON text; `None` without a text or an object."""
     try:
         document = json.loads(text or "")
     except (ValueError, RecursionError):
@@ -106,7 +106,7 @@ def parse_json(text: str | None) -> Table | None:
 
 
 def parse_toml(text: str | None) -> Table | None:
-    """Return the tables of a TOML text; `None` where there is no text or it is not TOML."""
+    """Return the tables of a TOML text; `None` without a text, and where it is not TOML."""
     if text is None:
         return None
     try:
@@ -164,7 +164,7 @@ def _listed(value: object) -> list[object]:
 
 
 class ChangedFiles:
-    """Lay texts over the files of a tree; `None` stands for a file that is not there."""
+    """Lay texts over the files of a tree; `None` means that the file is not there."""
 
     def __init__(self, files: RepoFiles, texts: Mapping[str, str | None]) -> None:
         self._files = files
@@ -177,7 +177,6 @@ class ChangedFiles:
 
     @property
     def paths(self) -> Sequence[str]:
-        """Return the paths of all files, sorted."""
         return self._paths
 
     def text(self, path: str) -> str | None:

@@ -244,7 +244,7 @@ def _command_of(document: Table, manager: str) -> VerifyCommand:
 
 
 def _as_defined(scripts: Table) -> str:
-    """Return a command that runs what the script runs now; "" where it is no short line."""
+    """Return a command that runs what the script runs now; "" where it is not a short line."""
     phases = [each for each in map(scripts.get, _PHASES) if isinstance(each, str) and each]
     if any(each != one_line(each) for each in phases):
         return ""
@@ -443,9 +443,9 @@ class DotNet:
     name = ".NET"
 
     def read(self, files: RepoFiles) -> Project | None:
-        """Return the solution, or the project where there is no solution.
+        """Return the solution, or the project where a solution is missing.
 
-        Where there are several, `dotnet test` needs to be told which, so the first is named.
+        Where there are several, `dotnet test` needs the name of one, so the first is named.
         """
         found = _at_root(files, _SOLUTIONS) or _at_root(files, _PROJECTS)
         if not found:
@@ -466,7 +466,7 @@ class DotNet:
 
 
 def _at_root(files: RepoFiles, suffixes: tuple[str, ...]) -> list[str]:
-    """Return the files of these kinds at the root, without those whose name is no plain word."""
+    """Return the files of these kinds at the root, without those whose name is not a plain word."""
     named = (path for path in files.paths if "/" not in path and path.endswith(suffixes))
     return [path for path in named if path == one_line(path)]
 

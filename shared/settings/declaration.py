@@ -205,7 +205,7 @@ class PackageFolder:
     """Name a folder of installed packages and the patterns of files that describe its content.
 
     The files lie beside the folder, or above it for a part of a larger project. `manifests` name
-    the wanted packages; they count only where there is no lock file, which names the versions that
+    the wanted packages; they count only without a lock file, which names the versions that
     were chosen. A folder whose name is used for other things too, `vendor`, needs one of the files.
     """
 

@@ -10,7 +10,7 @@ at the root of the target repo. A command without a target repo reads the `pypro
 current folder. The project may be a stranger's, so a setting there that could weaken the sandbox,
 send a key elsewhere or write outside is ignored, with a warning.
 
-The user's file is the one that `LLMCH_CONFIG` names; `/dev/null` stands for none. Where the
+The user's file is the one that `LLMCH_CONFIG` names; `/dev/null` means none. Where the
 variable is not set, it is the `llmch.toml` beside the spec, or in the current folder for a command
 without a spec. It may set everything. An `llmch.toml` inside the target repo may have come with a
 clone, so it is treated like the project's files; for a command without a target repo, that holds
@@ -115,7 +115,7 @@ def variable_layer(
 
 
 def flag_layer(flags: Mapping[str, object], keys: Keys, folder: Path) -> Layer:
-    """Return the values that flags set, by key; `None` stands for a flag that was not used."""
+    """Return the values that flags set, by key; `None` means a flag that was not used."""
     return {
         name: Given(_paths_as_text(value), "command line", keys[name].option, folder, as_text=True)
         for name, value in flags.items()
@@ -241,7 +241,7 @@ def load_settings(
     person's own file came with a clone.
 
     `flags` holds values by key, as in `{"max_cost": "2.50", "sandbox.backend": "off"}`. Numbers
-    may be text, and `None` stands for a flag that was not used. Raises `InvalidInput`, which names
+    may be text, and `None` means a flag that was not used. Raises `InvalidInput`, which names
     source and key, where a file cannot be read, a key is unknown, or a value has the wrong type or
     is out of range.
     """
@@ -359,7 +359,7 @@ def add_setting_flags(
 
 
 def flags_given(args: argparse.Namespace) -> Mapping[str, object]:
-    """Return the flags that are settings, by setting name; `None` stands for an unused flag."""
+    """Return the flags that are settings, by setting name; `None` means an unused flag."""
     return {name: value for name, value in vars(args).items() if name in KEYS}
 
 

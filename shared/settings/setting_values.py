@@ -131,7 +131,6 @@ class Choice(Generic[E]):
     options: type[E]
 
     def __call__(self, given: Given) -> E:
-        """Return the option whose value is given."""
         found = next((each for each in self.options if each == given.value), None)
         if found is None:
             raise given.refused(f"one of {', '.join(self.options)}")
@@ -139,7 +138,6 @@ class Choice(Generic[E]):
 
     @property
     def range(self) -> str:
-        """Return the allowed values in words."""
         return ", ".join(f"`{each}`" for each in self.options)
 
 
@@ -187,7 +185,6 @@ _LONGEST_SUBJECT = 100
 
 
 def read_author(given: Given) -> Identity:
-    """Return the author of commits."""
     identity = parse_identity(given.value) if isinstance(given.value, str) else None
     if identity is None:
         raise given.refused("an author such as `Ada <ada@example.org>`")
@@ -249,7 +246,6 @@ class WholeNumber:
     high: int
 
     def __call__(self, given: Given) -> int:
-        """Return the number that is given."""
         number = _number(given)
         inside = number is not None and self.low <= number <= self.high
         if number is None or number != number.to_integral_value() or not inside:
@@ -258,7 +254,6 @@ class WholeNumber:
 
     @property
     def range(self) -> str:
-        """Return the allowed values in words."""
         return f"{self.low} to {self.high:,}"
 
 
@@ -270,7 +265,6 @@ class Number:
     high: float
 
     def __call__(self, given: Given) -> float:
-        """Return the number that is given."""
         number = _number(given)
         if number is None or not self.low <= number <= self.high:
             raise given.refused(f"a number from {self.range}")
@@ -278,7 +272,6 @@ class Number:
 
     @property
     def range(self) -> str:
-        """Return the allowed values in words."""
         return f"{self.low:g} to {self.high:g}"
 
 
@@ -290,7 +283,6 @@ class Clamped:
     high: int
 
     def __call__(self, given: Given) -> int:
-        """Return the number as it is given."""
         return WholeNumber(-(2**31), 2**31)(given)
 
     def clamp(self, number: int, name: str) -> tuple[int, str | None]:
@@ -306,7 +298,6 @@ class Clamped:
 
     @property
     def range(self) -> str:
-        """Return the allowed values in words."""
         return f"{self.low} to {self.high}"
 
 
@@ -395,17 +386,14 @@ def read_model(given: Given) -> tuple[str, ...]:
 
 
 def read_branches(given: Given) -> frozenset[str]:
-    """Return names of branches."""
     return frozenset(read_texts(given, ","))
 
 
 def read_programs(given: Given) -> tuple[str, ...]:
-    """Return names of programs, without folders."""
     return _matching(given, _PROGRAM, "names of programs, without folders")
 
 
 def read_packages(given: Given) -> tuple[str, ...]:
-    """Return names of packages or modules."""
     return _matching(given, _PACKAGE, "names of packages, without versions")
 
 
@@ -456,7 +444,7 @@ def read_folders(given: Given) -> tuple[str, ...]:
 
 
 def read_links(given: Given) -> Links:
-    """Return folders inside the target repo, or `auto`; `none` stands for no folder."""
+    """Return folders inside the target repo, or `auto`; `none` means no folder."""
     if given.value == "auto":
         return "auto"
     return () if given.value == "none" else read_folders(given)

@@ -85,7 +85,7 @@ class CommitSettings:
 
 @dataclass(frozen=True, slots=True)
 class FleetSettings:
-    """Say where the fleet is. There is no flag for the database: other users can read flags."""
+    """Say where the fleet is. The database has no flag: other users can read flags."""
 
     db: DatabaseUrl | None = setting(
         read_database,
@@ -130,7 +130,7 @@ _HOW_RANDOM = "how random replies are; not sent to a model that refuses it"
 class RoleSettings:
     """Say which model answers for a role, on which server, and how it is asked.
 
-    `None` stands for the server's default. Only the factory's ladder may have more than one model:
+    `None` means the server's default. Only the factory's ladder may have more than one model:
     later models answer later attempts.
     """
 

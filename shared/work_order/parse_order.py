@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 class FieldPath:
     """Hold the keys and indexes that lead from a document to one of its fields.
 
-    A path without parts stands for the document itself, and is false.
+    A path without parts names the document itself, and is false.
     """
 
     parts: tuple[str | int, ...] = ()

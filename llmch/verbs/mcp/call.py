@@ -60,7 +60,6 @@ _KINDS: dict[str, type[Message]] = {"progressed": Progressed, "spent": Spent, "a
 
 
 def encode(message: Message) -> bytes:
-    """Return the message as one line."""
     return json.dumps([type(message).__name__.lower(), asdict(message)]).encode() + b"\n"
 
 
@@ -106,7 +105,6 @@ class Progress:
         self._steps = 0
 
     def take(self, event: Event) -> None:
-        """Take note of an event."""
         match event:
             case BatchStarted(orders=orders):
                 self._orders = orders
@@ -211,7 +209,6 @@ class _Relay(WatchfulPrinter):
         super().__init__(_SaidLines(self._say), _HEARTBEAT_SECONDS, protection(masking(os.environ)))
 
     def follow(self, event: Event) -> None:
-        """Note the event."""
         self._steps.take(event)
         if isinstance(event, BudgetCommitted):
             self._server.say(Spent(event.tokens, event.cost_usd))

@@ -71,10 +71,10 @@ class Calling:
         self.is_ending = False
 
     async def answer(self, hear: Hear) -> Answered:
-        """Return the verb's answer; `hear` is told of progress.
+        """Return the verb's answer; `hear` gets the progress.
 
         Where this is cancelled, the verb is interrupted as by Ctrl-C, and has ended when this
-        returns. Raises `CommandFailed` where there is no answer.
+        returns. Raises `CommandFailed` where no answer comes.
         """
         service, hold, said = _start(self._words, self._cwd, self._environ)
         lines = _LineReader(said)
@@ -220,7 +220,7 @@ def standard_streams(gone: Callable[[], None]) -> Iterator[tuple[Any, Any]]:
 
 
 class _StandardStreamsLines:
-    """Iterate over the lines of a descriptor; a blank one stands for one that is too long."""
+    """Iterate over the lines of a descriptor; a blank one replaces one that is too long."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -267,7 +267,7 @@ class _TextWriter:
             os.set_blocking(descriptor, False)
 
     async def write(self, text: str) -> None:
-        """Write the text. Where nobody reads it any longer, the server is told to end."""
+        """Write the text. Where nobody reads it any longer, the server ends."""
         left = memoryview(text.encode("utf-8", "replace"))
         while left:
             try:
@@ -395,7 +395,7 @@ class _Desk:
         if self._paid is not None and not self._paid.is_ending:
             raise Busy(
                 f"{self._paid_for} is under way, and calls that may ask a model take turns",
-                "wait for its answer, or cancel it; `status` shows where a run stands",
+                "wait for its answer, or cancel it; `status` shows how far a run is",
             )
         async with self._paying:
             calling = self._calling((words[0], *self._purse.words(), *words[1:]))
@@ -422,7 +422,7 @@ class _Desk:
         near = difflib.get_close_matches(name[:100], self._tools, n=1)
         names = ", ".join(self._tools)
         raise InvalidInput(
-            f"there is no tool {name[:100]!r} here",
+            f"{name[:100]!r} is not a tool here",
             f"did you mean {near[0]}?" if near else f"the tools are {names}",
         )
 

@@ -2,7 +2,7 @@
 words.
 
 A client's parameters are never options that open the sandbox, lower a demand, raise a cap or name
-a server: those are the person's alone. A value of a client stands in one word with its option, or
+a server: those are the person's alone. A value of a client is one word with its option, or
 behind `--`, so it cannot become an option itself.
 """
 
@@ -127,11 +127,9 @@ class CalledRepo:
     repo: Path
 
     def plan(self, name: str) -> str:
-        """Return the folder of a plan."""
         return str(self.grant.readable(self.repo, "plan", name))
 
     def spec(self, name: str) -> str:
-        """Return the path of a specification."""
         return str(self.grant.readable(self.repo, "spec", name))
 
     def new_plan(self, name: str) -> str:
@@ -331,7 +329,7 @@ def _diff(asked: DiffAsked, at: CalledRepo) -> Words:
     if asked.plans is not None:
         if any(each is not None for each in of_attempt):
             raise InvalidInput(
-                "`plans` stands beside an order, attempt or run", "give either of the two"
+                "`plans` is given beside an order, attempt or run", "give either of the two"
             )
         yield from ("--", *map(at.plan, asked.plans))
         return
@@ -404,8 +402,8 @@ TOOLS = (
     ),
     Tool(
         "status",
-        "Show where the latest run stands",
-        "Show where the latest run of a repo stands, also while it goes on: its orders, their "
+        "Show how far the latest run is",
+        "Show how far the latest run of a repo is, also while it goes on: its orders, their "
         "attempts, failures, tokens and cost.",
         StatusAsked,
         _status,

@@ -78,7 +78,7 @@ def test_a_verb_that_is_none_is_refused_with_what_may_be_meant(
 ) -> None:
     said = say(verb)
     assert said.code == 2
-    assert f"there is no verb '{verb}'" in said.err
+    assert f"'{verb}' is not a verb" in said.err
     assert hint in said.err
     assert say(verb, "--json").error["name"] == "INVALID"
 

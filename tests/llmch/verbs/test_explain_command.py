@@ -87,7 +87,7 @@ def test_letters_may_be_small(say: Say) -> None:
 def test_a_code_close_to_one_is_recognised(say: Say) -> None:
     said = say("explain", "E119")
     assert said.code == 2
-    assert "there is no rule and no stage 'E119'" in said.err
+    assert "'E119' is neither a rule nor a stage" in said.err
     assert "E112" in said.err
 
 

@@ -132,7 +132,7 @@ def test_an_unknown_topic_is_refused_with_what_may_be_meant(say: Say, word: str,
     said = say("help", word)
     assert said.code == 2
     assert said.out == ""
-    assert "there is no topic and no verb" in said.err
+    assert "is neither a topic nor a verb" in said.err
     assert hint in said.err
     assert "\x1b" not in said.err
     assert say("help", word, "--json").error["name"] == "INVALID"

@@ -134,7 +134,7 @@ def test_the_command_that_accept_names_takes_it_back(
     (undo,) = re.findall("`llmch ([^`]*)` takes this back", said.out)
     undone = say(*shlex.split(undo))
     assert undone.code == 0, undone.err
-    assert f"{commit[:10]} stays on work and does not stand for WO-02 any more" in undone.out
+    assert f"{commit[:10]} stays on work and does not count for WO-02 any more" in undone.out
     assert "stands for it" not in say("status", "--repo", repo).out
     again = say("accept", "2", "--repo", repo, "--undo", "--json")
     assert (again.code, again.error["hint"]) == (2, "there is nothing to take back")
@@ -150,7 +150,7 @@ def test_a_commit_that_fails_is_shown_why(failed: Said, say: Say, repo: Path) ->
     assert said.code == 2 and "scripts/verify.sh" in said.err
     said = say("accept", "2", "--repo", repo, "--commit", "work", "--allow-more")
     assert said.code == 1
-    assert "does not stand for it: verify_failed" in said.out
+    assert "is not accepted for it: verify_failed" in said.out
     assert "| it is broken" in said.out and "nothing was recorded" in said.out
 
 

@@ -111,7 +111,7 @@ def test_a_registry_that_does_not_answer_is_named(environ: dict[str, str]) -> No
 
 
 def test_a_machine_without_a_build_is_refused(environ: dict[str, str]) -> None:
-    with pytest.raises(FetchFailed, match="there is no tsc for this machine"):
+    with pytest.raises(FetchFailed, match="tsc does not exist for this machine"):
         fetch(dataclasses.replace(TSC, builds={}), environ)
 
 
