@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import time
@@ -15,6 +16,25 @@ from typing import TypeAlias
 _NOWHERE = subprocess.DEVNULL
 # The time that a killed group may keep the output pipes open before we close them.
 _DRAIN_SECONDS = 0.5
+
+
+class _Process(subprocess.Popen[bytes]):
+    """Wait for the end of a process without looking again and again.
+
+    `Popen` sleeps a millisecond and more between two looks, which is as long as most git calls.
+    """
+
+    def wait(self, timeout: float | None = None) -> int:
+        if timeout is not None and self.returncode is None:
+            with contextlib.suppress(OSError):  # an old kernel, or a process that was waited for
+                descriptor = os.pidfd_open(self.pid)
+                try:
+                    ended = select.poll()  # `select.select` refuses descriptors from 1,024 on
+                    ended.register(descriptor, select.POLLIN)
+                    ended.poll(max(timeout, 0) * 1000)
+                finally:
+                    os.close(descriptor)
+        return super().wait(timeout)
 
 
 Service: TypeAlias = subprocess.Popen[bytes]
@@ -84,7 +104,7 @@ def _start(
     pass_fds: Sequence[int] = (),
 ) -> subprocess.Popen[bytes]:
     try:
-        return subprocess.Popen(  # no preexec_fn: CPython then uses vfork
+        return _Process(  # no preexec_fn: CPython then uses vfork
             argv,
             cwd=cwd,
             env=env,
