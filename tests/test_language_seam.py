@@ -40,7 +40,7 @@ ALLOWED: Final[Mapping[str, str]] = {
     "factory/judging/environment_faults.py": "knows where a checkout has an interpreter of its own",
     "factory/judging/run_checks.py": "describes the interpreter that commands get",
     "factory/run/baseline.py": "names the option --python",
-    "factory/run/commission.py": "records the option --python",
+    "factory/run/run_request.py": "records the option --python",
     "factory/workbench/pool.py": "names the option --python",
     "factory/batch/order_graph.py": "draws a graph, which has nodes",
     "factory/proposal/reply_formats.py": "knows the words that models write at code fences",

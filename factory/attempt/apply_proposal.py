@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from factory.attempt.attempt_state import Attempt, FactoryContext, FactoryState, StateUpdate
+from factory.attempt.attempt_state import Attempt, FactoryState, StateUpdate, Step
 from factory.judging.environment_faults import full_disk
 from factory.judging.failure_brief import brief_of, brief_of_fault
 from factory.orders.documents import FailureBrief, FileWrite, WriteProposal
@@ -178,13 +178,13 @@ class DoesNotFit(Exception):
     """Say why the proposal has to be made again on the commit that it is to follow."""
 
 
-def fit_to_parent(attempt: Attempt, context: FactoryContext) -> Attempt:
+def fit_to_parent(attempt: Attempt, step: Step) -> Attempt:
     """Return the attempt as it is on the parent, whose files the workspace holds.
 
     Raises `DoesNotFit` if a file that the order writes is not what the model was shown, a file that
     it removes is gone, or a precondition does not hold any more.
     """
-    order, tree = context.order, context.workspace.tree
+    order, tree = step.order, step.workspace.tree
     if unmet := find_unmet(order, tree):
         raise DoesNotFit(unmet)
     changed = [
@@ -196,7 +196,7 @@ def fit_to_parent(attempt: Attempt, context: FactoryContext) -> Attempt:
         raise DoesNotFit(f"what landed since changes the same files: {name_paths(changed)}")
     try:
         check_removable(order, tree)
-        return replace(attempt, placed=acceptance_writes(context.task.loaded, tree))
+        return replace(attempt, placed=acceptance_writes(step.task.loaded, tree))
     except (CannotRemove, CannotPlace) as refused:
         raise DoesNotFit(str(refused)) from None
 
@@ -301,7 +301,7 @@ def _violation(path: str, problem: str) -> WriteRefusal:
     )
 
 
-def apply(state: FactoryState, context: FactoryContext) -> StateUpdate:
+def apply(state: FactoryState, step: Step) -> StateUpdate:
     """Put the proposal's files and the plan's acceptance files into the workspace.
 
     The files that the order removes are taken out of it first. The commit of what was written is
@@ -309,47 +309,47 @@ def apply(state: FactoryState, context: FactoryContext) -> StateUpdate:
     Raises `DoesNotFit` where the commit that it is to follow is not what the proposal was made for.
     """
     attempt = state["attempt"]
-    if context.parent != context.task.base:
-        attempt = fit_to_parent(attempt, context)
-    context.progress.begin_stage(attempt.number, AttemptStage.APPLY)
-    attempt = check_writes(attempt, context)
+    if step.parent != step.task.base:
+        attempt = fit_to_parent(attempt, step)
+    step.progress.begin_stage(attempt.number, AttemptStage.APPLY)
+    attempt = check_writes(attempt, step)
     if attempt.brief is None:
-        attempt = _write(replace(attempt, touched=True), context)
-        _record(context, attempt)
+        attempt = _write(replace(attempt, touched=True), step)
+        _record(step, attempt)
     if attempt.commit:
-        context.known.expect(attempt.commit)
-        context.announce(attempt.commit)
-        order, proposal = context.order, attempt.proposed
+        step.run.known.expect(attempt.commit)
+        step.announce(attempt.commit)
+        order, proposal = step.order, attempt.proposed
         paths, removed = proposal.paths, order.removed_files
-        context.emit(WritesApplied(order.id, attempt.number, paths, proposal.summary, removed))
+        step.emit(WritesApplied(order.id, attempt.number, paths, proposal.summary, removed))
     return {"attempt": attempt}
 
 
-def check_writes(attempt: Attempt, context: FactoryContext) -> Attempt:
+def check_writes(attempt: Attempt, step: Step) -> Attempt:
     """Return the attempt with a brief if the proposal may not be written; nothing is written.
 
     The files that the order removes are taken out of the tree first.
     """
-    order, files = context.order, context.workspace.tree
+    order, files = step.order, step.workspace.tree
     keep_removed(order, files)
     violations = check_proposal(order, attempt.proposed, hashes_of(attempt.shown), files)
     if violations:
         attempt = replace(attempt, brief=_refused(violations, order))
-        _record(context, attempt)
+        _record(step, attempt)
     return attempt
 
 
-def _write(attempt: Attempt, context: FactoryContext) -> Attempt:
+def _write(attempt: Attempt, step: Step) -> Attempt:
     """Return the attempt with the tree and the commit of what it writes, or with a brief."""
-    order, files, git = context.order, context.workspace.tree, context.workspace.git
+    order, files, git = step.order, step.workspace.tree, step.workspace.git
     tree, violations = "", write_files(files, attempt.writes)
     if not violations:
         tree, violations = stage_files(git, attempt.writes, order.removed_files)
     if violations:
         return replace(attempt, brief=_refused(violations, order))
-    facts = context.task.commit_facts(attempt.proposed.summary)
-    commit = commits.write(git, tree, context.parent, facts)
-    context.workspace.foresee(commit, [each.path for each in attempt.writes], order.removed_files)
+    facts = step.task.commit_facts(attempt.proposed.summary)
+    commit = commits.write(git, tree, step.parent, facts)
+    step.workspace.foresee(commit, [each.path for each in attempt.writes], order.removed_files)
     return replace(attempt, tree=tree, commit=commit)
 
 
@@ -359,8 +359,8 @@ def _refused(violations: Sequence[WriteRefusal], order: WorkOrder) -> FailureBri
     return brief_of_fault(full_disk(), brief) if brief.stage is Stage.ENVIRONMENT else brief
 
 
-def _record(context: FactoryContext, attempt: Attempt) -> None:
-    brief, folder = attempt.brief, context.attempt_folder(attempt)
+def _record(step: Step, attempt: Attempt) -> None:
+    brief, folder = attempt.brief, step.attempt_folder(attempt)
     if attempt.placed:
         placed = WriteProposal(summary="acceptance files of the plan", writes=attempt.placed)
         write_json(folder / PLACED_FILES, placed.model_dump(mode="json"), sync=False)
@@ -369,6 +369,6 @@ def _record(context: FactoryContext, attempt: Attempt) -> None:
         "touched_files": list(attempt.proposed.paths),
         "errors": [] if brief is None else brief.primary_error_excerpt.splitlines(),
     }
-    if removed := context.order.removed_files:
+    if removed := step.order.removed_files:
         result[REMOVED_FILES] = list(removed)
     write_json(folder / WRITE_RESULT, result, sync=False)

@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any, Final, cast
 from uuid import uuid4
 
-from factory.attempt.attempt_state import FactoryContext, FactoryState, StateUpdate
+from factory.attempt.attempt_state import FactoryState, StateUpdate, Step
 
 SE: Final = "se"
 TR: Final = "tr"
@@ -23,19 +23,19 @@ PO: Final = "po"
 FINALIZE: Final = "finalize"
 
 
-def walk_graph(context: FactoryContext, state: FactoryState) -> Iterator[FactoryState]:
+def walk_graph(step: Step, state: FactoryState) -> Iterator[FactoryState]:
     """Walk the graph from where `state` left it, and yield the state after each node.
 
     The walk ends with a verdict, or before a node for which the workspace has the wrong commit:
     with a proposal that is to be judged, or, once it was judged, with a new attempt.
     """
     if state["attempt"].waits_for_parent:
-        return _resume(context, state)
-    walk = build_graph().stream(state, context=context, stream_mode="values", interrupt_before=[TR])
+        return _resume(step, state)
+    walk = build_graph().stream(state, context=step, stream_mode="values", interrupt_before=[TR])
     return cast(Iterator[FactoryState], walk)
 
 
-def _resume(context: FactoryContext, state: FactoryState) -> Iterator[FactoryState]:
+def _resume(step: Step, state: FactoryState) -> Iterator[FactoryState]:
     """Resume the graph where it was interrupted before `tr`, here or in another process."""
     graph = _resumable_graph()
     thread = str(uuid4())
@@ -44,7 +44,7 @@ def _resume(context: FactoryContext, state: FactoryState) -> Iterator[FactorySta
         yield from graph.stream(
             None,
             interrupted,
-            context=context,
+            context=step,
             stream_mode="values",
             interrupt_before=[SE],
             durability="exit",
@@ -76,10 +76,10 @@ def build_graph() -> Any:
     from factory.attempt.judge_attempt import conclude, judge
     from factory.attempt.propose import propose
 
-    def node(step: Callable[[FactoryState, FactoryContext], StateUpdate]) -> Any:
-        return lambda state: step(state, get_runtime(FactoryContext).context)
+    def node(run: Callable[[FactoryState, Step], StateUpdate]) -> Any:
+        return lambda state: run(state, get_runtime(Step).context)
 
-    graph = StateGraph(FactoryState, context_schema=FactoryContext)
+    graph = StateGraph(FactoryState, context_schema=Step)
     graph.add_node(SE, node(propose))
     graph.add_node(TR, node(apply))
     graph.add_node(PO, node(judge))

@@ -1,4 +1,4 @@
-"""Defines the state that moves along the graph's edges, and the context that its nodes use."""
+"""Defines the state that moves along the graph's edges, and what its nodes work with."""
 
 from __future__ import annotations
 
@@ -22,14 +22,18 @@ from factory.orders.documents import (
 )
 from factory.orders.model_choice import PastAttempt
 from factory.orders.task import OrderTask, RunOptions, Verdict
+from factory.preflight import Repo
 from factory.proposal.shown_code import ShownFile
+from factory.record.journal import Journal
 from factory.record.progress import AttemptProgress
-from factory.workbench.pool import Workbench
+from factory.workbench.pool import Workbench, WorkbenchPool
 from factory.workbench.workspace import Workspace
 from shared.events.events import Emit
+from shared.events.run_record import RunFolder
 from shared.files.atomic_io import make_folder
 from shared.languages.language_tools import Tools
 from shared.llm.model_client import LlmClient
+from shared.llm.stack import Model
 from shared.work_order.work_order import WorkOrder
 
 
@@ -119,20 +123,36 @@ def first_state() -> FactoryState:
 
 
 @dataclass(frozen=True, slots=True)
-class FactoryContext:
-    """Hold what the nodes of one step work with; nothing in it changes while the step runs.
+class Run:
+    """Hold what is open for as long as a run goes on, whichever orders it makes.
 
-    The workspace holds `parent`: the order's base while the model is asked, and then the commit
-    that the order's own is to follow. `announce` is told the commit that is judged.
+    `known` is what the commands showed of commits. Several threads may use all of it.
     """
 
-    task: OrderTask
-    parent: str
     options: RunOptions
-    bench: Workbench
-    client: LlmClient
+    repo: Repo
+    journal: Journal
+    model: Model
+    folder: RunFolder
+    pool: WorkbenchPool
     tools: Tools
     known: KnownCommits
+    emit: Emit
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Hold what the nodes work with in one walk of the graph; nothing in it changes meanwhile.
+
+    The workspace of `bench` holds `parent`: the order's base while the model is asked, and then the
+    commit that the order's own is to follow. `announce` takes the commit that is judged.
+    """
+
+    run: Run
+    task: OrderTask
+    parent: str
+    bench: Workbench
+    client: LlmClient
     verification: BaseVerification
     emit: Emit
     progress: AttemptProgress

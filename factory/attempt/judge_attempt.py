@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import replace
 
 from factory.attempt.apply_proposal import with_remedy
-from factory.attempt.attempt_state import Attempt, FactoryContext, FactoryState, StateUpdate
+from factory.attempt.attempt_state import Attempt, FactoryState, StateUpdate, Step
 from factory.judging.contract import (
     ContractResult,
     check_declarations,
@@ -33,43 +33,43 @@ from shared.git import trees
 from shared.work_order.parse_order import sha256_bytes
 
 
-def judge(state: FactoryState, context: FactoryContext) -> StateUpdate:
+def judge(state: FactoryState, step: Step) -> StateUpdate:
     """Run every check on the written files and return the results, with a brief on failure.
 
     The checks that run no code come first: they are quick, and they name what is at fault.
     """
     attempt = state["attempt"]
-    contract = _judge_contract(attempt, context)
+    contract = _judge_contract(attempt, step)
     attempt = replace(attempt, unjudged=contract.unjudged)
     if contract.violations:
         account = render_violations(contract.violations)
-        brief = brief_of(Stage.CONTRACT_VIOLATED, context.order, account)
-        return {"attempt": replace(attempt, brief=_with_notes(brief, attempt, context))}
+        brief = brief_of(Stage.CONTRACT_VIOLATED, step.order, account)
+        return {"attempt": replace(attempt, brief=_with_notes(brief, attempt, step))}
     judgement = run_checks(
         Judging(
-            context.task,
-            context.options,
-            context.bench,
-            context.emit,
-            context.progress,
-            folder=context.attempt_folder(attempt),
+            step.task,
+            step.run.options,
+            step.bench,
+            step.emit,
+            step.progress,
+            folder=step.attempt_folder(attempt),
             attempt=attempt.number,
             written={each.path: sha256_bytes(each.content.encode()) for each in attempt.writes},
-            known=lambda: context.known.of(context.parent, context.progress.check_cancelled),
-            learn=lambda known: context.known.learn(attempt.commit, known),
+            known=lambda: step.run.known.of(step.parent, step.progress.check_cancelled),
+            learn=lambda known: step.run.known.learn(attempt.commit, known),
             staged=attempt.tree,
-            checks=context.verification.checks_with(
+            checks=step.verification.checks_with(
                 {
-                    **dict.fromkeys(context.order.removed_files),
+                    **dict.fromkeys(step.order.removed_files),
                     **{each.path: each.content for each in attempt.writes},
                 }
             ),
-            removed=context.order.removed_files,
+            removed=step.order.removed_files,
         )
     )
     failed = judgement.brief
     for warning in judgement.warnings:
-        context.emit(Warned(f"{context.order.id}: {warning}"))
+        step.emit(Warned(f"{step.order.id}: {warning}"))
     judged = replace(
         attempt,
         verify=judgement.verify,
@@ -77,88 +77,88 @@ def judge(state: FactoryState, context: FactoryContext) -> StateUpdate:
         known=judgement.known,
         verified=judgement.verified,
         warnings=judgement.warnings,
-        brief=_with_notes(failed, attempt, context) if failed else None,
+        brief=_with_notes(failed, attempt, step) if failed else None,
     )
     return {"attempt": judged}
 
 
-def _with_notes(brief: FailureBrief, attempt: Attempt, context: FactoryContext) -> FailureBrief:
+def _with_notes(brief: FailureBrief, attempt: Attempt, step: Step) -> FailureBrief:
     """Return the brief with what can be said of the written files without running them."""
-    if not context.order.asks_model:
+    if not step.order.asks_model:
         return brief  # nothing was written
-    files = trees.files_of(context.workspace.git, attempt.tree)
-    return with_facts(brief, notes_on(context.order, attempt.proposed, attempt.shown, brief, files))
+    files = trees.files_of(step.workspace.git, attempt.tree)
+    return with_facts(brief, notes_on(step.order, attempt.proposed, attempt.shown, brief, files))
 
 
-def _judge_contract(attempt: Attempt, context: FactoryContext) -> ContractResult:
-    order, workspace, proposal = context.order, context.workspace, attempt.proposed
-    binding = context.task.loaded.binding
+def _judge_contract(attempt: Attempt, step: Step) -> ContractResult:
+    order, workspace, proposal = step.order, step.workspace, attempt.proposed
+    binding = step.task.loaded.binding
     if not is_bound(binding, proposal, attempt.shown):
         return ContractResult()
-    context.progress.begin_stage(attempt.number, AttemptStage.CONTRACT)
+    step.progress.begin_stage(attempt.number, AttemptStage.CONTRACT)
     lost = check_rewrites(order, proposal, attempt.shown)
     result = check_declarations(
         binding,
         proposal.paths,
         workspace.tree,
         lambda: trees.files_of(workspace.git, attempt.tree),
-        context.tools,
+        step.run.tools,
     )
-    if not context.bench.reads_alike:
+    if not step.bench.reads_alike:
         result = without_syntax(result)
     # A name that is gone from its file is missing from its contract as well: that is one fault.
     gone = {(each.path, each.name) for each in lost if each.name}
     others = (each for each in result.violations if (each.path, each.name) not in gone)
     result = replace(result, violations=(*lost, *others))
     if result.unjudged:
-        context.emit(Warned(f"{order.id}: {unjudged_warning(result.unjudged)}"))
-    folder = context.attempt_folder(attempt)
+        step.emit(Warned(f"{order.id}: {unjudged_warning(result.unjudged)}"))
+    folder = step.attempt_folder(attempt)
     write_json(folder / "contract_result.json", result.document(), sync=False)
     return result
 
 
-def conclude(state: FactoryState, context: FactoryContext) -> StateUpdate:
+def conclude(state: FactoryState, step: Step) -> StateUpdate:
     """Return the verdict, or the state of the next attempt."""
     brief = state["attempt"].brief
     if brief is None:
-        return _pass(state, context)
-    return _fail(state, context, with_remedy(brief, context.order))
+        return _pass(state, step)
+    return _fail(state, step, with_remedy(brief, step.order))
 
 
-def _pass(state: FactoryState, context: FactoryContext) -> StateUpdate:
-    attempt, order = state["attempt"], context.order
-    context.progress.begin_stage(attempt.number, AttemptStage.COMMIT)
+def _pass(state: FactoryState, step: Step) -> StateUpdate:
+    attempt, order = state["attempt"], step.order
+    step.progress.begin_stage(attempt.number, AttemptStage.COMMIT)
     files = tuple(sorted(each.path for each in attempt.writes))
     removed = tuple(sorted(order.removed_files))
-    drift = context.workspace.settle(attempt.commit, files, removed)
+    drift = step.workspace.settle(attempt.commit, files, removed)
     if drift:
-        context.emit(Warned(f"{order.id}: {drift_warning(drift)}"))
-    record = attempt_record(attempt, context, drift=drift)
+        step.emit(Warned(f"{order.id}: {drift_warning(drift)}"))
+    record = attempt_record(attempt, step, drift=drift)
     passed = Passed(
         attempt.commit, attempt.tree, files, attempt.proposed.summary, attempt.verified, removed
     )
     return {"records": (*state["records"], record), "verdict": passed}
 
 
-def _fail(state: FactoryState, context: FactoryContext, brief: FailureBrief) -> StateUpdate:
-    context.progress.check_cancelled()  # the canceller reports how the attempt ended
-    attempt, max_attempts = state["attempt"], context.options.settings.factory_attempts
+def _fail(state: FactoryState, step: Step, brief: FailureBrief) -> StateUpdate:
+    step.progress.check_cancelled()  # the canceller reports how the attempt ended
+    attempt, max_attempts = state["attempt"], step.run.options.settings.factory_attempts
     document = brief.model_dump(mode="json")
-    write_json(context.attempt_folder(attempt) / "failure_brief.json", document, sync=False)
-    _record_patch(attempt, context)
+    write_json(step.attempt_folder(attempt) / "failure_brief.json", document, sync=False)
+    _record_patch(attempt, step)
     attempt = replace(attempt, brief=brief)
-    records = (*state["records"], attempt_record(attempt, context))
+    records = (*state["records"], attempt_record(attempt, step))
     past = (
         *state["past"],
         PastAttempt(attempt.number, attempt.rung, attempt.proposal, brief, attempt.misfits),
     )
-    stuck = is_stuck(context.options.models, past)
-    can_retry = brief.stage.retryable and context.order.asks_model
+    stuck = is_stuck(step.run.options.models, past)
+    can_retry = brief.stage.retryable and step.order.asks_model
     last = stuck or not can_retry or attempt.number >= max_attempts
     if attempt.touched and not last and not attempt.tree:  # else the pool does so
-        context.bench.reset()
+        step.bench.reset()
     next_step = _NOTHING_MOVES if stuck else _next_step(attempt.number, max_attempts, brief)
-    context.progress.fail_attempt(attempt.number, brief, next_step)
+    step.progress.fail_attempt(attempt.number, brief, next_step)
     if last:
         return {"records": records, "verdict": Failed(brief)}
     return {"records": records, "past": past, "attempt": Attempt(attempt.number + 1)}
@@ -171,21 +171,21 @@ _NOTHING_MOVES = (
 )
 
 
-def _record_patch(attempt: Attempt, context: FactoryContext) -> None:
+def _record_patch(attempt: Attempt, step: Step) -> None:
     """Write what the rejected attempt changed, because git may soon forget the objects."""
     if attempt.proposal is None:
         return
-    workspace = context.workspace
+    workspace = step.workspace
     # Why the attempt failed matters more than this record, also where the disk refuses it.
     with contextlib.suppress(CommandFailed, OSError):
         patch = patch_of_proposal(
             workspace.git,
-            context.parent,
+            step.parent,
             attempt.proposal,
             attempt.tree,
-            removed=context.order.removed_files,
+            removed=step.order.removed_files,
         )
-        path = context.attempt_folder(attempt) / REJECTED_PATCH
+        path = step.attempt_folder(attempt) / REJECTED_PATCH
         write_bytes(path, patch, sync=False)
 
 
@@ -203,9 +203,7 @@ def _next_step(attempt: int, max_attempts: int, brief: FailureBrief) -> str:
     return f"nothing was kept; attempt {attempt + 1} of {max_attempts} is shown this failure"
 
 
-def attempt_record(
-    attempt: Attempt, context: FactoryContext, drift: tuple[str, ...] = ()
-) -> AttemptRecord:
+def attempt_record(attempt: Attempt, step: Step, drift: tuple[str, ...] = ()) -> AttemptRecord:
     """Return the record of an attempt; `drift` names the files that its commands changed."""
     proposal, name = attempt.proposal, f"attempt_{attempt.number}"
     return AttemptRecord(
@@ -213,7 +211,7 @@ def attempt_record(
         temperature=attempt.temperature,
         questions=attempt.questions,
         repeats=attempt.repeats,
-        baseline_commit=context.parent,
+        baseline_commit=step.parent,
         proposal_path=f"{name}/proposed_writes.json" if proposal else None,
         touched_files=tuple(sorted(proposal.paths)) if proposal else (),
         write_ok=bool(attempt.tree),

@@ -1,4 +1,4 @@
-"""Gets a proposal from the model: context, prompt, questions, replies.
+"""Gets a proposal from the model: step, prompt, questions, replies.
 
 A question asked again is no attempt: nothing has run. There are at most `MAX_QUESTIONS` of them in
 an attempt; each is recorded and paid for.
@@ -20,7 +20,7 @@ from factory.attempt.apply_proposal import (
     remove_files,
     show_acceptance_files,
 )
-from factory.attempt.attempt_state import Attempt, FactoryContext, FactoryState, StateUpdate
+from factory.attempt.attempt_state import Attempt, FactoryState, StateUpdate, Step
 from factory.judging.acceptance_evidence import (
     Evidence,
     Gathering,
@@ -84,7 +84,7 @@ _WHOLE_FILES = Offer(ReplyFormat.FILES)
 class Dialogue:
     """Hold how the model is asked next, and what its last reply left open."""
 
-    context: FactoryContext
+    step: Step
     state: FactoryState
     asking: Asking
     _reader: ReplyReader = field(init=False)
@@ -93,7 +93,7 @@ class Dialogue:
     """Whether the last question asked for one definition alone."""
 
     def __post_init__(self) -> None:
-        self._reader = ReplyReader(self.context.order)
+        self._reader = ReplyReader(self.step.order)
 
     def ask(
         self, attempt: Attempt, complete: Callable[[Request], Completion]
@@ -102,13 +102,13 @@ class Dialogue:
 
         Raises `ReplyFailed` if there is no reply.
         """
-        context, again = self.context, len(attempt.questions)
+        step, again = self.step, len(attempt.questions)
         question = self._question(attempt)
         self._focused = question.focus is not None
-        folder = context.attempt_folder(attempt)
+        folder = step.attempt_folder(attempt)
         write_text(_record(folder, "se_prompt", again), question.prompt, sync=False)
-        models = context.options.models
-        request = build_request(context.order, attempt.number, question, attempt.shown, models)
+        models = step.run.options.models
+        request = build_request(step.order, attempt.number, question, attempt.shown, models)
         completion = complete(request)
         write_text(_record(folder, "raw_llm_response", again), completion.text, sync=False)
         attempt = replace(
@@ -139,11 +139,11 @@ class Dialogue:
             return attempt, doubt_unreadable(str(invalid), quote_reply(reply))
         repairs = (*attempt.repairs, *parsed.repairs)
         attempt = replace(attempt, proposal=parsed.proposal, repairs=repairs)
-        hollow = notes_on(self.context.order, parsed.proposal, attempt.shown)
+        hollow = notes_on(self.step.order, parsed.proposal, attempt.shown)
         return attempt, doubt_about(parsed.proposal, attempt.shown, self.state["past"], hollow)
 
     def _question(self, attempt: Attempt) -> Question:
-        order, task, past = self.context.order, self.context.task, self.state["past"]
+        order, task, past = self.step.order, self.step.task, self.state["past"]
         note, known = self._doubt.note if self._doubt else "", task.loaded.known
         offer = self._offer(attempt)
         focus, hint = self._focus(attempt, offer), task.loaded.hint
@@ -154,7 +154,7 @@ class Dialogue:
                 order, attempt.shown, known, earlier, note, hint, focus=focus, with_commands=told
             )
             return Question(self.asking, offer if focus else _WHOLE_FILES, prompt, focus)
-        commands = tuple(check.text for check in self.context.verification.checks())
+        commands = tuple(check.text for check in self.step.verification.checks())
         prompt = render_prompt(order, attempt.shown, commands, offer, known, past, note, hint)
         return Question(self.asking, offer, prompt)
 
@@ -162,7 +162,7 @@ class Dialogue:
         """Return the definition that a small model is asked for alone, if the order names one."""
         if not is_small(self.asking.model) or self._reader.refused:
             return None
-        focus = focus_of(self.context.order, attempt.shown)
+        focus = focus_of(self.step.order, attempt.shown)
         if focus is None or self._is_in_doubt_by(DoubtKind.MORE_WANTED):
             return None
         return focus if offer.forms.get(focus.path) is Form.DEFINITION else None
@@ -174,13 +174,13 @@ class Dialogue:
             return False
         last = len(attempt.questions) == MAX_QUESTIONS
         wanted = last or offer.format is ReplyFormat.FILES
-        return wanted and has_short_prompt(self.context.order, attempt.shown)
+        return wanted and has_short_prompt(self.step.order, attempt.shown)
 
     def _is_in_doubt_by(self, kind: DoubtKind) -> bool:
         return self._doubt is not None and self._doubt.kind is kind
 
     def _offer(self, attempt: Attempt) -> Offer:
-        models = self.context.options.models
+        models = self.step.run.options.models
         unreadable = sum(each.reason == DoubtKind.UNREADABLE for each in attempt.questions)
         asked = models.format_for(self.state["records"], unreadable)
         earlier = (each.misfits for each in self.state["past"])
@@ -188,7 +188,7 @@ class Dialogue:
         as_before = self._reader.refused or self._focused
         own = frozenset[tuple[str, Form]]() if as_before else attempt.misfits
         return offer_for(
-            self.context.order,
+            self.step.order,
             attempt.shown,
             asked,
             models.reply_format,
@@ -215,92 +215,88 @@ Complete = Callable[[Request], Completion]
 _JUDGEABLE = frozenset({DoubtKind.UNCHANGED, DoubtKind.HOLLOW})
 
 
-def ask(state: FactoryState, context: FactoryContext, attempt: Attempt, first: Complete) -> Attempt:
+def ask(state: FactoryState, step: Step, attempt: Attempt, first: Complete) -> Attempt:
     """Return the attempt with the model's proposal, or with a brief that says why it has none.
 
-    The first question goes to `first`, all others to the client of the context. A proposal that
+    The first question goes to `first`, all others to the client of the step. A proposal that
     only a doubt is against is returned after all where no better one comes.
     """
-    models, complete = context.options.models, first
-    order, shown = context.order, attempt.shown
+    models, complete = step.run.options.models, first
+    order, shown = step.order, attempt.shown
     is_short = has_short_prompt(order, shown) or focus_of(order, shown) is not None
     asking = first_asking(models, state["past"], attempt.number, is_short=is_short)
-    dialogue = Dialogue(context, state, asking)
+    dialogue = Dialogue(step, state, asking)
     doubtful: Attempt | None = None
     while True:
-        context.progress.check_cancelled()  # nobody may want the reply any more
+        step.progress.check_cancelled()  # nobody may want the reply any more
         try:
             attempt, doubt = dialogue.ask(attempt, complete)
         except ReplyFailed as failed:
-            return doubtful or _ended_ask(context, attempt, Stage.EXCEPTION, str(failed))
+            return doubtful or _ended_ask(step, attempt, Stage.EXCEPTION, str(failed))
         if doubt is None or (doubtful and doubtful.proposal == attempt.proposal):
             return attempt
         if attempt.proposal is not None:
             doubtful = attempt if doubt.kind in _JUDGEABLE else None
         if len(attempt.questions) == MAX_QUESTIONS:
-            return doubtful or _given_up(context, attempt, doubt, state)
-        attempt = _noted(context, attempt, doubt)
+            return doubtful or _given_up(step, attempt, doubt, state)
+        attempt = _noted(step, attempt, doubt)
         doubtful = doubtful and replace(doubtful, questions=attempt.questions)
         repeated = doubt.kind is DoubtKind.REPEATED
         dialogue.asking = ask_again(models, dialogue.asking, len(attempt.questions), repeated)
-        complete = context.client.complete
+        complete = step.client.complete
 
 
-def _noted(context: FactoryContext, attempt: Attempt, doubt: Doubt) -> Attempt:
-    context.emit(ModelAskedAgain(context.order.id, attempt.number, doubt.kind, doubt.note))
+def _noted(step: Step, attempt: Attempt, doubt: Doubt) -> Attempt:
+    step.emit(ModelAskedAgain(step.order.id, attempt.number, doubt.kind, doubt.note))
     question = AskedAgain(reason=doubt.kind, note=doubt.note)
     return replace(attempt, questions=(*attempt.questions, question))
 
 
-def _given_up(
-    context: FactoryContext, attempt: Attempt, doubt: Doubt, state: FactoryState
-) -> Attempt:
+def _given_up(step: Step, attempt: Attempt, doubt: Doubt, state: FactoryState) -> Attempt:
     """Return the attempt ended, after its last question brought nothing to judge."""
     if doubt.repeats is None:
         account = "\n".join(filter(None, (doubt.note, doubt.quote)))
-        return _ended_ask(context, attempt, Stage.LLM_OUTPUT_INVALID, account)
+        return _ended_ask(step, attempt, Stage.LLM_OUTPUT_INVALID, account)
     earlier = next(each for each in state["past"] if each.number == doubt.repeats)
     account = (
         f"The files are those of attempt {earlier.number} again, so they were not judged again. "
         f"It failed with: {earlier.brief.primary_error_excerpt}"
     )
-    ended = _ended_ask(context, attempt, Stage.REPEATED, account)
+    ended = _ended_ask(step, attempt, Stage.REPEATED, account)
     return replace(ended, repeats=doubt.repeats)
 
 
-def _ended_ask(context: FactoryContext, attempt: Attempt, stage: Stage, account: str) -> Attempt:
-    return replace(attempt, brief=brief_of(stage, context.order, account))
+def _ended_ask(step: Step, attempt: Attempt, stage: Stage, account: str) -> Attempt:
+    return replace(attempt, brief=brief_of(stage, step.order, account))
 
 
 class _Refused(Exception):
     """Say why the attempt cannot begin."""
 
 
-def propose(state: FactoryState, context: FactoryContext) -> StateUpdate:
+def propose(state: FactoryState, step: Step) -> StateUpdate:
     """Return the model's proposal, or a brief that says why there is none.
 
     No model is asked for an order that only removes files.
     """
     attempt = state["attempt"]
-    order, options = context.order, context.options
-    context.progress.begin_attempt(attempt.number)
-    context.progress.begin_stage(attempt.number, AttemptStage.PROPOSE)
+    order, options = step.order, step.run.options
+    step.progress.begin_attempt(attempt.number)
+    step.progress.begin_stage(attempt.number, AttemptStage.PROPOSE)
     try:
-        if unmet := find_unmet(order, context.workspace.tree):
+        if unmet := find_unmet(order, step.workspace.tree):
             raise _Refused(f"{unmet}. The plan is wrong, not the code.")
-        remove_files(order, context.workspace.tree)
+        remove_files(order, step.workspace.tree)
         attempt = replace(attempt, touched=bool(order.removed_files))
-        shown = read_shown_files(order, context.workspace.tree, state["past"])
+        shown = read_shown_files(order, step.workspace.tree, state["past"])
         check_that_parts_may_be_written(order, shown, options.models.reply_format)
-        placed = acceptance_writes(context.task.loaded, context.workspace.tree)
+        placed = acceptance_writes(step.task.loaded, step.workspace.tree)
         attempt = replace(attempt, shown=shown, placed=placed)
     except (_Refused, CannotPlace, CannotRemove) as refused:
         return _ended(attempt, brief_of(Stage.PREFLIGHT, order, str(refused)))
-    if attempt.number == 1 and (missing := _missing_program(context)):
+    if attempt.number == 1 and (missing := _missing_program(step)):
         return _ended(attempt, missing)
-    gathering = Gathering(
-        context.task, options, context.bench, context.emit, context.progress.is_cancelled
-    )
+    gathering = Gathering(step.task, options, step.bench, step.emit, step.progress.is_cancelled)
     if (
         options.settings.strict_acceptance
         and attempt.number == 1
@@ -309,24 +305,24 @@ def propose(state: FactoryState, context: FactoryContext) -> StateUpdate:
         brief = brief_of(Stage.PREFLIGHT, order, _proves_nothing(hollow))
         return {"evidence": Evidence(on_skeleton=hollow), **_ended(attempt, brief)}
     if order.asks_model:
-        warm_up(context.tools, _declared_paths(context))
-        attempt, evidence = _asked(state, context, attempt, gathering)
+        warm_up(step.run.tools, _declared_paths(step))
+        attempt, evidence = _asked(state, step, attempt, gathering)
     else:
         _, evidence = beside(lambda: None, gathering)
         attempt = replace(attempt, proposal=removals_alone(order))
     if attempt.proposal is not None:
         document = attempt.proposal.model_dump(mode="json")
-        path = context.attempt_folder(attempt) / "proposed_writes.json"
+        path = step.attempt_folder(attempt) / "proposed_writes.json"
         write_json(path, document, sync=False)
         # What may not be written need not wait for the commit that it would follow.
-        attempt = check_writes(attempt, context)
+        attempt = check_writes(attempt, step)
         if attempt.brief:
-            context.progress.begin_stage(attempt.number, AttemptStage.APPLY)
+            step.progress.begin_stage(attempt.number, AttemptStage.APPLY)
     return {"attempt": attempt, "evidence": evidence}
 
 
 def _asked(
-    state: FactoryState, context: FactoryContext, attempt: Attempt, gathering: Gathering
+    state: FactoryState, step: Step, attempt: Attempt, gathering: Gathering
 ) -> tuple[Attempt, Evidence | None]:
     """Return the attempt with what the model replied, and the evidence gathered meanwhile."""
     evidence = state["evidence"]
@@ -334,11 +330,11 @@ def _asked(
     def first(request: Request) -> Completion:
         nonlocal evidence
         if evidence is not None:
-            return context.client.complete(request)
-        completion, evidence = beside(lambda: context.client.complete(request), gathering)
+            return step.client.complete(request)
+        completion, evidence = beside(lambda: step.client.complete(request), gathering)
         return completion
 
-    return ask(state, context, attempt, first), evidence
+    return ask(state, step, attempt, first), evidence
 
 
 def _ended(attempt: Attempt, brief: FailureBrief) -> StateUpdate:
@@ -353,23 +349,23 @@ def _proves_nothing(commands: Sequence[str]) -> str:
     )
 
 
-def _missing_program(context: FactoryContext) -> FailureBrief | None:
+def _missing_program(step: Step) -> FailureBrief | None:
     """Return the brief of an acceptance command whose program is not there, if there is one.
 
     Such an order ends in the environment whatever the model replies, so the model is not asked.
     """
-    order, task, bench = context.order, context.task, context.bench
+    order, task, bench = step.order, step.task, step.bench
     unfound = programs_not_found(order.acceptance_commands, bench.sandbox.has_program)
     if not unfound:
         return None
-    git = context.workspace.git
+    git = step.workspace.git
     files = trees.files_of(git, task.base)
     contents = [trees.content_of(git, task.base, path) or b"" for path in BRINGING]
     texts = [each.decode(errors="replace") for each in contents]
     for each in unfound:
         if may_come(each.program, files, order.allowed_files, texts):
             continue
-        around = surroundings_of(bench, context.options, task.base)
+        around = surroundings_of(bench, step.run.options, task.base)
         if fault := missing_command(each.program, around):
             account = f"The acceptance command `{each.command}` cannot run, so no model was asked."
             return brief_of_fault(fault, brief_of(Stage.ENVIRONMENT, order, account))
@@ -436,7 +432,7 @@ def _show(path: str, tree: Tree) -> ShownFile:
         raise _Refused(f"{path!r} cannot be shown: it is not UTF-8 text") from None
 
 
-def _declared_paths(context: FactoryContext) -> Iterator[str]:
+def _declared_paths(step: Step) -> Iterator[str]:
     """Yield the paths of all interfaces that bind the order."""
-    for order in context.task.loaded.binding:
+    for order in step.task.loaded.binding:
         yield from (each.path for each in order.interfaces)

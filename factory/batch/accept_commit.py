@@ -25,9 +25,9 @@ from factory.orders.task import (
 from factory.preflight import RepoPlace, hold, name_paths
 from factory.record.decisions import write_decision
 from factory.record.runs_on_record import bases_on_record
-from factory.run.commission import commit_terms
 from factory.run.recovery import deferring_signals, recover
 from factory.run.reproduce import open_judge
+from factory.run.run_request import commit_terms
 from factory.statement.compose_statement import StandingCommit
 from factory.statement.statement import Acceptance, Snapshot, Statement, drop_statements
 from shared.errors import InvalidInput

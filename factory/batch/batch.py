@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from factory.attempt.attempt_graph import prepare_graph
-from factory.batch.order_driver import Driving, LocalWorker, Worker
+from factory.batch.order_driver import LocalWorker, OrderDriver, Worker
 from factory.batch.order_graph import derive_graph
 from factory.batch.schedule import BranchHistory, Choice, Schedule, places_for
 from factory.batch.train import Train
@@ -22,10 +22,10 @@ from factory.orders.task import OrderResult, OrderTask, Passed, RunOptions
 from factory.record import journal_entries
 from factory.record.progress import failure_facts
 from factory.record.summary import batch_verdict, public_json, summarise_unexecuted, usage_record
-from factory.run.commission import Commission, after_the_orders
-from factory.run.execution import Making
+from factory.run.execution import OrderProgress
 from factory.run.recovery import deferring_signals
 from factory.run.run_order import begin_run
+from factory.run.run_request import Request, after_the_orders
 from factory.run.session import Session, announce_forecast, error_of
 from shared.errors import LlmchError
 from shared.events.events import (
@@ -37,7 +37,6 @@ from shared.events.events import (
     Noted,
     OrderSkipped,
 )
-from shared.events.run_record import Recording
 from shared.files.atomic_io import write_json
 from shared.llm.stack import Mode, ModelSource
 from shared.llm.usage import usage_counted
@@ -48,16 +47,13 @@ class Batch:
 
     def __init__(
         self,
-        orders: Sequence[LoadedOrder],
-        exempt: Sequence[bool],
         session: Session,
         history: BranchHistory,
         choice: Choice,
     ) -> None:
-        self._orders = orders
-        self._exempt = exempt
         self._session = session
-        self._root = session.parts.folder.path
+        self._orders = orders = session.request.orders
+        self._root = session.run.folder.path
         self._base = history.tip
         self._shown = choice.shown(orders)
         self._started = time.monotonic()
@@ -71,13 +67,13 @@ class Batch:
         self._left_out_lines = () if choice.only else choice.describe(graph, left_out, landed)
         self._schedule = Schedule.of(
             graph,
-            session.parts.options.keep_going,
+            session.run.options.keep_going,
             start,
             landed,
             _in_sequence(landed, since_start),
             left_out,
             choice.others(orders),
-            places_for(session.parts.options.jobs),
+            places_for(session.run.options.jobs),
         )
         self._train = Train(self._schedule, session.tip)
 
@@ -92,28 +88,28 @@ class Batch:
 
     def run(self, worker: Worker, jobs: int) -> LlmchError | None:
         """Make and land the orders; return the error that ended the run early, if there is one."""
-        emit = self._session.parts.emit
+        emit = self._session.run.emit
         emit(BatchStarted(len(self._shown), self._session.branch, self._base))
         for position, commit in sorted(self._schedule.commits.items()):
             order = self._orders[position].order
-            self._session.parts.journal.record(
+            self._session.run.journal.record(
                 journal_entries.OrderLanded(order.id, commit, skipped=True)
             )
             if position in self._shown:
                 emit(OrderSkipped(order.id, order.title, commit))
         for text in self._left_out_lines:
             emit(Noted(text))
-        driving = Driving(self._schedule, self._train, worker, jobs, self)
+        driver = OrderDriver(self._schedule, self._train, worker, jobs, self)
         try:
             while not self._schedule.over:
-                driving.start_steps()
-                driving.hear()
+                driver.start_steps()
+                driver.hear()
                 while (turn := self._schedule.next_to_land()) is not None:
-                    self._settle(turn, driving)
+                    self._settle(turn, driver)
         except BaseException:
             worker.cancel()
             raise
-        if driving.is_busy:
+        if driver.is_busy:
             worker.cancel()
         return self._error
 
@@ -124,31 +120,30 @@ class Batch:
         self._session.begin(task)
         return task
 
-    def stays_failed(self, position: int, making: Making) -> bool:
+    def stays_failed(self, position: int, made: OrderProgress) -> bool:
         """Return whether an order that failed has failed for good where it was judged."""
         task, judged_on = self._under_way[position], self._train.judged_on(position)
-        return not self._session.why_again(task, making, judged_on)
+        return not self._session.why_again(task, made, judged_on)
 
     def coupled(self, position: int, commit: str, parent: str, ahead: Sequence[int]) -> None:
         """Record and announce on which commit an order is judged."""
         name, names = self._name(position), tuple(map(self._name, ahead))
-        parts = self._session.parts
+        parts = self._session.run
         parts.journal.record(journal_entries.CandidateCoupled(name, commit, parent, names))
         parts.emit(CandidateCoupled(name, commit, parent, names))
 
-    def dropped(self, position: int, because: int, again: Making) -> None:
+    def dropped(self, position: int, because: int, again: OrderProgress) -> None:
         """Record and announce that an order is judged again."""
         name, cause = self._name(position), self._name(because)
         attempt, past = again.state["attempt"].number, again.state["past"]
         failure = failure_facts(past[-1].brief) if past else None
-        self._session.parts.journal.record(
+        self._session.run.journal.record(
             journal_entries.CandidateDropped(name, cause, attempt, failure)
         )
-        self._session.parts.emit(CandidateDropped(name, cause))
+        self._session.run.emit(CandidateDropped(name, cause))
 
     def summarise(
         self,
-        recording: Recording,
         next_step: Callable[[Sequence[RunSummary]], str] = lambda orders: "",
         *,
         cut_short: bool = False,
@@ -163,18 +158,18 @@ class Batch:
         orders = tuple(map(self._summary, self._shown))
         summary = BatchSummary(
             verdict="ERROR" if cut_short else batch_verdict(orders),
-            run_id=recording.folder.run_id,
+            run_id=session.run.folder.run_id,
             run_dir=str(self._root),
             branch=session.branch,
             base=self._base,
             tip=session.tip,
             orders=orders,
-            usage=usage_record(session.parts.model.meter.run),
+            usage=usage_record(session.run.model.meter.run),
         )
         write_json(self._root / "run_summary.json", summary.model_dump(mode="json"))
-        recording.results["summary"] = public_json(summary)
-        recording.emit(usage_counted(session.parts.model.meter.run))
-        recording.emit(
+        session.results["summary"] = public_json(summary)
+        session.run.emit(usage_counted(session.run.model.meter.run))
+        session.run.emit(
             BatchEnded(
                 verdict=summary.verdict,
                 branch=summary.branch,
@@ -182,7 +177,7 @@ class Batch:
                 landed=sum(each.state.is_on_branch for each in orders),
                 orders=len(orders),
                 seconds=time.monotonic() - self._started,
-                repo=str(session.parts.repo.tree),
+                repo=str(session.run.repo.tree),
                 run_dir=summary.run_dir,
                 next_step=next_step(orders),
             )
@@ -193,28 +188,26 @@ class Batch:
         return self._orders[position].order.id
 
     def _task(self, position: int, base: str) -> OrderTask:
-        loaded = self._orders[position]
-        folder = self._root / loaded.order.id
-        return OrderTask(loaded, self._exempt[position], base, self._session.terms, folder)
+        return self._session.task(position, base, self._root / self._name(position))
 
-    def _settle(self, position: int, driving: Driving) -> None:
+    def _settle(self, position: int, driver: OrderDriver) -> None:
         """Land an order whose turn has come, or have it made again on the tip.
 
         What is made on the tip is not made again: nothing else lands meanwhile.
         """
-        task, making = driving.tasks[position], driving.makings[position]
+        task, made = driver.tasks[position], driver.progress[position]
         judged_on = self._train.judged_on(position)
-        if why := self._session.why_again(task, making, judged_on):
-            self._session.parts.emit(Noted(f"{task.name}: sent back to be made on the tip: {why}"))
+        if why := self._session.why_again(task, made, judged_on):
+            self._session.run.emit(Noted(f"{task.name}: sent back to be made on the tip: {why}"))
             again = replace(task, base=self._session.tip, folder=task.folder / "on_the_tip")
             self._under_way[position] = again
             self._session.begin(again)
-            driving.make_again(position, again)
+            driver.make_again(position, again)
             return
-        assert making.result is not None, "what is judged has a result, or is made again"
+        assert made.result is not None, "what is judged has a result, or is made again"
         with deferring_signals():
-            self._land(position, task, making.result)
-        driving.release(position)
+            self._land(position, task, made.result)
+        driver.release(position)
 
     def _land(self, position: int, task: OrderTask, result: OrderResult) -> None:
         parent = self._session.tip
@@ -282,7 +275,7 @@ class WorkerKind:
 
 @contextlib.contextmanager
 def _local_worker(session: Session) -> Iterator[Worker]:
-    yield LocalWorker(session.execution, session.parts.options.jobs)
+    yield LocalWorker(session.execution, session.run.options.jobs)
 
 
 THIS_PROCESS: Final = WorkerKind(_local_worker, prepare_graph)
@@ -301,27 +294,28 @@ def run_all(
     one stopped. Raises as `factory.run.run_order` does.
     """
     orders = read_workdir(workdir)
-    commission = Commission("run-all", workdir, orders, options, source, emit, kind.import_ahead)
-    return run_orders(commission, kind=kind)
+    request = Request("run-all", workdir, orders, options, source, kind.import_ahead)
+    return run_orders(request, emit, kind=kind)
 
 
 def run_orders(
-    commission: Commission,
+    request: Request,
+    emit: Emit,
     only: str = "",
     rest: str = "",
     kind: WorkerKind = THIS_PROCESS,
 ) -> BatchSummary:
-    """Run the orders of a commission, or the one with the id `only`, as `run_all` does.
+    """Run the orders of a request, or the one with the id `only`, as `run_all` does.
 
     The summary is then about that order alone. `rest` is the command that makes the others.
     """
-    options, source = commission.options, commission.source
-    with begin_run(commission) as run:
-        session, recording = run.session, run.recording
-        history = BranchHistory.of(run.target.tip, run.landed)
-        batch = Batch(run.orders, run.exempt, session, history, Choice(run.decisions, only))
+    options, source = request.options, request.source
+    with begin_run(request, emit) as session:
+        outset = session.outset
+        history = BranchHistory.of(outset.target.tip, outset.landed)
+        batch = Batch(session, history, Choice(outset.decisions, only))
         if (first := batch.first_to_make()) is not None:
-            run.verify_base(first)
+            session.verify_base(first)
         if source.mode is Mode.LIVE and (remaining := batch.remaining()):
             announce_forecast(remaining, session)
         try:
@@ -329,15 +323,16 @@ def run_orders(
                 error = batch.run(worker, options.jobs)
         except BaseException:
             with contextlib.suppress(LlmchError):  # the run's error matters more than the disk's
-                batch.summarise(recording, cut_short=True)
+                batch.summarise(cut_short=True)
             raise
         summary = batch.summarise(
-            recording,
-            lambda orders: after_the_orders(replace(run.standing, rest=rest), orders, error),
+            lambda orders: after_the_orders(
+                replace(session.continuation, rest=rest), orders, error
+            ),
         )
         if any(each.state.is_on_branch for each in summary.orders):
             summary = summary.model_copy(update={"pushed": session.push()})
-            recording.results["summary"] = public_json(summary)
+            session.results["summary"] = public_json(summary)
         if error:
             raise error
     if options.out is not None:

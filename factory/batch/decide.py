@@ -26,7 +26,7 @@ from factory.record.decisions import (
 from factory.record.journal import journal_path, read_understood
 from factory.record.journal_entries import RunBegun
 from factory.record.landed import LandedOrders, find_landed, plan_branch
-from factory.run.commission import Commission, place_option
+from factory.run.run_request import Request, place_option
 from shared.errors import InvalidInput, PreflightRefused
 from shared.events.events import Emit
 from shared.git import refs
@@ -215,8 +215,8 @@ def retry_order(
         _take_up(plan, name, hint, place)
         rest = _rest(plan, name, place, options)
     options = replace(options, branch=plan.branch)
-    commission = Commission("retry", plan.path, plan.orders, options, source, emit)
-    (summary,) = run_orders(commission, name, rest).orders
+    request = Request("retry", plan.path, plan.orders, options, source)
+    (summary,) = run_orders(request, emit, name, rest).orders
     return summary
 
 

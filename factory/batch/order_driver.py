@@ -24,7 +24,7 @@ from factory.batch.schedule import Schedule
 from factory.batch.train import Outcome, Train
 from factory.orders.stages import OrderState
 from factory.orders.task import Failed, OrderTask, Passed
-from factory.run.execution import Execution, Making, Step
+from factory.run.execution import Assignment, Execution, OrderProgress
 from factory.run.session import error_of
 from factory.sandbox import end_all
 
@@ -36,10 +36,10 @@ _WORKER_LOOK_EVERY_SECONDS = 0.05
 class Worker(Protocol):
     """Take steps of orders, at most one of each order at a time."""
 
-    def submit(self, step: Step) -> Future[Making]:
+    def submit(self, assignment: Assignment) -> Future[OrderProgress]:
         """Start a step. The future fails only where the harness itself does."""
 
-    def drop(self, step: Step) -> None:
+    def drop(self, assignment: Assignment) -> None:
         """End a running step early, because nobody wants its outcome; its future is done soon.
 
         Called again until the future is done: a command may have been about to start. Afterwards
@@ -57,44 +57,44 @@ class LocalWorker:
         self._execution = execution
         self._jobs = jobs
         self._threads: list[threading.Thread] = []
-        self._futures: dict[Step, Future[Making]] = {}
+        self._futures: dict[Assignment, Future[OrderProgress]] = {}
         """The futures of the steps that are running."""
-        self._let_go: set[Step] = set()
+        self._let_go: set[Assignment] = set()
         """Dropped steps that still wait for a model; each has a thread and a workbench."""
         self._lock = threading.Lock()
 
-    def submit(self, step: Step) -> Future[Making]:
+    def submit(self, assignment: Assignment) -> Future[OrderProgress]:
         """Start a step; with one job it has been taken when this returns."""
-        future: Future[Making] = Future()
+        future: Future[OrderProgress] = Future()
         if self._jobs == 1:
-            future.set_result(self._execution.run(step))
+            future.set_result(self._execution.take(assignment))
             return future
         # This is not a thread pool: at its end the interpreter waits for a pool's threads, and one
         # that waits for a model's reply would keep an interrupted run from ending.
         thread = threading.Thread(
-            target=self._run, args=(step, future), name=step.task.name, daemon=True
+            target=self._run, args=(assignment, future), name=assignment.task.name, daemon=True
         )
         self._threads = [*(each for each in self._threads if each.is_alive()), thread]
-        self._futures[step] = future
+        self._futures[assignment] = future
         thread.start()
         return future
 
-    def drop(self, step: Step) -> None:
+    def drop(self, assignment: Assignment) -> None:
         """Kill the commands of a step, or let it go where it waits for a model.
 
         The reply is paid for, so it is recorded when it comes, but nothing waits for it. No more
         steps are let go at a time than there are jobs: others end when their model has replied.
         """
-        waits_for_model = step.drop()
+        waits_for_model = assignment.drop()
         if not waits_for_model:
-            self._execution.end_commands(step)
+            self._execution.end_commands(assignment)
             return
         with self._lock:
-            future = self._futures.get(step)
+            future = self._futures.get(assignment)
             if future is None or len(self._let_go) == self._jobs:
                 return
-            self._let_go.add(step)
-        _settle(future, step.making or Making(first_state()))
+            self._let_go.add(assignment)
+        _settle(future, assignment.made or OrderProgress(first_state()))
 
     def cancel(self) -> None:
         """Stop each order at its next step, and kill the running commands."""
@@ -105,21 +105,21 @@ class LocalWorker:
                 end_all()  # repeated, because a command may have been about to start
                 thread.join(timeout=_WORKER_LOOK_EVERY_SECONDS)
 
-    def _run(self, step: Step, future: Future[Making]) -> None:
+    def _run(self, assignment: Assignment, future: Future[OrderProgress]) -> None:
         try:
-            _settle(future, self._execution.run(step))
+            _settle(future, self._execution.take(assignment))
         except BaseException as error:
             with contextlib.suppress(InvalidStateError):
                 future.set_exception(error)
         finally:
             with self._lock:
-                del self._futures[step]
-                self._let_go.discard(step)
+                del self._futures[assignment]
+                self._let_go.discard(assignment)
 
 
-def _settle(future: Future[Making], making: Making) -> None:
+def _settle(future: Future[OrderProgress], made: OrderProgress) -> None:
     with contextlib.suppress(InvalidStateError):  # the step was let go
-        future.set_result(making)
+        future.set_result(made)
 
 
 _LOOK_EVERY_SECONDS: Final = 0.05
@@ -131,23 +131,23 @@ class Signals(Protocol):
     def begin(self, position: int) -> OrderTask:
         """Begin an order, because its first step starts; return its task."""
 
-    def stays_failed(self, position: int, making: Making) -> bool:
+    def stays_failed(self, position: int, made: OrderProgress) -> bool:
         """Return whether an order that failed has failed where it would land as well."""
 
     def coupled(self, position: int, commit: str, parent: str, ahead: list[int]) -> None:
         """Hear of the commit that is judged on `parent`, and of the orders that may still fail."""
 
-    def dropped(self, position: int, because: int, again: Making) -> None:
+    def dropped(self, position: int, because: int, again: OrderProgress) -> None:
         """Hear that what `again` holds is judged again, because of an order before this one."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Running:
-    step: Step
-    future: Future[Making]
+    assignment: Assignment
+    future: Future[OrderProgress]
 
 
-class Driving:
+class OrderDriver:
     """Drive the orders of a run, at most `jobs` steps at a time.
 
     `tasks` holds each order that has begun, and `makings` how far it has come.
@@ -162,12 +162,12 @@ class Driving:
         self._jobs = jobs
         self._signals = signals
         self._running: dict[int, _Running] = {}
-        self._unjudged: dict[int, Making] = {}
+        self._unjudged: dict[int, OrderProgress] = {}
         """What each order goes back to when it is dropped: its first proposal."""
         self._drops: Counter[int] = Counter()
         self._happened: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self.tasks: dict[int, OrderTask] = {}
-        self.makings: dict[int, Making] = {}
+        self.progress: dict[int, OrderProgress] = {}
 
     @property
     def is_busy(self) -> bool:
@@ -188,7 +188,7 @@ class Driving:
         self._forget(position)
 
     def _forget(self, position: int) -> None:
-        for known in (self.makings, self._unjudged):
+        for known in (self.progress, self._unjudged):
             known.pop(position, None)
         self._train.drop(position)
 
@@ -217,24 +217,24 @@ class Driving:
             states[position] = OrderState.PROPOSING
 
         def announce(commit: str) -> None:
-            self._happened.put(lambda: self._announced(position, step, commit))
+            self._happened.put(lambda: self._announced(position, assignment, commit))
 
-        def done(future: Future[Making]) -> None:
-            self._happened.put(lambda: self._ended(position, step, future))
+        def done(future: Future[OrderProgress]) -> None:
+            self._happened.put(lambda: self._ended(position, assignment, future))
 
-        making, drops = self.makings.get(position), self._drops[position]
-        step = Step(self.tasks[position], making, parent, announce, drops)
-        self._running[position] = _Running(step, Future())
-        future = self._worker.submit(step)
-        self._running[position] = _Running(step, future)
+        made, drops = self.progress.get(position), self._drops[position]
+        assignment = Assignment(self.tasks[position], made, parent, announce, drops)
+        self._running[position] = _Running(assignment, Future())
+        future = self._worker.submit(assignment)
+        self._running[position] = _Running(assignment, future)
         future.add_done_callback(done)
 
     def hear(self) -> None:
         """Wait until something happens, take note of it, and drop what it derailed."""
         wait: float | None = None
         for each in self._running.values():
-            if each.step.dropped.is_set():
-                self._worker.drop(each.step)
+            if each.assignment.dropped.is_set():
+                self._worker.drop(each.assignment)
                 wait = _LOOK_EVERY_SECONDS
         assert self._running or not self._happened.empty(), "nothing runs, so nothing can happen"
         with contextlib.suppress(Empty):
@@ -243,51 +243,51 @@ class Driving:
                 self._happened.get_nowait()()
         self._drop_derailed()
 
-    def _announced(self, position: int, step: Step, commit: str) -> None:
-        if step.dropped.is_set():
+    def _announced(self, position: int, assignment: Assignment, commit: str) -> None:
+        if assignment.dropped.is_set():
             return
         ahead = self._train.ahead_of(position)
         self._train.announce(position, commit)
-        self._signals.coupled(position, commit, step.parent, ahead)
+        self._signals.coupled(position, commit, assignment.parent, ahead)
 
-    def _ended(self, position: int, step: Step, future: Future[Making]) -> None:
+    def _ended(self, position: int, assignment: Assignment, future: Future[OrderProgress]) -> None:
         del self._running[position]
-        making = future.result()
-        if not step.dropped.is_set():
-            self._take(position, step, making)
+        made = future.result()
+        if not assignment.dropped.is_set():
+            self._take(position, assignment, made)
 
-    def _take(self, position: int, step: Step, making: Making) -> None:
+    def _take(self, position: int, assignment: Assignment, made: OrderProgress) -> None:
         states = self._schedule.states
         if states[position].is_over:
             return
-        self.makings[position] = making
-        if making.result is not None or making.unfit:
+        self.progress[position] = made
+        if made.result is not None or made.unfit:
             states[position] = OrderState.JUDGED
-            outcome = self._outcome(position, making)
+            outcome = self._outcome(position, made)
             self._train.conclude(position, outcome)
-            if self._ends_the_run(making, outcome):
+            if self._ends_the_run(made, outcome):
                 self._schedule.foresee_end(position)
-        elif making.is_proposed:
+        elif made.is_proposed:
             states[position] = OrderState.PROPOSED
-            self._unjudged.setdefault(position, making)
+            self._unjudged.setdefault(position, made)
         else:
             states[position] = OrderState.WAITING
             self._train.retry(position)
 
-    def _outcome(self, position: int, making: Making) -> Outcome:
-        verdict = making.result.verdict if making.result else None
+    def _outcome(self, position: int, made: OrderProgress) -> Outcome:
+        verdict = made.result.verdict if made.result else None
         if isinstance(verdict, Passed):
             return Outcome.PASSED
-        if not isinstance(verdict, Failed) or not self._signals.stays_failed(position, making):
+        if not isinstance(verdict, Failed) or not self._signals.stays_failed(position, made):
             return Outcome.UNDECIDED
         # What failed without a commit to follow is made again if anything lands before its turn.
         on_a_parent = self._train.judged_on(position) or self._schedule.is_next(position)
         return Outcome.FAILED if on_a_parent else Outcome.UNDECIDED
 
-    def _ends_the_run(self, making: Making, outcome: Outcome) -> bool:
+    def _ends_the_run(self, made: OrderProgress, outcome: Outcome) -> bool:
         if outcome is Outcome.FAILED:
             return not self._schedule.keep_going
-        return making.result is not None and error_of(making.result) is not None
+        return made.result is not None and error_of(made.result) is not None
 
     def _drop_derailed(self) -> None:
         """Have the orders judged again that were judged on what will not be their parent."""
@@ -300,7 +300,7 @@ class Driving:
             self._drops[position] += 1
             self._schedule.forget_end(position)
             self._schedule.states[position] = OrderState.PROPOSED
-            self.makings[position] = self._unjudged[position]
+            self.progress[position] = self._unjudged[position]
             if position in self._running:
-                self._worker.drop(self._running[position].step)
+                self._worker.drop(self._running[position].assignment)
             self._signals.dropped(position, because, self._unjudged[position])

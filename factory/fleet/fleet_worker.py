@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from factory.attempt.attempt_state import first_state
+from factory.attempt.attempt_state import Run, first_state
 from factory.fleet.database import Database
 from factory.fleet.job_queue import Queue
 from factory.fleet.leases import (
@@ -31,7 +31,7 @@ from factory.fleet.shared_state import forget_candidates, forget_spending, trans
 from factory.fleet.wire import Job, Kind, StepDocument, render, shared_options, state_document
 from factory.fleet.worker_clones import ALL_REFS, RunRefs, run_of_ref
 from factory.record.runs_on_record import set_aside
-from factory.run.execution import Making, RunParts, Step
+from factory.run.execution import Assignment, OrderProgress
 from factory.run.session import Session
 from shared.errors import CommandFailed, FleetUnavailable, InvalidInput
 from shared.events.events import Noted, Warned
@@ -102,11 +102,11 @@ class FleetWorker:
     ) -> None:
         """Raises `FleetUnavailable`, and `InvalidInput` where the repo has no such remote."""
         self._session = session
-        self._parts: RunParts = session.parts
-        self._run = self._parts.folder.run_id
+        self._opened: Run = session.run
+        self._run = self._opened.folder.run_id
         self._link, self._terms = link, terms
-        git, tree = self._parts.repo.git, self._parts.repo.tree
-        self._remote = _remote_of(self._parts, settings.remote)
+        git, tree = self._opened.repo.git, self._opened.repo.tree
+        self._remote = _remote_of(self._opened, settings.remote)
         self._refs = RunRefs(git, self._remote, self._run)
         self._repo = tree.name
         self._lease = Lease(link.database, runner_of(self._run), settings.lease_seconds)
@@ -116,7 +116,7 @@ class FleetWorker:
             self._asked,
             Outcomes(session, self._refs, link.database),
             self._lease,
-            self._parts.emit,
+            self._opened.emit,
             terms.waits,
             terms.dropped,
         )
@@ -126,34 +126,34 @@ class FleetWorker:
     def open(self) -> None:
         """Begin to look what came of jobs."""
         fleet = self._link.database.url
-        self._parts.emit(Noted(f"run {self._run} is made by the fleet of {fleet}"))
+        self._opened.emit(Noted(f"run {self._run} is made by the fleet of {fleet}"))
         self._lease.begin(slots=0)
         self._sweep_dead_runs()
         self._looking.start()
 
-    def submit(self, step: Step) -> Future[Making]:
+    def submit(self, assignment: Assignment) -> Future[OrderProgress]:
         """Queue a step. The future fails where the fleet cannot be reached or gives the job up."""
-        if step.drops and step.parent and step.making:
-            attempt = step.making.state["attempt"].number
-            set_aside(step.task.folder, attempt, step.drops)
-        self._refs.offer(step.task.base, step.parent)
-        kind = Kind.JUDGE if step.parent else Kind.PROPOSE
+        if assignment.drops and assignment.parent and assignment.made:
+            attempt = assignment.made.state["attempt"].number
+            set_aside(assignment.task.folder, attempt, assignment.drops)
+        self._refs.offer(assignment.task.base, assignment.parent)
+        kind = Kind.JUDGE if assignment.parent else Kind.PROPOSE
         number = next(self._numbers)
         # What is judged first ends first, so that the train goes on.
         priority = number if kind is Kind.JUDGE else number + 1_000_000
         job = Job(
-            f"{self._run}-{step.task.name}-{number}",
+            f"{self._run}-{assignment.task.name}-{number}",
             kind,
             self._run,
-            {"step": render(self._document(step))},
+            {"step": render(self._document(assignment))},
             priority,
             submission=self._terms.submission,
         )
-        asked = self._asked.add(job.id, step)
+        asked = self._asked.add(job.id, assignment)
         self._put(job, asked.future)
         return asked.future
 
-    def _put(self, job: Job, future: Future[Making]) -> None:
+    def _put(self, job: Job, future: Future[OrderProgress]) -> None:
         """Queue a job, and wait for a database that is away; the thread that looks says so."""
         while not future.done():
             try:
@@ -162,14 +162,14 @@ class FleetWorker:
                 time.sleep(LOOK_EVERY_SECONDS)
         return None
 
-    def drop(self, step: Step) -> None:
+    def drop(self, assignment: Assignment) -> None:
         """Cancel a step; its future is done at once, and its worker is told."""
-        step.drop()
-        found = self._asked.take_all(step)
+        assignment.drop()
+        found = self._asked.take_all(assignment)
         with contextlib.suppress(FleetUnavailable):  # its outcome is ignored all the same
             self._link.queue.cancel(list(found))
         for each in found.values():
-            each.settle(step.making or Making(first_state()))
+            each.settle(assignment.made or OrderProgress(first_state()))
 
     def cancel(self) -> None:
         """Cancel all that is queued and running."""
@@ -181,7 +181,7 @@ class FleetWorker:
         """Cancel what is left, and remove what the run has in queue, database and remote."""
         self.cancel()
         self._looking.close()
-        emit = self._parts.emit
+        emit = self._opened.emit
         try:
             self._bring_transcript()
             self._lease.leave()  # first: a worker that is still at it leaves nothing after this
@@ -195,31 +195,31 @@ class FleetWorker:
             emit(Warned(f"refs/llmch/ on the remote is not cleared up: {failed.message}"))
 
     def _sweep_dead_runs(self) -> None:
-        git = self._parts.repo.git
+        git = self._opened.repo.git
         sweep_dead_runs(self._link.database, self._link.queue, git, self._remote)
 
-    def _document(self, step: Step) -> StepDocument:
+    def _document(self, assignment: Assignment) -> StepDocument:
         return StepDocument(
             self._run,
-            self._replies_of(step),
+            self._replies_of(assignment),
             self._repo,
             self._remote,
-            replace(step.task, folder=Path(step.task.folder.name)),
-            state_document(step.making.state) if step.making else None,
-            step.parent,
-            shared_options(self._parts.options),
+            replace(assignment.task, folder=Path(assignment.task.folder.name)),
+            state_document(assignment.made.state) if assignment.made else None,
+            assignment.parent,
+            shared_options(self._opened.options),
             self._session.baseline.known.of(self._session.tip),
         )
 
-    def _replies_of(self, step: Step) -> str:
+    def _replies_of(self, assignment: Assignment) -> str:
         """Return what the replies of a plan on a branch are found by, also by a later run."""
-        plan = step.task.loaded.plan
+        plan = assignment.task.loaded.plan
         self._replies = f"{plan.root if plan else self._run}:{self._session.branch}"
         return self._replies
 
     def _bring_transcript(self) -> None:
         """Append the calls that workers made to the run's own transcript."""
-        path = self._parts.folder.path / "transcript.jsonl"
+        path = self._opened.folder.path / "transcript.jsonl"
         lines = transcript_lines(self._link.database, self._replies)
         if path.exists() and lines:
             with path.open("ab") as file:
@@ -239,11 +239,11 @@ def fleet_worker(
         worker.close()
 
 
-def _remote_of(parts: RunParts, name: str) -> str:
-    remote = refs.url_of(parts.repo.git, name)
+def _remote_of(run: Run, name: str) -> str:
+    remote = refs.url_of(run.repo.git, name)
     if not remote:
         raise InvalidInput(
             f"the repo has no remote {name!r}, which the fleet needs",
             "add one that all workers reach, or name it in the setting `fleet.remote`",
         )
-    return refs.absolute(remote, parts.repo.tree)
+    return refs.absolute(remote, run.repo.tree)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from factory.attempt.attempt_state import Run
 from factory.fleet import shared_state
 from factory.fleet.database import Database
 from factory.fleet.leases import LiveEvents, runner_of
@@ -36,7 +37,7 @@ from factory.orders.task import Errored, OrderResult, RunOptions
 from factory.preflight import Repo, find_repo
 from factory.record.journal import journal_path, open_journal
 from factory.record.journal_entries import Entry, render_entry
-from factory.run.execution import Execution, Making, RunParts, Step
+from factory.run.execution import Assignment, Execution, OrderProgress
 from factory.workbench.pool import WorkbenchPool, registered
 from shared.errors import CommandFailed
 from shared.events.events import Emit, Event, ModelTextArrived, event_to_json
@@ -118,12 +119,12 @@ class OpenPlan:
         )
         known.assume(document.base)
         pool.prepare(document.task.base)
-        parts = RunParts(options, repo, model, self.folder, journal, self._emit)
-        self.execution = Execution(parts, pool, tools, known)
+        run = Run(options, repo, journal, model, self.folder, pool, tools, known, self._emit)
+        self.execution = Execution(run)
 
     def tally(self, order: str) -> Tally:
         """Return the usage of an order's calls on this worker."""
-        return self.execution.parts.model.meter.of_order(order)
+        return self.execution.run.model.meter.of_order(order)
 
     @contextlib.contextmanager
     def account_of(self, order: str, live: Emit) -> Iterator[StepAccount]:
@@ -231,16 +232,16 @@ class Machine:
                     plan.refs.withdraw(commit)
                 dropped.set()
 
-        making = Making(state_of(document.state)) if document.state else None
-        step = Step(task, making, document.parent, announce, dropped=dropped)
+        made = OrderProgress(state_of(document.state)) if document.state else None
+        assignment = Assignment(task, made, document.parent, announce, dropped=dropped)
         means = self.means
         with (
             LiveEvents(means.database, job.plan, job.id, means.worker, means.secrets) as live,
             plan.account_of(task.name, live) as account,
-            _ending_when_dropped(plan.execution, step),
+            _ending_when_dropped(plan.execution, assignment),
         ):
             before = plan.tally(task.name)
-            made = plan.execution.run(step)
+            made = plan.execution.take(assignment)
             usage = usage_between(before, plan.tally(task.name))
         outcome = OutcomeDocument(
             state_document(made.state),
@@ -268,16 +269,16 @@ def _said_by(worker: str, result: OrderResult | None, folder: Path) -> OrderResu
 
 
 @contextlib.contextmanager
-def _ending_when_dropped(execution: Execution, step: Step) -> Iterator[None]:
+def _ending_when_dropped(execution: Execution, assignment: Assignment) -> Iterator[None]:
     """Have the step's commands killed as soon as nobody wants its outcome."""
     over = threading.Event()
 
     def watch() -> None:
         while not over.wait(_END_AGAIN_SECONDS):
-            if step.dropped.is_set():
-                execution.end_commands(step)  # again: a command may have been about to start
+            if assignment.dropped.is_set():
+                execution.end_commands(assignment)  # again: a command may have been about to start
 
-    watching = threading.Thread(target=watch, name=f"watch {step.task.name}", daemon=True)
+    watching = threading.Thread(target=watch, name=f"watch {assignment.task.name}", daemon=True)
     watching.start()
     try:
         yield

@@ -25,8 +25,8 @@ from factory.fleet.wire import (
     OutcomeDocument,
     Refusal,
     error_of,
-    making_of,
     parse,
+    progress_of,
     unpack,
     usage_of,
 )
@@ -34,7 +34,7 @@ from factory.fleet.worker_clones import RunRefs, inspect_commit
 from factory.orders.task import Errored, OrderResult, Passed
 from factory.record.journal import Journal
 from factory.record.journal_entries import FailedAttempt, StageBegun, parse_entry
-from factory.run.execution import Making, Step
+from factory.run.execution import Assignment, OrderProgress
 from factory.run.session import Session
 from shared.errors import CommandFailed, FleetUnavailable, LlmchError
 from shared.events.events import Emit, Noted, Warned
@@ -61,7 +61,7 @@ class Outcomes:
     refs: RunRefs
     database: Database
 
-    def of(self, step: Step, answer: Answer | None, shown: int = 0) -> Making:
+    def of(self, assignment: Assignment, answer: Answer | None, shown: int = 0) -> OrderProgress:
         """Return how far a step brought its order, and record what a local step would have.
 
         `shown` of the step's events were passed on before.
@@ -70,26 +70,28 @@ class Outcomes:
         """
         if isinstance(answer, Refusal):
             error = error_of(answer)
-            return Making(_state_before(step), OrderResult(Errored(error.message, error), ()))
+            return OrderProgress(
+                _state_before(assignment), OrderResult(Errored(error.message, error), ())
+            )
         try:
-            outcome = _outcome_in(answer, step)
+            outcome = _outcome_in(answer, assignment)
             left = replace(outcome, events=outcome.events[shown:])
-            replay(left, step.task.folder, self.session.parts.journal, self.session.parts.emit)
+            replay(left, assignment.task.folder, self.session.run.journal, self.session.run.emit)
         except ValueError as misread:
             raise CommandFailed(
                 f"a worker of the fleet sent an outcome that cannot be read: {misread}",
                 "see that all workers run this llmch: `llmch fleet status` names their versions",
             ) from None
-        self._count(step, outcome)
-        making = making_of(outcome)
-        if making.result and isinstance(passed := making.result.verdict, Passed):
+        self._count(assignment, outcome)
+        made = progress_of(outcome)
+        if made.result and isinstance(passed := made.result.verdict, Passed):
             self.refs.bring(passed.commit)
-            inspect_commit(self.session.parts.repo.git, step.task, step.parent, passed)
-            known = making.state["attempt"].known
+            inspect_commit(self.session.run.repo.git, assignment.task, assignment.parent, passed)
+            known = made.state["attempt"].known
             self.session.baseline.known.learn(passed.commit, known)
-        return making
+        return made
 
-    def of_cancelled(self, job: str, step: Step) -> Making:
+    def of_cancelled(self, job: str, assignment: Assignment) -> OrderProgress:
         """Return what becomes of a step whose job was cancelled, but not by this run.
 
         Raises `CommandFailed` where a person cancelled the plan.
@@ -100,50 +102,50 @@ class Outcomes:
                 f"{len(victims)} workers died while they had this step "
                 f"({', '.join(victims)}): it is given to no other one"
             )
-            return Making(_state_before(step), OrderResult(Errored(cause), ()))
+            return OrderProgress(_state_before(assignment), OrderResult(Errored(cause), ()))
         raise CommandFailed(
-            f"run {self.session.parts.folder.run_id} was cancelled by `llmch fleet cancel`",
+            f"run {self.session.run.folder.run_id} was cancelled by `llmch fleet cancel`",
             "the same command again goes on from there",
         )
 
-    def _count(self, step: Step, outcome: OutcomeDocument) -> None:
-        usage, meter = usage_of(outcome.usage), self.session.parts.model.meter
+    def _count(self, assignment: Assignment, outcome: OutcomeDocument) -> None:
+        usage, meter = usage_of(outcome.usage), self.session.run.model.meter
         if usage.calls:
-            meter.add(step.task.name, usage, replayed=False)
+            meter.add(assignment.task.name, usage, replayed=False)
         for _ in range(outcome.usage.replayed):
-            meter.add(step.task.name, replace(usage, calls=1), replayed=True)
+            meter.add(assignment.task.name, replace(usage, calls=1), replayed=True)
 
 
-def _outcome_in(answer: Answer | None, step: Step) -> OutcomeDocument:
+def _outcome_in(answer: Answer | None, assignment: Assignment) -> OutcomeDocument:
     match answer:
         case {"outcome": str(text), "folder": str(folder)} if folder:
             # The worker's folder stands in paths of the records; this machine has another.
-            here = json.dumps(str(step.task.folder))[1:-1]
+            here = json.dumps(str(assignment.task.folder))[1:-1]
             return parse(OutcomeDocument, text.replace(json.dumps(folder)[1:-1], here))
         case _:
             raise ValueError("it has no outcome")
 
 
-def _state_before(step: Step) -> FactoryState:
-    return step.making.state if step.making else first_state()
+def _state_before(assignment: Assignment) -> FactoryState:
+    return assignment.made.state if assignment.made else first_state()
 
 
 @dataclass(slots=True)
 class Asked:
     """Hold a step that a worker takes, and how much of it is known."""
 
-    step: Step
-    future: Future[Making] = field(default_factory=Future)
+    assignment: Assignment
+    future: Future[OrderProgress] = field(default_factory=Future)
     told: set[str] = field(default_factory=set)
     """The commits that it announced."""
     last_event: int = 0
     shown: Counter[str] = field(default_factory=Counter)
     """How many of its events were passed on while it ran, by the worker that they came from."""
 
-    def settle(self, making: Making) -> None:
+    def settle(self, made: OrderProgress) -> None:
         """Say how far the step brought its order, unless it was dropped at the same moment."""
         with contextlib.suppress(InvalidStateError):
-            self.future.set_result(making)
+            self.future.set_result(made)
 
     def fail(self, error: BaseException) -> None:
         """Say that the step ended in an error, unless it was dropped at the same moment."""
@@ -163,9 +165,9 @@ class AskedSteps:
         self._given_up: LlmchError | None = None
         self._lock = threading.Lock()
 
-    def add(self, job: str, step: Step) -> Asked:
+    def add(self, job: str, assignment: Assignment) -> Asked:
         """Hold a step; it has failed at once where all steps were given up."""
-        asked = Asked(step)
+        asked = Asked(assignment)
         with self._lock:
             if self._given_up:
                 asked.fail(self._given_up)
@@ -184,10 +186,14 @@ class AskedSteps:
             self.over.append(job)
             return self._steps.pop(job, None)
 
-    def take_all(self, step: Step | None = None) -> Mapping[str, Asked]:
+    def take_all(self, assignment: Assignment | None = None) -> Mapping[str, Asked]:
         """Remove the jobs of a step, or of all steps, and return them."""
         with self._lock:
-            found = {job: each for job, each in self._steps.items() if step in (None, each.step)}
+            found = {
+                job: each
+                for job, each in self._steps.items()
+                if assignment in (None, each.assignment)
+            }
             for job in found:
                 del self._steps[job]
             self.over += found
@@ -280,7 +286,7 @@ class Looking:
             for commit in commits:
                 if commit not in asked[job].told:
                     asked[job].told.add(commit)
-                    asked[job].step.announce(commit)
+                    asked[job].assignment.announce(commit)
 
     def _show_events(self, asked: Mapping[str, Asked]) -> None:
         """Pass on what happened since, while the steps are taken."""
@@ -300,14 +306,14 @@ class Looking:
             return  # it was dropped
         try:
             if standing.state is JobState.CANCELLED:
-                making = self.outcomes.of_cancelled(standing.id, asked.step)
+                made = self.outcomes.of_cancelled(standing.id, asked.assignment)
             else:
                 shown = asked.shown[standing.worker]
-                making = self.outcomes.of(asked.step, standing.answer, shown)
+                made = self.outcomes.of(asked.assignment, standing.answer, shown)
         except BaseException as error:
             asked.fail(error)
         else:
-            asked.settle(making)
+            asked.settle(made)
 
     def _say_why_nothing_happens(self, standing: Sequence[JobStanding]) -> None:
         """Say it where jobs have waited for a while and none runs."""

@@ -367,7 +367,7 @@ class Coordinator:
         @contextlib.contextmanager
         def opened(session: Session) -> Iterator[FleetWorker]:
             assert isinstance(session.landing, Landing), "the run has just begun"
-            landing = LandingOnRemote(session.landing, plan.remote, session.terms.author)
+            landing = LandingOnRemote(session.landing, plan.remote, session.outset.terms.author)
             session.landing = landing
             settings = self.means.options.settings.fleet
             try:
@@ -397,7 +397,7 @@ def _publish_notes(landing: LandingOnRemote, session: Session) -> None:
     try:
         landing.publish_notes()
     except CommandFailed as failed:
-        session.parts.emit(Warned(f"notes on commits were not pushed: {failed.message}"))
+        session.run.emit(Warned(f"notes on commits were not pushed: {failed.message}"))
 
 
 def _written(plan: PlanDocument, folder: Path) -> Path:

@@ -34,7 +34,7 @@ from factory.orders.documents import BatchSummary
 from factory.orders.order_commit import default_branch
 from factory.orders.read_orders import LoadedOrder
 from factory.orders.task import RunOptions
-from factory.run.commission import commit_terms
+from factory.run.run_request import commit_terms
 from shared.errors import CommandFailed, FleetUnavailable, InvalidInput, PreflightRefused
 from shared.events.events import BatchEnded, Emit, Noted, Warned
 from shared.events.run_record import event_from_json, new_run_id

@@ -20,7 +20,7 @@ from factory.judging.proof import KnownCommit
 from factory.orders.documents import AttemptRecord, CommandFlag, VerifiedBy
 from factory.orders.model_choice import ModelChoice, PastAttempt
 from factory.orders.task import Errored, Failed, OrderResult, OrderTask, Passed, RunOptions
-from factory.run.execution import Making
+from factory.run.execution import OrderProgress
 from shared import VERSION, errors
 from shared.errors import LlmchError
 from shared.files.atomic_io import make_folder, write_bytes
@@ -358,14 +358,14 @@ def result_document(result: OrderResult | None) -> ResultDocument | None:
     )
 
 
-def making_of(document: OutcomeDocument) -> Making:
+def progress_of(document: OutcomeDocument) -> OrderProgress:
     """Return how far an order has come, as it came through the queue."""
     found = document.result
     if found is None:
-        return Making(state_of(document.state), None, document.unfit)
+        return OrderProgress(state_of(document.state), None, document.unfit)
     verdict = found.verdict or Errored(found.cause, error_of(found.error) if found.error else None)
     result = OrderResult(verdict, found.records, found.flags, found.verified_by)
-    return Making(state_of(document.state), result, document.unfit)
+    return OrderProgress(state_of(document.state), result, document.unfit)
 
 
 def refusal_of(error: LlmchError) -> Refusal:

@@ -8,15 +8,17 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from factory.attempt.attempt_state import Run
 from factory.landing.land import Landing, LandingOnRemote, Notary, publish_notes
 from factory.orders.documents import CommandFlag, RunSummary
 from factory.orders.model_choice import parse_ladder
 from factory.orders.order_commit import NOTES_REF, CommitTerms, render_note
 from factory.orders.read_orders import LoadedOrder
-from factory.orders.task import Errored, Failed, OrderResult, OrderTask, Passed, Verdict
-from factory.preflight import find_repo
+from factory.orders.stages import OrderState
+from factory.orders.task import Decision, Errored, Failed, OrderResult, OrderTask, Passed, Verdict
+from factory.preflight import TargetBranch, find_repo
 from factory.record.journal_entries import (
     FailureFacts,
     LandingBegun,
@@ -25,10 +27,16 @@ from factory.record.journal_entries import (
     OrderLanded,
     OrderStopped,
 )
+from factory.record.landed import LandedOrders
 from factory.record.progress import failure_facts, short_excerpt
-from factory.record.summary import Circumstances, summarise_order, summarise_stopped
+from factory.record.summary import (
+    Circumstances,
+    summarise_order,
+    summarise_stopped,
+    summarise_unexecuted,
+)
 from factory.run.baseline import Baseline, KeptBases
-from factory.run.execution import Execution, Making, RunParts
+from factory.run.execution import Execution, OrderProgress
 from factory.run.forecast import (
     Forecast,
     OrderSize,
@@ -40,31 +48,61 @@ from factory.run.forecast import (
     size_orders,
 )
 from factory.run.recovery import deferring_signals
+from factory.run.run_request import Continuation, Request
 from factory.workbench.workspace import side_by_side
 from shared.errors import CommandFailed, Interrupted, LlmchError
-from shared.events.events import CommandFlagged, Noted, OrderEnded, OrderStarted, Warned
+from shared.events.events import (
+    CommandFlagged,
+    Noted,
+    OrderEnded,
+    OrderSkipped,
+    OrderStarted,
+    Warned,
+)
 from shared.files.atomic_io import make_folder, write_json
 from shared.git import commits, refs, trees
 from shared.git.client import GitFailed
 from shared.languages.acceptance_commands import order_files
+from shared.llm.stack import Mode
 from shared.llm.usage import usage_counted
 from shared.settings.settings import Settings
+from shared.work_order.work_order import VERIFY_SCRIPT
 
 _CREDENTIALS = re.compile(r"://[^/@\s]*@")
 
 
+@dataclass(frozen=True, slots=True)
+class Outset:
+    """Hold what was found out before a run begins: its branch, and what its orders are there."""
+
+    target: TargetBranch
+    landed: LandedOrders
+    decisions: Mapping[str, Decision]
+    """What a person decided about orders, by id."""
+    exempt: tuple[bool, ...]
+    """For each order, whether it is verified by compiling alone."""
+    terms: CommitTerms
+    warnings: tuple[str, ...]
+
+
 @dataclass(slots=True)
 class Session:
-    """Hold one branch for a run. Only `execution` may be used from several threads."""
+    """Make and land the orders of a run on its branch.
 
-    parts: RunParts
+    Only `run` and `execution` may be used from several threads.
+    """
+
+    request: Request
+    outset: Outset
+    run: Run
+    results: dict[str, Any]
+    """What `run.json` says at the end."""
     baseline: Baseline
     landing: Landing | LandingOnRemote
     notary: Notary
     execution: Execution
-    terms: CommitTerms
     tip: str
-    """The commit the branch stands at (or will start from)."""
+    """The commit that the branch has, or will start from."""
     branch_exists: bool
     started: dict[str, float] = field(default_factory=dict)
 
@@ -72,26 +110,64 @@ class Session:
     def branch(self) -> str:
         return self.landing.branch
 
+    @property
+    def continuation(self) -> Continuation:
+        """Return what decides at this moment how the run goes on later."""
+        target = self.outset.target
+        moved = self.tip != target.tip or target.exists != self.branch_exists
+        return Continuation(self.request.options, moved, self.request.plan)
+
+    def verify_base(self, first: int) -> None:
+        """Verify the commit that the run starts from, as its order at `first` is verified.
+
+        A replay pays for nothing, so it needs to know only what a red base allows. Where the order
+        writes the verification script and nothing else says how the base is verified, the code is
+        compiled and not run. Raises `PreflightRefused` if the base is red.
+        """
+        request = self.request
+        found = self.baseline.announce(self.tip)
+        if request.source.mode is Mode.REPLAY and not request.options.allow_red:
+            return
+        writes_script = VERIFY_SCRIPT in request.orders[first].order.allowed_files
+        to_come = writes_script and not found.is_known
+        self.baseline.verify(self.tip, exempt=self.outset.exempt[first] or to_come)
+
+    def task(self, position: int, base: str, folder: Path) -> OrderTask:
+        """Return the order at `position` as it is to be made on `base`, recorded in `folder`."""
+        outset = self.outset
+        loaded = self.request.orders[position]
+        return OrderTask(loaded, outset.exempt[position], base, outset.terms, folder)
+
+    def skip(self, task: OrderTask, commit: str) -> RunSummary:
+        """Record and announce that an order has landed before, and return its summary."""
+        order = task.order
+        self.run.journal.record(OrderLanded(order.id, commit, skipped=True))
+        self.run.emit(OrderSkipped(order.id, order.title, commit))
+        about = self.circumstances(task, self.tip)
+        summary = summarise_unexecuted(OrderState.SKIPPED, about, commit)
+        write_json(task.folder / "run_summary.json", summary.model_dump(mode="json"))
+        return summary
+
     def begin(self, task: OrderTask) -> None:
         """Announce and record that an order is about to be made."""
         order = task.loaded.order
         self.started[order.id] = time.monotonic()
-        attempts = self.parts.options.settings.factory_attempts
-        self.parts.journal.record(OrderBegun(order.id, task.base, attempts))
-        self.parts.emit(OrderStarted(order.id, order.title, self.branch, task.base, attempts))
+        attempts = self.run.options.settings.factory_attempts
+        self.run.journal.record(OrderBegun(order.id, task.base, attempts))
+        self.run.emit(OrderStarted(order.id, order.title, self.branch, task.base, attempts))
         document = order.model_dump(mode="json")
         write_json(make_folder(task.folder) / "work_order.json", document, sync=False)
 
-    def why_again(self, task: OrderTask, making: Making, judged_on: str) -> str:
+    def why_again(self, task: OrderTask, made: OrderProgress, judged_on: str) -> str:
         """Return why an order has to be made again on the commit it would follow; "" if not.
 
         `judged_on` is that commit, or "" where nothing was judged. An order that failed is made
         again where its model was shown other files than the commit has: it may have lacked what
         another order landed since.
         """
-        if making.unfit:
-            return making.unfit
-        result = making.result
+        if made.unfit:
+            return made.unfit
+        result = made.result
         if result is None or not isinstance(result.verdict, Failed):
             return ""
         followed = judged_on or self.tip
@@ -101,7 +177,7 @@ class Session:
         if not judged_on:
             return f"{stage} on an older state"
         paths = order_files(task.order)
-        git = self.parts.repo.git
+        git = self.run.repo.git
         if trees.entries_of(git, task.base, paths) == trees.entries_of(git, followed, paths):
             return ""
         return f"{stage}, and files that it was shown have changed since"
@@ -119,21 +195,21 @@ class Session:
         except LlmchError as error:
             return replace(result, verdict=Errored(error.message, error))
         with contextlib.suppress(CommandFailed):  # the branch itself shows that it landed
-            self.parts.journal.record(OrderLanded(task.name, passed.commit, proof=result.proof))
+            self.run.journal.record(OrderLanded(task.name, passed.commit, proof=result.proof))
         if passed.verified:
             tests = self.baseline.known.of(passed.commit).tests
-            KeptBases.of(self.parts.repo.common_dir).add(passed.verified, tests)
+            KeptBases.of(self.run.repo.common_dir).add(passed.verified, tests)
         return result
 
     def conclude(self, task: OrderTask, result: OrderResult, parent: str) -> RunSummary:
         """Write, announce and return an order's summary; `parent` is the commit before its own."""
         order = task.loaded.order
-        tally = self.parts.model.meter.of_order(order.id)
+        tally = self.run.model.meter.of_order(order.id)
         about = replace(
             self.circumstances(task, parent, result.flags), verified_by=result.verified_by
         )
         for each in result.flags:
-            self.parts.emit(CommandFlagged(order.id, each.code, each.command, each.message))
+            self.run.emit(CommandFlagged(order.id, each.code, each.command, each.message))
         summary = summarise_order(result.verdict, about, result.records, tally)
         document = summary.model_dump(mode="json")
         side_by_side(
@@ -141,7 +217,7 @@ class Session:
             lambda: self._annotate(task, result),
         )
         failure = _failure_facts(result.verdict)
-        self.parts.journal.record(OrderConcluded(order.id, summary.verdict, failure, summary.usage))
+        self.run.journal.record(OrderConcluded(order.id, summary.verdict, failure, summary.usage))
         self._announce_end(summary, result.verdict)
         return summary
 
@@ -151,11 +227,11 @@ class Session:
         """Record that an order was running when the run ended, and how far it came."""
         records = self.execution.end(task.name, cause)
         about = self.circumstances(task, parent)
-        tally = self.parts.model.meter.of_order(task.name)
+        tally = self.run.model.meter.of_order(task.name)
         summary = summarise_stopped(cause, verdict, about, records, tally)
         with contextlib.suppress(LlmchError):  # the run's error matters more than the disk's
             write_json(task.folder / "run_summary.json", summary.model_dump(mode="json"))
-            self.parts.journal.record(OrderStopped(task.name, summary.usage))
+            self.run.journal.record(OrderStopped(task.name, summary.usage))
         return summary
 
     def execute(self, task: OrderTask) -> tuple[RunSummary, LlmchError | None]:
@@ -188,24 +264,24 @@ class Session:
         The result is None where nobody asked for it, and where there is no branch, because HEAD
         has all orders already. A refusal is reported as a warning and changes nothing.
         """
-        if not self.parts.options.push or not self.branch_exists:
+        if not self.run.options.push or not self.branch_exists:
             return None
-        done = refs.push(self.parts.repo.git, "origin", self.branch)
+        done = refs.push(self.run.repo.git, "origin", self.branch)
         if done.exit_code:
             said = done.stderr.decode(errors="replace").strip()
             # Git repeats the remote's URL, and a token may be in it.
-            self.parts.emit(Warned(f"the branch was not pushed: {_CREDENTIALS.sub('://', said)}"))
+            self.run.emit(Warned(f"the branch was not pushed: {_CREDENTIALS.sub('://', said)}"))
         elif self._push_notes():
-            self.parts.emit(Noted(f"pushed {self.branch} to origin, with the notes on its commits"))
+            self.run.emit(Noted(f"pushed {self.branch} to origin, with the notes on its commits"))
         else:
-            self.parts.emit(Noted(f"pushed {self.branch} to origin"))
+            self.run.emit(Noted(f"pushed {self.branch} to origin"))
         return done.exit_code == 0
 
     def _push_notes(self) -> bool:
         try:
-            publish_notes(self.parts.repo.git, "origin", self.terms.author)
+            publish_notes(self.run.repo.git, "origin", self.outset.terms.author)
         except LlmchError as failed:
-            self.parts.emit(
+            self.run.emit(
                 Warned(
                     "the notes on the commits, by which `llmch verify` proves them, were not "
                     f"pushed: {failed.message}; the next push brings them"
@@ -218,7 +294,7 @@ class Session:
         old = self.tip if self.branch_exists else refs.NO_COMMIT
         begun = LandingBegun(task.name, self.branch, old, commit)
         side_by_side(
-            lambda: self.parts.journal.record(begun, sync=True),
+            lambda: self.run.journal.record(begun, sync=True),
             lambda: self.notary.attest(task, result, self.tip),
         )
         self.landing.land(commit, old)
@@ -231,11 +307,11 @@ class Session:
             return
         commit = result.verdict.commit
         model = result.records[-1].model or ("unknown" if task.order.asks_model else "none")
-        note = render_note(self.parts.folder.run_id, model, len(result.records), result.proof)
+        note = render_note(self.run.folder.run_id, model, len(result.records), result.proof)
         try:
-            commits.add_note(self.parts.repo.git, NOTES_REF, commit, note, task.commit_facts(""))
+            commits.add_note(self.run.repo.git, NOTES_REF, commit, note, task.commit_facts(""))
         except GitFailed as failed:
-            self.parts.emit(Warned(f"no note was added to {commit[:12]}: {failed.message}"))
+            self.run.emit(Warned(f"no note was added to {commit[:12]}: {failed.message}"))
 
     def circumstances(
         self, task: OrderTask, parent: str, flags: tuple[CommandFlag, ...] = ()
@@ -243,7 +319,7 @@ class Session:
         """Return the facts of an order's run that do not depend on its verdict."""
         return Circumstances(
             order=task.name,
-            run_id=self.parts.folder.run_id,
+            run_id=self.run.folder.run_id,
             run_dir=task.folder,
             branch=self.branch,
             parent=parent,
@@ -253,9 +329,9 @@ class Session:
 
     def _announce_end(self, summary: RunSummary, verdict: Verdict) -> None:
         order = summary.work_order
-        self.parts.emit(usage_counted(self.parts.model.meter.of_order(order), order))
+        self.run.emit(usage_counted(self.run.model.meter.of_order(order), order))
         started = self.started.get(order, time.monotonic())
-        self.parts.emit(
+        self.run.emit(
             OrderEnded(
                 order=order,
                 verdict=summary.verdict,
@@ -264,7 +340,7 @@ class Session:
                 branch=self.branch,
                 seconds=time.monotonic() - started,
                 files=verdict.changed if isinstance(verdict, Passed) else (),
-                repo=str(self.parts.repo.tree),
+                repo=str(self.run.repo.tree),
                 run_dir=summary.run_dir,
                 proof=summary.verified_by.describe() if summary.verified_by else "",
             )
@@ -326,12 +402,12 @@ def announce_forecast(
 
     `what` is what the message calls them.
     """
-    options = session.parts.options
+    options = session.run.options
     past = read_past_usage(options.settings.artifacts_dir, options.repo, options.models.model(1))
-    sizes = measure_orders(orders, session.parts.repo.git, session.tip)
+    sizes = measure_orders(orders, session.run.repo.git, session.tip)
     forecast = foresee(sizes, options.settings, past)
     for line in forecast_lines(forecast, what):
-        session.parts.emit(Noted(line))
+        session.run.emit(Noted(line))
 
 
 def _by_id(orders: Sequence[LoadedOrder], sizes: Sequence[OrderSize]) -> Mapping[str, OrderSize]:

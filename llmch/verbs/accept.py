@@ -104,7 +104,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from factory.batch.accept_commit import accept_commit, take_back
     from factory.orders.stages import Stage
     from factory.preflight import find_repo
-    from factory.run.commission import place_option
+    from factory.run.run_request import place_option
     from llmch.entry.run_orders import with_consent
     from llmch.entry.wiring import settings_for
 

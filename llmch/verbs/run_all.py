@@ -78,7 +78,7 @@ def _on_fleet(options: RunOptions, *, waits: bool) -> tuple[RunOptions, WorkerKi
 
     @contextlib.contextmanager
     def opened(session: Session) -> Iterator[Worker]:
-        run = session.parts.folder.run_id
+        run = session.run.folder.run_id
         with (
             linked(url, f"run {run}") as link,
             fleet_worker(session, fleet, link, RunTerms(waits=waits)) as worker,

@@ -62,7 +62,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from factory.batch.decide import leave_out, take_up
     from factory.preflight import find_repo
     from factory.proposal.prompt_parts import parse_reason
-    from factory.run.commission import place_option
+    from factory.run.run_request import place_option
     from shared.files.secret_values import secret_values
 
     place = find_repo(args.repo)

@@ -15,14 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factory.attempt.attempt_state import Attempt, first_state
-from factory.batch.order_driver import Driving
+from factory.batch.order_driver import OrderDriver
 from factory.batch.order_graph import OrderGraph
 from factory.batch.schedule import Schedule, places_for
 from factory.batch.train import Train
 from factory.orders.documents import FailureBrief, FileWrite, WriteProposal
 from factory.orders.stages import OrderState, Stage
 from factory.orders.task import Errored, Failed, OrderResult, OrderTask, Passed
-from factory.run.execution import Making, Step
+from factory.run.execution import Assignment, OrderProgress
 from factory.run.session import error_of
 from shared.errors import CommandFailed
 from shared.work_order.parse_order import EMPTY_SHA256
@@ -73,67 +73,75 @@ class PickyWorker:
     """Takes no step by itself: `step_once` ends one of those that were submitted."""
 
     fate: Fate
-    running: list[tuple[Step, Future[Making]]] = field(default_factory=list)
-    announced: set[Step] = field(default_factory=set)
+    running: list[tuple[Assignment, Future[OrderProgress]]] = field(default_factory=list)
+    announced: set[Assignment] = field(default_factory=set)
     judged: list[tuple[int, int, str]] = field(default_factory=list)
     most_at_once: int = 0
 
     @property
     def positions(self) -> list[int]:
-        return [position_of(step) for step, _ in self.running]
+        return [position_of(assignment) for assignment, _ in self.running]
 
-    def submit(self, step: Step) -> Future[Making]:
-        assert position_of(step) not in self.positions
-        future: Future[Making] = Future()
-        self.running.append((step, future))
+    def submit(self, assignment: Assignment) -> Future[OrderProgress]:
+        assert position_of(assignment) not in self.positions
+        future: Future[OrderProgress] = Future()
+        self.running.append((assignment, future))
         self.most_at_once = max(self.most_at_once, len(self.running))
         return future
 
-    def drop(self, step: Step) -> None:
-        step.drop()
+    def drop(self, assignment: Assignment) -> None:
+        assignment.drop()
 
     def cancel(self) -> None:
         self.running.clear()
 
     def step_once(self, pick: int) -> None:
         """Announce the commit of a step, or end the step where that was done."""
-        step, future = self.running[pick % len(self.running)]
-        state = step.making.state if step.making else first_state()
-        attempt, fate, base = state["attempt"], self.fate, step.task.base
-        if not step.parent and not fate.proposes(position_of(step), base):
-            self._end(step, future, Making(state, OrderResult(Failed(BRIEF), ())))
+        assignment, future = self.running[pick % len(self.running)]
+        state = assignment.made.state if assignment.made else first_state()
+        attempt, fate, base = state["attempt"], self.fate, assignment.task.base
+        if not assignment.parent and not fate.proposes(position_of(assignment), base):
+            self._end(assignment, future, OrderProgress(state, OrderResult(Failed(BRIEF), ())))
             return
-        if not step.parent:
+        if not assignment.parent:
             state = {**state, "attempt": replace(attempt, proposal=PROPOSAL)}
-            self._end(step, future, Making(state))
+            self._end(assignment, future, OrderProgress(state))
             return
         position, commit = (
-            position_of(step),
-            commit_of(position_of(step), attempt.number, step.parent),
+            position_of(assignment),
+            commit_of(position_of(assignment), attempt.number, assignment.parent),
         )
-        if not fate.fits(position, base, step.parent):
-            self._end(step, future, Making(state, unfit="files have changed"))
-        elif step not in self.announced:
-            self.announced.add(step)
-            self.judged.append((position, attempt.number, step.parent))
-            step.announce(commit)
-        elif fate.errs(position, attempt.number, step.parent):
+        if not fate.fits(position, base, assignment.parent):
+            self._end(assignment, future, OrderProgress(state, unfit="files have changed"))
+        elif assignment not in self.announced:
+            self.announced.add(assignment)
+            self.judged.append((position, attempt.number, assignment.parent))
+            assignment.announce(commit)
+        elif fate.errs(position, attempt.number, assignment.parent):
             error = CommandFailed("the disk is full")
-            self._end(step, future, Making(state, OrderResult(Errored("", error), ())))
-        elif fate.passes(position, attempt.number, step.parent):
-            self._end(step, future, Making(state, OrderResult(Passed(commit, "", (), ""), ())))
+            self._end(assignment, future, OrderProgress(state, OrderResult(Errored("", error), ())))
+        elif fate.passes(position, attempt.number, assignment.parent):
+            self._end(
+                assignment,
+                future,
+                OrderProgress(state, OrderResult(Passed(commit, "", (), ""), ())),
+            )
         elif attempt.number == ATTEMPTS:
-            self._end(step, future, Making(state, OrderResult(Failed(BRIEF), ())))
+            self._end(assignment, future, OrderProgress(state, OrderResult(Failed(BRIEF), ())))
         else:
-            self._end(step, future, Making({**state, "attempt": Attempt(attempt.number + 1)}))
+            self._end(
+                assignment, future, OrderProgress({**state, "attempt": Attempt(attempt.number + 1)})
+            )
 
-    def _end(self, step: Step, future: Future[Making], making: Making) -> None:
-        self.running = [each for each in self.running if each[0] is not step]
-        future.set_result(making)
+    def _end(
+        self, assignment: Assignment, future: Future[OrderProgress], made: OrderProgress
+    ) -> None:
+        self.running = [each for each in self.running if each[0] is not assignment]
+        future.set_result(made)
 
 
-def position_of(step: Step) -> int:
-    return int(step.task.folder.name)
+def position_of(assignment: Assignment) -> int:
+    return int(assignment.task.folder.name)
 
 
 @dataclass
@@ -158,15 +166,15 @@ class Run:
         )
         self.train = Train(self.schedule, START)
         self.worker = PickyWorker(self.fate)
-        self.driving = Driving(self.schedule, self.train, self.worker, self.jobs, self)
+        self.driver = OrderDriver(self.schedule, self.train, self.worker, self.jobs, self)
 
     def begin(self, position: int) -> OrderTask:
         base = self.bases[position] = self.schedule.base_of(position)
         nothing = cast(OrderTask, None)
         return OrderTask(nothing, False, base, nothing, Path(str(position)))  # type: ignore[arg-type]
 
-    def stays_failed(self, position: int, making: Making) -> bool:
-        on_its_base = self.driving.tasks[position].base == self.train.tip
+    def stays_failed(self, position: int, made: OrderProgress) -> bool:
+        on_its_base = self.driver.tasks[position].base == self.train.tip
         return bool(self.train.judged_on(position)) or on_its_base
 
     def coupled(self, position: int, commit: str, parent: str, ahead: Sequence[int]) -> None:
@@ -174,16 +182,16 @@ class Run:
         assert commit in possible
         assert all(each < position for each in ahead)
         assert len(ahead) < self.places
-        assert all(each in self.driving.tasks for each in ahead)
+        assert all(each in self.driver.tasks for each in ahead)
 
-    def dropped(self, position: int, because: int, again: Making) -> None:
+    def dropped(self, position: int, because: int, again: OrderProgress) -> None:
         assert again.is_proposed
         assert because < position
         self.dropped_orders.append(position)
 
     def to_the_end(self, picks: Sequence[int]) -> Run:
         turns = iter(picks)
-        self.driving.start_steps()
+        self.driver.start_steps()
         while not self.schedule.over:
             self.advance(next(turns, 0))
         return self
@@ -192,18 +200,18 @@ class Run:
         """End or announce a step, land what can land, and start what can start."""
         if self.worker.running:
             self.worker.step_once(pick)
-        self.driving.hear()
+        self.driver.hear()
         while (position := self.schedule.next_to_land()) is not None:
             self._settle(position)
         if not self.schedule.over:
-            self.driving.start_steps()
+            self.driver.start_steps()
 
     def _settle(self, position: int) -> None:
-        making, task = self.driving.makings[position], self.driving.tasks[position]
-        result = making.result
-        if making.unfit or (not self.train.judged_on(position) and task.base != self.train.tip):
+        made, task = self.driver.progress[position], self.driver.tasks[position]
+        result = made.result
+        if made.unfit or (not self.train.judged_on(position) and task.base != self.train.tip):
             again = replace(task, base=self.train.tip)
-            self.driving.make_again(position, again)
+            self.driver.make_again(position, again)
             return
         assert result is not None
         if isinstance(result.verdict, Passed):
@@ -216,7 +224,7 @@ class Run:
             self.train.drop(position)
         if error_of(result):
             self.schedule.stop()
-        self.driving.release(position)
+        self.driver.release(position)
 
 
 class WatchedRun(Run):
@@ -257,7 +265,7 @@ def test_what_lands_is_what_lands_with_one_job(
     assert all(together.bases[each] == alone.bases[each] for each in together.landed)
     assert together.schedule.states == alone.schedule.states
     assert together.worker.most_at_once <= jobs
-    assert together.driving.makings.keys() <= together.driving.tasks.keys()
+    assert together.driver.progress.keys() <= together.driver.tasks.keys()
     assert alone.dropped_orders == []
 
 
@@ -323,17 +331,17 @@ def test_behind_a_slow_order_only_so_many_are_made_and_judged(
     jobs: int, behind: int, is_judged: bool
 ) -> None:
     run = Run(independent(100), Fate(frozenset(), 0), False, jobs, places_for(jobs))
-    run.driving.start_steps()
+    run.driver.start_steps()
     for _ in range(2 * is_judged):  # its model replies, and its commit is made
         run.advance(run.worker.positions.index(0))
     while others := [n for n, position in enumerate(run.worker.positions) if position]:
         run.advance(others[0])
-    assert len(run.driving.tasks) == 1 + behind
+    assert len(run.driver.tasks) == 1 + behind
     assert len(run.worker.judged) == is_judged * (1 + behind)
     assert run.landed == {}
 
 
 def test_what_is_over_is_not_kept() -> None:
     run = Run(independent(20), Fate(frozenset(), 0), False, 4).to_the_end(())
-    assert run.driving.tasks == {}
-    assert run.driving.makings == {}
+    assert run.driver.tasks == {}
+    assert run.driver.progress == {}

@@ -19,10 +19,10 @@ from factory.fleet.wire import (
     answer_to_json,
     error_of,
     job_to_json,
-    making_of,
     parse,
     parse_answer,
     parse_job,
+    progress_of,
     refusal_of,
     render,
     result_document,
@@ -49,7 +49,7 @@ def outcome(verdict: Verdict) -> OutcomeDocument:
 def test_any_text_goes_through_as_ascii() -> None:
     text = render(outcome(Failed(BRIEF)))
     assert text.isascii()
-    made = making_of(parse(OutcomeDocument, text))
+    made = progress_of(parse(OutcomeDocument, text))
     assert made.result is not None
     assert made.result.verdict == Failed(BRIEF)
     assert made.state["verdict"] == Failed(BRIEF)
@@ -60,7 +60,7 @@ def test_any_text_goes_through_as_ascii() -> None:
 )
 def test_an_error_keeps_its_words_and_its_exit_code(kind: type[CommandFailed]) -> None:
     error = kind("what is wrong", "what to do")
-    made = making_of(parse(OutcomeDocument, render(outcome(Errored("ended", error)))))
+    made = progress_of(parse(OutcomeDocument, render(outcome(Errored("ended", error)))))
     assert made.result is not None
     verdict = made.result.verdict
     assert isinstance(verdict, Errored)
@@ -70,7 +70,7 @@ def test_an_error_keeps_its_words_and_its_exit_code(kind: type[CommandFailed]) -
 
 
 def test_an_error_that_ends_no_run_stays_one() -> None:
-    made = making_of(parse(OutcomeDocument, render(outcome(Errored("ended")))))
+    made = progress_of(parse(OutcomeDocument, render(outcome(Errored("ended")))))
     assert made.result is not None
     assert made.result.verdict == Errored("ended")
     assert error_of(refusal_of(CommandFailed("x"))).exit_code == CommandFailed.exit_code

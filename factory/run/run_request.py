@@ -45,8 +45,8 @@ from shared.work_order.parse_order import order_key
 
 
 @dataclass(frozen=True, slots=True)
-class Commission:
-    """Hold what one command asks for: which orders to run, how, and who replies.
+class Request:
+    """Hold what one command asks for: the orders, the options, and the source of the replies.
 
     `path` is the file or folder that the orders were read from. `import_ahead` imports, in a
     thread while the run begins, what takes its steps.
@@ -57,7 +57,6 @@ class Commission:
     orders: tuple[LoadedOrder, ...]
     options: RunOptions
     source: ModelSource
-    emit: Emit
     import_ahead: Callable[[], None] = prepare_graph
 
     @property
@@ -77,23 +76,23 @@ class Commission:
 
 
 def run_begun(
-    commission: Commission,
+    request: Request,
     folder: RunFolder,
     target: TargetBranch,
     earlier: tuple[EarlierRun, ...],
     terms: CommitTerms,
 ) -> RunBegun:
     """Return the first record of the run's journal."""
-    plan = commission.orders[0].plan
+    plan = request.orders[0].plan
     return RunBegun(
         run_id=folder.run_id,
         pid=os.getpid(),
         started=folder.started.isoformat(timespec="milliseconds"),
         folder=folder.path,
-        orders=commission.listed,
+        orders=request.listed,
         branch=target.branch,
         base=target.tip,
-        transcript=transcript_of(commission.source, folder.path),
+        transcript=transcript_of(request.source, folder.path),
         earlier=earlier,
         author=str(terms.author),
         date=terms.date,
@@ -101,15 +100,13 @@ def run_begun(
     )
 
 
-def describe_run(
-    commission: Commission, target: TargetBranch, terms: CommitTerms
-) -> dict[str, Any]:
+def describe_run(request: Request, target: TargetBranch, terms: CommitTerms) -> dict[str, Any]:
     """Return what `run.json` says about the request for a run."""
-    options, orders = commission.options, commission.orders
-    plan, path = orders[0].plan, commission.path.resolve()
+    options, orders = request.options, request.orders
+    plan, path = orders[0].plan, request.path.resolve()
     return {
-        "command": commission.command,
-        ("work_order" if commission.command == "run" else "workdir"): str(path),
+        "command": request.command,
+        ("work_order" if request.command == "run" else "workdir"): str(path),
         "manifest_sha256": plan.manifest_sha256 if plan else None,
         "orders": [_describe_order(each) for each in orders],
         "repo": str(options.repo.resolve()),
@@ -119,7 +116,7 @@ def describe_run(
         "commit_date": terms.date,
         "model": options.models.model(1),
         "temperature": options.models.temperature,
-        "model_settings": _model_settings(commission).to_json(),
+        "model_settings": _model_settings(request).to_json(),
         "max_attempts": options.settings.factory_attempts,
         "timeout_seconds": options.settings.timeout_seconds,
         "sandbox": options.settings.sandbox.backend,
@@ -133,15 +130,15 @@ def _describe_order(loaded: LoadedOrder) -> dict[str, str]:
     return {**described, "hint": loaded.hint} if loaded.hint else described
 
 
-def _model_settings(commission: Commission) -> ModelSettings:
-    models, attempts = commission.options.models, commission.options.settings.factory_attempts
+def _model_settings(request: Request) -> ModelSettings:
+    models, attempts = request.options.models, request.options.settings.factory_attempts
     return ModelSettings(
         models=tuple(models.model(attempt) for attempt in range(1, attempts + 1)),
         temperature=models.temperature,
         max_output_tokens=models.max_output_tokens,
         reasoning_effort=models.reasoning_effort,
-        replies=commission.source.mode,
-        base_url=commission.source.base_url,
+        replies=request.source.mode,
+        base_url=request.source.base_url,
     )
 
 
@@ -196,7 +193,7 @@ def _written_by(orders: Iterable[LoadedOrder]) -> frozenset[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Continuation:
     """Hold what decides how a run goes on: its options, and whether its branch has moved.
 
     `plan` is where the orders' plan is, if they have one. `rest` is the command that makes the
@@ -231,32 +228,32 @@ def place_option(repo: Path) -> str:
     return "" if repo == Path() else f" --repo {shlex.quote(str(repo))}"
 
 
-def after_interruption(standing: Standing) -> str:
+def after_interruption(continuation: Continuation) -> str:
     """Return what goes on after Ctrl-C or SIGTERM."""
-    return f"the state is kept: {standing.command} goes on from here"
+    return f"the state is kept: {continuation.command} goes on from here"
 
 
 def after_the_orders(
-    standing: Standing, orders: Sequence[RunSummary], error: LlmchError | None
+    continuation: Continuation, orders: Sequence[RunSummary], error: LlmchError | None
 ) -> str:
     """Return what to do after a run of orders; "" if none is left to be made.
 
     `error` is what ended the run early. It is reported after this, with a hint of its own.
     """
     if all(each.verdict == "PASS" for each in orders):
-        return f"{standing.command} goes on with the other orders" if standing.rest else ""
-    goes_on = f"{standing.command} goes on where this one stopped"
+        return f"{continuation.command} goes on with the other orders" if continuation.rest else ""
+    goes_on = f"{continuation.command} goes on where this one stopped"
     if error is not None:
         return f"once the error below is dealt with, {goes_on}"
     failed = next((each for each in orders if each.state is OrderState.FAILED), None)
     if failed is None or failed.failure is None:
-        return _after_left_out(orders, standing.place) or goes_on
+        return _after_left_out(orders, continuation.place) or goes_on
     stage, order = failed.failure.stage, failed.work_order
     if stage == "error":
         return f"{goes_on} and asks for {order} anew"
     stage = Stage(stage)
     remedy = failed.failure.remedy
-    step = next_step(stage, order, place=standing.place, remedy=remedy, plan=standing.plan)
+    step = next_step(stage, order, place=continuation.place, remedy=remedy, plan=continuation.plan)
     if remedy:
         return f"{step}; then {goes_on}"
     match stage:
@@ -283,7 +280,7 @@ _SHOWN = 10  # files, or commits of a file
 
 
 def files_changed_since(
-    git: Git, commission: Commission, landed: LandedOrders, accepted: Collection[str] = ()
+    git: Git, request: Request, landed: LandedOrders, accepted: Collection[str] = ()
 ) -> tuple[str, ...]:
     """Return a warning for each file that changed since the plan and does not stop the run.
 
@@ -292,8 +289,8 @@ def files_changed_since(
     change by somebody who worked on the branch after the plan's first order is a warning. Raises
     `PreflightRefused` where any other commit changed such a file, unless the options allow that.
     """
-    concerned = _concerned(commission.orders, landed.landed)
-    plan = commission.orders[0].plan
+    concerned = _concerned(request.orders, landed.landed)
+    plan = request.orders[0].plan
     if plan is None or not concerned:
         return ()
     base = {each.path: each.sha256 for each in plan.base_files if each.path in concerned}
@@ -304,8 +301,8 @@ def files_changed_since(
     foreign = [
         each for each in changed if not each.commits or not since_begun.issuperset(each.commits)
     ]
-    if foreign and not commission.options.allow_changed:
-        raise _refusal(commission, foreign, concerned)
+    if foreign and not request.options.allow_changed:
+        raise _refusal(request, foreign, concerned)
     return tuple(
         f"{each.path} has changed since the plan was made{_by(each)}: "
         f"{', '.join(concerned[each.path])} goes on with it as it is"
@@ -332,7 +329,7 @@ def _since_begun(first_parents: Sequence[str], of_plan: Collection[str]) -> froz
 
 
 def _refusal(
-    commission: Commission, changed: Sequence[ChangedFile], concerned: Mapping[str, Sequence[str]]
+    request: Request, changed: Sequence[ChangedFile], concerned: Mapping[str, Sequence[str]]
 ) -> PreflightRefused:
     lines = [
         f"  {each.path}, which {_listed(concerned[each.path])} touches or reads{_by(each)}"
@@ -340,8 +337,8 @@ def _refusal(
     ]
     if len(changed) > _SHOWN:
         lines.append(f"  and {len(changed) - _SHOWN} more")
-    path = commission.path.parent if commission.command == "run" else commission.path
-    options = commission.options
+    path = request.path.parent if request.command == "run" else request.path
+    options = request.options
     branch = f" --branch {shlex.quote(options.branch)}" if options.branch else ""
     return PreflightRefused(
         "files have changed since the plan was made for them:\n" + "\n".join(lines),
@@ -363,17 +360,17 @@ def _listed(names: Sequence[str]) -> str:
     return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
 
 
-def remaining_orders(commission: Commission, landed: LandedOrders) -> tuple[LoadedOrder, ...]:
+def remaining_orders(request: Request, landed: LandedOrders) -> tuple[LoadedOrder, ...]:
     """Return the orders that the run makes: of a plan those that have not landed.
 
     Raises `PreflightRefused` where the branch lost the commit of an order and nothing on the
     branch changes the same, unless the options allow that the order is made again.
     """
-    if commission.command == "run":
-        return commission.orders
-    if landed.lost and not commission.options.allow_lost:
-        raise _lost(commission, landed)
-    return tuple(each for each in commission.orders if each.order.id not in landed.landed)
+    if request.command == "run":
+        return request.orders
+    if landed.lost and not request.options.allow_lost:
+        raise _lost(request, landed)
+    return tuple(each for each in request.orders if each.order.id not in landed.landed)
 
 
 def note_found_by_content(landed: LandedOrders, emit: Emit) -> None:
@@ -383,7 +380,7 @@ def note_found_by_content(landed: LandedOrders, emit: Emit) -> None:
         emit(Noted(f"{order} counts as landed: {commit} changes the same, and does not name it"))
 
 
-def _lost(commission: Commission, landed: LandedOrders) -> PreflightRefused:
+def _lost(request: Request, landed: LandedOrders) -> PreflightRefused:
     names = ", ".join(f"{each.order} ({each.commit[:12]})" for each in landed.lost)
     first = landed.lost[0].order
     return PreflightRefused(
