@@ -16,10 +16,9 @@ from llmch.console.line import Line, Verbosity, Weight, clean
 from llmch.console.plain_printer import (
     HEARTBEAT_SECONDS,
     OnDemand,
+    PlainPrinter,
     Printer,
     Stream,
-    Surroundings,
-    WatchfulPrinter,
     inert,
     inert_json,
     runs_in_actions,
@@ -246,7 +245,7 @@ def open_console(
             or environ.get("TERM", "") in _PLAIN_TERMINALS
         ):
             fit = inert if in_actions and not stream.is_file else str
-            return WatchfulPrinter(stream, heartbeat_seconds, protect, Surroundings(clock, fit))
+            return PlainPrinter(stream, heartbeat_seconds, protect, clock, fit)
         from llmch.console.activity import Activity
         from llmch.console.terminal import TerminalPrinter
 

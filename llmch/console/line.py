@@ -106,67 +106,76 @@ class Weight(Enum):
     VERBOSE = "only when verbose"
 
 
+class Style(StrEnum):
+    """Name how a part of a line looks where there is colour; the values are styles of rich."""
+
+    PLAIN = "none"
+    STRONG = "bold"
+    FAINT = "dim"
+    GOOD = "green"
+    BAD = "red"
+    DOUBTFUL = "yellow"
+    COMMAND = "cyan"
+
+
+class Place(Enum):
+    """Say where the text of a line goes."""
+
+    COLUMNS = auto()
+    BELOW = auto()
+    """Below another line, to which the line belongs."""
+    LABELLED = auto()
+    ALONE = auto()
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # marks that look alike are still several marks
+class Look:
+    """Say how a line of one kind looks; `ascii` replaces a glyph that an encoding lacks.
+
+    `indented` says that the spaces before the text have a meaning.
+    """
+
+    glyph: str = ""
+    style: Style = Style.PLAIN
+    text: Style = Style.PLAIN
+    place: Place = Place.COLUMNS
+    ascii: str = ""
+    indented: bool = False
+
+
 class Mark(Enum):
     """Name the kind of a line."""
 
-    HEAD = auto()
-    STEP = auto()
-    DONE = auto()
-    FAILED = auto()
-    WARNED = auto()
-    RETRY = auto()
-    SKIPPED = auto()
-    ERROR = auto()
-    HINT = auto()
-    TEXT = auto()
-    PATCHED_FILE = auto()
-    PATCHED_PLACE = auto()
-    ADDED = auto()
-    REMOVED = auto()
-    # The marks from here on are those of lines that stand below another line and belong to it.
-    ITEM = auto()
-    QUOTE = auto()
-    NEXT = auto()
-    COPY = auto()
-    NEW = auto()
-    CHANGED = auto()
-    GONE = auto()
-    DOUBT = auto()
+    HEAD = Look("●", Style.STRONG, Style.STRONG, ascii="*")
+    STEP = Look(" ")
+    DONE = Look("✓", Style.GOOD, ascii="+")
+    FAILED = Look("✗", Style.BAD, ascii="x")
+    WARNED = Look("!", Style.DOUBTFUL)
+    RETRY = Look("↻", Style.DOUBTFUL, ascii="~")
+    SKIPPED = Look("○", Style.FAINT, Style.FAINT, ascii="o")
+    ERROR = Look("error:", Style.BAD, place=Place.LABELLED)
+    HINT = Look("hint:", Style.COMMAND, place=Place.LABELLED)
+    TEXT = Look(place=Place.ALONE, indented=True)
+    PATCHED_FILE = Look("", text=Style.STRONG, place=Place.ALONE, indented=True)
+    PATCHED_PLACE = Look("", text=Style.COMMAND, place=Place.ALONE, indented=True)
+    ADDED = Look("", text=Style.GOOD, place=Place.ALONE, indented=True)
+    REMOVED = Look("", text=Style.BAD, place=Place.ALONE, indented=True)
+    ITEM = Look(" ", place=Place.BELOW)
+    QUOTE = Look("│", Style.FAINT, Style.FAINT, Place.BELOW, ascii="|", indented=True)
+    NEXT = Look("→", place=Place.BELOW, ascii=">")
+    COPY = Look("$", Style.FAINT, Style.COMMAND, Place.BELOW)
+    NEW = Look("+", Style.GOOD, place=Place.BELOW, indented=True)
+    CHANGED = Look("~", Style.DOUBTFUL, place=Place.BELOW)
+    GONE = Look("-", Style.BAD, place=Place.BELOW, indented=True)
+    DOUBT = Look("!", Style.DOUBTFUL, place=Place.BELOW)
+
+    def sign(self, *, glyphs: bool) -> str:
+        """Return the sign before the text; without `glyphs` it is ASCII."""
+        look: Look = self.value
+        return look.glyph if glyphs else look.ascii or look.glyph
 
 
-GLYPHS = {
-    Mark.HEAD: "●",
-    Mark.STEP: " ",
-    Mark.DONE: "✓",
-    Mark.FAILED: "✗",
-    Mark.WARNED: "!",
-    Mark.RETRY: "↻",
-    Mark.SKIPPED: "○",
-    Mark.ERROR: "error:",
-    Mark.HINT: "hint:",
-    Mark.TEXT: "",
-    Mark.PATCHED_FILE: "",
-    Mark.PATCHED_PLACE: "",
-    Mark.ADDED: "",
-    Mark.REMOVED: "",
-    Mark.ITEM: " ",
-    Mark.QUOTE: "│",
-    Mark.NEXT: "→",
-    Mark.COPY: "$",
-    Mark.NEW: "+",
-    Mark.CHANGED: "~",
-    Mark.GONE: "-",
-    Mark.DOUBT: "!",
-}
-ASCII_GLYPHS = GLYPHS | {
-    Mark.HEAD: "*",
-    Mark.DONE: "+",
-    Mark.FAILED: "x",
-    Mark.RETRY: "~",
-    Mark.SKIPPED: "o",
-    Mark.QUOTE: "|",
-    Mark.NEXT: ">",
-}
+GLYPHS = "".join(each.sign(glyphs=True) for each in Mark)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,18 +188,6 @@ class Line:
     what: str = ""
     aside: str = ""
     weight: Weight = Weight.NORMAL
-
-
-class Style(StrEnum):
-    """Name how a part of a line looks where there is colour; the values are styles of rich."""
-
-    PLAIN = "none"
-    STRONG = "bold"
-    FAINT = "dim"
-    GOOD = "green"
-    BAD = "red"
-    DOUBTFUL = "yellow"
-    COMMAND = "cyan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,77 +209,39 @@ class LaidOut:
         return "".join(span.text for span in (*self.prefix, *self.body)).rstrip()
 
 
-_MARK_STYLES = {
-    Mark.HEAD: Style.STRONG,
-    Mark.DONE: Style.GOOD,
-    Mark.FAILED: Style.BAD,
-    Mark.WARNED: Style.DOUBTFUL,
-    Mark.RETRY: Style.DOUBTFUL,
-    Mark.SKIPPED: Style.FAINT,
-    Mark.ERROR: Style.BAD,
-    Mark.HINT: Style.COMMAND,
-    Mark.QUOTE: Style.FAINT,
-    Mark.COPY: Style.FAINT,
-    Mark.NEW: Style.GOOD,
-    Mark.CHANGED: Style.DOUBTFUL,
-    Mark.GONE: Style.BAD,
-    Mark.DOUBT: Style.DOUBTFUL,
-}
-_BELOW = frozenset(
-    {
-        *(Mark.ITEM, Mark.QUOTE, Mark.NEXT, Mark.COPY),
-        *(Mark.NEW, Mark.CHANGED, Mark.GONE, Mark.DOUBT),
-    }
-)
-_INDENTED = frozenset({Mark.QUOTE, Mark.NEW, Mark.GONE})
-_AS_THEY_ARE = frozenset(
-    {Mark.TEXT, Mark.PATCHED_FILE, Mark.PATCHED_PLACE, Mark.ADDED, Mark.REMOVED}
-)
-_TEXT_STYLES = {
-    Mark.PATCHED_FILE: Style.STRONG,
-    Mark.PATCHED_PLACE: Style.COMMAND,
-    Mark.ADDED: Style.GOOD,
-    Mark.REMOVED: Style.BAD,
-    Mark.HEAD: Style.STRONG,
-    Mark.SKIPPED: Style.FAINT,
-    Mark.QUOTE: Style.FAINT,
-    Mark.COPY: Style.COMMAND,
-}
-
-
 def lay_out(line: Line, *, glyphs: bool) -> LaidOut:
     """Put a line into its columns; without `glyphs` its mark is ASCII."""
-    text = Span(shorten(_on_one_line(line), _MAX_TEXT), _TEXT_STYLES.get(line.mark, Style.PLAIN))
+    look: Look = line.mark.value
+    # The indentation of an excerpt, which may be Python, and of free text has a meaning.
+    text = line.text.replace("\n", " ").rstrip() if look.indented else one_line(line.text)
+    body = Span(shorten(text, _MAX_TEXT), look.text)
     aside = (Span(f"  ({one_line(line.aside)})", Style.FAINT),) if line.aside else ()
-    return LaidOut(_prefix(line, (GLYPHS if glyphs else ASCII_GLYPHS)[line.mark]), (text, *aside))
+    return LaidOut(_prefix(line, line.mark.sign(glyphs=glyphs)), (body, *aside))
 
 
-def _prefix(line: Line, glyph: str) -> tuple[Span, ...]:
-    style = _MARK_STYLES.get(line.mark, Style.PLAIN)
-    match line.mark:
-        case mark if mark in _AS_THEY_ARE:
+def _prefix(line: Line, sign: str) -> tuple[Span, ...]:
+    style = line.mark.value.style
+    match line.mark.value.place:
+        case Place.ALONE:
             return ()
-        case Mark.ERROR | Mark.HINT:
-            return (Span(f"{glyph:<6} ", style),)
-        case mark if mark in _BELOW:
-            return (Span(f"    {glyph} ", style),)
+        case Place.LABELLED:
+            return (Span(f"{sign:<6} ", style),)
+        case Place.BELOW:
+            return (Span(f"    {sign} ", style),)
         case _:
             prominent = line.mark is Mark.HEAD or line.weight is Weight.VERDICT
-            who = Style.STRONG if prominent else Style.FAINT
-            what = Style.PLAIN if line.mark is Mark.HEAD else style
             columns = (
-                Span(f"{glyph} ", style),
-                Span(f"{one_line(line.who):<{_WHO_WIDTH}} ", who),
-                Span(f"{one_line(line.what):<{_WHAT_WIDTH}} ", what),
+                Span(f"{sign} ", style),
+                Span(
+                    f"{one_line(line.who):<{_WHO_WIDTH}} ",
+                    Style.STRONG if prominent else Style.FAINT,
+                ),
+                Span(
+                    f"{one_line(line.what):<{_WHAT_WIDTH}} ",
+                    Style.PLAIN if line.mark is Mark.HEAD else style,
+                ),
             )
             return columns if line.what else columns[:2]
-
-
-def _on_one_line(line: Line) -> str:
-    # The indentation of an excerpt, which may be Python, and of free text has a meaning.
-    if line.mark in _INDENTED or line.mark in _AS_THEY_ARE:
-        return line.text.replace("\n", " ").rstrip()
-    return one_line(line.text)
 
 
 _SHORT_COMMIT = 10  # as many digits as git itself shows in large repos

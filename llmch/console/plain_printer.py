@@ -17,7 +17,6 @@ import secrets
 import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Protocol, TextIO
 
@@ -94,7 +93,7 @@ class Stream:
     def shows_glyphs(self) -> bool:
         """Return whether the encoding has the marks of lines."""
         try:
-            "".join(GLYPHS.values()).encode(self.encoding)
+            GLYPHS.encode(self.encoding)
         except UnicodeError:
             return False
         return True
@@ -152,51 +151,12 @@ _LOOKS_PER_BEAT = 6
 _BEATS_PER_PROGRESS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """Say what is special about the place where lines are read.
-
-    `clock` gives the time that is printed before an event; it is `None` where something else adds
-    times. `fit` changes a line so that nothing that reads along takes it for a command.
-    """
-
-    clock: Callable[[], datetime] | None = None
-    fit: Callable[[str], str] = str
-
-
 class PlainPrinter:
-    """Write each line as it comes, without any control character."""
-
-    def __init__(self, stream: Stream, surroundings: Surroundings) -> None:
-        self._stream = stream
-        self._glyphs = stream.shows_glyphs
-        self._surroundings = surroundings
-
-    def show(self, lines: Sequence[Line]) -> None:
-        self._write(lines, "")
-
-    def log(self, lines: Sequence[Line]) -> None:
-        """Write the lines in one piece, each with the time of day in UTC before it."""
-        clock = self._surroundings.clock
-        self._write(lines, f"{clock().astimezone(UTC):%H:%M:%SZ} " if clock else "")
-
-    def _write(self, lines: Sequence[Line], before: str) -> None:
-        fit = self._surroundings.fit
-        texts = [f"{fit(before + str(lay_out(line, glyphs=self._glyphs)))}\n" for line in lines]
-        if texts:
-            self._stream.write("".join(texts))
-
-    def follow(self, event: Event) -> None:
-        """Do nothing: the lines already say what happens."""
-
-    def close(self) -> None:
-        """Do nothing: this printer has no thread to end."""
-
-
-class WatchfulPrinter(PlainPrinter):
     """Write plain lines, and a heartbeat for long waits: a silent log looks like a hung program.
 
-    `protect` makes a model's text fit to be shown.
+    `protect` makes a model's text fit to be shown. `clock` gives the time that is printed before an
+    event; it is `None` where something else adds times. `fit` changes a line so that nothing that
+    reads along takes it for a command.
     """
 
     def __init__(
@@ -204,10 +164,14 @@ class WatchfulPrinter(PlainPrinter):
         stream: Stream,
         every: float,
         protect: Callable[[str], str],
-        surroundings: Surroundings | None = None,
+        clock: Callable[[], datetime] | None = None,
+        fit: Callable[[str], str] = str,
     ) -> None:
-        super().__init__(stream, surroundings or Surroundings())
+        self._stream = stream
+        self._glyphs = stream.shows_glyphs
         self._protect = protect
+        self._clock = clock
+        self._fit = fit
         self._activity: Activity | None = None
         self._every = every
         self._last_beats: dict[str, tuple[float, int]] = {}
@@ -217,12 +181,22 @@ class WatchfulPrinter(PlainPrinter):
 
     def show(self, lines: Sequence[Line]) -> None:
         with self._lock:
-            super().show(lines)
+            self._write(lines, "")
 
     def log(self, lines: Sequence[Line]) -> None:
         """Write the lines in one piece, each with the time of day in UTC before it."""
         with self._lock:
-            super().log(lines)
+            self._log(lines)
+
+    def _log(self, lines: Sequence[Line]) -> None:
+        self._write(lines, f"{self._clock().astimezone(UTC):%H:%M:%SZ} " if self._clock else "")
+
+    def _write(self, lines: Sequence[Line], before: str) -> None:
+        texts = [
+            f"{self._fit(before + str(lay_out(line, glyphs=self._glyphs)))}\n" for line in lines
+        ]
+        if texts:
+            self._stream.write("".join(texts))
 
     def follow(self, event: Event) -> None:
         """Note the event; the heartbeat runs from the first start of a task to `close`."""
@@ -246,7 +220,7 @@ class WatchfulPrinter(PlainPrinter):
     def _beat(self) -> None:
         with self._lock:
             if self._activity is not None:
-                super().log(self._due(self._activity))
+                self._log(self._due(self._activity))
 
     def _due(self, activity: Activity) -> list[Line]:
         """Return a line for each task whose wait has passed another heartbeat."""

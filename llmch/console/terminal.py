@@ -1,7 +1,4 @@
-"""Shows lines in colour, and below them a live region; the only code that knows rich.
-
-This module is pure.
-"""
+"""Shows lines in colour, and below them a live region; the only code that knows rich."""
 
 from __future__ import annotations
 
@@ -14,8 +11,6 @@ from rich.text import Text
 
 from llmch.console.activity import Activity, Task
 from llmch.console.line import (
-    ASCII_GLYPHS,
-    GLYPHS,
     LaidOut,
     Line,
     Mark,
@@ -27,7 +22,7 @@ from llmch.console.line import (
     one_line,
     ticking,
 )
-from llmch.console.model_reply import ArrivingReply, PlannedOrder
+from llmch.console.model_reply import ArrivingReply
 from llmch.console.plain_printer import Stream, Ticker
 from shared.events.events import Channel, Event
 
@@ -60,11 +55,8 @@ def folded(line: Line, laid_out: LaidOut, console: RichConsole) -> Text:
     if width - indent < _MIN_TEXT:
         return prefix.append_text(body)
     first, *rest = body.wrap(console, width - indent, overflow="fold")
-    return Text("\n").join([prefix.append_text(first), *(_indented(each, indent) for each in rest)])
-
-
-def _indented(text: Text, indent: int) -> Text:
-    return Text(" " * indent).append_text(text)
+    below = (Text(" " * indent).append_text(each) for each in rest)
+    return Text("\n").join([prefix.append_text(first), *below])
 
 
 FRAMES_PER_SECOND = 8
@@ -133,7 +125,7 @@ class LiveRegion:
 
     def _arriving(self, reply: ArrivingReply) -> list[Text]:
         """Return the latest orders of a plan that is arriving, else the latest lines of text."""
-        bar = (GLYPHS if self._glyphs else ASCII_GLYPHS)[Mark.QUOTE]
+        bar = Mark.QUOTE.sign(glyphs=self._glyphs)
         lines = self._orders(reply) if self._shows_orders(reply) else self._tail(reply)
         return [Text(f"    {bar} ", style=Style.FAINT).append_text(line) for line in lines]
 
@@ -142,13 +134,11 @@ class LiveRegion:
 
     def _orders(self, reply: ArrivingReply) -> list[Text]:
         planned = reply.planned
-        lines = [self._order(each) for each in planned.latest]
+        names = [f"{self._fit(each.id)}  {self._fit(each.title)}" for each in planned.latest]
+        lines = [styled([Span(each, Style.FAINT)]) for each in names]
         if arriving := self._fit(planned.latest[-1].field):
             lines[-1].append(f": {arriving} ...", style=str(Style.FAINT))
         return lines
-
-    def _order(self, order: PlannedOrder) -> Text:
-        return styled([Span(f"{self._fit(order.id)}  {self._fit(order.title)}", Style.FAINT)])
 
     def _fit(self, text: str) -> str:
         return one_line(self._protect(text))

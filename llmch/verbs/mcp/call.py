@@ -18,7 +18,7 @@ from typing import Any
 from llmch.console import Console, Format, Verbosity
 from llmch.console.console import protection
 from llmch.console.document import Document, ErrorDocument, Outcome
-from llmch.console.plain_printer import Stream, WatchfulPrinter
+from llmch.console.plain_printer import PlainPrinter, Stream
 from llmch.console.render import render_json_document, render_markdown_document
 from llmch.entry.boundary import answer, or_error, signals_as_exceptions
 from shared.errors import LlmchError
@@ -200,7 +200,7 @@ class _Watch:
             os.kill(os.getpid(), signal.SIGINT)
 
 
-class _Relay(WatchfulPrinter):
+class _Relay(PlainPrinter):
     """Sends lines to the server as progress, and what a capped run has spent."""
 
     def __init__(self, server: _Server) -> None:
