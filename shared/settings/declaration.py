@@ -9,16 +9,15 @@ and of the default. The field's metadata holds everything else.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from shared.settings.setting_values import Reader
 
 PREFIX = "LLMCH_"
 
 _DECLARED = "declared"
-_TABLE = "table"
 
 T = TypeVar("T")
 
@@ -46,13 +45,10 @@ class FlagKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """Describe the flag of a setting; `--help` shows `choices`, and the parser enforces them."""
-
     option: str
     group: FlagGroup
     metavar: str | None = None
     kind: FlagKind = FlagKind.VALUE
-    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +86,11 @@ class Key:
         return "--" + self.name.replace(".", "-").replace("_", "-")
 
     @property
+    def choices(self) -> tuple[str, ...]:
+        """Return the values among which a flag chooses; empty where others are allowed."""
+        return tuple(getattr(self.read, "options", ()))
+
+    @property
     def range(self) -> str:
         """Return the allowed values in words; empty where the reader has no bounds."""
         return str(getattr(self.read, "range", ""))
@@ -103,7 +104,7 @@ def setting(
     default: T,
     help: str,  # noqa: A002  # as argparse calls it
     *,
-    name: str,
+    name: str = "",
     default_words: str = "",
     guarded: bool = False,
     harmless: frozenset[str] = frozenset(),
@@ -114,6 +115,7 @@ def setting(
 ) -> T:
     """Declare a setting as the field of a dataclass.
 
+    Its name is that of the field, after the name of its table, unless `name` says another.
     `default_words` describes the default in `--help` and in the documentation, where the value
     itself does not.
     """
@@ -145,26 +147,35 @@ def _in_words(default: object) -> str:
 
 def table(kind: Callable[[], T]) -> T:
     """Declare a field that holds a table of settings."""
-    return field(default_factory=kind, metadata={_TABLE: kind})
+    return field(default_factory=kind, metadata={_DECLARED: kind})
 
 
-def keys_of(kind: type) -> Iterator[Key]:
-    """Yield all settings that the dataclass `kind` and its tables declare, in their order."""
+def _declared(kind: type, table: str) -> Iterator[tuple[str, Key | type]]:
+    """Yield the name of each field with its setting, or with the class of its table."""
     for each in fields(kind):
-        if inner := each.metadata.get(_TABLE):
-            yield from keys_of(inner)
-        elif key := each.metadata.get(_DECLARED):
-            yield key
+        declared = each.metadata[_DECLARED]
+        if isinstance(declared, Key):
+            declared = replace(declared, name=declared.name or table + each.name)
+        yield each.name, declared
 
 
-def fill(kind: Callable[..., T], value_of: Callable[[Key], object]) -> T:
+def keys_of(kind: type, table: str = "") -> Iterator[Key]:
+    """Yield all settings that the dataclass `kind` and its tables declare, in their order."""
+    for name, declared in _declared(kind, table):
+        if isinstance(declared, Key):
+            yield declared
+        else:
+            yield from keys_of(declared, f"{name}.")
+
+
+def fill(kind: Callable[..., T], value_of: Callable[[Key], object], table: str = "") -> T:
     """Return the dataclass `kind`, filled with the values of its settings."""
     values: dict[str, object] = {}
-    for each in fields(kind):  # type: ignore[arg-type]  # a class of settings is a dataclass
-        if inner := each.metadata.get(_TABLE):
-            values[each.name] = fill(inner, value_of)
-        elif key := each.metadata.get(_DECLARED):
-            values[each.name] = value_of(key)
+    for name, declared in _declared(cast(type, kind), table):
+        if isinstance(declared, Key):
+            values[name] = value_of(declared)
+        else:
+            values[name] = fill(declared, value_of, f"{name}.")
     return kind(**values)
 
 

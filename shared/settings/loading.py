@@ -23,11 +23,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from shared.errors import InvalidInput
 from shared.files.strict_documents import parse_toml
@@ -39,7 +40,6 @@ from shared.settings.declaration import (
     FlagGroup,
     FlagKind,
     Key,
-    Keys,
     fill,
 )
 from shared.settings.setting_values import Clamped, Given
@@ -48,33 +48,7 @@ from shared.settings.settings import KEYS, Settings
 Layer = Mapping[str, Given]
 
 
-@dataclass(frozen=True, slots=True)
-class Layers:
-    """Hold layers in rising order: the last layer that sets a key wins."""
-
-    layers: tuple[Layer, ...]
-
-    def given(self, key: Key) -> Given | None:
-        """Return the winning value as it was written, or `None` where no layer sets the key."""
-        return next((each[key.name] for each in reversed(self.layers) if key.name in each), None)
-
-    def all_given(self, key: Key) -> tuple[Given, ...]:
-        """Return each layer's value as it was written, for settings that add up."""
-        return tuple(each[key.name] for each in self.layers if key.name in each)
-
-
-def check_layer(layer: Layer, keys: Keys) -> Layer:
-    """Return `layer`. Raises `InvalidInput` where one of its values cannot be read.
-
-    Values that a higher layer overrules are checked too: a fault hidden today would show up
-    later, when the higher layer no longer sets the key.
-    """
-    for name, given in layer.items():
-        keys[name].read(given)
-    return layer
-
-
-def file_layer(path: Path, table: tuple[str, ...], keys: Keys) -> Layer:
+def file_layer(path: Path, table: tuple[str, ...]) -> Layer:
     """Return the values that the TOML file at `path` sets in `table`; `()` means the whole file.
 
     Raises `InvalidInput` where the file cannot be read, is not TOML, or sets an unknown key.
@@ -90,19 +64,17 @@ def file_layer(path: Path, table: tuple[str, ...], keys: Keys) -> Layer:
         raise InvalidInput(f"{at} must be a table", "put settings in it, or remove it")
     return {
         name: Given(value, str(path), name, path.absolute().parent)
-        for name, value in _flattened(values, keys, str(path)).items()
+        for name, value in _flattened(values, str(path)).items()
     }
 
 
-def variable_layer(
-    environ: Mapping[str, str], keys: Keys, folder: Path, others: Collection[str]
-) -> Layer:
+def variable_layer(environ: Mapping[str, str], folder: Path, others: Collection[str]) -> Layer:
     """Return the values that `LLMCH_*` variables set.
 
     An empty variable sets nothing, and those in `others` are not settings. A relative path starts
     at `folder`. Raises `InvalidInput` for an unknown variable: a misspelt cap would cap nothing.
     """
-    by_variable = {key.variable: name for name, key in keys.items()}
+    by_variable = {key.variable: name for name, key in KEYS.items()}
     layer = {}
     for variable in sorted(each for each in environ if each.startswith(PREFIX)):
         if variable in others or not environ[variable]:
@@ -114,10 +86,10 @@ def variable_layer(
     return layer
 
 
-def flag_layer(flags: Mapping[str, object], keys: Keys, folder: Path) -> Layer:
+def flag_layer(flags: Mapping[str, object], folder: Path) -> Layer:
     """Return the values that flags set, by key; `None` means a flag that was not used."""
     return {
-        name: Given(_paths_as_text(value), "command line", keys[name].option, folder, as_text=True)
+        name: Given(_paths_as_text(value), "command line", KEYS[name].option, folder, as_text=True)
         for name, value in flags.items()
         if value is not None
     }
@@ -134,12 +106,12 @@ def _paths_as_text(value: object) -> object:
             return value
 
 
-def guard(layer: Layer, keys: Keys) -> tuple[Layer, tuple[str, ...]]:
+def guard(layer: Layer) -> tuple[Layer, tuple[str, ...]]:
     """Return `layer` without the values that a target repo may not set, and a warning for each."""
     kept = {}
     warnings = []
     for name, given in layer.items():
-        key = keys[name]
+        key = KEYS[name]
         refused, rest = _split_guarded(given, key)
         if rest is not None:
             kept[name] = rest
@@ -176,26 +148,26 @@ def _parse_config(text: str, path: Path) -> dict[str, object]:
         raise InvalidInput(f"config {path} is not valid TOML: {error}", "correct it") from error
 
 
-def _flattened(values: Mapping[str, object], keys: Keys, source: str) -> dict[str, object]:
+def _flattened(values: Mapping[str, object], source: str) -> dict[str, object]:
     """Return the values by dotted key. Raises `InvalidInput` for an unknown key."""
-    tables = {name.split(".")[0] for name in keys if "." in name}
+    tables = {name.split(".")[0] for name in KEYS if "." in name}
     flat: dict[str, object] = {}
     for name, value in values.items():
         if name not in tables:
-            flat[_known(name, name, keys, source)] = value
+            flat[_known(name, name, source)] = value
             continue
         if not isinstance(value, dict):
             raise InvalidInput(f"{source}: {name} must be a table", f"write it as [{name}]")
         for inner, inner_value in value.items():
-            flat[_known(f"{name}.{inner}", inner, keys, source)] = inner_value
+            flat[_known(f"{name}.{inner}", inner, source)] = inner_value
     return flat
 
 
-def _known(name: str, written: str, keys: Keys, source: str) -> str:
+def _known(name: str, written: str, source: str) -> str:
     # A quoted key may itself contain a dot: `"sandbox.net"` is not the key `net` of a table.
-    if name in keys and "." not in written:
+    if name in KEYS and "." not in written:
         return name
-    raise _unknown(name, source, keys)
+    raise _unknown(name, source, KEYS)
 
 
 def _unknown(name: str, source: str, known: Iterable[str]) -> InvalidInput:
@@ -250,18 +222,22 @@ def load_settings(
     files: list[Path] = []
     layers: list[Layer] = []
     for path, table, trusted in _config_files(cwd, repo, spec, environ, fetched):
-        layer = file_layer(path, table, KEYS)
+        layer = file_layer(path, table)
         if not trusted:
-            layer, refused = guard(layer, KEYS)
+            layer, refused = guard(layer)
             warnings += refused
         if layer:
             layers.append(layer)
             files.append(path)
     others = {name for name in environ if name in OTHER_VARIABLES or name.startswith(TEST_PREFIX)}
-    layers.append(variable_layer(environ, KEYS, cwd, others))
-    layers.append(flag_layer(flags or {}, KEYS, cwd))
-    checked = Layers(tuple(check_layer(each, KEYS) for each in layers))
-    settings = fill(Settings, partial(_value_of, layers=checked, cwd=cwd, warnings=warnings))
+    layers.append(variable_layer(environ, cwd, others))
+    layers.append(flag_layer(flags or {}, cwd))
+    for layer in layers:
+        # Values that a higher layer overrules are checked too: a fault hidden today would show up
+        # later, when the higher layer no longer sets the key.
+        for name, given in layer.items():
+            KEYS[name].read(given)
+    settings = fill(Settings, partial(_value_of, layers=layers, cwd=cwd, warnings=warnings))
     return LoadedSettings(settings, tuple(warnings), tuple(files))
 
 
@@ -327,23 +303,21 @@ def _is_there(path: Path) -> bool:
     return True
 
 
-def _value_of(key: Key, layers: Layers, cwd: Path, warnings: list[str]) -> object:
+def _value_of(key: Key, layers: Sequence[Layer], cwd: Path, warnings: list[str]) -> object:
     """Return the value of one setting, and add to `warnings` where the value was clamped."""
-    given = layers.given(key)
-    if given is None:
+    given = [each[key.name] for each in layers if key.name in each]
+    if not given:
         if key.like:
             return _value_of(KEYS[key.like], layers, cwd, warnings)
         return cwd / key.default if isinstance(key.default, Path) else key.default
     if key.merge:
-        value = key.default
-        for each in layers.all_given(key):
-            value = key.merge(value, key.read(each))
-        return value
+        return reduce(key.merge, map(key.read, given), key.default)
+    last = given[-1]
     if isinstance(key.read, Clamped):
-        number, warning = key.read.clamp(key.read(given), f"{given.source}: {given.name}")
+        number, warning = key.read.clamp(key.read(last), f"{last.source}: {last.name}")
         warnings += [warning] if warning else []
         return number
-    return key.read(given)
+    return key.read(last)
 
 
 def add_setting_flags(
@@ -366,28 +340,14 @@ def flags_given(args: argparse.Namespace) -> Mapping[str, object]:
 def _add_flag(
     parser: argparse.ArgumentParser | argparse._ArgumentGroup, key: Key, flag: Flag
 ) -> None:
-    words = key.help
-    if key.range and not flag.choices:
-        words += f", {key.range}"
-    text = f"{words} ({key.default_words})".replace("%", "%%")
+    words = f"{key.help}, {key.range}" if key.range and not key.choices else key.help
+    more: dict[str, Any] = {"metavar": flag.metavar}
     match flag.kind:
         case FlagKind.SWITCH:
-            parser.add_argument(
-                flag.option,
-                dest=key.name,
-                action=argparse.BooleanOptionalAction,
-                default=None,
-                help=text,
-            )
+            more = {"action": argparse.BooleanOptionalAction, "default": None}
         case FlagKind.LIST:
-            parser.add_argument(
-                flag.option, dest=key.name, action="append", metavar=flag.metavar, help=text
-            )
+            more["action"] = "append"
         case FlagKind.VALUE:
-            parser.add_argument(
-                flag.option,
-                dest=key.name,
-                choices=flag.choices or None,
-                metavar=flag.metavar,
-                help=text,
-            )
+            more["choices"] = key.choices or None
+    text = f"{words} ({key.default_words})".replace("%", "%%")
+    parser.add_argument(flag.option, dest=key.name, help=text, **more)

@@ -1,8 +1,7 @@
 """Every setting, declared once.
 
 The flags of the verbs, the `LLMCH_*` variables and the table in `docs/settings.md` come from these
-declarations. A new setting is one field here and its use; `roles`, `sandbox`, `commit` and
-`fleet` beside this file declare the tables of those names.
+declarations. A new setting is one field here and its use.
 """
 
 from __future__ import annotations
@@ -69,7 +68,6 @@ class CommitSettings:
         read_author,
         None,
         "author of commits, as `Name <mail>`",
-        name="commit.author",
         default_words="your git identity",
         guarded=True,
     )
@@ -78,7 +76,6 @@ class CommitSettings:
         "{order}: {title}",
         "first line of commits: a text with `{order}`, `{title}` or `{id}` (the digits in the "
         "branch's name), or `conventional`",
-        name="commit.subject",
         default_words="`{order}: {title}`",
     )
 
@@ -91,7 +88,6 @@ class FleetSettings:
         read_database,
         None,
         "the fleet's PostgreSQL database, as a URL; in a file of yours or the variable alone",
-        name="fleet.db",
         default_words="none",
         guarded=True,
     )
@@ -99,22 +95,16 @@ class FleetSettings:
         read_text,
         "origin",
         "the git remote that all of the fleet reaches, by its name in the repo",
-        name="fleet.remote",
         guarded=True,
     )
     lease_seconds: float = setting(
         Number(1, 3600),
         30.0,
         "how long a worker may be silent before others take over its work",
-        name="fleet.lease_seconds",
         guarded=True,
     )
     train: int = setting(
-        WholeNumber(1, 100),
-        8,
-        "orders of one plan that the fleet works on at a time",
-        name="fleet.train",
-        guarded=True,
+        WholeNumber(1, 100), 8, "orders of one plan that the fleet works on at a time", guarded=True
     )
 
 
@@ -158,33 +148,21 @@ class PlannerSettings(RoleSettings):
         flag=Flag("--model", FlagGroup.PLANNER, "M"),
     )
     base_url: str | None = setting(
-        read_url,
-        None,
-        "the planner's server",
-        name="planner.base_url",
-        default_words="`OPENAI_BASE_URL`",
-        guarded=True,
+        read_url, None, "the planner's server", default_words="`OPENAI_BASE_URL`", guarded=True
     )
     reasoning_effort: str | None = setting(
         read_effort,
         "medium",
         "a word that the server knows, such as low or high",
-        name="planner.reasoning_effort",
         flag=Flag("--reasoning-effort", FlagGroup.PLANNER, "E"),
     )
     max_output_tokens: int | None = setting(
         _OUTPUT_TOKENS,
         64_000,
         "room for the reply, reasoning included",
-        name="planner.max_output_tokens",
         flag=Flag("--max-output-tokens", FlagGroup.PLAN_ALONE, "N"),
     )
-    temperature: float | None = setting(
-        _TEMPERATURE,
-        0.0,
-        _HOW_RANDOM,
-        name="planner.temperature",
-    )
+    temperature: float | None = setting(_TEMPERATURE, 0.0, _HOW_RANDOM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,34 +178,15 @@ class ReviewerSettings(RoleSettings):
         like="planner.model",
     )
     base_url: str | None = setting(
-        read_url,
-        None,
-        "the reviewer's server",
-        name="reviewer.base_url",
-        guarded=True,
-        like="planner.base_url",
+        read_url, None, "the reviewer's server", guarded=True, like="planner.base_url"
     )
     reasoning_effort: str | None = setting(
-        read_effort,
-        None,
-        _AN_EFFORT,
-        name="reviewer.reasoning_effort",
-        like="planner.reasoning_effort",
+        read_effort, None, _AN_EFFORT, like="planner.reasoning_effort"
     )
     max_output_tokens: int | None = setting(
-        _OUTPUT_TOKENS,
-        None,
-        "room for the review",
-        name="reviewer.max_output_tokens",
-        like="planner.max_output_tokens",
+        _OUTPUT_TOKENS, None, "room for the review", like="planner.max_output_tokens"
     )
-    temperature: float | None = setting(
-        _TEMPERATURE,
-        None,
-        _HOW_RANDOM,
-        name="reviewer.temperature",
-        like="planner.temperature",
-    )
+    temperature: float | None = setting(_TEMPERATURE, None, _HOW_RANDOM, like="planner.temperature")
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,34 +203,18 @@ class FactorySettings(RoleSettings):
         flag=Flag("--llm-model", FlagGroup.ATTEMPTS, "M"),
     )
     base_url: str | None = setting(
-        read_url,
-        None,
-        "the factory's server",
-        name="factory.base_url",
-        default_words="`OPENAI_BASE_URL`",
-        guarded=True,
+        read_url, None, "the factory's server", default_words="`OPENAI_BASE_URL`", guarded=True
     )
     reasoning_effort: str | None = setting(
-        read_effort,
-        None,
-        _AN_EFFORT,
-        name="factory.reasoning_effort",
-        default_words="the server's",
+        read_effort, None, _AN_EFFORT, default_words="the server's"
     )
     # A proposal's largest single file, 200 KB of code, is about 50,000 tokens; an order that needs
     # half of that is already too large. Reasoning counts too.
     max_output_tokens: int | None = setting(
-        _OUTPUT_TOKENS,
-        32_000,
-        "room for a proposal, reasoning included",
-        name="factory.max_output_tokens",
+        _OUTPUT_TOKENS, 32_000, "room for a proposal, reasoning included"
     )
     temperature: float | None = setting(
-        _TEMPERATURE,
-        0.0,
-        _HOW_RANDOM,
-        name="factory.temperature",
-        flag=Flag("--llm-temperature", FlagGroup.ATTEMPTS, "T"),
+        _TEMPERATURE, 0.0, _HOW_RANDOM, flag=Flag("--llm-temperature", FlagGroup.ATTEMPTS, "T")
     )
 
 
@@ -299,23 +242,20 @@ class SandboxSettings:
         Choice(SandboxBackend),
         SandboxBackend.AUTO,
         "what contains commands",
-        name="sandbox.backend",
         guarded=True,
-        flag=Flag("--sandbox", FlagGroup.SANDBOX, choices=tuple(SandboxBackend)),
+        flag=Flag("--sandbox", FlagGroup.SANDBOX),
     )
     net: SandboxNet = setting(
         Choice(SandboxNet),
         SandboxNet.NONE,
         "the network that commands see: their own, or the machine's",
-        name="sandbox.net",
         guarded=True,
-        flag=Flag("--sandbox-net", FlagGroup.SANDBOX, choices=tuple(SandboxNet)),
+        flag=Flag("--sandbox-net", FlagGroup.SANDBOX),
     )
     read: tuple[Path, ...] = setting(
         read_paths,
         (),
         "paths that commands may read",
-        name="sandbox.read",
         default_words="none",
         guarded=True,
         flag=Flag("--sandbox-read", FlagGroup.SANDBOX, "PATH", FlagKind.LIST),
@@ -324,7 +264,6 @@ class SandboxSettings:
         read_paths,
         (),
         "paths that commands may write",
-        name="sandbox.write",
         default_words="none",
         guarded=True,
         flag=Flag("--sandbox-write", FlagGroup.SANDBOX, "PATH", FlagKind.LIST),
@@ -333,7 +272,6 @@ class SandboxSettings:
         read_variables,
         (),
         "names of variables passed on to commands; never one whose name speaks of a secret",
-        name="sandbox.env",
         default_words="none",
         guarded=True,
     )
@@ -341,7 +279,6 @@ class SandboxSettings:
         read_paths,
         (),
         "folders of programs that commands find, besides the toolchains on your PATH",
-        name="sandbox.path",
         default_words="none",
         guarded=True,
         flag=Flag("--sandbox-path", FlagGroup.SANDBOX, "DIR", FlagKind.LIST),
@@ -364,7 +301,6 @@ class Settings:
         read_path,
         Path("artifacts"),
         "root of run records",
-        name="artifacts_dir",
         default_words="`./artifacts`",
         guarded=True,
         flag=Flag("--artifacts-dir", FlagGroup.RECORD, "DIR"),
@@ -373,7 +309,6 @@ class Settings:
         read_dollars,
         None,
         "stop before model calls could cost more US dollars",
-        name="max_cost",
         default_words="none",
         flag=Flag("--max-cost", FlagGroup.BUDGET, "USD"),
     )
@@ -381,7 +316,6 @@ class Settings:
         WholeNumber(0, 10**12),
         None,
         "stop before model calls take more tokens, input and output together",
-        name="max_tokens",
         default_words="none",
         flag=Flag("--max-tokens", FlagGroup.BUDGET, "N"),
     )
@@ -389,7 +323,6 @@ class Settings:
         read_prices,
         KNOWN_PRICES,
         "US dollars per million tokens, by model; only in files",
-        name="prices",
         default_words="a built-in table",
         guarded=True,
         merge=lambda known, more: extend_prices(more, known),
@@ -398,7 +331,6 @@ class Settings:
         read_windows,
         KNOWN_WINDOWS,
         "tokens of prompt and reply together that a call can take, by model; only in files",
-        name="windows",
         default_words="a built-in table",
         guarded=True,
         merge=lambda known, more: extend_windows(more, known),
@@ -407,14 +339,12 @@ class Settings:
         Number(1, _A_DAY),
         600.0,
         "how long each command of a repo may take",
-        name="timeout_seconds",
         flag=Flag("--timeout-seconds", FlagGroup.COMMANDS, "S"),
     )
     python: str | None = setting(
         read_text,
         None,
         "the interpreter that `python` means to commands",
-        name="python",
         default_words="the repo's environment, else the one that runs llmch",
         guarded=True,
         flag=Flag("--python", FlagGroup.COMMANDS, "EXE"),
@@ -423,7 +353,6 @@ class Settings:
         read_links,
         "auto",
         "folders of your checkout shown read-only to commands, `auto` or `none`",
-        name="link",
         guarded=True,
         harmless=_PACKAGE_FOLDERS,
         harmless_words=frozenset({"auto", "none"}),
@@ -435,7 +364,6 @@ class Settings:
         read_commands,
         (),
         "the commands that verify every order, in place of those that the repo's files name",
-        name="verify",
         default_words="what the repo's files say",
         flag=Flag("--verify", FlagGroup.COMMANDS, "CMD", FlagKind.LIST),
     )
@@ -444,7 +372,6 @@ class Settings:
         read_branches,
         ALWAYS_PROTECTED,
         "branches that are never worked on; layers add up",
-        name="protected_branches",
         default_words="`main`, `master`",
         merge=frozenset.union,
     )
@@ -452,22 +379,16 @@ class Settings:
         read_switch,
         False,
         "refuse an order whose commands pass on code that does nothing",
-        name="strict_acceptance",
         default_words="no: they are reported",
         flag=Flag("--strict-acceptance", FlagGroup.ATTEMPTS, kind=FlagKind.SWITCH),
     )
     programs: tuple[str, ...] = setting(
-        read_programs,
-        (),
-        "further programs that acceptance commands may use",
-        name="programs",
-        default_words="none",
+        read_programs, (), "further programs that acceptance commands may use", default_words="none"
     )
     dependencies: tuple[str, ...] = setting(
         read_packages,
         (),
         "packages that commands may import, beyond those that the repo declares",
-        name="dependencies",
         default_words="none",
     )
     planner: PlannerSettings = table(PlannerSettings)
