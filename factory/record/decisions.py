@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from factory.orders.read_orders import LoadedOrder
-from factory.orders.task import NOTHING_DECIDED, AcceptedCommit, Decision, DecisionKey
+from factory.orders.task import NOTHING_DECIDED, Decision, DecisionKey
 from shared.errors import Busy
 from shared.files.atomic_io import make_folder, write_json
+from shared.files.typed_documents import read_as
 from shared.work_order.parse_order import order_key
 from shared.work_order.work_order import WorkOrder
 
@@ -76,35 +77,8 @@ def _render(decision: Decision) -> dict[str, Any]:
 def _parse(document: Any) -> dict[DecisionKey, Decision]:
     if document["format"] != _FORMAT:
         raise ValueError("it was written by another version")
-    return {_key(row): _decision(row) for row in document["decisions"]}
-
-
-def _key(row: Any) -> DecisionKey:
-    return DecisionKey(*(_text(row[name]) for name in ("branch", "plan", "order", "key")))
-
-
-def _decision(row: Any) -> Decision:
-    accepted = row.get("accepted")
-    return Decision(
-        hint=_text(row.get("hint", "")),
-        left_out=_text(row.get("left_out", "")),
-        accepted=None if accepted is None else _accepted(accepted),
-    )
-
-
-def _accepted(row: Any) -> AcceptedCommit:
-    return AcceptedCommit(
-        commit=_text(row["commit"]),
-        title=_text(row["title"]),
-        covers=tuple(map(_text, row["covers"])),
-        beyond=tuple(map(_text, row["beyond"])),
-    )
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} is not a text")
-    return value
+    rows = document["decisions"]
+    return {read_as(DecisionKey, row): read_as(Decision, row) for row in rows}
 
 
 def decision_key(loaded: LoadedOrder, branch: str) -> DecisionKey:

@@ -6,17 +6,17 @@ still be read.
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, get_args
 
 from factory.orders.documents import UsageRecord
 from factory.orders.stages import AttemptStage, Stage, VerdictWord
 from shared.events.events import Ending
+from shared.files.typed_documents import read_as
 from shared.llm.replayed_replies import EarlierRun
 
 
@@ -250,9 +250,6 @@ Entry = (
 
 
 _FORMAT = 1
-_VERDICTS: tuple[VerdictWord, ...] = ("PASS", "FAIL", "ERROR")
-
-T = TypeVar("T")
 
 
 def render_entry(entry: Entry) -> str:
@@ -305,203 +302,26 @@ def parse_entry(line: bytes) -> Entry:
         raise ValueError("it is not a JSON object")
     if document.get("format") != _FORMAT:
         raise ValueError("it was written by another version")
-    facts = _Facts(document)
-    return _PARSERS[facts.one_of("step", JournalStep)](facts)
+    kind = _TYPES[read_as(_Stepped, document).step]
+    return read_as(kind, _with_failure(document))
 
 
-class _Facts:
-    """Read the facts of one record by name and type. Raises `ValueError` naming the fact."""
-
-    def __init__(self, document: object) -> None:
-        if not isinstance(document, dict):
-            raise ValueError(f"{document!r} is not a JSON object")
-        self._document: Mapping[str, object] = document
-
-    def has(self, name: str) -> bool:
-        return self._document.get(name) is not None
-
-    def text(self, name: str) -> str:
-        return self._get(name, str, "a string")
-
-    def number(self, name: str) -> int:
-        if isinstance(self._document.get(name), bool):
-            raise ValueError(f"{name!r} is not a whole number")
-        return self._get(name, int, "a whole number")
-
-    def flag(self, name: str) -> bool:
-        return self._get(name, bool, "true or false")
-
-    def items(self, name: str) -> list[object]:
-        return self._get(name, list, "a list")
-
-    def path(self, name: str) -> Path:
-        return Path(self.text(name))
-
-    def one_of(self, name: str, choices: Callable[[str], T]) -> T:
-        """Return the member of an enumeration that the fact names."""
-        value = self.text(name)
-        try:
-            return choices(value)
-        except ValueError as fault:
-            raise ValueError(f"{name!r} has the unknown value {value!r}") from fault
-
-    def ending(self, name: str) -> Ending:
-        return self.one_of(name, Ending)
-
-    def usage(self, name: str) -> UsageRecord:
-        match self._get(name, dict, "a JSON object"):
-            case {"cost_usd": None | int() | float() as cost, **tokens} if not any(
-                type(each) is not int for each in tokens.values()
-            ):
-                with contextlib.suppress(TypeError):  # a key is missing, or one too many is there
-                    return UsageRecord(cost_usd=None if cost is None else float(cost), **tokens)
-            case _:
-                pass
-        raise ValueError(f"{name!r} is not a record of the usage of model calls")
-
-    def optional(self, name: str, read: Callable[[str], T]) -> T | None:
-        """Return what `read` returns, or `None` if the fact is null or missing."""
-        return read(name) if self.has(name) else None
-
-    def _get(self, name: str, kind: type[T], described: str) -> T:
-        if name not in self._document:
-            raise ValueError(f"{name!r} is missing")
-        value = self._document[name]
-        if not isinstance(value, kind):
-            raise ValueError(f"{name!r} is not {described}")
-        return value
+@dataclass(frozen=True, slots=True)
+class _Stepped:
+    step: JournalStep
 
 
-def _run_begun(facts: _Facts) -> RunBegun:
-    return RunBegun(
-        run_id=facts.text("run_id"),
-        pid=facts.number("pid"),
-        started=facts.text("started"),
-        folder=facts.path("folder"),
-        orders=tuple(_listed_order(_Facts(each)) for each in facts.items("orders")),
-        branch=facts.text("branch"),
-        base=facts.text("base"),
-        transcript=facts.path("transcript"),
-        earlier=tuple(
-            _earlier(_Facts(each)) for each in facts.optional("earlier", facts.items) or ()
-        ),
-        author=facts.optional("author", facts.text) or "",
-        date=facts.optional("date", facts.text) or "",
-        plan=facts.optional("plan", facts.text) or "",
-    )
+_TYPES: Mapping[JournalStep, type[Entry]] = {each.step: each for each in get_args(Entry)}
+_FAILURE = tuple(each.name for each in fields(FailureFacts))
 
 
-def _listed_order(facts: _Facts) -> ListedOrder:
-    return ListedOrder(
-        facts.text("id"), facts.text("title"), facts.optional("key", facts.text) or ""
-    )
+def _with_failure(document: dict[str, Any]) -> dict[str, Any]:
+    """Return a record with its failure as one value; a line has the parts of it side by side."""
+    stage = "stage" if document["step"] == JournalStep.ATTEMPT_FAILED else "failure"
+    if document["step"] not in _WITH_FAILURE or document.get(stage) is None:
+        return {"failure": None, **document}
+    failure = {each: document.get(each) for each in _FAILURE} | {"stage": document[stage]}
+    return {**document, "failure": failure}
 
 
-def _earlier(facts: _Facts) -> EarlierRun:
-    return EarlierRun(facts.path("transcript"), frozenset(map(str, facts.items("anew"))))
-
-
-def _order_begun(facts: _Facts) -> OrderBegun:
-    return OrderBegun(
-        facts.text("order"), facts.text("base"), facts.optional("max_attempts", facts.number)
-    )
-
-
-def _stage_begun(facts: _Facts) -> StageBegun:
-    return StageBegun(
-        order=facts.text("order"),
-        attempt=facts.number("attempt"),
-        stage=facts.one_of("stage", AttemptStage),
-        usage=facts.optional("usage", facts.usage),
-    )
-
-
-def _failed_attempt(facts: _Facts) -> FailedAttempt:
-    return FailedAttempt(
-        order=facts.text("order"),
-        attempt=facts.number("attempt"),
-        failure=_failure(facts, "stage"),
-        usage=facts.optional("usage", facts.usage),
-    )
-
-
-def _candidate_coupled(facts: _Facts) -> CandidateCoupled:
-    return CandidateCoupled(
-        order=facts.text("order"),
-        commit=facts.text("commit"),
-        parent=facts.text("parent"),
-        ahead=tuple(map(str, facts.items("ahead"))),
-    )
-
-
-def _candidate_dropped(facts: _Facts) -> CandidateDropped:
-    return CandidateDropped(
-        order=facts.text("order"),
-        because=facts.text("because"),
-        attempt=facts.number("attempt") if facts.has("attempt") else 1,
-        failure=_failure(facts, "failure") if facts.has("failure") else None,
-    )
-
-
-def _landing_begun(facts: _Facts) -> LandingBegun:
-    return LandingBegun(
-        facts.text("order"), facts.text("branch"), facts.text("old"), facts.text("new")
-    )
-
-
-def _order_landed(facts: _Facts) -> OrderLanded:
-    return OrderLanded(
-        facts.text("order"),
-        facts.text("commit"),
-        facts.optional("skipped", facts.flag) or False,
-        facts.optional("proof", facts.text) or "",
-    )
-
-
-def _order_concluded(facts: _Facts) -> OrderConcluded:
-    return OrderConcluded(
-        order=facts.text("order"),
-        verdict=facts.one_of("verdict", _verdict),
-        failure=_failure(facts, "failure") if facts.has("failure") else None,
-        usage=facts.usage("usage"),
-    )
-
-
-def _failure(facts: _Facts, stage: str) -> FailureFacts:
-    return FailureFacts(
-        stage=facts.one_of(stage, _failed_stage),
-        command=facts.optional("command", facts.text),
-        exit_code=facts.optional("exit_code", facts.number),
-        excerpt=facts.optional("excerpt", facts.text) or "",
-        remedy=facts.optional("remedy", facts.text) or "",
-    )
-
-
-def _failed_stage(name: str) -> Stage | Literal["error"]:
-    return "error" if name == "error" else Stage(name)
-
-
-def _verdict(name: str) -> VerdictWord:
-    for each in _VERDICTS:
-        if each == name:
-            return each
-    raise ValueError(f"{name!r} is not a verdict")
-
-
-_PARSERS: Mapping[JournalStep, Callable[[_Facts], Entry]] = {
-    JournalStep.RUN_BEGUN: _run_begun,
-    JournalStep.WORKSPACE_OPENING: lambda facts: WorkspaceOpening(facts.path("root")),
-    JournalStep.WORKSPACE_OPENED: lambda facts: WorkspaceOpened(facts.path("root")),
-    JournalStep.ORDER_BEGUN: _order_begun,
-    JournalStep.STAGE: _stage_begun,
-    JournalStep.ATTEMPT_FAILED: _failed_attempt,
-    JournalStep.COUPLED: _candidate_coupled,
-    JournalStep.DROPPED: _candidate_dropped,
-    JournalStep.LANDING: _landing_begun,
-    JournalStep.LANDED: _order_landed,
-    JournalStep.ORDER_ENDED: _order_concluded,
-    JournalStep.ORDER_STOPPED: lambda facts: OrderStopped(
-        facts.text("order"), facts.usage("usage")
-    ),
-    JournalStep.RUN_ENDED: lambda facts: RunConcluded(facts.optional("ending", facts.ending)),
-}
+_WITH_FAILURE = (JournalStep.ATTEMPT_FAILED, JournalStep.DROPPED, JournalStep.ORDER_ENDED)

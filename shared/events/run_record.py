@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from shared.events.events import (
 )
 from shared.files.atomic_io import make_folder, write_bytes, write_json, write_refused, write_text
 from shared.files.secret_values import redact, secret_values
+from shared.files.typed_documents import Misfit, read_as
 
 _EPOCH_DIGITS = 12  # beyond the year 30000; git's own limit is not much further
 
@@ -193,40 +194,22 @@ def recorded_run(folder: RunFolder, head: Mapping[str, Any], emit: Emit) -> Iter
         run_head.complete(ending, recording.results)
 
 
-# A hostile row may name any number of kinds.
-_MOST_KINDS = 100
-_MODULES = (events, events, events, events, events, events)
-
-
 def event_from_json(document: Mapping[str, Any]) -> Event | None:
     """Return the event that `event_to_json` made the document of; `None` if it is not one.
 
-    An event is shown or not, and nothing depends on it, so one of another version is not an error.
+    An event is shown or not, and nothing depends on it, so one of another version is no error.
     """
-    from pydantic import ValidationError
-
-    fields = dict(document)
-    adapter = _adapter(str(fields.pop("event", "")))
-    if adapter is None:
-        return None
+    kind = _kinds().get(str(document.get("event", "")))
     try:
-        event: Event = adapter.validate_python(fields)
-    except ValidationError:
+        return None if kind is None else read_as(kind, dict(document))
+    except Misfit:
         return None
-    return event
 
 
-@lru_cache(_MOST_KINDS)
-def _adapter(kind: str) -> Any:
-    """Return what reads the events of a kind; `None` for an unknown kind."""
-    from pydantic import TypeAdapter
-
-    found = next((each for each in _events() if each.kind == kind), None)
-    return None if found is None else TypeAdapter(found)
-
-
-def _events() -> Iterator[type[Event]]:
-    for module in _MODULES:
-        for each in vars(module).values():
-            if isinstance(each, type) and issubclass(each, Event) and each is not Event:
-                yield each
+@cache
+def _kinds() -> Mapping[str, type[Event]]:
+    return {
+        each.kind: each
+        for each in vars(events).values()
+        if isinstance(each, type) and issubclass(each, Event) and each is not Event
+    }

@@ -185,8 +185,8 @@ def test_the_journal_of_an_older_version_is_understood() -> None:
         ({"format": 1, "step": "order_begun", "order": "WO-01"}, "'base' is missing"),
         ({"format": 1, **OLDER[5], "attempt": True}, "'attempt' is not a whole number"),
         ({"format": 1, **OLDER[5], "stage": "tea"}, "'stage' has the unknown value 'tea'"),
-        ({"format": 1, **OLDER[0], "orders": ["WO-01"]}, "'WO-01' is not a JSON object"),
-        ({"format": 1, **OLDER[9], "usage": {}}, "'usage' is not"),
+        ({"format": 1, **OLDER[0], "orders": ["WO-01"]}, "'orders[0]' is not a JSON object"),
+        ({"format": 1, **OLDER[9], "usage": {}}, "'usage.calls' is missing"),
         ({"format": 1, **OLDER[9], "verdict": "MAYBE"}, "'verdict' has the unknown value 'MAYBE'"),
     ],
 )
