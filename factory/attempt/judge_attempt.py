@@ -18,7 +18,7 @@ from factory.judging.contract import (
 )
 from factory.judging.failure_brief import brief_of, with_facts
 from factory.judging.judgement import run_checks
-from factory.judging.run_checks import Judging
+from factory.judging.run_checks import Trial
 from factory.orders.documents import AttemptRecord, FailureBrief
 from factory.orders.model_choice import PastAttempt, is_stuck
 from factory.orders.stages import AttemptStage, Stage
@@ -46,7 +46,7 @@ def judge(state: FactoryState, step: Step) -> StateUpdate:
         brief = brief_of(Stage.CONTRACT_VIOLATED, step.order, account)
         return {"attempt": replace(attempt, brief=_with_notes(brief, attempt, step))}
     judgement = run_checks(
-        Judging(
+        Trial(
             step.task,
             step.run.options,
             step.bench,

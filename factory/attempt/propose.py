@@ -23,7 +23,7 @@ from factory.attempt.apply_proposal import (
 from factory.attempt.attempt_state import Attempt, FactoryState, StateUpdate, Step
 from factory.judging.acceptance_evidence import (
     Evidence,
-    Gathering,
+    EvidenceCollector,
     beside,
     may_come,
     programs_not_found,
@@ -43,7 +43,13 @@ from factory.orders.documents import (
     is_small,
     reply_sha256,
 )
-from factory.orders.model_choice import MAX_QUESTIONS, Asking, PastAttempt, ask_again, first_asking
+from factory.orders.model_choice import (
+    MAX_QUESTIONS,
+    AskedModel,
+    PastAttempt,
+    ask_again,
+    first_model,
+)
 from factory.orders.stages import AttemptStage, Stage
 from factory.proposal.edit_blocks import form_of
 from factory.proposal.prompt import (
@@ -86,7 +92,7 @@ class Dialogue:
 
     step: Step
     state: FactoryState
-    asking: Asking
+    asked: AskedModel
     _reader: ReplyReader = field(init=False)
     _doubt: Doubt | None = None
     _focused: bool = False
@@ -113,8 +119,8 @@ class Dialogue:
         write_text(_record(folder, "raw_llm_response", again), completion.text, sync=False)
         attempt = replace(
             attempt,
-            rung=self.asking.rung,
-            temperature=self.asking.temperature,
+            rung=self.asked.rung,
+            temperature=self.asked.temperature,
             model=completion.model,
             repairs=completion.adjustments,
             replies=(*attempt.replies, _on_record(completion, question)),
@@ -148,19 +154,19 @@ class Dialogue:
         offer = self._offer(attempt)
         focus, hint = self._focus(attempt, offer), task.loaded.hint
         if focus or self._is_to_be_short(attempt, offer):
-            told = not is_small(self.asking.model)
-            earlier = () if self.asking.afresh else past
+            told = not is_small(self.asked.model)
+            earlier = () if self.asked.afresh else past
             prompt = render_short_prompt(
                 order, attempt.shown, known, earlier, note, hint, focus=focus, with_commands=told
             )
-            return Question(self.asking, offer if focus else _WHOLE_FILES, prompt, focus)
+            return Question(self.asked, offer if focus else _WHOLE_FILES, prompt, focus)
         commands = tuple(check.text for check in self.step.verification.checks())
         prompt = render_prompt(order, attempt.shown, commands, offer, known, past, note, hint)
-        return Question(self.asking, offer, prompt)
+        return Question(self.asked, offer, prompt)
 
     def _focus(self, attempt: Attempt, offer: Offer) -> Focus | None:
         """Return the definition that a small model is asked for alone, if the order names one."""
-        if not is_small(self.asking.model) or self._reader.refused:
+        if not is_small(self.asked.model) or self._reader.refused:
             return None
         focus = focus_of(self.step.order, attempt.shown)
         if focus is None or self._is_in_doubt_by(DoubtKind.MORE_WANTED):
@@ -192,7 +198,7 @@ class Dialogue:
             attempt.shown,
             asked,
             models.reply_format,
-            self.asking.model,
+            self.asked.model,
             own.union(*earlier),
         )
 
@@ -224,8 +230,8 @@ def ask(state: FactoryState, step: Step, attempt: Attempt, first: Complete) -> A
     models, complete = step.run.options.models, first
     order, shown = step.order, attempt.shown
     is_short = has_short_prompt(order, shown) or focus_of(order, shown) is not None
-    asking = first_asking(models, state["past"], attempt.number, is_short=is_short)
-    dialogue = Dialogue(step, state, asking)
+    asked = first_model(models, state["past"], attempt.number, is_short=is_short)
+    dialogue = Dialogue(step, state, asked)
     doubtful: Attempt | None = None
     while True:
         step.progress.check_cancelled()  # nobody may want the reply any more
@@ -242,7 +248,7 @@ def ask(state: FactoryState, step: Step, attempt: Attempt, first: Complete) -> A
         attempt = _noted(step, attempt, doubt)
         doubtful = doubtful and replace(doubtful, questions=attempt.questions)
         repeated = doubt.kind is DoubtKind.REPEATED
-        dialogue.asking = ask_again(models, dialogue.asking, len(attempt.questions), repeated)
+        dialogue.asked = ask_again(models, dialogue.asked, len(attempt.questions), repeated)
         complete = step.client.complete
 
 
@@ -296,19 +302,21 @@ def propose(state: FactoryState, step: Step) -> StateUpdate:
         return _ended(attempt, brief_of(Stage.PREFLIGHT, order, str(refused)))
     if attempt.number == 1 and (missing := _missing_program(step)):
         return _ended(attempt, missing)
-    gathering = Gathering(step.task, options, step.bench, step.emit, step.progress.is_cancelled)
+    collector = EvidenceCollector(
+        step.task, options, step.bench, step.emit, step.progress.is_cancelled
+    )
     if (
         options.settings.strict_acceptance
         and attempt.number == 1
-        and (hollow := gathering.skeleton())
+        and (hollow := collector.skeleton())
     ):
         brief = brief_of(Stage.PREFLIGHT, order, _proves_nothing(hollow))
         return {"evidence": Evidence(on_skeleton=hollow), **_ended(attempt, brief)}
     if order.asks_model:
         warm_up(step.run.tools, _declared_paths(step))
-        attempt, evidence = _asked(state, step, attempt, gathering)
+        attempt, evidence = _asked(state, step, attempt, collector)
     else:
-        _, evidence = beside(lambda: None, gathering)
+        _, evidence = beside(lambda: None, collector)
         attempt = replace(attempt, proposal=removals_alone(order))
     if attempt.proposal is not None:
         document = attempt.proposal.model_dump(mode="json")
@@ -322,7 +330,7 @@ def propose(state: FactoryState, step: Step) -> StateUpdate:
 
 
 def _asked(
-    state: FactoryState, step: Step, attempt: Attempt, gathering: Gathering
+    state: FactoryState, step: Step, attempt: Attempt, collector: EvidenceCollector
 ) -> tuple[Attempt, Evidence | None]:
     """Return the attempt with what the model replied, and the evidence gathered meanwhile."""
     evidence = state["evidence"]
@@ -331,7 +339,7 @@ def _asked(
         nonlocal evidence
         if evidence is not None:
             return step.client.complete(request)
-        completion, evidence = beside(lambda: step.client.complete(request), gathering)
+        completion, evidence = beside(lambda: step.client.complete(request), collector)
         return completion
 
     return ask(state, step, attempt, first), evidence

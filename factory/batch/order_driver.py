@@ -142,7 +142,7 @@ class Signals(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Running:
+class _RunningStep:
     assignment: Assignment
     future: Future[OrderProgress]
 
@@ -161,7 +161,7 @@ class OrderDriver:
         self._worker = worker
         self._jobs = jobs
         self._signals = signals
-        self._running: dict[int, _Running] = {}
+        self._running: dict[int, _RunningStep] = {}
         self._unjudged: dict[int, OrderProgress] = {}
         """What each order goes back to when it is dropped: its first proposal."""
         self._drops: Counter[int] = Counter()
@@ -224,9 +224,9 @@ class OrderDriver:
 
         made, drops = self.progress.get(position), self._drops[position]
         assignment = Assignment(self.tasks[position], made, parent, announce, drops)
-        self._running[position] = _Running(assignment, Future())
+        self._running[position] = _RunningStep(assignment, Future())
         future = self._worker.submit(assignment)
-        self._running[position] = _Running(assignment, future)
+        self._running[position] = _RunningStep(assignment, future)
         future.add_done_callback(done)
 
     def hear(self) -> None:

@@ -26,7 +26,7 @@ from factory.fleet.leases import (
     runner_of,
     workers_seen,
 )
-from factory.fleet.outcomes import LOOK_EVERY_SECONDS, AskedSteps, Looking, Outcomes
+from factory.fleet.outcomes import LOOK_EVERY_SECONDS, AskedSteps, Outcomes, OutcomeWatch
 from factory.fleet.shared_state import forget_candidates, forget_spending, transcript_lines
 from factory.fleet.wire import Job, Kind, StepDocument, render, shared_options, state_document
 from factory.fleet.worker_clones import ALL_REFS, RunRefs, run_of_ref
@@ -111,7 +111,7 @@ class FleetWorker:
         self._repo = tree.name
         self._lease = Lease(link.database, runner_of(self._run), settings.lease_seconds)
         self._asked = AskedSteps()
-        self._looking = Looking(
+        self._watch = OutcomeWatch(
             link,
             self._asked,
             Outcomes(session, self._refs, link.database),
@@ -129,7 +129,7 @@ class FleetWorker:
         self._opened.emit(Noted(f"run {self._run} is made by the fleet of {fleet}"))
         self._lease.begin(slots=0)
         self._sweep_dead_runs()
-        self._looking.start()
+        self._watch.start()
 
     def submit(self, assignment: Assignment) -> Future[OrderProgress]:
         """Queue a step. The future fails where the fleet cannot be reached or gives the job up."""
@@ -180,7 +180,7 @@ class FleetWorker:
     def close(self) -> None:
         """Cancel what is left, and remove what the run has in queue, database and remote."""
         self.cancel()
-        self._looking.close()
+        self._watch.close()
         emit = self._opened.emit
         try:
             self._bring_transcript()

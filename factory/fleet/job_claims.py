@@ -95,7 +95,7 @@ _ENDED_BY_US: Final = "Exception encountered in background workflow"
 Perform = Callable[[str, object], Mapping[str, Any]]
 
 
-class Claiming:
+class JobClaimer:
     """Claim jobs and perform them, each in a thread, until the process ends."""
 
     def __init__(

@@ -219,7 +219,7 @@ _DROPPED: Final = "the plan was cancelled, or given to another worker"
 
 
 @dataclass(slots=True)
-class Looking:
+class OutcomeWatch:
     """Bring back what came of steps, and say that the run lives, until it is closed.
 
     An outage of the database is waited for. Where no worker is alive, the run `waits` for one, or

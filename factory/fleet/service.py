@@ -18,7 +18,7 @@ from typing import Any, Final
 from factory.batch.batch import WorkerKind, run_all
 from factory.fleet.database import Database, check_schema
 from factory.fleet.fleet_worker import FleetWorker, RunTerms, fleet_worker, forget_old_ends
-from factory.fleet.job_claims import Claiming
+from factory.fleet.job_claims import JobClaimer
 from factory.fleet.job_queue import Queue, import_engine
 from factory.fleet.leases import Lease, Link, LiveEvents, Rescued, rescue
 from factory.fleet.machine import Means
@@ -109,7 +109,7 @@ class Service:
             threading.Thread(target=work, name=work.__name__, daemon=True).start()
         terms = self.terms
         leave_out_what_stays()
-        claiming = Claiming(
+        claimer = JobClaimer(
             self.url,
             terms.worker,
             terms.slots,
@@ -119,11 +119,11 @@ class Service:
         )
         self.emit(Noted(f"worker {self.terms.worker} takes jobs of {self.url}"))
         try:
-            self._keep_in_step(lease, database, queue, claiming, ended)
+            self._keep_in_step(lease, database, queue, claimer, ended)
         finally:
-            claiming.stop()
+            claimer.stop()
             self._leave(lease, database, queue)
-            claiming.close()
+            claimer.close()
             queue.close()
             database.close()
 
@@ -163,7 +163,7 @@ class Service:
         lease: Lease,
         database: Database,
         queue: Queue,
-        claiming: Claiming,
+        claimer: JobClaimer,
         ended: threading.Event,
     ) -> None:
         steady_since: float | None = None
@@ -172,7 +172,7 @@ class Service:
             if time.monotonic() - freed > _FREE_EVERY_SECONDS:
                 free_what_was_closed()
                 freed = time.monotonic()
-            unfit = self._pause_while_unfit(claiming, unfit)
+            unfit = self._pause_while_unfit(claimer, unfit)
             try:
                 self._renew(lease)
                 steady_since = steady_since or time.monotonic()
@@ -193,15 +193,15 @@ class Service:
                     self.emit(Noted("the fleet's database is back"))
                 told = False
 
-    def _pause_while_unfit(self, claiming: Claiming, before: bool) -> bool:
+    def _pause_while_unfit(self, claimer: JobClaimer, before: bool) -> bool:
         """Have this worker claim nothing while its machine is unfit; return whether it is."""
         if complaint := self.complaint():
-            claiming.stop()
+            claimer.stop()
             if not before:
                 worker = self.terms.worker
                 self.emit(Warned(f"worker {worker} takes no jobs for now: {complaint}"))
         elif before:
-            claiming.go_on()
+            claimer.go_on()
             self.emit(Noted(f"worker {self.terms.worker} takes jobs again"))
         return bool(complaint)
 

@@ -26,7 +26,7 @@ from pathlib import PurePosixPath
 from typing import Final, TypeVar
 
 from factory.judging.proof import W234, W252, why_nothing_is_proven
-from factory.judging.run_checks import Judging, try_acceptance
+from factory.judging.run_checks import Trial, try_acceptance
 from factory.orders.documents import CmdResult, CommandFlag
 from factory.orders.task import OrderTask, RunOptions
 from factory.record.progress import AnnouncedProgress
@@ -65,7 +65,7 @@ class Evidence:
         return (*green, *hollow)
 
 
-class Gathering:
+class EvidenceCollector:
     """Make the two runs of one order; `stop` ends them from another thread."""
 
     def __init__(
@@ -134,24 +134,24 @@ class Gathering:
         """Return the commands that pass with `files` in the tree, then restore the baseline."""
         order, folder = self._task.order, make_folder(self._task.folder / name)
         progress = AnnouncedProgress(self._task.name, self._emit)
-        judging = Judging(self._task, self._options, self._bench, self._emit, progress, folder)
+        trial = Trial(self._task, self._options, self._bench, self._emit, progress, folder)
         try:
             removed = order.removed_files if order.asks_model else ()
             if not order.asks_model:
                 self._bench.restore()
-            if not _write(judging.tree, {**files, **self._tests}, removed):
+            if not _write(trial.tree, {**files, **self._tests}, removed):
                 return ()
-            results = dict(self._try(judging, name))
+            results = dict(self._try(trial, name))
         finally:
             self._bench.restore()
         documents = [result.model_dump(mode="json") for result in results.values()]
         write_json(folder / "acceptance_result.json", documents, sync=False)
         return tuple(_unexpected(order.regression, results))
 
-    def _try(self, judging: Judging, name: str) -> Iterator[tuple[str, CmdResult]]:
+    def _try(self, trial: Trial, name: str) -> Iterator[tuple[str, CmdResult]]:
         if self._is_over():
             return
-        for command, result in try_acceptance(judging):
+        for command, result in try_acceptance(trial):
             seconds = result.duration_seconds
             self._emit(CommandTried(self._task.name, name, command, result.exit_code, seconds))
             yield command, result
@@ -159,7 +159,7 @@ class Gathering:
                 return
 
 
-def beside(ask: Callable[[], T], gathering: Gathering) -> tuple[T, Evidence]:
+def beside(ask: Callable[[], T], collector: EvidenceCollector) -> tuple[T, Evidence]:
     """Return what `ask` returns, and the evidence gathered meanwhile and for a short time after.
 
     The gathering has ended when this returns or raises. An error of `ask` goes first.
@@ -169,7 +169,7 @@ def beside(ask: Callable[[], T], gathering: Gathering) -> tuple[T, Evidence]:
 
     def gather() -> None:
         try:
-            found.append(Evidence(gathering.baseline(), gathering.skeleton()))
+            found.append(Evidence(collector.baseline(), collector.skeleton()))
         except BaseException as error:
             failed.append(error)
 
@@ -178,22 +178,22 @@ def beside(ask: Callable[[], T], gathering: Gathering) -> tuple[T, Evidence]:
     patience = 0.0
     try:
         answer = ask()
-        patience = gathering.patience_seconds
+        patience = collector.patience_seconds
     finally:
-        _end(thread, gathering, patience)
+        _end(thread, collector, patience)
     if failed:
         raise failed[0]
     return answer, found[0]
 
 
-def _end(thread: threading.Thread, gathering: Gathering, patience: float) -> None:
+def _end(thread: threading.Thread, collector: EvidenceCollector, patience: float) -> None:
     ends = time.monotonic() + patience
     try:
         while thread.is_alive() and time.monotonic() < ends:
             thread.join(_LOOK_EVERY_SECONDS)
     finally:
         while thread.is_alive():  # repeated, because a command may have been about to start
-            gathering.stop()
+            collector.stop()
             thread.join(_LOOK_EVERY_SECONDS)
 
 

@@ -34,8 +34,8 @@ from factory.judging.proof import (
 )
 from factory.judging.run_checks import (
     Check,
-    Judging,
     LookUp,
+    Trial,
     likely_cause,
     observe,
     parse_check,
@@ -158,34 +158,32 @@ class _Phase:
     brief: FailureBrief | None = None
 
 
-def run_checks(judging: Judging) -> Judgement:
+def run_checks(trial: Trial) -> Judgement:
     """Run every check up to the first that fails. Raises `CommandFailed` if a log is refused."""
-    if refused := follow_manifests(judging.bench, judging.order):
+    if refused := follow_manifests(trial.bench, trial.order):
         return Judgement((), (), refused)
-    verify = _Phase(Stage.VERIFY_FAILED, AttemptStage.VERIFY, lambda: judging.known().red)
-    key = _verification_key(judging)  # before a command can change what it depends on
-    _run_phase(verify, judging.checks, judging)
+    verify = _Phase(Stage.VERIFY_FAILED, AttemptStage.VERIFY, lambda: trial.known().red)
+    key = _verification_key(trial)  # before a command can change what it depends on
+    _run_phase(verify, trial.checks, trial)
     fewer = None
     if verify.brief is None:
-        fewer = find_fewer_tests(judging.known().tests, verify.tests, verify.silent)
-        if fewer is not None and fewer.is_refused(judging.order):
-            verify.brief = _nothing_ran(fewer, verify, judging)
-    record_results(judging, "verify_result.json", verify.results)
+        fewer = find_fewer_tests(trial.known().tests, verify.tests, verify.silent)
+        if fewer is not None and fewer.is_refused(trial.order):
+            verify.brief = _nothing_ran(fewer, verify, trial)
+    record_results(trial, "verify_result.json", verify.results)
     if verify.brief:
         return Judgement(tuple(verify.results), (), verify.brief)
     known = KnownCommit(KnownRed(verify.red), verify.tests)
-    judging.learn(known)
+    trial.learn(known)
     acceptance = _Phase(Stage.ACCEPTANCE_FAILED, AttemptStage.ACCEPT)
-    missing = [
-        each.path for each in judging.order.postconditions if not judging.tree.exists(each.path)
-    ]
+    missing = [each.path for each in trial.order.postconditions if not trial.tree.exists(each.path)]
     if missing:
         problem = f"postcondition not met, no such file: {name_paths(missing)}"
-        acceptance.brief = brief_of(acceptance.stage, judging.order, judging.excerpt(problem))
+        acceptance.brief = brief_of(acceptance.stage, trial.order, trial.excerpt(problem))
     else:
-        commands = tuple(parse_check(each) for each in judging.order.acceptance_commands)
-        _run_phase(acceptance, commands, judging)
-    record_results(judging, "acceptance_result.json", acceptance.results)
+        commands = tuple(parse_check(each) for each in trial.order.acceptance_commands)
+        _run_phase(acceptance, commands, trial)
+    record_results(trial, "acceptance_result.json", acceptance.results)
     proof = verified_by(verify.results, acceptance.results)
     return Judgement(
         verify=tuple(verify.results),
@@ -193,23 +191,23 @@ def run_checks(judging: Judging) -> Judgement:
         brief=acceptance.brief,
         known=known,
         verified="" if verify.red else key,
-        warnings=() if acceptance.brief else tuple(warnings_on(proof, fewer, judging.task)),
+        warnings=() if acceptance.brief else tuple(warnings_on(proof, fewer, trial.task)),
     )
 
 
-def _verification_key(judging: Judging) -> str:
+def _verification_key(trial: Trial) -> str:
     """Return the key of the verification; "" where its success would not be worth keeping."""
-    if judging.task.exempt or not judging.staged:
+    if trial.task.exempt or not trial.staged:
         return ""
-    return verification_key(judging.staged, judging.checks, judging.bench, judging.options)
+    return verification_key(trial.staged, trial.checks, trial.bench, trial.options)
 
 
-def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None:
+def _run_phase(phase: _Phase, checks: Sequence[Check], trial: Trial) -> None:
     """Run the commands up to the first that fails; if none does, check the written files."""
-    judging.progress.begin_stage(judging.attempt, phase.purpose)
+    trial.progress.begin_stage(trial.attempt, phase.purpose)
     for number, check in enumerate(checks, 1):
         name = f"{phase.purpose}_{number}"
-        result, ended = run_check(check, judging, phase.purpose, phase.known, name)
+        result, ended = run_check(check, trial, phase.purpose, phase.known, name)
         phase.results.append(result)
         if result.tests is not None:
             phase.tests[check.text] = result.tests
@@ -218,7 +216,7 @@ def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None
                 phase.silent.add(check.text)
             why = why_nothing_is_proven(check.text, result.tests)
             if why and phase.purpose is AttemptStage.ACCEPT:
-                phase.brief = brief_of_success(phase.stage, judging.order, why, result)
+                phase.brief = brief_of_success(phase.stage, trial.order, why, result)
                 return
             continue
         now = RedCheck.of(ended)
@@ -226,23 +224,23 @@ def _run_phase(phase: _Phase, checks: Sequence[Check], judging: Judging) -> None
         if known.allows(check.text, now):
             phase.red[check.text] = now
             continue
-        brief = _failed_command(phase, check, ended, judging)
-        phase.brief = _billed(_compared(brief, known, now), ended, judging)
+        brief = _failed_command(phase, check, ended, trial)
+        phase.brief = _billed(_compared(brief, known, now), ended, trial)
         return
-    tampered = _changed_by_commands(judging)
+    tampered = _changed_by_commands(trial)
     if tampered:
-        problem = describe_tampering(tampered, judging.order)
-        phase.brief = brief_of(phase.stage, judging.order, judging.excerpt(problem))
+        problem = describe_tampering(tampered, trial.order)
+        phase.brief = brief_of(phase.stage, trial.order, trial.excerpt(problem))
 
 
-def _nothing_ran(fewer: FewerTests, phase: _Phase, judging: Judging) -> FailureBrief:
+def _nothing_ran(fewer: FewerTests, phase: _Phase, trial: Trial) -> FailureBrief:
     """Return the brief of a verification that succeeded without a test that is seen to have run."""
     why = f"{fewer.describe()}."
     if fewer.now is None:
         why += " Nothing shows that a test ran: have the test runner print its summary as before."
-    ran = zip(judging.checks, phase.results, strict=False)
+    ran = zip(trial.checks, phase.results, strict=False)
     named = (result for check, result in ran if check.text == fewer.command)
-    return brief_of_success(phase.stage, judging.order, why, next(named, phase.results[-1]))
+    return brief_of_success(phase.stage, trial.order, why, next(named, phase.results[-1]))
 
 
 def _compared(brief: FailureBrief, known: KnownRed, now: RedCheck) -> FailureBrief:
@@ -254,31 +252,31 @@ def _compared(brief: FailureBrief, known: KnownRed, now: RedCheck) -> FailureBri
     return brief.model_copy(update={"primary_error_excerpt": cut(account)})
 
 
-def _billed(brief: FailureBrief, ended: Ended, judging: Judging) -> FailureBrief:
+def _billed(brief: FailureBrief, ended: Ended, trial: Trial) -> FailureBrief:
     """Return the brief as a fault of the environment, if that is what made the command fail."""
-    around = surroundings_of(judging.bench, judging.options, judging.task.base, judging.written)
+    around = surroundings_of(trial.bench, trial.options, trial.task.base, trial.written)
     fault = find_fault(ended, around)
     if fault is not None:
         return brief_of_fault(fault, brief)
-    if judging.options.install_dependencies:
+    if trial.options.install_dependencies:
         return brief
-    return with_facts(brief, not_installed(ended, judging.tree, tuple(judging.written)))
+    return with_facts(brief, not_installed(ended, trial.tree, tuple(trial.written)))
 
 
-def _failed_command(phase: _Phase, check: Check, ended: Ended, judging: Judging) -> FailureBrief:
+def _failed_command(phase: _Phase, check: Check, ended: Ended, trial: Trial) -> FailureBrief:
     account = account_of(
         ended,
-        judging.stable(_reason(ended, judging.options.settings.timeout_seconds)),
-        judging.stable,
-        lambda argv: observe(argv, judging, f"{phase.purpose}_{len(phase.results)}_values"),
+        trial.stable(_reason(ended, trial.options.settings.timeout_seconds)),
+        trial.stable,
+        lambda argv: observe(argv, trial, f"{phase.purpose}_{len(phase.results)}_values"),
     )
     return brief_of(
         phase.stage,
-        judging.order,
+        trial.order,
         account.excerpt or "(the command printed nothing)",
         command=check.text,
         exit_code=ended.exit_code,
-        log=judging.name_of(account.stream.log),
+        log=trial.name_of(account.stream.log),
         facts=account.facts,
     )
 
@@ -301,13 +299,13 @@ def _reason(ended: Ended, timeout_seconds: float) -> str:
             return ended.reason or f"The command ended with {ended.cause}."
 
 
-def _changed_by_commands(judging: Judging) -> list[str]:
+def _changed_by_commands(trial: Trial) -> list[str]:
     changed = [
         path
-        for path, sha256 in judging.written.items()
+        for path, sha256 in trial.written.items()
         # The hash alone does not decide: a missing file has the hash of an empty one.
-        if judging.tree.state_of(path) != FileState(FileKind.FILE, sha256)
+        if trial.tree.state_of(path) != FileState(FileKind.FILE, sha256)
     ]
     # A folder may stand where a file was removed: the files of a package instead of a module.
-    back = (each for each in judging.removed if judging.tree.kind_of(each) in _FILES)
+    back = (each for each in trial.removed if trial.tree.kind_of(each) in _FILES)
     return [*changed, *back]

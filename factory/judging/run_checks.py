@@ -177,7 +177,7 @@ def _keep_to_oneself(known: KnownCommit) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Judging:
+class Trial:
     """Hold what it takes to judge a workbench's tree: task, options, and where the records go.
 
     `folder` gets results and logs. `written` maps each file that no command may change to its
@@ -222,51 +222,51 @@ class Judging:
         return stable_text(text, self.bench.path_names().items())
 
 
-def try_acceptance(judging: Judging) -> Iterator[tuple[str, CmdResult]]:
+def try_acceptance(trial: Trial) -> Iterator[tuple[str, CmdResult]]:
     """Run each acceptance command once, whether or not it passes; yield its text and its result.
 
     No event is emitted, because such a run is not a step of an attempt. Raises as `run_checks`
     does.
     """
-    judging.bench.follow_manifests()
-    for number, text in enumerate(dict.fromkeys(judging.order.acceptance_commands), 1):
+    trial.bench.follow_manifests()
+    for number, text in enumerate(dict.fromkeys(trial.order.acceptance_commands), 1):
         check = parse_check(text)
-        yield text, _result(_execute(check, judging, f"accept_{number}"), judging, "")
+        yield text, _result(_execute(check, trial, f"accept_{number}"), trial, "")
 
 
 def run_check(
-    check: Check, judging: Judging, purpose: AttemptStage, known: LookUp, name: str
+    check: Check, trial: Trial, purpose: AttemptStage, known: LookUp, name: str
 ) -> tuple[CmdResult, Ended]:
     """Run a command, and run a failing one again: one that then passes is flaky, not wrong.
 
     `known` looks up what may fail, and `name` is that of the log. Raises `CommandFailed` if the log
     is refused.
     """
-    result, ended = _run_one(check, judging, purpose, known, name)
-    for retry in range(1, judging.options.retry_flaky + 1):
+    result, ended = _run_one(check, trial, purpose, known, name)
+    for retry in range(1, trial.options.retry_flaky + 1):
         if check.passes(ended):
             break
-        judging.progress.check_cancelled()  # it may have failed because it was killed
-        again, ended_again = _run_one(check, judging, purpose, known, f"{name}_again_{retry}")
+        trial.progress.check_cancelled()  # it may have failed because it was killed
+        again, ended_again = _run_one(check, trial, purpose, known, f"{name}_again_{retry}")
         if check.passes(ended_again):
             note = f"flaky: failed with exit code {result.exit_code}, passed on run {retry + 1}"
-            judging.emit(Warned(f"{judging.order.id}: `{check.text}` is {note}"))
+            trial.emit(Warned(f"{trial.order.id}: `{check.text}` is {note}"))
             return again.model_copy(update={"note": note, "flaky": True}), ended_again
         result, ended = again, ended_again
     return result, ended
 
 
 def _run_one(
-    check: Check, judging: Judging, purpose: AttemptStage, known: LookUp, name: str
+    check: Check, trial: Trial, purpose: AttemptStage, known: LookUp, name: str
 ) -> tuple[CmdResult, Ended]:
-    order = judging.order.id
-    judging.emit(CommandStarted(order, purpose, check.text))
-    ended = _execute(check, judging, name)
+    order = trial.order.id
+    trial.emit(CommandStarted(order, purpose, check.text))
+    ended = _execute(check, trial, name)
     note = _note_on(check, ended, known)
-    judging.emit(
+    trial.emit(
         CommandEnded(order, purpose, check.text, ended.exit_code, ended.duration_seconds, note)
     )
-    return _result(ended, judging, note), ended
+    return _result(ended, trial, note), ended
 
 
 def _note_on(check: Check, ended: Ended, known: LookUp) -> str:
@@ -279,40 +279,40 @@ def _note_on(check: Check, ended: Ended, known: LookUp) -> str:
     return f"red before the order too: {before.checks[check.text].describe()}, {now.describe()} now"
 
 
-def observe(argv: Sequence[str], judging: Judging, name: str) -> str:
+def observe(argv: Sequence[str], trial: Trial, name: str) -> str:
     """Run a command that only shows why another one failed; return its standard error.
 
     Raises `Interrupted` if the order was cancelled.
     """
-    judging.progress.check_cancelled()
-    log = make_folder(judging.folder / "logs") / name
-    seconds = min(judging.options.settings.timeout_seconds, _OBSERVATION_SECONDS)
+    trial.progress.check_cancelled()
+    log = make_folder(trial.folder / "logs") / name
+    seconds = min(trial.options.settings.timeout_seconds, _OBSERVATION_SECONDS)
     try:
-        return judging.bench.sandbox.run(argv, timeout_seconds=seconds, log=log).stderr.text
+        return trial.bench.sandbox.run(argv, timeout_seconds=seconds, log=log).stderr.text
     except OSError as error:
         raise write_refused(log, error) from error
 
 
-def _execute(check: Check, judging: Judging, name: str) -> Ended:
-    log = make_folder(judging.folder / "logs") / name
-    seconds = judging.options.settings.timeout_seconds
+def _execute(check: Check, trial: Trial, name: str) -> Ended:
+    log = make_folder(trial.folder / "logs") / name
+    seconds = trial.options.settings.timeout_seconds
     try:
-        return judging.bench.sandbox.run(check.argv, timeout_seconds=seconds, log=log)
+        return trial.bench.sandbox.run(check.argv, timeout_seconds=seconds, log=log)
     except OSError as error:
         raise write_refused(log, error) from error
 
 
-def _result(ended: Ended, judging: Judging, note: str) -> CmdResult:
+def _result(ended: Ended, trial: Trial, note: str) -> CmdResult:
     return CmdResult(
         command=ended.argv,
         exit_code=ended.exit_code,
         cause=ended.cause,
-        stdout_trunc=judging.excerpt(ended.stdout.text),
-        stderr_trunc=judging.excerpt(ended.stderr.text),
-        stdout_path=judging.name_of(ended.stdout.log),
-        stderr_path=judging.name_of(ended.stderr.log),
+        stdout_trunc=trial.excerpt(ended.stdout.text),
+        stderr_trunc=trial.excerpt(ended.stderr.text),
+        stdout_path=trial.name_of(ended.stdout.log),
+        stderr_path=trial.name_of(ended.stderr.log),
         duration_seconds=round(ended.duration_seconds, 3),
-        sandbox=_sandbox_record(judging.bench.sandbox),
+        sandbox=_sandbox_record(trial.bench.sandbox),
         note=note or ended.reason,
         tests=tests_of(ended),
     )
@@ -327,10 +327,10 @@ def _sandbox_record(sandbox: Sandbox) -> SandboxRecord:
     )
 
 
-def record_results(judging: Judging, name: str, results: Sequence[CmdResult]) -> None:
+def record_results(trial: Trial, name: str, results: Sequence[CmdResult]) -> None:
     """Write the results to the file `name` of the folder of records."""
     write_json(
-        judging.folder / name,
+        trial.folder / name,
         [result.model_dump(mode="json") for result in results],
         sync=False,
     )

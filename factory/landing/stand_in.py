@@ -15,7 +15,7 @@ from factory.judging.contract import check_declarations, render_violations, with
 from factory.judging.failure_brief import brief_of
 from factory.judging.judgement import Judgement, run_checks
 from factory.judging.proof import KnownCommits
-from factory.judging.run_checks import Check, Judging, verification_before
+from factory.judging.run_checks import Check, Trial, verification_before
 from factory.orders.stages import Stage
 from factory.orders.task import OrderTask, RunOptions
 from factory.preflight import name_paths
@@ -56,7 +56,7 @@ class StandIn:
                 return Judgement((), (), brief_of(Stage.CONTRACT_VIOLATED, order, account))
             own = (*order.allowed_files, *(each.path for each in order.acceptance_files))
             tree = bench.workspace.tree
-            judging = Judging(
+            trial = Trial(
                 task,
                 self.options,
                 bench,
@@ -69,7 +69,7 @@ class StandIn:
                 staged=trees.tree_of(self.git, commit),
                 checks=self._checks(task, changed, bench),
             )
-            judgement = run_checks(judging)
+            judgement = run_checks(trial)
         for warning in judgement.warnings:
             self.emit(Warned(f"{order.id}: {warning}"))
         return judgement

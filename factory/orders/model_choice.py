@@ -156,7 +156,7 @@ _JUDGED = frozenset({Stage.VERIFY_FAILED, Stage.ACCEPTANCE_FAILED, Stage.CONTRAC
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class AskedModel:
     """Hold whom to ask and how: the rung of the ladder, its model, and the temperature.
 
     `afresh` says that the prompt is to say nothing of earlier attempts.
@@ -168,9 +168,9 @@ class Asking:
     afresh: bool = False
 
 
-def first_asking(
+def first_model(
     models: ModelChoice, past: Sequence[PastAttempt], attempt: int, *, is_short: bool = False
-) -> Asking:
+) -> AskedModel:
     """Return how an attempt asks for the first time, after the attempts in `past`.
 
     A model whose code was judged and failed is asked at a higher temperature next time. `is_short`
@@ -183,20 +183,20 @@ def first_asking(
     # The server's own temperature may be 0, where an equal prompt brings an equal reply.
     if sampled and models.temperature is not None:
         warm = max(models.temperature, _SAMPLED_AT[failures - 1])
-        return Asking(rung, model, warm, afresh=True)
-    return Asking(rung, model, warmer(models.temperature, failures))
+        return AskedModel(rung, model, warm, afresh=True)
+    return AskedModel(rung, model, warmer(models.temperature, failures))
 
 
-def ask_again(models: ModelChoice, asking: Asking, questions: int, repeated: bool) -> Asking:
+def ask_again(models: ModelChoice, asked: AskedModel, questions: int, repeated: bool) -> AskedModel:
     """Return how the `questions`-th question within an attempt is asked.
 
     A model that gave the same files twice is not asked a third time, if there is a larger one.
     """
-    if repeated and questions > 1 and asking.rung + 1 < len(models.ladder):
-        rung = asking.rung + 1
-        return Asking(rung, models.ladder[rung].model, models.temperature)
+    if repeated and questions > 1 and asked.rung + 1 < len(models.ladder):
+        rung = asked.rung + 1
+        return AskedModel(rung, models.ladder[rung].model, models.temperature)
     steps = questions if repeated else questions - 1
-    return replace(asking, temperature=warmer(asking.temperature, steps))
+    return replace(asked, temperature=warmer(asked.temperature, steps))
 
 
 def warmer(temperature: float | None, steps: int) -> float | None:

@@ -20,7 +20,7 @@ from factory.orders.documents import (
     WritableFile,
     choose_offer,
 )
-from factory.orders.model_choice import Asking, ModelChoice
+from factory.orders.model_choice import AskedModel, ModelChoice
 from factory.proposal.scope import FileState
 from factory.proposal.shown_code import Focus, ShownFile, focus_of
 from shared.languages.registry import language_of
@@ -188,7 +188,7 @@ class Question:
     `focus` is the definition that the prompt asks for, if it asks for one alone.
     """
 
-    asking: Asking
+    asked: AskedModel
     offer: Offer
     prompt: str
     focus: Focus | None = None
@@ -208,11 +208,11 @@ def build_request(
     states = [file.state for file in shown]
     return Request(
         api=Api.CHAT,
-        model=question.asking.model,
+        model=question.asked.model,
         prompt=question.prompt,
         place=CallPlace(Role.FACTORY, attempt, order.id),
         reply_schema=_schema(order, states) if question.offer.format is ReplyFormat.JSON else None,
-        temperature=question.asking.temperature,
+        temperature=question.asked.temperature,
         max_output_tokens=models.max_output_tokens,
         reasoning_effort=models.reasoning_effort,
         expected_output_tokens=ample_reply_tokens(sizes),

@@ -6,11 +6,11 @@ import pytest
 
 from factory.orders.documents import FailureBrief
 from factory.orders.model_choice import (
-    Asking,
+    AskedModel,
     ModelChoice,
     PastAttempt,
     ask_again,
-    first_asking,
+    first_model,
     is_stuck,
     parse_ladder,
     warmer,
@@ -24,26 +24,26 @@ def failed(stage: Stage, number: int = 1, rung: int = 0) -> PastAttempt:
 
 def walk(
     ladder: str, stages: list[Stage], attempts: int = 9, *, is_short: bool = False
-) -> list[Asking]:
+) -> list[AskedModel]:
     """Return how each attempt asks first, when the attempts before it failed at these stages."""
     models = ModelChoice(parse_ladder(ladder), attempts)
     past: list[PastAttempt] = []
-    found: list[Asking] = []
+    found: list[AskedModel] = []
     for number, stage in enumerate([*stages, Stage.EXCEPTION], 1):
-        asking = first_asking(models, past, number, is_short=is_short)
-        found.append(asking)
-        past.append(failed(stage, number, asking.rung))
+        answering = first_model(models, past, number, is_short=is_short)
+        found.append(answering)
+        past.append(failed(stage, number, answering.rung))
     return found
 
 
 def test_code_that_was_judged_and_failed_is_asked_for_at_a_higher_temperature() -> None:
-    askings = walk("one", [Stage.ACCEPTANCE_FAILED] * 3)
-    assert [each.temperature for each in askings] == [0, 0.4, 0.8, 0.8]
+    sequence = walk("one", [Stage.ACCEPTANCE_FAILED] * 3)
+    assert [each.temperature for each in sequence] == [0, 0.4, 0.8, 0.8]
 
 
 def test_a_reply_that_was_not_judged_raises_no_temperature() -> None:
-    askings = walk("one", [Stage.LLM_OUTPUT_INVALID, Stage.EXCEPTION, Stage.WRITE_SCOPE_VIOLATION])
-    assert {each.temperature for each in askings} == {0}
+    sequence = walk("one", [Stage.LLM_OUTPUT_INVALID, Stage.EXCEPTION, Stage.WRITE_SCOPE_VIOLATION])
+    assert {each.temperature for each in sequence} == {0}
 
 
 @pytest.mark.parametrize(("start", "steps", "warm"), [(0.6, 1, 0.6), (0.6, 2, 0.8), (1.5, 9, 1.5)])
@@ -56,8 +56,8 @@ def test_the_servers_own_temperature_stays() -> None:
 
 
 def test_a_small_model_is_asked_its_short_prompt_afresh_before_it_is_told_of_failures() -> None:
-    askings = walk("a-1.5b", [Stage.ACCEPTANCE_FAILED] * 3, is_short=True)
-    assert [(each.afresh, each.temperature) for each in askings] == [
+    sequence = walk("a-1.5b", [Stage.ACCEPTANCE_FAILED] * 3, is_short=True)
+    assert [(each.afresh, each.temperature) for each in sequence] == [
         (False, 0),
         (True, 0.8),
         (True, 1.0),
@@ -74,16 +74,16 @@ def test_all_others_are_told_of_the_failure(
 ) -> None:
     models = ModelChoice(parse_ladder(model), 5, temperature=temperature)
     past = [failed(Stage.ACCEPTANCE_FAILED)]
-    assert not first_asking(models, past, 2, is_short=is_short).afresh
+    assert not first_model(models, past, 2, is_short=is_short).afresh
 
 
 def test_a_sample_is_never_cooler_than_the_user_wants_it() -> None:
     models = ModelChoice(parse_ladder("a-1.5b"), 5, temperature=0.9)
-    askings = [
-        first_asking(models, [failed(Stage.VERIFY_FAILED)] * count, count + 1, is_short=True)
+    sequence = [
+        first_model(models, [failed(Stage.VERIFY_FAILED)] * count, count + 1, is_short=True)
         for count in (1, 2)
     ]
-    assert [each.temperature for each in askings] == [0.9, 1.0]
+    assert [each.temperature for each in sequence] == [0.9, 1.0]
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_a_sample_is_never_cooler_than_the_user_wants_it() -> None:
 def test_a_larger_model_is_asked_when_the_smaller_had_its_retries(
     ladder: str, asked: list[int]
 ) -> None:
-    askings = walk(ladder, [Stage.ACCEPTANCE_FAILED] * 3)
-    assert [each.rung for each in askings] == asked
+    sequence = walk(ladder, [Stage.ACCEPTANCE_FAILED] * 3)
+    assert [each.rung for each in sequence] == asked
 
 
 def test_the_attempts_are_shared_at_least_as_early_as_the_ladder_says() -> None:
@@ -127,19 +127,19 @@ def test_the_last_model_that_repeats_itself_ends_the_order() -> None:
 @pytest.mark.parametrize(
     ("questions", "repeated", "expected"),
     [
-        (1, False, Asking(0, "a", 0)),
-        (2, False, Asking(0, "a", 0.4)),
-        (1, True, Asking(0, "a", 0.4)),
-        (2, True, Asking(1, "b", 0)),
+        (1, False, AskedModel(0, "a", 0)),
+        (2, False, AskedModel(0, "a", 0.4)),
+        (1, True, AskedModel(0, "a", 0.4)),
+        (2, True, AskedModel(1, "b", 0)),
     ],
 )
 def test_a_question_changes_what_can_change(
-    questions: int, repeated: bool, expected: Asking
+    questions: int, repeated: bool, expected: AskedModel
 ) -> None:
     models = ModelChoice(parse_ladder("a,b"), 5)
-    assert ask_again(models, Asking(0, "a", 0), questions, repeated) == expected
+    assert ask_again(models, AskedModel(0, "a", 0), questions, repeated) == expected
 
 
 def test_the_last_model_is_asked_warmer_instead() -> None:
     models = ModelChoice(parse_ladder("a"), 5)
-    assert ask_again(models, Asking(0, "a", 0), 2, repeated=True) == Asking(0, "a", 0.8)
+    assert ask_again(models, AskedModel(0, "a", 0), 2, repeated=True) == AskedModel(0, "a", 0.8)
