@@ -20,7 +20,7 @@ from shared.errors import InvalidInput, LlmchError
 from shared.files.text_sources import RepoSources
 from shared.git.checkups import Checkup, Health, check_folder
 from shared.git.trees import tracked_files
-from shared.processes.process import ToolFailed, ToolMissing, run_tool
+from shared.processes.process import ProgramMissing, ToolFailed, run_tool
 from shared.projects.build_tools import find_verification
 from shared.settings.settings import SandboxBackend, SandboxSettings
 
@@ -110,7 +110,7 @@ def _check_tool(name: str, path: str) -> Checkup | None:
     argv = [program, _VERSIONS[name]]
     try:
         done = run_tool(argv, cwd=Path("/"), env=env, timeout_seconds=_VERSION_SECONDS)
-    except (ToolMissing, ToolFailed) as error:
+    except (ProgramMissing, ToolFailed) as error:
         return Checkup("toolchain", Health.LIMITED, str(error))
     said = (done.stdout or done.stderr).decode("utf-8", "replace").strip().partition("\n")[0]
     if done.timed_out or done.exit_code:

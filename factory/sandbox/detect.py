@@ -21,7 +21,7 @@ from factory.sandbox.private_folder import Layout, lay_out
 from factory.sandbox.runner import Runner
 from factory.sandbox.supervision import Show
 from shared.errors import SandboxUnavailable
-from shared.processes.process import ToolFailed, ToolMissing, run_tool
+from shared.processes.process import ProgramMissing, ToolFailed, run_tool
 
 _FIXED_PLACES = (Path("/usr/bin/bwrap"), Path("/bin/bwrap"), Path("/usr/local/bin/bwrap"))
 _PROBE_SECONDS = 10.0
@@ -198,7 +198,7 @@ def _bwrap_version(program: Path) -> str:
     try:
         done = run_tool([str(program), "--version"], cwd=Path("/"), env={}, timeout_seconds=10)
         said = (done.stdout or done.stderr).decode("utf-8", "replace").strip()
-    except (ToolMissing, ToolFailed) as error:
+    except (ProgramMissing, ToolFailed) as error:
         said = str(error)
     match = re.search(r"(\d+)\.(\d+)[.\d]*", said)
     if match is None or (int(match[1]), int(match[2])) < MINIMUM_VERSION:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from shared.errors import CommandFailed
-from shared.processes.process import ToolFailed, ToolMissing, run_tool
+from shared.processes.process import ProgramMissing, ToolFailed, run_tool
 
 
 def put_aside(folder: Path, aside: Path) -> None:
@@ -211,7 +211,7 @@ def _make(go: Path, path: str, packages: list[str], folder: Path) -> None:
         argv = [str(go), "test", "-run", "^$", "."]
         try:
             done = run_tool(argv, cwd=module, env=env, timeout_seconds=SEED_SECONDS)
-        except (ToolMissing, ToolFailed) as error:
+        except (ProgramMissing, ToolFailed) as error:
             raise CommandFailed(str(error)) from error
         if done.timed_out or done.exit_code:
             said = (done.stderr + done.stdout).decode("utf-8", "replace").strip()[-500:]
@@ -386,7 +386,7 @@ def _copy(linked: Linked, place: Path) -> None:
     ):
         try:
             done = run_tool(argv, cwd=Path("/"), env=env, timeout_seconds=_COPY_SECONDS)
-        except (ToolMissing, ToolFailed) as error:
+        except (ProgramMissing, ToolFailed) as error:
             raise _refused(linked, str(error)) from error
         if done.exit_code or done.timed_out:
             said = done.stderr.decode("utf-8", "replace").strip()[-300:]

@@ -21,7 +21,7 @@ from pathlib import Path
 from factory.sandbox.lent_folders import put_aside, regain
 from factory.sandbox.policy import Policy
 from shared.errors import InvalidInput
-from shared.processes.process import ToolFailed, ToolMissing, run_tool
+from shared.processes.process import ProgramMissing, ToolFailed, run_tool
 
 # Any interpreter but llmch's own runs this, in a process of its own whose output is the answer. So
 # it prints, and is written for every version of Python 3.
@@ -69,7 +69,7 @@ def interpreter_of(python: Path) -> Interpreter:
     try:
         done = run_tool(question, cwd=Path("/"), env=env, timeout_seconds=_ANSWER_SECONDS)
         return _interpreter(*json.loads(done.stdout))
-    except (ToolMissing, ToolFailed) as error:
+    except (ProgramMissing, ToolFailed) as error:
         raise InvalidInput(str(error), hint) from error
     except (ValueError, TypeError) as error:
         said = done.stderr.decode("utf-8", "replace").strip()[-300:]

@@ -29,7 +29,7 @@ from shared.errors import EnvironmentFault, InvalidInput, LlmchError
 from shared.git import trees
 from shared.languages.language_tools import ManifestFiles, Prepared, Workshop
 from shared.languages.registry import LANGUAGES
-from shared.processes.process import ToolFailed, ToolMissing, run_tool
+from shared.processes.process import ProgramMissing, ToolFailed, run_tool
 from shared.work_order.parse_order import sha256_bytes
 
 _FOLDERS: Final = (".venv", "venv")
@@ -335,7 +335,7 @@ class LocalWorkshop:
         """
         try:
             done = run_tool(argv, cwd=folder, env=variables, timeout_seconds=INSTALL_SECONDS)
-        except (ToolMissing, ToolFailed) as error:
+        except (ProgramMissing, ToolFailed) as error:
             raise EnvironmentFault(str(error), remedy) from error
         if not done.timed_out and done.exit_code == 0:
             return done.stdout.decode("utf-8", "replace")

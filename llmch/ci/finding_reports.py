@@ -20,7 +20,7 @@ from planner.rules.rule_model import Finding
 from shared import VERSION
 from shared.errors import RuleText
 from shared.events.events import Noted
-from shared.files.strict_documents import JsonPlaces, JsonProblem, Place, place_of_problem
+from shared.files.strict_documents import JsonPlace, JsonPlaces, JsonProblem, place_of_problem
 from shared.work_order.plan_folder import MANIFEST_NAME, order_file_name
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ class PlacedFinding:
 
     finding: Finding
     file: str
-    place: Place | None
+    place: JsonPlace | None
     fingerprint: str
 
     @property
@@ -201,7 +201,7 @@ class _Source:
         self._orders = [name for name in texts if name != MANIFEST_NAME]
         self._read: dict[str, JsonPlaces | JsonProblem] = {}
 
-    def place_of(self, finding: Finding) -> tuple[str, Place | None]:
+    def place_of(self, finding: Finding) -> tuple[str, JsonPlace | None]:
         """Return the name of the file that a finding is about, and where in it."""
         if broken := self._malformed():
             return broken
@@ -225,11 +225,11 @@ class _Source:
         alone = MANIFEST_NAME not in self._texts and finding.position <= len(self._orders)
         return self._orders[finding.position - 1] if alone else ""
 
-    def _at(self, name: str, parts: tuple[str | int, ...]) -> Place | None:
+    def _at(self, name: str, parts: tuple[str | int, ...]) -> JsonPlace | None:
         places = self._places(name)
         return places.nearest(parts) if isinstance(places, JsonPlaces) and parts else None
 
-    def _malformed(self) -> tuple[str, Place | None] | None:
+    def _malformed(self) -> tuple[str, JsonPlace | None] | None:
         """Return the first file that is not JSON: then no order was read, from any file."""
         for name in self._texts:
             if isinstance(problem := self._places(name), JsonProblem):
@@ -341,7 +341,7 @@ class _SarifWriter:
         return printed(self.mask(text))
 
 
-def _region(place: Place) -> dict[str, int]:
+def _region(place: JsonPlace) -> dict[str, int]:
     return {
         "startLine": place.line,
         "startColumn": place.column,

@@ -381,7 +381,7 @@ def _asked(call: Call) -> object:
 def _run(call: Call) -> bytes:
     """Return what a program prints. Raises `_Refused` where it fails."""
     from llmch.ci.run_reports import mask_secrets
-    from shared.processes.process import ToolFailed, ToolMissing, run_tool
+    from shared.processes.process import ProgramMissing, ToolFailed, run_tool
 
     # Not in the repo: its config could have git, which the programs ask, run something.
     with tempfile.TemporaryDirectory(prefix="llmch-") as nowhere:
@@ -390,7 +390,7 @@ def _run(call: Call) -> bytes:
                 call.argv, cwd=Path(nowhere), env=_environment(os.environ), stdin=call.stdin,
                 timeout_seconds=_CALL_SECONDS,
             )  # fmt: skip
-        except (ToolMissing, ToolFailed) as missing:
+        except (ProgramMissing, ToolFailed) as missing:
             raise _Refused(str(missing)) from missing
     if done.exit_code or done.timed_out:
         said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()

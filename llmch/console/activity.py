@@ -54,7 +54,7 @@ _STEPS = (*_MINUTES, *(60 * each for each in _HOURS))
 
 
 @dataclass(frozen=True, slots=True)
-class Worked:
+class WorkedTime:
     """Say when the work on an order that landed began and ended, in seconds of one clock."""
 
     began: float
@@ -62,14 +62,16 @@ class Worked:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class TimeLeft:
     """Hold the least and the most seconds that the rest may take."""
 
     least: float
     most: float
 
 
-def expect(landed: Sequence[Worked], under_way: Sequence[float], to_begin: int) -> Left | None:
+def expect(
+    landed: Sequence[WorkedTime], under_way: Sequence[float], to_begin: int
+) -> TimeLeft | None:
     """Return how long the rest may take; `None` where too little has landed to say it.
 
     `under_way` has the seconds for which each order has been worked on that is not over, and
@@ -91,7 +93,7 @@ def expect(landed: Sequence[Worked], under_way: Sequence[float], to_begin: int) 
     single = max(last, 0.0) + margin * math.sqrt(1 + 1 / len(landed))
     # An order that takes longer than usual may take as long again.
     late = [each for each in under_way if each > high]
-    return Left(
+    return TimeLeft(
         least=max((_work(low, under_way, to_begin) - error) / at_a_time, 0.0),
         most=max(
             (_work(high, under_way, to_begin) + error + sum(late)) / at_a_time,
@@ -112,7 +114,7 @@ def _work(usual: float, under_way: Sequence[float], to_begin: int) -> float:
     return to_begin * usual + sum(max(usual - each, 0.0) for each in under_way)
 
 
-def _at_a_time(landed: Sequence[Worked]) -> float:
+def _at_a_time(landed: Sequence[WorkedTime]) -> float:
     """Return how many orders were worked on at a time, on average, while there was any."""
     busy, until = 0.0, -math.inf
     for each in sorted(landed, key=lambda one: one.began):
@@ -121,7 +123,7 @@ def _at_a_time(landed: Sequence[Worked]) -> float:
     return max(1.0, sum(each.ended - each.began for each in landed) / busy) if busy else 1.0
 
 
-def render_left(left: Left) -> str:
+def render_left(left: TimeLeft) -> str:
     """Return the range in words, in steps that do not pretend to more than is known."""
     least, most = left.least / 60, left.most / 60
     if most <= 1:
@@ -154,7 +156,7 @@ class BatchProgress:
     spent: float | None = 0.0
     """What the orders that are over cost, in US dollars; `None` where a price is unknown."""
     _under_way: dict[str, float] = field(default_factory=dict)
-    _landed: list[Worked] = field(default_factory=list)
+    _landed: list[WorkedTime] = field(default_factory=list)
     _replayed: set[str] = field(default_factory=set)
 
     def take(self, event: Event, now: float) -> None:
@@ -181,7 +183,7 @@ class BatchProgress:
         self.failed += event.verdict != "PASS"
         began = self._under_way.pop(event.order, now)
         if event.verdict == "PASS" and event.order not in self._replayed:
-            self._landed.append(Worked(began, now))
+            self._landed.append(WorkedTime(began, now))
 
     def describe(self, now: float, *, hidden: int = 0) -> str:
         """Return how far the batch has come, and how much longer it may take.

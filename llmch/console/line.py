@@ -118,7 +118,7 @@ class Style(StrEnum):
     COMMAND = "cyan"
 
 
-class Place(Enum):
+class Placement(Enum):
     """Say where the text of a line goes."""
 
     COLUMNS = auto()
@@ -138,7 +138,7 @@ class Look:
     glyph: str = ""
     style: Style = Style.PLAIN
     text: Style = Style.PLAIN
-    place: Place = Place.COLUMNS
+    place: Placement = Placement.COLUMNS
     ascii: str = ""
     indented: bool = False
 
@@ -153,21 +153,21 @@ class Mark(Enum):
     WARNED = Look("!", Style.DOUBTFUL)
     RETRY = Look("↻", Style.DOUBTFUL, ascii="~")
     SKIPPED = Look("○", Style.FAINT, Style.FAINT, ascii="o")
-    ERROR = Look("error:", Style.BAD, place=Place.LABELLED)
-    HINT = Look("hint:", Style.COMMAND, place=Place.LABELLED)
-    TEXT = Look(place=Place.ALONE, indented=True)
-    PATCHED_FILE = Look("", text=Style.STRONG, place=Place.ALONE, indented=True)
-    PATCHED_PLACE = Look("", text=Style.COMMAND, place=Place.ALONE, indented=True)
-    ADDED = Look("", text=Style.GOOD, place=Place.ALONE, indented=True)
-    REMOVED = Look("", text=Style.BAD, place=Place.ALONE, indented=True)
-    ITEM = Look(" ", place=Place.BELOW)
-    QUOTE = Look("│", Style.FAINT, Style.FAINT, Place.BELOW, ascii="|", indented=True)
-    NEXT = Look("→", place=Place.BELOW, ascii=">")
-    COPY = Look("$", Style.FAINT, Style.COMMAND, Place.BELOW)
-    NEW = Look("+", Style.GOOD, place=Place.BELOW, indented=True)
-    CHANGED = Look("~", Style.DOUBTFUL, place=Place.BELOW)
-    GONE = Look("-", Style.BAD, place=Place.BELOW, indented=True)
-    DOUBT = Look("!", Style.DOUBTFUL, place=Place.BELOW)
+    ERROR = Look("error:", Style.BAD, place=Placement.LABELLED)
+    HINT = Look("hint:", Style.COMMAND, place=Placement.LABELLED)
+    TEXT = Look(place=Placement.ALONE, indented=True)
+    PATCHED_FILE = Look("", text=Style.STRONG, place=Placement.ALONE, indented=True)
+    PATCHED_PLACE = Look("", text=Style.COMMAND, place=Placement.ALONE, indented=True)
+    ADDED = Look("", text=Style.GOOD, place=Placement.ALONE, indented=True)
+    REMOVED = Look("", text=Style.BAD, place=Placement.ALONE, indented=True)
+    ITEM = Look(" ", place=Placement.BELOW)
+    QUOTE = Look("│", Style.FAINT, Style.FAINT, Placement.BELOW, ascii="|", indented=True)
+    NEXT = Look("→", place=Placement.BELOW, ascii=">")
+    COPY = Look("$", Style.FAINT, Style.COMMAND, Placement.BELOW)
+    NEW = Look("+", Style.GOOD, place=Placement.BELOW, indented=True)
+    CHANGED = Look("~", Style.DOUBTFUL, place=Placement.BELOW)
+    GONE = Look("-", Style.BAD, place=Placement.BELOW, indented=True)
+    DOUBT = Look("!", Style.DOUBTFUL, place=Placement.BELOW)
 
     def sign(self, *, glyphs: bool) -> str:
         """Return the sign before the text; without `glyphs` it is ASCII."""
@@ -222,11 +222,11 @@ def lay_out(line: Line, *, glyphs: bool) -> LaidOut:
 def _prefix(line: Line, sign: str) -> tuple[Span, ...]:
     style = line.mark.value.style
     match line.mark.value.place:
-        case Place.ALONE:
+        case Placement.ALONE:
             return ()
-        case Place.LABELLED:
+        case Placement.LABELLED:
             return (Span(f"{sign:<6} ", style),)
-        case Place.BELOW:
+        case Placement.BELOW:
             return (Span(f"    {sign} ", style),)
         case _:
             prominent = line.mark is Mark.HEAD or line.weight is Weight.VERDICT

@@ -119,7 +119,7 @@ def usage_text(event: UsageCounted) -> str:
 _MAX_LINE = 2000  # characters; a longer line is shown as several
 
 
-class Thoughts:
+class Reasoning:
     """Put pieces together; `protect` makes each whole line fit to be shown."""
 
     def __init__(self, protect: Callable[[str], str]) -> None:
@@ -142,7 +142,7 @@ class Thoughts:
 
 
 @dataclass(slots=True)
-class Whole:
+class WholeWork:
     """Name the plan or the batch that is under way; the name is empty where an order runs alone."""
 
     name: str = ""
@@ -169,10 +169,10 @@ class CallNarrator:
     The pieces of a model's text pass through `protect` once they are whole lines.
     """
 
-    def __init__(self, whole: Whole, protect: Callable[[str], str], *, verbose: bool) -> None:
+    def __init__(self, whole: WholeWork, protect: Callable[[str], str], *, verbose: bool) -> None:
         self._whole = whole
         self._verbose = verbose
-        self._thoughts: defaultdict[str, Thoughts] = defaultdict(lambda: Thoughts(protect))
+        self._thoughts: defaultdict[str, Reasoning] = defaultdict(lambda: Reasoning(protect))
 
     def lines(self, event: CallEvent) -> Iterator[Line]:
         match event:
@@ -224,7 +224,7 @@ _MAX_FILES = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class TextLimits:
     """Cut texts and lists to a length that a person reads; with `verbose`, cut nothing."""
 
     verbose: bool
@@ -261,7 +261,7 @@ class OrderNarrator:
     A command that is shown to be copied does not name the folder `cwd`.
     """
 
-    def __init__(self, whole: Whole, measure: Measure, cwd: str) -> None:
+    def __init__(self, whole: WholeWork, measure: TextLimits, cwd: str) -> None:
         self._whole = whole
         self._measure = measure
         self._cwd = cwd
@@ -429,7 +429,7 @@ _MAX_TITLES = 20
 class PlanNarrator:
     """Turn the events of planning into lines."""
 
-    def __init__(self, whole: Whole, measure: Measure) -> None:
+    def __init__(self, whole: WholeWork, measure: TextLimits) -> None:
         self._whole = whole
         self._measure = measure
         self._max_attempts = 0
@@ -497,7 +497,7 @@ class Narrator:
 
     def __init__(self, *, verbose: bool, cwd: str, protect: Callable[[str], str]) -> None:
         self._protect = protect
-        whole, measure = Whole(), Measure(verbose)
+        whole, measure = WholeWork(), TextLimits(verbose)
         self._calls = CallNarrator(whole, protect, verbose=verbose)
         self._plan = PlanNarrator(whole, measure)
         self._orders = OrderNarrator(whole, measure, cwd)

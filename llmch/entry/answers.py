@@ -150,7 +150,7 @@ def rule_findings(report: Report) -> tuple[RuleFinding, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Edits:
+class PlanEdits:
     """Hold the documents of a plan's files as they are, and the plan that they make."""
 
     read: Mapping[str, JsonValue]
@@ -161,7 +161,7 @@ class Edits:
         return tuple(each.render() for each in self.taken.edits)
 
 
-def read_edits(folder: Path, repo: Path | None, branch: str | None) -> Edits | None:
+def read_edits(folder: Path, repo: Path | None, branch: str | None) -> PlanEdits | None:
     """Return what was edited in the plan in `folder`, `None` where nothing was.
 
     Raises `InvalidInput` where an order was edited that has landed in the repo: its commit stays,
@@ -179,7 +179,7 @@ def read_edits(folder: Path, repo: Path | None, branch: str | None) -> Edits | N
         return None
     if repo is not None:
         _refuse_landed(folder, taken, repo, branch)
-    return Edits(read, taken)
+    return PlanEdits(read, taken)
 
 
 def note_edited(folder: Path, emit: Emit) -> None:

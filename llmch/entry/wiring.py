@@ -165,14 +165,14 @@ def tool_runner(settings: Settings, repo: Path | None) -> ToolRunner:
 
 
 @dataclass(frozen=True, slots=True)
-class Submitting:
+class Submission:
     """Say where a plan lands, and the settings of the person and the repo together."""
 
     target: Target
     settings: Settings
 
 
-def target_of(args: argparse.Namespace, emit: Emit) -> Submitting:
+def target_of(args: argparse.Namespace, emit: Emit) -> Submission:
     """Return where `--repo` and `--base` say that a plan lands.
 
     A clone means its remote, at the commit that is checked out. Raises `InvalidInput`,
@@ -191,7 +191,7 @@ def target_of(args: argparse.Namespace, emit: Emit) -> Submitting:
     return _of_clone(args, find_repo(folder).tree, emit)
 
 
-def _of_url(args: argparse.Namespace, url: str, emit: Emit) -> Submitting:
+def _of_url(args: argparse.Namespace, url: str, emit: Emit) -> Submission:
     from factory.fleet.submission import fetch_project, find_target
     from shared.git.client import Git
 
@@ -200,10 +200,10 @@ def _of_url(args: argparse.Namespace, url: str, emit: Emit) -> Submitting:
         target = find_target(Git(project), url, args.base or "")
         base = fetch_project(target, project)
         settings = settings_for(args, emit, repo=project, fetched=True)
-    return Submitting(replace(target, base=base), settings)
+    return Submission(replace(target, base=base), settings)
 
 
-def _of_clone(args: argparse.Namespace, tree: Path, emit: Emit) -> Submitting:
+def _of_clone(args: argparse.Namespace, tree: Path, emit: Emit) -> Submission:
     from factory.fleet.submission import find_target
     from shared.git import refs, repos
     from shared.git.client import Git
@@ -223,7 +223,7 @@ def _of_clone(args: argparse.Namespace, tree: Path, emit: Emit) -> Submitting:
             f"{here.branch} is at {here.head[:12]} here, and at {target.base[:12]} on {remote}",
             f"push it, or name a branch of the remote with --base {here.branch}",
         )
-    return Submitting(target, settings)
+    return Submission(target, settings)
 
 
 def following(options: PlanOptions, folder: Path, place: RepoPlace | None) -> PlanOptions:

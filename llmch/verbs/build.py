@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ground:
+class _BuildContext:
     """Hold what planning and executing have in common; the two sources share one budget."""
 
     settings: Settings
@@ -81,7 +81,7 @@ def _plan_and_run(
     planning: PlanOptions,
     options: RunOptions,
     args: argparse.Namespace,
-    ground: _Ground,
+    ground: _BuildContext,
     console: Console,
 ) -> Outcome:
     from llmch.entry.wiring import tool_runner
@@ -98,7 +98,7 @@ def _plan_and_run(
     return Outcome(PlanDocument(plan.result), ExitCode.INVALID)
 
 
-def _ground(args: argparse.Namespace, console: Console) -> _Ground:
+def _ground(args: argparse.Namespace, console: Console) -> _BuildContext:
     from factory.preflight import find_repo
     from llmch.entry.wiring import (
         inputs_first,
@@ -117,12 +117,12 @@ def _ground(args: argparse.Namespace, console: Console) -> _Ground:
         factory = model_source(args, settings, settings.factory)
     purse = SharedBudget(planner.budget)
     place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
-    return _Ground(
+    return _BuildContext(
         settings, reports, place, replace(planner, purse=purse), replace(factory, purse=purse)
     )
 
 
-def _planning(args: argparse.Namespace, ground: _Ground) -> PlanOptions:
+def _planning(args: argparse.Namespace, ground: _BuildContext) -> PlanOptions:
     """Return the options to plan with: after the repo's last plan, where the spec follows it."""
     from llmch.entry.wiring import following, reviews_plan
     from planner.known_plans import known_plan, plan_to_follow
@@ -143,7 +143,7 @@ def _run_plan(
     made: PlanResult | None,
     options: RunOptions,
     args: argparse.Namespace,
-    ground: _Ground,
+    ground: _BuildContext,
     console: Console,
 ) -> Outcome:
     """Run the orders of the plan in `folder`, if whoever is at the terminal agrees.

@@ -18,7 +18,7 @@ from planner.plan_flags import add_tree_argument
 from shared.errors import ExitCode
 
 if TYPE_CHECKING:
-    from llmch.entry.answers import Edits
+    from llmch.entry.answers import PlanEdits
     from planner.plan.parse_plan import Plan
     from planner.plan.plan_edits import OrderEdit
     from planner.repo.planned_repo import RepoTree
@@ -131,7 +131,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _write(
-    args: argparse.Namespace, edits: Edits | None, plan: Plan, outcome: Mended, tree: RepoTree
+    args: argparse.Namespace, edits: PlanEdits | None, plan: Plan, outcome: Mended, tree: RepoTree
 ) -> None:
     """Write what was edited and fixed; `plan` is the plan before the fixes."""
     from planner.repo.planned_repo import base_tree

@@ -12,7 +12,7 @@ from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Verbatim
 from llmch.entry.command_line import find_verb, parser_of
 from llmch.entry.verb_table import TOPICS, VERBS
-from llmch.verbs.completion_scripts import Kind, Option, Positional, Value, VerbGrammar
+from llmch.verbs.completion_scripts import Option, Positional, Value, VerbGrammar, WordSource
 
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -100,10 +100,10 @@ def _positional(verb: str, action: argparse.Action) -> Positional:
 def _value(verb: str, action: argparse.Action) -> Value:
     name = str(action.metavar or action.dest.upper())
     if words := tuple(_words(verb, action)):
-        return Value(name, Kind.WORDS, words)
+        return Value(name, WordSource.WORDS, words)
     kind = _KINDS.get((verb, action.dest)) or _KINDS_BY_NAME.get(name)
     if kind is None:
-        kind = Kind.FOLDER if action.type is Path else Kind.TEXT
+        kind = WordSource.FOLDER if action.type is Path else WordSource.TEXT
     return Value(name, kind)
 
 
@@ -132,18 +132,18 @@ _WORDS: Final[Mapping[tuple[str, str], Callable[[], tuple[str, ...]]]] = {
     ("explain", "code"): _codes,
     ("help", "topic"): lambda: (*TOPICS, *VERBS),
 }
-_KINDS: Final = {("diff", "attempt"): Kind.FOLDER}
+_KINDS: Final = {("diff", "attempt"): WordSource.FOLDER}
 _KINDS_BY_NAME: Final = {
-    "FILE": Kind.FILE,
-    "EXE": Kind.FILE,
-    "PATH": Kind.FILE,
-    "DIR": Kind.FOLDER,
-    "DIR,DIR": Kind.FOLDER,
-    "B": Kind.BRANCH,
-    "C": Kind.BRANCH,
-    "SHA": Kind.BRANCH,
-    "RUN|BRANCH": Kind.BRANCH,
-    "COMMIT|FROM..TO": Kind.BRANCH,
+    "FILE": WordSource.FILE,
+    "EXE": WordSource.FILE,
+    "PATH": WordSource.FILE,
+    "DIR": WordSource.FOLDER,
+    "DIR,DIR": WordSource.FOLDER,
+    "B": WordSource.BRANCH,
+    "C": WordSource.BRANCH,
+    "SHA": WordSource.BRANCH,
+    "RUN|BRANCH": WordSource.BRANCH,
+    "COMMIT|FROM..TO": WordSource.BRANCH,
 }
 
 

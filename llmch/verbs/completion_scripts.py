@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 
-class Kind(Enum):
+class WordSource(Enum):
     """Say where the words come from that a shell offers for a value."""
 
     TEXT = auto()
@@ -20,10 +20,10 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Describe a value; `words` are all that a value of `Kind.WORDS` can be."""
+    """Describe a value; `words` are all that a value of `WordSource.WORDS` can be."""
 
     name: str
-    kind: Kind
+    kind: WordSource
     words: tuple[str, ...] = ()
 
 
@@ -134,9 +134,9 @@ _llmch() {{
 complete -F _llmch llmch
 """
 _OFFERS = {
-    Kind.FILE: "files",
-    Kind.FOLDER: "folders",
-    Kind.BRANCH: "branches",
+    WordSource.FILE: "files",
+    WordSource.FOLDER: "folders",
+    WordSource.BRANCH: "branches",
 }
 
 
@@ -160,20 +160,20 @@ def _spellings(verb: VerbGrammar) -> Iterator[str]:
 
 def _values(verb: VerbGrammar) -> Iterator[str]:
     for option in verb.options:
-        if option.value is not None and option.value.kind is not Kind.TEXT:
+        if option.value is not None and option.value.kind is not WordSource.TEXT:
             pattern = " | ".join(f"'{verb.name} {each}'" for each in option.spellings)
             yield f"            {pattern}) {_offer(option.value)} ;;"
 
 
 def _positionals(verb: VerbGrammar) -> Iterator[str]:
     for number, each in enumerate(verb.positionals, start=1):
-        if each.value.kind is not Kind.TEXT:
+        if each.value.kind is not WordSource.TEXT:
             position = "*" if each.repeats else number
             yield f"            '{verb.name} '{position}) {_offer(each.value)} ;;"
 
 
 def _offer(value: Value) -> str:
-    if value.kind is Kind.WORDS:
+    if value.kind is WordSource.WORDS:
         return f"_llmch_offer words {_quoted(value.words)}"
     return f"_llmch_offer {_OFFERS[value.kind]}"
 
@@ -220,10 +220,10 @@ complete -c llmch -f
 {lines}
 """
 _SOURCES = {
-    Kind.TEXT: "-x",
-    Kind.FILE: "-r -F",
-    Kind.FOLDER: "-x -a '(__fish_complete_directories (commandline -ct))'",
-    Kind.BRANCH: "-x -a '(__llmch_branches)'",
+    WordSource.TEXT: "-x",
+    WordSource.FILE: "-r -F",
+    WordSource.FOLDER: "-x -a '(__fish_complete_directories (commandline -ct))'",
+    WordSource.BRANCH: "-x -a '(__llmch_branches)'",
 }
 
 
@@ -244,7 +244,7 @@ def _verb(verb: VerbGrammar) -> Iterator[str]:
     for option in verb.options:
         yield _option(verb, option)
     for number, each in enumerate(verb.positionals):
-        if each.value.kind is not Kind.TEXT:
+        if each.value.kind is not WordSource.TEXT:
             had = f"__llmch_at {verb.name} {number} {' '.join(verb.with_value)}"
             condition = _quoted_fish(f"__llmch_verb {verb.name}" if each.repeats else had)
             source = _source(each.value, is_option=False)
@@ -261,7 +261,7 @@ def _option(verb: VerbGrammar, option: Option) -> str:
 
 
 def _source(value: Value, *, is_option: bool) -> str:
-    if value.kind is Kind.WORDS:
+    if value.kind is WordSource.WORDS:
         source = f"-x -a {_quoted_fish(' '.join(value.words))}"
     else:
         source = _SOURCES[value.kind]
@@ -308,10 +308,10 @@ else
 fi
 """
 _ACTIONS = {
-    Kind.TEXT: " ",
-    Kind.FILE: "_files",
-    Kind.FOLDER: "_files -/",
-    Kind.BRANCH: "_llmch_branches",
+    WordSource.TEXT: " ",
+    WordSource.FILE: "_files",
+    WordSource.FOLDER: "_files -/",
+    WordSource.BRANCH: "_llmch_branches",
 }
 _MEANS_SOMETHING = re.compile(r"[\[\]:\\]")
 
@@ -360,7 +360,9 @@ def _positional(number: int, positional: Positional) -> str:
 
 
 def _value(value: Value) -> str:
-    action = f"({' '.join(value.words)})" if value.kind is Kind.WORDS else _ACTIONS[value.kind]
+    action = (
+        f"({' '.join(value.words)})" if value.kind is WordSource.WORDS else _ACTIONS[value.kind]
+    )
     return f"{_escaped(value.name)}:{action}"
 
 

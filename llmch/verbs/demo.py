@@ -36,7 +36,7 @@ from shared.git.client import Git, clean_environment
 from shared.llm.stack import Mode, ModelSource
 from shared.llm.transcript import Transcript
 from shared.llm.transcript_lines import ReplyOrigin
-from shared.processes.process import ToolFailed, ToolMissing, run_tool
+from shared.processes.process import ProgramMissing, ToolFailed, run_tool
 from shared.settings.settings import SandboxSettings, Settings
 
 _ROOT = Path("llmch-demo")
@@ -132,7 +132,7 @@ DEFAULT = "wordgame"
 
 
 @dataclass(frozen=True, slots=True)
-class Need:
+class MachineNeed:
     """Describe what an example needs of the machine: `probe` is a command that succeeds there."""
 
     what: str
@@ -151,7 +151,7 @@ class Example:
     shows: str
     folder: Path
     run: tuple[tuple[str, ...], ...]
-    need: Need | None = None
+    need: MachineNeed | None = None
 
     @property
     def spec(self) -> Path:
@@ -190,7 +190,7 @@ def _read(folder: Path) -> Example:
         shows=document["shows"],
         folder=folder,
         run=tuple(tuple(argv) for argv in document["run"]),
-        need=Need(needs["what"], tuple(needs["probe"])) if needs else None,
+        need=MachineNeed(needs["what"], tuple(needs["probe"])) if needs else None,
     )
 
 
@@ -339,7 +339,7 @@ def is_there(example: Example) -> bool:
             ended = run_tool(
                 example.need.probe, cwd=Path(folder), env=os.environ, timeout_seconds=_SECONDS
             )
-        except (ToolMissing, ToolFailed):
+        except (ProgramMissing, ToolFailed):
             return False
     return ended.exit_code == 0
 

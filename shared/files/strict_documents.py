@@ -207,7 +207,7 @@ _JSON_PLACES_TOKEN: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class JsonPlace:
     """Hold where a value begins and ends; the value of a key begins with its key.
 
     Lines and columns count from 1. Columns count the code units of UTF-16, as editors do; the end
@@ -230,12 +230,12 @@ class JsonPlaces:
         self._spans: Mapping[JsonPath, tuple[int, int]] = dict(_spans(text))
         self._lines = [0, *(each.end() for each in re.finditer("\r\n?|\n", text))]
 
-    def nearest(self, path: JsonPath) -> Place:
+    def nearest(self, path: JsonPath) -> JsonPlace:
         """Return the place of the value at `path`, or of what would hold it if it is missing."""
         while path not in self._spans:
             path = path[:-1]
         start, end = self._spans[path]
-        return Place(*self._point(start), *self._point(end))
+        return JsonPlace(*self._point(start), *self._point(end))
 
     def _point(self, offset: int) -> tuple[int, int]:
         line = bisect_right(self._lines, offset)
@@ -243,11 +243,11 @@ class JsonPlaces:
         return line, len(before.encode("utf-16-le", "surrogatepass")) // 2 + 1
 
 
-def place_of_problem(problem: JsonProblem) -> Place | None:
+def place_of_problem(problem: JsonProblem) -> JsonPlace | None:
     """Return where a text stops being a document; `None` where that is the whole text."""
     if problem.line is None or problem.column is None:
         return None
-    return Place(problem.line, problem.column, problem.line, problem.column + 1)
+    return JsonPlace(problem.line, problem.column, problem.line, problem.column + 1)
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from shared.errors import CommandFailed
-from shared.processes.process import Finished, ToolFailed, ToolMissing, run_tool
+from shared.processes.process import Finished, ProgramMissing, ToolFailed, run_tool
 
 Setting: TypeAlias = tuple[str, str]
 """A key of git's config and its value."""
@@ -191,7 +191,7 @@ class Git:
                 stdin=stdin,
                 pass_fds=self.held,
             )
-        except (ToolMissing, ToolFailed) as error:
+        except (ProgramMissing, ToolFailed) as error:
             raise CommandFailed(
                 str(error), "install git, or check that the folder exists"
             ) from error

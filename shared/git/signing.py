@@ -18,7 +18,7 @@ from typing import Final
 from shared.errors import CommandFailed
 from shared.git import repos
 from shared.git.client import ConfigEntry, Git, text_of
-from shared.processes.process import Finished, ToolFailed, ToolMissing, run_tool
+from shared.processes.process import Finished, ProgramMissing, ToolFailed, run_tool
 
 _TRUSTED: Final = ("system", "global")
 
@@ -131,7 +131,7 @@ class Trust(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class SignatureCheck:
     """Hold what a signature is worth here, and in words by whom it is, or what is wrong."""
 
     trust: Trust
@@ -161,11 +161,11 @@ def sign(git: Git, config: SigningConfig, data: bytes, person: str) -> bytes:
         return _armoured(_run(git, [*asked, "-U", "-f", str(public)], data))
 
 
-def check_signature(git: Git, config: SigningConfig, data: bytes, armour: bytes) -> Checked:
+def check_signature(git: Git, config: SigningConfig, data: bytes, armour: bytes) -> SignatureCheck:
     """Return what the signature of `data` is worth here. No failure is raised."""
     form = next((each for head, each in _HEADS.items() if armour.startswith(head)), None)
     if form is None:
-        return Checked(Trust.BAD, "it is not a signature of a kind that git knows")
+        return SignatureCheck(Trust.BAD, "it is not a signature of a kind that git knows")
     with tempfile.TemporaryDirectory(prefix="llmch-signature-") as folder:
         path = Path(folder) / "signature"
         path.write_bytes(armour)
@@ -174,41 +174,41 @@ def check_signature(git: Git, config: SigningConfig, data: bytes, armour: bytes)
                 return _check_ssh(git, config, data, path)
             return _check_gpg(git, config.programs[form], data, path)
         except SigningFailed as failed:
-            return Checked(Trust.UNKNOWN, failed.message)
+            return SignatureCheck(Trust.UNKNOWN, failed.message)
 
 
-def _check_ssh(git: Git, config: SigningConfig, data: bytes, path: Path) -> Checked:
+def _check_ssh(git: Git, config: SigningConfig, data: bytes, path: Path) -> SignatureCheck:
     program, signers = config.programs[SignatureFormat.SSH], config.allowed_signers
     about = ["-n", _NAMESPACE, "-s", str(path)]
     done = _try(git, [program, "-Y", "check-novalidate", *about], data)
     if done.exit_code:
-        return Checked(Trust.BAD, f"the signature is not one of these bytes: {_said(done)}")
+        return SignatureCheck(Trust.BAD, f"the signature is not one of these bytes: {_said(done)}")
     key = _said(done).rpartition(" ")[2]
     if signers is None:
-        return Checked(
+        return SignatureCheck(
             Trust.UNKNOWN,
             f"it is signed by the key {key}, and git's config names no gpg.ssh.allowedSignersFile",
         )
     if not signers.is_file():
-        return Checked(Trust.UNKNOWN, f"the file {signers} of allowed signers is missing")
+        return SignatureCheck(Trust.UNKNOWN, f"the file {signers} of allowed signers is missing")
     found = _try(git, [program, "-Y", "find-principals", "-f", str(signers), "-s", str(path)], b"")
     for name in filter(None, found.stdout.decode(errors="replace").splitlines()):
         asked = [program, "-Y", "verify", "-f", str(signers), "-I", name, *about]
         if not _try(git, asked, data).exit_code:
-            return Checked(Trust.GOOD, f"signed by {name} with the key {key}")
-    return Checked(Trust.BAD, f"the key {key} is not among the allowed signers in {signers}")
+            return SignatureCheck(Trust.GOOD, f"signed by {name} with the key {key}")
+    return SignatureCheck(Trust.BAD, f"the key {key} is not among the allowed signers in {signers}")
 
 
-def _check_gpg(git: Git, program: str, data: bytes, path: Path) -> Checked:
+def _check_gpg(git: Git, program: str, data: bytes, path: Path) -> SignatureCheck:
     done = _try(git, [program, "--status-fd=1", "--verify", str(path), "-"], data)
     status = done.stdout.decode(errors="replace")
     if bad := _BAD.search(status):
-        return Checked(Trust.BAD, f"{program} refuses it: {bad[1]}")
+        return SignatureCheck(Trust.BAD, f"{program} refuses it: {bad[1]}")
     if (good := _GOOD.search(status)) and not done.exit_code:
-        return Checked(Trust.GOOD, f"signed by {good[1]}")
+        return SignatureCheck(Trust.GOOD, f"signed by {good[1]}")
     if unknown := _UNKNOWN.search(status):
-        return Checked(Trust.UNKNOWN, f"{program} does not have the key {unknown[1]}")
-    return Checked(Trust.UNKNOWN, f"{program} cannot check it: {_said(done)}")
+        return SignatureCheck(Trust.UNKNOWN, f"{program} does not have the key {unknown[1]}")
+    return SignatureCheck(Trust.UNKNOWN, f"{program} cannot check it: {_said(done)}")
 
 
 def _default_key(git: Git, config: SigningConfig) -> str:
@@ -240,7 +240,7 @@ def _try(git: Git, argv: Sequence[str], data: bytes) -> Finished:
         return run_tool(
             argv, cwd=git.folder, env=environment, timeout_seconds=_TIMEOUT_SECONDS, stdin=data
         )
-    except (ToolMissing, ToolFailed) as error:
+    except (ProgramMissing, ToolFailed) as error:
         raise SigningFailed(str(error)) from error
 
 

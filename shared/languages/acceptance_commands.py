@@ -25,8 +25,8 @@ from shared.languages.read_commands import (
 from shared.languages.registry import language_of_program
 from shared.processes.shell_words import (
     MAX_ARGUMENT_BYTES,
+    ShellWords,
     UnsplittableError,
-    Words,
     is_too_long,
     split_words,
 )
@@ -49,7 +49,7 @@ def analyse_command(text: str) -> Command:
         return Command(text, problem=str(refusal))
 
 
-def _analyse(text: str, words: Words) -> Command:
+def _analyse(text: str, words: ShellWords) -> Command:
     argv = words.texts
     if not argv:
         raise NothingToRun("is empty")
@@ -105,7 +105,7 @@ def _after_env(argv: Sequence[str]) -> tuple[int, tuple[tuple[str, str], ...]]:
     return 0, ()
 
 
-def _run(program: str, words: Words, start: int, language: CommandReader | None) -> Run:
+def _run(program: str, words: ShellWords, start: int, language: CommandReader | None) -> Run:
     argv = words.texts
     arguments, path = argv[start + 1 :], argv[start]
     is_of_repo = "/" in path and not path.startswith("/")

@@ -26,7 +26,7 @@ from shared.llm.model_client import (
     Request,
     Usage,
 )
-from shared.llm.server_replies import Refused, Unreachable
+from shared.llm.server_replies import Refusal, Unreachable
 
 
 class Pace(Protocol):
@@ -151,7 +151,7 @@ def with_retries(call: Callable[[], T], patience: RetryContext, deadline: float)
     """Return what `call` returns; call it again after faults that may pass.
 
     `deadline` is a time of the clock. Raises `ModelUnavailable` when the retries or the time are
-    used up, and `Refused` where the server refused for a reason that waiting does not resolve.
+    used up, and `Refusal` where the server refused for a reason that waiting does not resolve.
     """
     retry = 0
     while True:
@@ -161,7 +161,7 @@ def with_retries(call: Callable[[], T], patience: RetryContext, deadline: float)
             return call()
         except Unreachable as fault:
             reason, asked_for = fault.message, None
-        except Refused as fault:
+        except Refusal as fault:
             if not fault.may_pass:
                 raise
             reason, asked_for = fault.message, fault.retry_after

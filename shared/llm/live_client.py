@@ -40,7 +40,7 @@ from shared.llm.server_apis import (
 from shared.llm.server_replies import (
     Answer,
     Quirks,
-    Refused,
+    Refusal,
     Unreachable,
     Watch,
     adjusted,
@@ -85,7 +85,7 @@ def recover_response(
     try:
         _resume(transport, stream, patience, reason)
         return stream.final or _poll(transport, stream.response_id, patience, deadline)
-    except Refused as refused:
+    except Refusal as refused:
         if refused.status not in _GONE:
             raise
         raise ReplyBroken(f"{reason}; the server does not have the reply any more") from None
@@ -105,7 +105,7 @@ def _resume(
             with transport.resume_response(stream.response_id, reached) as reply:
                 stream.read(iter_documents(reply))
             return
-        except Refused as refused:
+        except Refusal as refused:
             if refused.status in _GONE:
                 raise
             return
@@ -137,7 +137,7 @@ def cancel(transport: Transport, response_id: str) -> None:
 
     A failure to reach the server is ignored.
     """
-    with suppress(Refused, Unreachable, ReplyFailed), transport.cancel_response(response_id):
+    with suppress(Refusal, Unreachable, ReplyFailed), transport.cancel_response(response_id):
         pass
 
 
@@ -235,7 +235,7 @@ class LiveClient:
             tried.add(quirks)
             try:
                 return self._ask(request, quirks, deadline)
-            except Refused as refused:
+            except Refusal as refused:
                 change = adjusted(quirks, request, refused)
                 if change is None or change.quirks in tried:
                     raise final_error(refused, request.model, self._access.display_url) from None
@@ -327,7 +327,7 @@ def list_models(access: ModelAccess) -> frozenset[str]:
     try:
         with transport.models() as reply:
             document = json.loads(b"".join(reply.chunks))
-    except Refused as refused:
+    except Refusal as refused:
         error = final_error(refused, "", access.display_url)
         raise error if isinstance(error, ModelUnavailable) else _no_answer(access) from None
     except (Unreachable, ReplyFailed, ValueError) as fault:

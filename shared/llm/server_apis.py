@@ -13,7 +13,7 @@ from shared.llm.server_replies import (
     Answer,
     ErrorBody,
     Quirks,
-    Refused,
+    Refusal,
     Structure,
     Watch,
     answer_usage,
@@ -124,7 +124,7 @@ class _Gathered:
 def read_chat(documents: Iterable[Document], request: Request, watch: Watch) -> Answer:
     """Return the answer that the documents of one reply make up.
 
-    Raises `ReplyFailed`, or a subclass, where they make up no complete answer. Raises `Refused`
+    Raises `ReplyFailed`, or a subclass, where they make up no complete answer. Raises `Refusal`
     where the server sends an error under a good status before any part of a reply.
     """
     gathered = _Gathered()
@@ -293,7 +293,7 @@ def read_response(response: Document, request: Request, streamed_text: str = "")
     """Return the answer that a response in a terminal state holds.
 
     `streamed_text` is used where a server leaves the output out of its final document. Raises
-    `ReplyFailed`, or a subclass, where the answer is not complete. Raises `Refused` where the
+    `ReplyFailed`, or a subclass, where the answer is not complete. Raises `Refusal` where the
     server reports that the account has no quota left.
     """
     answer = Answer(
@@ -340,7 +340,7 @@ def _failure(response: Document, answer: Answer, request: Request) -> Exception:
         code = text_of(error.get("code"))
         message = text_of(error.get("message")) or message
     if "quota" in code:
-        return Refused(429, ErrorBody(message, code))
+        return Refusal(429, ErrorBody(message, code))
     failure = failed(answer, request, f"the server failed to make the reply: {message}")
     return ReplyBroken(failure.message, failure.usage) if code in _MAY_PASS else failure
 

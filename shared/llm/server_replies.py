@@ -58,7 +58,7 @@ class ErrorBody:
     param: str = ""
 
 
-class Refused(Exception):
+class Refusal(Exception):
     """Raised when a server answered with an error status.
 
     `retry_after` is the wait in seconds that the server asks for, `None` where it names none.
@@ -91,7 +91,7 @@ def parse_error_body(body: object) -> ErrorBody:
             return ErrorBody("" if body is None else _quote(body))
 
 
-def final_error(refused: Refused, model: str, server: str) -> LlmchError | ReplyFailed:
+def final_error(refused: Refusal, model: str, server: str) -> LlmchError | ReplyFailed:
     """Return the error for a refusal that neither waiting nor another form of request resolves."""
     body = refused.body
     said = f" ({body.text})" if body.text else ""
@@ -178,14 +178,14 @@ def cut_short(answer: Answer, request: Request) -> ReplyCutShort:
     )
 
 
-def error_document(error: Mapping[str, Any]) -> Refused:
+def error_document(error: Mapping[str, Any]) -> Refusal:
     """Return the refusal in an error document that came under a good HTTP status."""
     code = error.get("code")
     message = error.get("message")
     status = code if type(code) is int and 400 <= code < 600 else 500
     if isinstance(code, str) and ("rate_limit" in code or "quota" in code):
         status = 429
-    return Refused(status, ErrorBody(text=well_formed(str(message or "")), code=str(code or "")))
+    return Refusal(status, ErrorBody(text=well_formed(str(message or "")), code=str(code or "")))
 
 
 def count(value: object) -> int:
@@ -274,7 +274,7 @@ def initial_quirks(api: Api, *, is_openai: bool, watched: bool = True) -> Quirks
     return Quirks(api=api, limit_name=limit, stream=watched or api is Api.RESPONSES)
 
 
-def adjusted(quirks: Quirks, request: Request, refused: Refused) -> Adjustment | None:
+def adjusted(quirks: Quirks, request: Request, refused: Refusal) -> Adjustment | None:
     """Return the form to try after `refused`, or `None` where no other form is known to help."""
     if quirks.api is Api.RESPONSES and _has_no_responses(refused):
         return Adjustment(
@@ -291,7 +291,7 @@ def adjusted(quirks: Quirks, request: Request, refused: Refused) -> Adjustment |
     )
 
 
-def _has_no_responses(refused: Refused) -> bool:
+def _has_no_responses(refused: Refusal) -> bool:
     """Return whether the endpoint is missing, and not the model.
 
     Both refusals may be a 404, but only that of a missing model names the model.
@@ -301,7 +301,7 @@ def _has_no_responses(refused: Refused) -> bool:
 
 
 def _without_parameter(
-    quirks: Quirks, request: Request, refused: Refused, blamed: str
+    quirks: Quirks, request: Request, refused: Refusal, blamed: str
 ) -> Adjustment | None:
     def dropped(changed: Quirks, name: str) -> Adjustment:
         return Adjustment(changed, f"{name} was refused and is no longer sent")

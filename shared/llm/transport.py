@@ -25,7 +25,7 @@ from shared.errors import InvalidInput, ModelUnavailable
 from shared.files.secret_values import redact, secret_values
 from shared.llm.call_retry import Clock, parse_retry_after
 from shared.llm.model_client import ReplyBroken, ReplyFailed
-from shared.llm.server_replies import Refused, Unreachable, parse_error_body
+from shared.llm.server_replies import Refusal, Unreachable, parse_error_body
 
 if TYPE_CHECKING:
     import openai
@@ -161,7 +161,7 @@ class Transport:
     """Make the calls of this program to a model server. Safe for threads.
 
     Each call is a context manager that yields an `HttpReply` and closes it. Entering it raises
-    `Unreachable` where no answer comes, `Refused` for an error status, `ReplyBroken` where the
+    `Unreachable` where no answer comes, `Refusal` for an error status, `ReplyBroken` where the
     server stays silent, and `ModelUnavailable` where the SDK cannot be imported. Reading the body
     raises `ReplyBroken` where it breaks off, and `ReplyFailed` past the deadline.
     """
@@ -269,12 +269,12 @@ class Transport:
                 raise ReplyBroken(self._silence()) from None
             raise ReplyBroken(f"the connection broke in the middle of the reply: {error}") from None
 
-    def _refused(self, error: openai.APIStatusError) -> Refused:
+    def _refused(self, error: openai.APIStatusError) -> Refusal:
         headers = {name.lower(): value for name, value in error.response.headers.items()}
         body = parse_error_body(error.body)
         # Servers quote the key that they refuse, and their words are recorded.
         secrets = secret_values({"OPENAI_API_KEY": self._access.api_key})
-        return Refused(
+        return Refusal(
             error.status_code,
             replace(body, text=redact(body.text, secrets)),
             parse_retry_after(headers, self._clock.wall()),

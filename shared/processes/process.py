@@ -40,7 +40,7 @@ class _Process(subprocess.Popen[bytes]):
 Service: TypeAlias = subprocess.Popen[bytes]
 
 
-class ToolMissing(Exception):
+class ProgramMissing(Exception):
     """Say that a program does not exist or may not be executed."""
 
 
@@ -74,7 +74,7 @@ def run_tool(
     The tool also has the descriptors `pass_fds` open, even after this process has died.
 
     The tool runs in a session of its own, so it cannot ask on the terminal. At the deadline its
-    whole process group is killed and `timed_out` is set. Raises `ToolMissing` or `ToolFailed`
+    whole process group is killed and `timed_out` is set. Raises `ProgramMissing` or `ToolFailed`
     where the tool cannot be started.
     """
     started = time.monotonic()
@@ -116,7 +116,7 @@ def _start(
         )
     except (FileNotFoundError, PermissionError) as error:
         if cwd.is_dir():
-            raise ToolMissing(f"cannot run {argv[0]}: {error.strerror}") from error
+            raise ProgramMissing(f"cannot run {argv[0]}: {error.strerror}") from error
         raise ToolFailed(f"cannot run {argv[0]} in {cwd}: {error.strerror}") from error
     except (OSError, ValueError) as error:  # ValueError: a NUL in an argument
         raise ToolFailed(f"cannot run {argv[0]}: {error}") from error
@@ -138,6 +138,6 @@ def start_service(
 ) -> Service:
     """Start a process in a session of its own; callers talk to it through `pass_fds` alone.
 
-    The caller ends and reaps the process. Raises `ToolMissing` or `ToolFailed` as `run_tool` does.
+    The caller ends and reaps the process. Raises as `run_tool` does where it does not start.
     """
     return _start(argv, cwd, env, stdin=_NOWHERE, output=_NOWHERE, pass_fds=pass_fds)

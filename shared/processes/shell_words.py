@@ -46,7 +46,7 @@ class UnsplittableError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class ShellWords:
     """Hold the words of a command line.
 
     `quoted` says for each word whether any part of it was quoted or escaped. `operator` is the
@@ -58,7 +58,7 @@ class Words:
     operator: str | None
 
 
-def split_words(line: str) -> Words:
+def split_words(line: str) -> ShellWords:
     """Return the words of `line`. Raises `UnsplittableError` where a quote is left open."""
     texts: list[str] = []
     quoted: list[bool] = []
@@ -77,7 +77,7 @@ def split_words(line: str) -> Words:
                 text = word[kind or 0]
         texts.append(text)
         quoted.append(word.lastgroup != "plain")
-    return Words(tuple(texts), tuple(quoted), operator)
+    return ShellWords(tuple(texts), tuple(quoted), operator)
 
 
 def _unquoted(word: str) -> tuple[str, str]:

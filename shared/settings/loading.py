@@ -42,10 +42,10 @@ from shared.settings.declaration import (
     Key,
     fill,
 )
-from shared.settings.setting_values import Clamped, Given
+from shared.settings.setting_values import Clamped, RawValue
 from shared.settings.settings import KEYS, Settings
 
-Layer = Mapping[str, Given]
+Layer = Mapping[str, RawValue]
 
 
 def file_layer(path: Path, table: tuple[str, ...]) -> Layer:
@@ -63,7 +63,7 @@ def file_layer(path: Path, table: tuple[str, ...]) -> Layer:
     if not isinstance(values, dict):
         raise InvalidInput(f"{at} must be a table", "put settings in it, or remove it")
     return {
-        name: Given(value, str(path), name, path.absolute().parent)
+        name: RawValue(value, str(path), name, path.absolute().parent)
         for name, value in _flattened(values, str(path)).items()
     }
 
@@ -82,14 +82,18 @@ def variable_layer(environ: Mapping[str, str], folder: Path, others: Collection[
         if variable not in by_variable:
             raise _unknown(variable, "environment", by_variable)
         value = environ[variable]
-        layer[by_variable[variable]] = Given(value, "environment", variable, folder, as_text=True)
+        layer[by_variable[variable]] = RawValue(
+            value, "environment", variable, folder, as_text=True
+        )
     return layer
 
 
 def flag_layer(flags: Mapping[str, object], folder: Path) -> Layer:
     """Return the values that flags set, by key; `None` means a flag that was not used."""
     return {
-        name: Given(_paths_as_text(value), "command line", KEYS[name].option, folder, as_text=True)
+        name: RawValue(
+            _paths_as_text(value), "command line", KEYS[name].option, folder, as_text=True
+        )
         for name, value in flags.items()
         if value is not None
     }
@@ -123,7 +127,7 @@ def guard(layer: Layer) -> tuple[Layer, tuple[str, ...]]:
     return kept, tuple(warnings)
 
 
-def _split_guarded(given: Given, key: Key) -> tuple[str, Given | None]:
+def _split_guarded(given: RawValue, key: Key) -> tuple[str, RawValue | None]:
     """Return a text that names the refused values, and the values that may stay."""
     if not key.guarded:
         return "", given

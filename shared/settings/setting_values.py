@@ -20,15 +20,15 @@ from shared.files.paths import PathProblem, check_path, is_git_path
 from shared.files.secret_values import names_a_secret
 from shared.git.repos import Identity, parse_identity
 from shared.llm.usage import Price
-from shared.processes.shell_words import UnsplittableError, Words, is_too_long, split_words
+from shared.processes.shell_words import ShellWords, UnsplittableError, is_too_long, split_words
 
 T = TypeVar("T")
 
-Reader = Callable[["Given"], T]
+Reader = Callable[["RawValue"], T]
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class RawValue:
     """Hold a value as it was written.
 
     `source` is the file, "environment" or "command line", and `name` is the value's name there. A
@@ -67,7 +67,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-def read_texts(given: Given, separator: str) -> tuple[str, ...]:
+def read_texts(given: RawValue, separator: str) -> tuple[str, ...]:
     """Return the texts of a list, or the parts of a text; blank parts of a text are dropped."""
     match given.value:
         case str() if given.as_text:
@@ -85,7 +85,7 @@ def read_texts(given: Given, separator: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def read_commands(given: Given) -> tuple[str, ...]:
+def read_commands(given: RawValue) -> tuple[str, ...]:
     """Return commands from a list, or from a text with one command on each line."""
     commands = read_texts(given, "\n")
     for command in commands:
@@ -99,7 +99,7 @@ def read_commands(given: Given) -> tuple[str, ...]:
     return commands
 
 
-def _split(command: str, given: Given) -> Words:
+def _split(command: str, given: RawValue) -> ShellWords:
     try:
         words = split_words(command)
     except UnsplittableError as error:
@@ -116,7 +116,7 @@ E = TypeVar("E", bound=StrEnum)
 _EFFORT = re.compile(r"[a-z]{1,20}")
 
 
-def read_text(given: Given) -> str:
+def read_text(given: RawValue) -> str:
     """Return one line of text."""
     value = given.value
     if isinstance(value, str) and value.strip() and value.isprintable():
@@ -130,7 +130,7 @@ class Choice(Generic[E]):
 
     options: type[E]
 
-    def __call__(self, given: Given) -> E:
+    def __call__(self, given: RawValue) -> E:
         found = next((each for each in self.options if each == given.value), None)
         if found is None:
             raise given.refused(f"one of {', '.join(self.options)}")
@@ -141,7 +141,7 @@ class Choice(Generic[E]):
         return ", ".join(f"`{each}`" for each in self.options)
 
 
-def read_switch(given: Given) -> bool:
+def read_switch(given: RawValue) -> bool:
     """Return whether a switch is on."""
     if isinstance(given.value, bool):
         return given.value
@@ -150,7 +150,7 @@ def read_switch(given: Given) -> bool:
     raise given.refused("true or false")
 
 
-def read_effort(given: Given) -> str:
+def read_effort(given: RawValue) -> str:
     """Return a reasoning effort: any word such as `medium`, because servers know different ones."""
     text = read_text(given)
     if not _EFFORT.fullmatch(text):
@@ -158,7 +158,7 @@ def read_effort(given: Given) -> str:
     return text
 
 
-def read_url(given: Given) -> str:
+def read_url(given: RawValue) -> str:
     """Return an http or https URL without credentials."""
     from urllib.parse import urlsplit
 
@@ -184,14 +184,14 @@ _FIELD = re.compile(r"\{(?:order|title|id)\}")
 _LONGEST_SUBJECT = 100
 
 
-def read_author(given: Given) -> Identity:
+def read_author(given: RawValue) -> Identity:
     identity = parse_identity(given.value) if isinstance(given.value, str) else None
     if identity is None:
         raise given.refused("an author such as `Ada <ada@example.org>`")
     return identity
 
 
-def read_subject(given: Given) -> str:
+def read_subject(given: RawValue) -> str:
     """Return the form of a commit's subject: `conventional`, or a text with fields."""
     text = read_text(given)
     if text == "conventional":
@@ -219,7 +219,7 @@ class DatabaseUrl:
         return f"{unquote(parts.path.strip('/')) or 'the default database'}{place}{port}{user}"
 
 
-def read_database(given: Given) -> DatabaseUrl:
+def read_database(given: RawValue) -> DatabaseUrl:
     """Return the URL of a PostgreSQL database. The error never repeats what was given."""
     from urllib.parse import urlsplit
 
@@ -245,7 +245,7 @@ class WholeNumber:
     low: int
     high: int
 
-    def __call__(self, given: Given) -> int:
+    def __call__(self, given: RawValue) -> int:
         number = _number(given)
         inside = number is not None and self.low <= number <= self.high
         if number is None or number != number.to_integral_value() or not inside:
@@ -264,7 +264,7 @@ class Number:
     low: float
     high: float
 
-    def __call__(self, given: Given) -> float:
+    def __call__(self, given: RawValue) -> float:
         number = _number(given)
         if number is None or not self.low <= number <= self.high:
             raise given.refused(f"a number from {self.range}")
@@ -282,7 +282,7 @@ class Clamped:
     low: int
     high: int
 
-    def __call__(self, given: Given) -> int:
+    def __call__(self, given: RawValue) -> int:
         return WholeNumber(-(2**31), 2**31)(given)
 
     def clamp(self, number: int, name: str) -> tuple[int, str | None]:
@@ -301,7 +301,7 @@ class Clamped:
         return f"{self.low} to {self.high}"
 
 
-def read_dollars(given: Given) -> Decimal:
+def read_dollars(given: RawValue) -> Decimal:
     """Return an amount in US dollars, with exactly the digits that were written."""
     number = _number(given)
     if number is None or number < 0:
@@ -309,7 +309,7 @@ def read_dollars(given: Given) -> Decimal:
     return number
 
 
-def _number(given: Given) -> Decimal | None:
+def _number(given: RawValue) -> Decimal | None:
     """Return the value as a finite number of at most 30 digits, or `None` where it is not one."""
     match given.value:
         case bool():
@@ -329,14 +329,14 @@ def _number(given: Given) -> Decimal | None:
 _WINDOW = WholeNumber(1, 100_000_000)
 
 
-def read_prices(given: Given) -> Mapping[str, Price]:
+def read_prices(given: RawValue) -> Mapping[str, Price]:
     """Return prices by model, from tables of `input`, `cached_input` and `output`."""
     if not isinstance(given.value, dict):
         raise given.refused("a table of models")
     return {name: _price(name, entry, given) for name, entry in given.value.items()}
 
 
-def _price(model: str, entry: object, given: Given) -> Price:
+def _price(model: str, entry: object, given: RawValue) -> Price:
     at = replace(given, value=entry, name=f"{given.name}.{model}")
     if not isinstance(entry, dict) or not {"input", "output"} <= entry.keys():
         raise at.refused("a table with input and output, in US dollars per million tokens")
@@ -354,7 +354,7 @@ def _price(model: str, entry: object, given: Given) -> Price:
     return Price(input=figures["input"], cached_input=cached, output=figures["output"])
 
 
-def read_windows(given: Given) -> Mapping[str, int]:
+def read_windows(given: RawValue) -> Mapping[str, int]:
     """Return the windows of models, in tokens, from a table of whole numbers."""
     if not isinstance(given.value, dict):
         raise given.refused("a table of models")
@@ -369,7 +369,7 @@ _PROGRAM = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
 _PACKAGE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
-def read_ladder(given: Given) -> tuple[str, ...]:
+def read_ladder(given: RawValue) -> tuple[str, ...]:
     """Return names of models from a list, or from a text with commas: `small,large`."""
     names = read_texts(replace(given, as_text=True), ",")
     if not names:
@@ -377,7 +377,7 @@ def read_ladder(given: Given) -> tuple[str, ...]:
     return names
 
 
-def read_model(given: Given) -> tuple[str, ...]:
+def read_model(given: RawValue) -> tuple[str, ...]:
     """Return a ladder of a single model."""
     names = read_ladder(given)
     if len(names) != 1:
@@ -385,19 +385,19 @@ def read_model(given: Given) -> tuple[str, ...]:
     return names
 
 
-def read_branches(given: Given) -> frozenset[str]:
+def read_branches(given: RawValue) -> frozenset[str]:
     return frozenset(read_texts(given, ","))
 
 
-def read_programs(given: Given) -> tuple[str, ...]:
+def read_programs(given: RawValue) -> tuple[str, ...]:
     return _matching(given, _PROGRAM, "names of programs, without folders")
 
 
-def read_packages(given: Given) -> tuple[str, ...]:
+def read_packages(given: RawValue) -> tuple[str, ...]:
     return _matching(given, _PACKAGE, "names of packages, without versions")
 
 
-def read_variables(given: Given) -> tuple[str, ...]:
+def read_variables(given: RawValue) -> tuple[str, ...]:
     """Return names of environment variables; refuse those that may hold a secret or our keys."""
     names = _matching(given, _VARIABLE, "names of environment variables")
     for name in names:
@@ -409,7 +409,7 @@ def read_variables(given: Given) -> tuple[str, ...]:
     return names
 
 
-def _matching(given: Given, pattern: re.Pattern[str], wanted: str) -> tuple[str, ...]:
+def _matching(given: RawValue, pattern: re.Pattern[str], wanted: str) -> tuple[str, ...]:
     names = read_texts(given, ",")
     if not all(pattern.fullmatch(name) for name in names):
         raise given.refused(wanted)
@@ -419,17 +419,17 @@ def _matching(given: Given, pattern: re.Pattern[str], wanted: str) -> tuple[str,
 Links: TypeAlias = tuple[str, ...] | Literal["auto"]
 
 
-def read_path(given: Given) -> Path:
+def read_path(given: RawValue) -> Path:
     """Return an absolute path; `~` is the home folder."""
     return _absolute(read_text(given), given)
 
 
-def read_paths(given: Given) -> tuple[Path, ...]:
+def read_paths(given: RawValue) -> tuple[Path, ...]:
     """Return absolute paths from a list, or from a text with the separator of `PATH`."""
     return tuple(_absolute(each, given) for each in read_texts(given, os.pathsep))
 
 
-def read_folders(given: Given) -> tuple[str, ...]:
+def read_folders(given: RawValue) -> tuple[str, ...]:
     """Return folders inside the target repo, as normalised relative paths."""
     folders = []
     for text in read_texts(given, ","):
@@ -443,14 +443,14 @@ def read_folders(given: Given) -> tuple[str, ...]:
     return tuple(folders)
 
 
-def read_links(given: Given) -> Links:
+def read_links(given: RawValue) -> Links:
     """Return folders inside the target repo, or `auto`; `none` means no folder."""
     if given.value == "auto":
         return "auto"
     return () if given.value == "none" else read_folders(given)
 
 
-def _absolute(text: str, given: Given) -> Path:
+def _absolute(text: str, given: RawValue) -> Path:
     try:
         return given.folder / Path(text).expanduser()
     except RuntimeError:  # `~name` names a user that does not exist

@@ -36,7 +36,7 @@ from llmch.verbs.mcp.call import Answered, Progressed, Spent, decode, error_answ
 from llmch.verbs.mcp.tools import Grant, Tool, tools_for
 from shared.errors import Busy, CommandFailed, ExitCode, InvalidInput, LlmchError
 from shared.llm.budget import Budget
-from shared.processes.process import Service, ToolFailed, ToolMissing, start_service
+from shared.processes.process import ProgramMissing, Service, ToolFailed, start_service
 
 Hear = Callable[[Progressed], Awaitable[None]]
 
@@ -55,7 +55,7 @@ class NoAnswer(CommandFailed):
     """Say that the process of a call ended without a word, as where somebody killed it."""
 
 
-class Calling:
+class ToolCall:
     """Run one verb in a process of its own.
 
     `spent` is what its model took, as far as it said. `is_ending` says that the verb is over or
@@ -128,7 +128,7 @@ def _start(words: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> tuple
     argv = [sys.executable, "-P", "-c", _START, str(root), *map(str, given), *words]
     try:
         service = start_service(argv, cwd=cwd, env=environ, pass_fds=given)
-    except (ToolMissing, ToolFailed) as error:
+    except (ProgramMissing, ToolFailed) as error:
         os.close(hold)
         os.close(said)
         raise CommandFailed(f"the call could not be started: {error}", "try again") from error
@@ -161,7 +161,7 @@ class _LineReader:
 
 
 @dataclass(slots=True)
-class Purse:
+class SessionBudget:
     """Hold the caps, and what the calls that are over have taken of them."""
 
     budget: Budget
@@ -304,10 +304,10 @@ def serve(grant: Grant) -> None:
 
     Calls under way are interrupted, and their processes have ended when this returns.
     """
-    anyio.run(_serve, _Desk(grant))
+    anyio.run(_serve, _Session(grant))
 
 
-async def _serve(desk: _Desk) -> None:
+async def _serve(desk: _Session) -> None:
     server: Server[Any] = Server(
         "llmch",
         version=__version__,
@@ -333,16 +333,16 @@ async def _end_on_signal(scope: anyio.CancelScope) -> None:
             scope.cancel()
 
 
-class _Desk:
+class _Session:
     """Answers what a client asks. What a model is paid for happens one call at a time."""
 
     def __init__(self, grant: Grant) -> None:
         self._grant = grant
         self._tools = tools_for(grant)
-        self._purse = Purse(grant.budget)
+        self._purse = SessionBudget(grant.budget)
         self._looking = anyio.Semaphore(_AT_A_TIME)
         self._paying = anyio.Lock()
-        self._paid: Calling | None = None
+        self._paid: ToolCall | None = None
         self._paid_for = ""
 
     async def list_tools(
@@ -383,11 +383,11 @@ class _Desk:
             answered = await calling.answer(hear)
         return self._with_what_is_spent(answered)
 
-    def _calling(self, words: tuple[str, ...]) -> Calling:
-        return Calling(words, self._grant.cwd, {**self._grant.environ, **_traced_below()})
+    def _calling(self, words: tuple[str, ...]) -> ToolCall:
+        return ToolCall(words, self._grant.cwd, {**self._grant.environ, **_traced_below()})
 
     @asynccontextmanager
-    async def _one_that_pays(self, words: tuple[str, ...], what: str) -> AsyncIterator[Calling]:
+    async def _one_that_pays(self, words: tuple[str, ...], what: str) -> AsyncIterator[ToolCall]:
         """Give the call that may ask a model, with what is left of the caps.
 
         Waits for one that was cancelled and is still ending. Raises `Busy` beside any other.

@@ -108,7 +108,7 @@ Text = Annotated[str, Field(min_length=1, max_length=1000, pattern=r"^[^\x00-\x1
 PathText = Annotated[str, Field(min_length=1, max_length=4000, pattern=r"^[^\x00-\x1f\x7f]+$")]
 
 
-class Asked(BaseModel):
+class Parameters(BaseModel):
     """Hold what is common to all tools: unknown parameters and other types are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -147,7 +147,7 @@ class Tool:
     verb: str
     title: str
     description: str
-    asked: type[Asked]
+    asked: type[Parameters]
     words: Callable[[Any, CalledRepo], Words]
     keys: tuple[str, ...]
     pays: bool = False
@@ -195,7 +195,7 @@ def _plain(schema: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in described.items() if key not in left_out}
 
 
-def _parse(kind: type[Asked], tool: str, parameters: Mapping[str, Any]) -> Asked:
+def _parse(kind: type[Parameters], tool: str, parameters: Mapping[str, Any]) -> Parameters:
     try:
         return kind.model_validate(parameters)
     except ValidationError as error:
@@ -219,14 +219,14 @@ _PLAN = "the folder of the plan, absolute or relative to the repo"
 _BRANCH = "the branch that the orders land on (default: the one that run_all chooses)"
 
 
-class CheckAsked(Asked):
+class CheckParameters(Parameters):
     """Hold the parameters of `check`."""
 
     plan: PathText = Field(description=_PLAN)
     branch: Text | None = Field(None, description="judge the plan for the files of this branch")
 
 
-class ShowAsked(Asked):
+class ShowParameters(Parameters):
     """Hold the parameters of `show`."""
 
     plan: PathText = Field(description=_PLAN)
@@ -234,7 +234,7 @@ class ShowAsked(Asked):
     check: bool = Field(False, description="judge the plan by all rules too")
 
 
-class PlanAsked(Asked):
+class PlanParameters(Parameters):
     """Hold the parameters of `plan`."""
 
     spec: PathText = Field(
@@ -250,7 +250,7 @@ class PlanAsked(Asked):
     )
 
 
-class RunAllAsked(Asked):
+class RunAllParameters(Parameters):
     """Hold the parameters of `run_all`."""
 
     plan: PathText = Field(description=_PLAN)
@@ -262,11 +262,11 @@ class RunAllAsked(Asked):
     )
 
 
-class StatusAsked(Asked):
+class StatusParameters(Parameters):
     """Hold the parameters of `status`."""
 
 
-class DiffAsked(Asked):
+class DiffParameters(Parameters):
     """Hold the parameters of `diff`: an attempt at an order, or two plans."""
 
     order: _OrderId | None = Field(None, description="the order, as WO-01")
@@ -279,7 +279,7 @@ class DiffAsked(Asked):
     )
 
 
-class VerifyAsked(Asked):
+class VerifyParameters(Parameters):
     """Hold the parameters of `verify`."""
 
     commits: Text = Field("HEAD", description="a commit, or a range FROM..TO")
@@ -295,18 +295,18 @@ class VerifyAsked(Asked):
     strict: bool = Field(False, description="require all claims")
 
 
-def _check(asked: CheckAsked, at: CalledRepo) -> Words:
+def _check(asked: CheckParameters, at: CalledRepo) -> Words:
     yield from _valued("--branch", asked.branch)
     yield from ("--", at.plan(asked.plan))
 
 
-def _show(asked: ShowAsked, at: CalledRepo) -> Words:
+def _show(asked: ShowParameters, at: CalledRepo) -> Words:
     yield from _valued("--branch", asked.branch)
     yield from _switched("--check", asked.check)
     yield from ("--", at.plan(asked.plan))
 
 
-def _plan(asked: PlanAsked, at: CalledRepo) -> Words:
+def _plan(asked: PlanParameters, at: CalledRepo) -> Words:
     yield f"--spec={at.spec(asked.spec)}"
     yield from _valued("--from", asked.follows and at.plan(asked.follows))
     yield from _valued("--branch", asked.branch)
@@ -314,17 +314,17 @@ def _plan(asked: PlanAsked, at: CalledRepo) -> Words:
     yield from _valued("--outdir", asked.save_to and at.new_plan(asked.save_to))
 
 
-def _run_all(asked: RunAllAsked, at: CalledRepo) -> Words:
+def _run_all(asked: RunAllParameters, at: CalledRepo) -> Words:
     yield f"--workdir={at.plan(asked.plan)}"
     yield from _valued("--branch", asked.branch)
     yield from _switched("--keep-going", asked.keep_going)
 
 
-def _status(asked: StatusAsked, at: CalledRepo) -> Words:
+def _status(asked: StatusParameters, at: CalledRepo) -> Words:
     yield from ()
 
 
-def _diff(asked: DiffAsked, at: CalledRepo) -> Words:
+def _diff(asked: DiffParameters, at: CalledRepo) -> Words:
     of_attempt = (asked.order, asked.attempt, asked.run)
     if asked.plans is not None:
         if any(each is not None for each in of_attempt):
@@ -339,7 +339,7 @@ def _diff(asked: DiffAsked, at: CalledRepo) -> Words:
     yield from (str(each) for each in (asked.run, asked.order, asked.attempt) if each is not None)
 
 
-def _verify(asked: VerifyAsked, at: CalledRepo) -> Words:
+def _verify(asked: VerifyParameters, at: CalledRepo) -> Words:
     yield from _valued("--plan", asked.plan and at.plan(asked.plan))
     yield from _switched("--rerun", asked.rerun)
     yield from (f"--require={each}" for each in asked.require)
@@ -363,7 +363,7 @@ TOOLS = (
         "Judge a plan",
         "Judge a plan by all rules, without a model. `ok` is false where an error is left; each "
         "finding has a remedy.",
-        CheckAsked,
+        CheckParameters,
         _check,
         keys=("ok", "errors", "warnings", "findings"),
     ),
@@ -372,7 +372,7 @@ TOOLS = (
         "Show what a plan will do",
         "Show what run_all would do with a plan: files, commands, requirements, costs, and what "
         "has landed. Asks no model.",
-        ShowAsked,
+        ShowParameters,
         _show,
         keys=("plan", "branch", "orders", "counts", "problems", "refusal"),
     ),
@@ -382,7 +382,7 @@ TOOLS = (
         "Compile a specification into a plan of work orders, with a model. Takes minutes. "
         "`output_dir` is the folder of the plan, for show, check and run_all; where `ok` is false, "
         "`findings` say what is left.",
-        PlanAsked,
+        PlanParameters,
         _plan,
         keys=("ok", "attempts", "work_orders", "run_id", "run_dir", "findings", "usage"),
         pays=True,
@@ -394,7 +394,7 @@ TOOLS = (
         "Execute the work orders of a plan on one branch, with a model: every commit is verified "
         "in a sandbox before it lands. The checkout is not switched. Takes minutes to hours; after "
         "a failure, an interruption or a cancelled call, the same call goes on where it stopped.",
-        RunAllAsked,
+        RunAllParameters,
         _run_all,
         keys=("verdict", "branch", "base", "tip", "orders", "usage"),
         pays=True,
@@ -405,7 +405,7 @@ TOOLS = (
         "Show how far the latest run is",
         "Show how far the latest run of a repo is, also while it goes on: its orders, their "
         "attempts, failures, tokens and cost.",
-        StatusAsked,
+        StatusParameters,
         _status,
         keys=("run_id", "state", "orders"),
     ),
@@ -414,7 +414,7 @@ TOOLS = (
         "Show what an attempt changed, or how plans differ",
         "Show the patch of an attempt at an order, also of a rejected one (`order`, `attempt`, "
         "`run`), or how two plans differ (`plans`).",
-        DiffAsked,
+        DiffParameters,
         _diff,
         keys=(),
     ),
@@ -423,7 +423,7 @@ TOOLS = (
         "Say what of commits can be proven",
         "Say what of the claims of commits that llmch made is proven, contradicted or not provable "
         "here. Asks no model.",
-        VerifyAsked,
+        VerifyParameters,
         _verify,
         keys=("verdict", "commits", "chain", "required_and_not_proven"),
     ),

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from shared.languages.language_tools import CheckerFailed, Diagnostic
-from shared.processes.process import ToolFailed, ToolMissing, start_service
+from shared.processes.process import ProgramMissing, ToolFailed, start_service
 
 _PROGRAM: Final = Path(__file__).with_name("checker_worker.py")
 # The user's environment must not change the findings, nor their order: a fixed hash seed keeps it.
@@ -38,7 +38,7 @@ class WorkerProcess:
                 env=_ENVIRONMENT,
                 pass_fds=(worker_in, worker_out),
             )
-        except (ToolMissing, ToolFailed) as error:
+        except (ProgramMissing, ToolFailed) as error:
             self._close_pipes()
             raise CheckerFailed(f"the type checker did not start: {error}") from error
         finally:

@@ -10,25 +10,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmch.console.activity import Left, Worked, expect, render_left
+from llmch.console.activity import TimeLeft, WorkedTime, expect, render_left
 
 seconds = st.floats(0, 1e5, allow_nan=False)
-worked = st.tuples(seconds, seconds).map(lambda pair: Worked(min(pair), max(pair)))
+worked = st.tuples(seconds, seconds).map(lambda pair: WorkedTime(min(pair), max(pair)))
 landed = st.lists(worked, min_size=2, max_size=12)
 under_way = st.lists(seconds, max_size=4)
 
 
-def one_after_another(*lengths: float) -> list[Worked]:
+def one_after_another(*lengths: float) -> list[WorkedTime]:
     found, at = [], 0.0
     for each in lengths:
-        found.append(Worked(at, at + each))
+        found.append(WorkedTime(at, at + each))
         at += each
     return found
 
 
 @given(landed, under_way, st.integers(0, 50))
 def test_a_range_is_never_negative_and_never_upside_down(
-    seen: list[Worked], running: list[float], to_begin: int
+    seen: list[WorkedTime], running: list[float], to_begin: int
 ) -> None:
     found = expect(seen, running, to_begin)
     assert (found is None) == (not running and not to_begin)
@@ -39,7 +39,7 @@ def test_a_range_is_never_negative_and_never_upside_down(
 
 @given(landed, under_way, st.integers(0, 50))
 def test_more_to_do_never_ends_earlier(
-    seen: list[Worked], running: list[float], to_begin: int
+    seen: list[WorkedTime], running: list[float], to_begin: int
 ) -> None:
     less, more = expect(seen, running, to_begin), expect(seen, running, to_begin + 1)
     assert more is not None
@@ -72,12 +72,12 @@ def test_more_evidence_narrows_the_range() -> None:
     assert many.most - many.least < few.most - few.least
 
 
-def simulated(dice: Random, jobs: int, seen: int) -> tuple[Left | None, float]:
+def simulated(dice: Random, jobs: int, seen: int) -> tuple[TimeLeft | None, float]:
     """Return what is expected when `seen` of twelve orders have landed, and what comes true."""
     free, spans = [0.0] * jobs, []
     for _ in range(12):
         began = heapq.heappop(free)
-        spans.append(Worked(began, began + dice.lognormvariate(math.log(60), 0.5)))
+        spans.append(WorkedTime(began, began + dice.lognormvariate(math.log(60), 0.5)))
         heapq.heappush(free, spans[-1].ended)
     now = sorted(each.ended for each in spans)[seen - 1]
     done = [each for each in spans if each.ended <= now]
@@ -104,7 +104,7 @@ def test_nothing_is_said_without_evidence() -> None:
 
 def test_orders_side_by_side_end_sooner() -> None:
     alone = expect(one_after_another(60, 60, 60, 60), [], 8)
-    together = expect([Worked(0, 60)] * 4, [], 8)
+    together = expect([WorkedTime(0, 60)] * 4, [], 8)
     assert alone is not None
     assert together is not None
     assert together.most < alone.most / 2
@@ -134,4 +134,4 @@ def test_an_order_that_takes_ever_longer_is_not_said_to_end_soon() -> None:
     ],
 )
 def test_a_range_is_told_in_steps(least: float, most: float, text: str) -> None:
-    assert render_left(Left(least, most)) == text
+    assert render_left(TimeLeft(least, most)) == text

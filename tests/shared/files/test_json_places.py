@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.files.strict_documents import JsonPath, JsonPlaces, JsonProblem, Place, place_of_problem
+from shared.files.strict_documents import (
+    JsonPath,
+    JsonPlace,
+    JsonPlaces,
+    JsonProblem,
+    place_of_problem,
+)
 
 TEXT = """{
   "id": "WO-01",
@@ -30,14 +36,14 @@ VALUES = st.recursive(
 @pytest.mark.parametrize(
     ("path", "place"),
     [
-        ((), Place(1, 1, 7, 2)),
-        (("id",), Place(2, 3, 2, 16)),
-        (("lists", 1), Place(4, 8, 4, 13)),
-        (("lists", 2, "deep", 1), Place(5, 21, 5, 25)),
-        (("lists", 2), Place(5, 5, 5, 27)),
+        ((), JsonPlace(1, 1, 7, 2)),
+        (("id",), JsonPlace(2, 3, 2, 16)),
+        (("lists", 1), JsonPlace(4, 8, 4, 13)),
+        (("lists", 2, "deep", 1), JsonPlace(5, 21, 5, 25)),
+        (("lists", 2), JsonPlace(5, 5, 5, 27)),
     ],
 )
-def test_a_value_is_where_it_stands(path: JsonPath, place: Place) -> None:
+def test_a_value_is_where_it_stands(path: JsonPath, place: JsonPlace) -> None:
     assert JsonPlaces(TEXT).nearest(path) == place
 
 
@@ -78,7 +84,7 @@ def test_each_value_can_be_read_at_its_place(value: Any, indent: int | None, pla
 def test_a_text_that_is_no_document_has_the_place_of_its_fault() -> None:
     with pytest.raises(JsonProblem) as caught:
         JsonPlaces('{\n  "a": tru\n}')
-    assert place_of_problem(caught.value) == Place(2, 8, 2, 9)
+    assert place_of_problem(caught.value) == JsonPlace(2, 8, 2, 9)
 
 
 def test_a_long_document_takes_time_in_proportion() -> None:

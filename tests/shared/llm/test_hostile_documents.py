@@ -12,7 +12,7 @@ from shared.llm.server_apis import ResponseStream, read_chat, read_response
 from shared.llm.server_replies import (
     Answer,
     ErrorBody,
-    Refused,
+    Refusal,
     adjusted,
     initial_quirks,
     parse_error_body,
@@ -87,7 +87,7 @@ def ignore(channel: str, text: str) -> None:
 def test_chat_documents(sent: list[dict[str, Any]]) -> None:
     try:
         answer = read_chat(sent, chat_request(), ignore)
-    except (ReplyFailed, Refused) as fault:
+    except (ReplyFailed, Refusal) as fault:
         assert fault.message
         return
     assert isinstance(answer, Answer)
@@ -101,7 +101,7 @@ def test_response_events(sent: list[dict[str, Any]]) -> None:
         stream.read(sent)
         assert stream.final is not None
         answer = read_response(stream.final, planner_request(), stream.text)
-    except (ReplyFailed, Refused) as fault:
+    except (ReplyFailed, Refusal) as fault:
         assert fault.message
         return
     assert answer.text
@@ -120,7 +120,7 @@ def test_error_bodies(body: object, status: int) -> None:
     parsed = parse_error_body(body)
     assert isinstance(parsed, ErrorBody)
     assert len(parsed.text) <= 500
-    assert Refused(status, parsed).message
+    assert Refusal(status, parsed).message
 
 
 @given(st.text(max_size=60), st.booleans())
@@ -132,7 +132,7 @@ def test_adjusting_to_refusals_comes_to_an_end(text: str, is_openai: bool) -> No
     )
     quirks = initial_quirks(request.api, is_openai=is_openai)
     tried = {quirks}
-    while change := adjusted(quirks, request, Refused(400, ErrorBody(words))):
+    while change := adjusted(quirks, request, Refusal(400, ErrorBody(words))):
         quirks = change.quirks
         if quirks in tried:
             break

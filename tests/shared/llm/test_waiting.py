@@ -17,7 +17,7 @@ from shared.llm.call_retry import (
     parse_retry_after,
     with_retries,
 )
-from shared.llm.server_replies import ErrorBody, Refused, Unreachable, parse_error_body
+from shared.llm.server_replies import ErrorBody, Refusal, Unreachable, parse_error_body
 from tests.shared.llm.edge import FakeClock
 
 NOW = 1_800_000_000.0
@@ -67,7 +67,7 @@ def test_waits_are_announced_with_their_reason() -> None:
     events: list[Event] = []
     answers: list[Exception | str] = [
         Unreachable("no connection"),
-        Refused(429, ErrorBody("slow down"), 5.0),
+        Refusal(429, ErrorBody("slow down"), 5.0),
         "done",
     ]
 
@@ -98,7 +98,7 @@ def test_a_server_that_had_too_many_calls_gets_none_of_the_others_either() -> No
     def refuse_first() -> str:
         begun.append(clock.now())
         if len(begun) == 1:
-            raise Refused(429, ErrorBody("slow down"), retry_after=20.0)
+            raise Refusal(429, ErrorBody("slow down"), retry_after=20.0)
         return "reply"
 
     start = clock.now()

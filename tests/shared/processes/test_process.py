@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.processes.process import Finished, ToolFailed, ToolMissing, run_tool, start_service
+from shared.processes.process import Finished, ProgramMissing, ToolFailed, run_tool, start_service
 from tests.processes import ended_by_its_deadline
 
 
@@ -63,11 +63,11 @@ def test_the_deadline_holds_while_a_stray_grandchild_keeps_the_pipe(tmp_path: Pa
 
 
 def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ToolMissing, match="no-such-tool"):
+    with pytest.raises(ProgramMissing, match="no-such-tool"):
         run_tool(["no-such-tool"], cwd=tmp_path, env={}, timeout_seconds=1)
     plain = tmp_path / "plain"
     plain.write_text("not executable")
-    with pytest.raises(ToolMissing, match="plain"):
+    with pytest.raises(ProgramMissing, match="plain"):
         run_tool([str(plain)], cwd=tmp_path, env={}, timeout_seconds=1)
 
 
