@@ -285,44 +285,58 @@ def _lines(starts: Sequence[int]) -> Callable[[int], int]:
     return lambda at: bisect_left(starts, at) + 1
 
 
+# Says whether an order's changes, in normal form, mean the qualified name in the file at a path.
+Meant = Callable[[str, str, Collection[str]], bool]
+
+
 def check_rewrite(
-    path: str, before: Declarations, after: Declarations, changes: Sequence[str], *, is_test: bool
+    path: str,
+    before: Declarations,
+    after: Declarations,
+    changes: Sequence[str],
+    *,
+    is_test: bool,
+    meant: Meant = is_meant,
 ) -> tuple[ContractViolation, ...]:
     """Return a violation for each loss of the file at `path` that `changes` do not name.
 
     A loss is a public name of a file that is not a test, or more than half of the text of a file of
-    at least twenty lines. Where `changes` name the file itself, nothing is lost.
+    at least twenty lines. Names that moved to another file and are imported from there are not
+    lost, and their text does not count. Where `changes` name the file itself, nothing is lost.
     """
     changed = normal_changes(changes)
     if path in changed:
         return ()
     if before.fault is not None or after.fault is not None:
         return tuple(check_shrinking(path, before.text, after.text))
-    lost = () if is_test else tuple(_lost(path, before, after, changed))
-    rest = _without_meant(path, before, changed)
+    imported = {each.name for each in after.imports}
+    gone = {each.name for each in before.items if meant(each.name, path, changed)}
+    lost = () if is_test else tuple(_lost(path, before, after, gone))
+    rest = _without_text(before, imported | gone)
     return (*lost, *check_shrinking(path, rest, after.text))
 
 
 def _lost(
-    path: str, before: Declarations, after: Declarations, changed: Collection[str]
+    path: str, before: Declarations, after: Declarations, gone: Collection[str]
 ) -> Iterator[ContractViolation]:
     has = {each.name for each in after.items} | {each.name for each in after.imports}
     if "*" in has:
         return  # any name may come from there
     for item in dict.fromkeys(each.name for each in before.items if each.is_public):
-        is_gone = item not in has and not is_meant(item, path, changed)
         owner = item.rpartition(".")[0]
         # The methods of a type that is gone itself are not reported.
-        if is_gone and (not owner or owner in has):
+        if item not in has and item not in gone and (not owner or owner in has):
             yield ContractViolation(path, item, f"`{item}` is gone, and no interface says so")
 
 
-def _without_meant(path: str, before: Declarations, changed: Collection[str]) -> str:
-    text = before.text
-    for each in sorted(before.items, key=lambda item: item.start, reverse=True):
-        if each.kind in ("function", "type") and is_meant(each.name, path, changed):
-            text = text[: each.start] + text[each.end :]
-    return text
+def _without_text(read: Declarations, names: Collection[str]) -> str:
+    """Return the text without the functions and types of these names."""
+    kept, at = [], 0
+    for each in sorted(read.items, key=lambda item: item.start):
+        if each.kind in ("function", "type") and each.name in names and each.start >= at:
+            kept.append(read.text[at : each.start])
+            at = each.end
+    return "".join((*kept, read.text[at:]))
 
 
 @dataclass(frozen=True, slots=True)

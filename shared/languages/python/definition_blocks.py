@@ -1,73 +1,122 @@
-"""A block that is to be brought into a file, and its classes merged."""
+"""A block that is to be brought into a file, and its classes merged.
+
+Languages with braces share `declared_edits`. Python has its own way, because its classes are merged
+member by member, overloads and accessors share one name, and indentation is a part of the code.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from typing import Final
 
 from shared.languages.capabilities import Splice
-from shared.languages.python.module_definitions import (
+from shared.languages.declared.declarations import Imported
+from shared.languages.declared.declared_edits import Refused
+from shared.languages.python.python_source import (
     Definition,
-    Module,
-    Place,
-    Refused,
     first_line,
     indentation_of,
     is_docstring,
     is_ellipsis,
     last_line,
     multiline_strings,
+    read_python,
 )
-from shared.languages.python.python_code import parse_as_here
-from shared.languages.read_commands import CodeProblem
 
-Import = ast.Import | ast.ImportFrom
+
+class EditedFile:
+    """Hold the lines of a file that is edited. Lines count from 0 here."""
+
+    def __init__(self, text: str) -> None:
+        """Raise `Refused` where the lines of `text` cannot be counted."""
+        if lone := re.search(r"\r(?!\n)", text):
+            line = text.count("\n", 0, lone.start()) + 1
+            raise Refused("the file has line ends of a single CR, which are not supported", line)
+        self.text = text
+        self.lines: Final = text.split("\n")
+        self._newline: Final = "\r\n" if self.lines[0].endswith("\r") else "\n"
+        self._starts = [0, *accumulate(len(line) + 1 for line in self.lines)]
+
+    @cached_property
+    def unit(self) -> str:
+        """Return the step by which the file is indented: a tab, or some spaces."""
+        indented = [each for line in self.lines if line.strip() and (each := indentation_of(line))]
+        if sum("\t" in each for each in indented) * 2 > len(indented):
+            return "\t"
+        lengths = Counter(map(len, indented))
+        return " " * max((4, 2, 3, 8), key=lambda step: lengths[step])
+
+    def _offset(self, line: int) -> int:
+        return min(self._starts[line], len(self.text))
+
+    def replacing(self, start: int, end: int, lines: Sequence[str]) -> Splice:
+        """Return the splice that puts `lines` in the place of those from `start` up to `end`."""
+        first, last = self._offset(start), self._offset(end)
+        text = self._newline.join(lines)
+        if self.text[first:last].endswith("\n"):
+            text += self._newline
+        return Splice(first, last, text)
+
+    def inserting(self, line: int, lines: Sequence[str], indent: str = "") -> Splice:
+        """Return the splice that puts `lines` before a line, which may be the end of the text.
+
+        `indent` is the indentation of what is inserted.
+        """
+        at = self._offset(line)
+        text = "".join(f"{each}{self._newline}" for each in lines)
+        if at and self.text[at - 1] != "\n":
+            text = self._newline + text.removesuffix(self._newline)
+        return Splice(at, at, text, len(indent))
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class CodeBlock:
     """Hold the statements of a block; the lines of its nodes count from 1 in `lines`.
 
-    `indent` stands before each definition. `in_strings` are the lines, from 0, that begin within a
-    string other than a docstring, so that their indentation is a part of a value.
+    `in_strings` are the lines, from 0, that begin within a string other than a docstring, so that
+    their indentation is a part of a value.
     """
 
     lines: tuple[str, ...]
-    indent: str
-    imports: tuple[Import, ...]
+    imports: tuple[Imported, ...]
     definitions: tuple[Definition, ...]
     others: tuple[ast.stmt, ...]
     in_strings: frozenset[int]
 
 
-def read_block(code: str) -> Block:
+def read_block(code: str) -> CodeBlock:
     """Return the block in `code`, which may be indented. Raises `Refused` if it does not parse."""
     code = code.replace("\r\n", "\n").rstrip()
-    lines = code.split("\n")
-    first = next((line for line in lines if _is_code(line)), "")
-    indent = indentation_of(first)
+    first = next((line for line in code.split("\n") if _is_code(line)), "")
+    is_indented = bool(indentation_of(first))
     # Below an `if`, indented code parses with its own columns and strings.
-    tree = parse_as_here(f"if True:\n{code}" if indent else code)
-    if isinstance(tree, CodeProblem):
-        line = max(tree.line - bool(indent), 1)
-        raise Refused(f"the code of the block does not parse: its line {line}: {tree.message}")
-    body: Sequence[ast.stmt] = tree.body
-    if indent and isinstance(body[0], ast.If):
-        ast.increment_lineno(body[0], -1)
+    code = f"if True:\n{code}" if is_indented else code
+    read = read_python(code)
+    if read.fault is not None:
+        line = max(read.fault.line - is_indented, 1)
+        reason = f"the code of the block does not parse: its line {line}: {read.fault.message}"
+        raise Refused(reason)
+    body: Sequence[ast.stmt] = read.body
+    if is_indented and isinstance(body[0], ast.If):
         body = body[0].body
-    return Block(
-        lines=tuple(lines),
-        indent=indent,
-        imports=tuple(each for each in body if isinstance(each, Import)),
-        definitions=tuple(each for each in body if isinstance(each, Definition)),
-        others=tuple(each for each in body if not isinstance(each, Import | Definition)),
+    definitions = tuple(each for each in body if isinstance(each, Definition))
+    imports = ast.Import | ast.ImportFrom
+    return CodeBlock(
+        lines=tuple(code.split("\n")),
+        imports=read.imports,
+        definitions=definitions,
+        others=tuple(each for each in body if not isinstance(each, imports | Definition)),
         in_strings=_lines_in_strings(code) - _lines_of_docstrings(body),
     )
 
 
-def source_of(block: Block, node: ast.stmt, indent: str, unit: str) -> list[str]:
+def source_of(block: CodeBlock, node: ast.stmt, indent: str, unit: str) -> list[str]:
     """Return the lines of a statement, indented by `indent` instead of as they are.
 
     Comments directly above it come with it. `unit` is the step by which the file indents: where
@@ -91,7 +140,7 @@ def source_of(block: Block, node: ast.stmt, indent: str, unit: str) -> list[str]
     return lines
 
 
-def _unit_of(block: Block, indent: str, start: int, end: int) -> str:
+def _unit_of(block: CodeBlock, indent: str, start: int, end: int) -> str:
     """Return the indentation of the first line that is deeper than `indent`, or nothing."""
     for number in range(start, end):
         line = block.lines[number]
@@ -131,35 +180,31 @@ def _lines_of_docstrings(body: Sequence[ast.stmt]) -> frozenset[int]:
     return frozenset(lines)
 
 
-_BETWEEN_METHODS: Final = ("",)
-
-
-def merge_header(module: Module, place: Place, block: Block, node: ast.ClassDef) -> list[Splice]:
-    """Return the splice that gives a class the bases and decorators of the block's class, if any.
+def merge_header(
+    file: EditedFile, old: ast.ClassDef, block: CodeBlock, node: ast.ClassDef
+) -> Iterator[Splice]:
+    """Yield the splice that gives a class the bases and decorators of the block's class, if any.
 
     A class of the block that has neither keeps those of the file.
     """
-    old = place.node
-    assert isinstance(old, ast.ClassDef)
     if _header(node) == _header(old) or (node.name == old.name and not any(_header(node)[1:])):
-        return []
-    new_end, old_end = _header_end(node, block.lines), _header_end(old, module.lines, place.above)
+        return
+    new_end, old_end = _header_end(node, block.lines), _header_end(old, file.lines)
     start = first_line(node) - 1
     own = indentation_of(block.lines[node.lineno - 1])
-    lines = [place.indent + line.removeprefix(own) for line in block.lines[start:new_end]]
-    return [module.replacing(place.start, old_end, lines)]
+    indent = indentation_of(file.lines[old.lineno - 1])
+    lines = [indent + line.removeprefix(own) for line in block.lines[start:new_end]]
+    yield file.replacing(first_line(old) - 1, old_end, lines)
 
 
 def merge_statements(
-    module: Module, place: Place, block: Block, node: ast.ClassDef
+    file: EditedFile, old: ast.ClassDef, block: CodeBlock, node: ast.ClassDef
 ) -> Iterator[Splice]:
     """Yield the splices for what is neither a function nor a class: docstring and variables.
 
     Raises `Refused` for a statement of another kind.
     """
-    old = place.node
-    assert isinstance(old, ast.ClassDef)
-    indent = member_indent(module, place)
+    indent = member_indent(file, old)
     for statement in node.body:
         name = _name_of(statement)
         if isinstance(statement, Definition) or (not name and _does_nothing(statement)):
@@ -169,58 +214,56 @@ def merge_statements(
                 f"the class in the block has `{ast.unparse(statement).splitlines()[0][:60]}`, "
                 "which cannot be merged into the class of the file: use a search text for it"
             )
-        lines = source_of(block, statement, indent, module.unit)
+        lines = source_of(block, statement, indent, file.unit)
         same = [each for each in old.body if _name_of(each) == name]
         if len(same) > 1 or any(_shares_a_line(each, old) for each in same):
             raise Refused(f"`{name}` is not alone on its lines in the class: use a search text")
         if same:
-            start, end = first_line(same[0]) - 1, last_line(same[0])
-            yield module.replacing(start + place.above, end + place.above, lines)
+            yield file.replacing(first_line(same[0]) - 1, last_line(same[0]), lines)
         else:
-            yield module.inserting(_after_variables(old, name) + place.above, lines, indent)
+            yield file.inserting(_after_variables(old, name), lines, indent)
 
 
-def add_members(module: Module, place: Place, members: Sequence[str]) -> Splice:
-    """Return the splice that adds lines after the last function or class of a class.
+def add_members(file: EditedFile, name: str, node: ast.ClassDef, members: Sequence[str]) -> Splice:
+    """Return the splice that adds lines after the last function or class of the class `name`.
 
-    Raises `Refused` where the body of the class stands on the line of its header.
+    Raises `Refused` where the body of the class is on the line of its header.
     """
-    node = place.node
-    assert isinstance(node, ast.ClassDef)
     last = node.body[-1]
-    if _is_in_header(node, module.lines[last.lineno - 1 + place.above]):
-        return _instead_of_short_body(module, place, members)
+    if _is_in_header(node, file.lines[last.lineno - 1]):
+        return _instead_of_short_body(file, name, node, members)
     definitions = [each for each in node.body if isinstance(each, Definition)]
-    after = last_line(definitions[-1] if definitions else last) + place.above
+    after = last_line(definitions[-1] if definitions else last)
     if len(node.body) == 1 and _is_filler(last):
-        return module.replacing(first_line(last) - 1 + place.above, after, members)
-    lines = [*_BETWEEN_METHODS, *members]
-    if after < len(module.lines) and module.lines[after].strip():
+        return file.replacing(first_line(last) - 1, after, members)
+    lines = ["", *members]
+    if after < len(file.lines) and file.lines[after].strip():
         lines.append("")
-    return module.inserting(after, lines, member_indent(module, place))
+    return file.inserting(after, lines, member_indent(file, node))
 
 
-def member_indent(module: Module, place: Place) -> str:
+def member_indent(file: EditedFile, node: ast.ClassDef) -> str:
     """Return the indentation of the members of a class."""
-    first = place.node.body[0]
-    line = module.lines[first.lineno - 1 + place.above]
-    if _is_in_header(place.node, line):
-        return place.indent + module.unit
+    line = file.lines[node.body[0].lineno - 1]
+    if _is_in_header(node, line):
+        return indentation_of(file.lines[node.lineno - 1]) + file.unit
     return indentation_of(line)
 
 
-def _instead_of_short_body(module: Module, place: Place, members: Sequence[str]) -> Splice:
+def _instead_of_short_body(
+    file: EditedFile, name: str, node: ast.ClassDef, members: Sequence[str]
+) -> Splice:
     """Return the splice for a class such as `class Lost(Exception): pass`."""
-    body = place.node.body
-    line = body[0].lineno - 1 + place.above
+    body = node.body
+    line = body[0].lineno - 1
     if len(body) > 1 or not _is_filler(body[0]):
         raise Refused(
-            f"the class `{place.name}` has its body on the line of its header: use a search text",
+            f"the class `{name}` has its body on the line of its header: use a search text",
             line + 1,
         )
-    text = module.lines[line]
+    text = file.lines[line]
     header = text.encode()[: body[0].col_offset].decode().rstrip()
-    return module.replacing(line, line + 1, [header, *members])
+    return file.replacing(line, line + 1, [header, *members])
 
 
 def _header(node: ast.ClassDef) -> tuple[str, str, str]:
@@ -229,9 +272,9 @@ def _header(node: ast.ClassDef) -> tuple[str, str, str]:
     return node.name, "\n".join(bases), "\n".join(decorators)
 
 
-def _header_end(node: ast.ClassDef, lines: Sequence[str], above: int = 0) -> int:
+def _header_end(node: ast.ClassDef, lines: Sequence[str]) -> int:
     """Return the line after the header, from 0; comments below the header are not part of it."""
-    end = first_line(node.body[0]) - 1 + above
+    end = first_line(node.body[0]) - 1
     if _is_in_header(node, lines[end]):
         raise Refused(f"the class `{node.name}` has its body on the line of its header")
     while not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#"):

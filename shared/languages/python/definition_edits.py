@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import posixpath
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Final
 
-from shared.languages.capabilities import DefinitionEdit, EditRefused, NamedCode, Splice
+from shared.languages.capabilities import (
+    DOES_NOT_PARSE,
+    DefinitionEdit,
+    EditRefused,
+    NamedCode,
+    Splice,
+)
+from shared.languages.declared.declarations import normal_changes
+from shared.languages.declared.declared_edits import Refused
 from shared.languages.python.definition_blocks import (
-    Block,
-    Import,
+    CodeBlock,
+    EditedFile,
     add_members,
     member_indent,
     merge_header,
@@ -21,94 +31,130 @@ from shared.languages.python.definition_blocks import (
     refuse_placeholders,
     source_of,
 )
-from shared.languages.python.merge_stubs import is_meant, normal_changes
-from shared.languages.python.module_definitions import (
+from shared.languages.python.merge_stubs import is_meant
+from shared.languages.python.python_code import parse_as_here
+from shared.languages.python.python_source import (
+    OVERLOAD,
     Definition,
-    Module,
-    Place,
-    Refused,
-    count_overloads,
-    group_nodes,
-    group_places,
+    PythonDeclarations,
+    PythonDeclared,
     is_docstring,
+    read_python,
+    role_of,
+    split_chunks,
 )
-from shared.languages.python.stubs import bindings, flat
+from shared.languages.read_commands import CodeProblem
 
+_CLOSE_NAMES_SHOWN: Final = 5
 _FIRST_LINES: Final = re.compile(r"#!|#.*coding[:=]")
 
 
-def missing_imports(module: Module, imports: Sequence[Import]) -> tuple[str, ...]:
-    """Return a line for each import that the head of the module lacks.
+class _PythonModule:
+    """Answer what an edited file defines. Raises `Refused` for a part that does not parse."""
+
+    def __init__(self, text: str) -> None:
+        self.file = EditedFile(text)
+        self.read: PythonDeclarations = read_python(text)
+        self._definitions = [each for each in self.read.items if isinstance(each.node, Definition)]
+
+    def ending_in(self, name: str) -> tuple[PythonDeclared, ...]:
+        """Return the definitions whose qualified names are `name` or end in it."""
+        if any(names.issuperset(name.split(".")) for names in self.read.unread):
+            raise self._unreadable()
+        named = (each for each in self._definitions if f".{each.name}".endswith(f".{name}"))
+        return tuple(named)
+
+    def classes(self) -> tuple[PythonDeclared, ...]:
+        """Return the top-level classes."""
+        return tuple(e for e in self._definitions if e.kind == "type" and not e.owner)
+
+    def close_to(self, name: str) -> tuple[str, ...]:
+        """Return names that the module defines and that resemble the last part of `name`."""
+        names = dict.fromkeys(each.last_name for each in self._definitions)
+        return tuple(difflib.get_close_matches(name.rpartition(".")[2], names, _CLOSE_NAMES_SHOWN))
+
+    def head(self) -> list[ast.stmt]:
+        """Return the statements before the first function or class at the top level."""
+        body = self._chunk(0)[0]
+        return list(takewhile(lambda each: not isinstance(each, Definition), body))
+
+    def main_guard(self) -> int | None:
+        """Return the line of `if __name__ == "__main__":` among the last statements, if it is."""
+        body, above = self._chunk(-1)
+        for statement in body:
+            match statement:
+                case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+                    return above + statement.lineno - 1
+                case _:
+                    pass
+        return None
+
+    def _chunk(self, index: int) -> tuple[Sequence[ast.stmt], int]:
+        chunk = split_chunks(self.file.text)[index]
+        tree = parse_as_here(chunk.text)
+        if isinstance(tree, CodeProblem):
+            raise self._unreadable()
+        return tree.body, chunk.lines_above
+
+    def _unreadable(self) -> Refused:
+        fault = self.read.fault
+        line, message = (fault.line, fault.message) if fault else (0, "")
+        return Refused(f"the file {DOES_NOT_PARSE}: line {line}: {message}", line)
+
+
+def _missing_imports(module: _PythonModule, block: CodeBlock) -> tuple[str, ...]:
+    """Return a line for each import of the block that the head of the module lacks.
 
     Raises `Refused` where the head binds the same name to something else: an added import would
     change what the rest of the file means by it.
     """
-    head = list(flat(module.head()))
-    there = {each for statement in head for each in _lines(statement)}
-    taken = {name: statement.lineno for statement in head for name, _ in bindings(statement)}
-    packages = {name for name, line in there if re.match(rf"import {name}(?:\.|$)", line)}
+    if not block.imports:
+        return ()
+    head = module.head()
+    below = max((each.end_lineno or 0 for each in head), default=0)
+    imports = [each for each in module.read.imports if each.line <= below]
+    there = {(each.name, each.text) for each in imports}
+    taken = {e.name: e.line for e in module.read.items if e.line <= below and not e.owner}
     missing: dict[str, None] = {}
-    for name, line in (each for statement in imports for each in _lines(statement)):
-        if (name, line) in there:
+    for each in block.imports:
+        if (each.name, each.text) in there:
             continue
         # `import a.b` adds to what `import a` made of `a`, and changes nothing of it.
-        extends = name in packages and re.match(rf"import {name}(?:\.|$)", line)
-        if name in taken and not extends:
-            reason = f"the block has `{line}`, but `{name}` is something else in the file"
-            raise Refused(reason, taken[name])
-        missing[line] = None
+        of_package = re.compile(rf"import {each.name}(?:\.|$)")
+        extends = of_package.match(each.text) and any(of_package.match(e.text) for e in imports)
+        if each.name in taken and not extends:
+            reason = f"the block has `{each.text}`, but `{each.name}` is something else in the file"
+            raise Refused(reason, taken[each.name])
+        missing[each.text] = None
     return tuple(missing)
 
 
-def add_imports(module: Module, lines: Sequence[str]) -> tuple[Splice, ...]:
-    """Return the splices that add lines to the imports at the module's head."""
+def _add_imports(module: _PythonModule, lines: Sequence[str]) -> Iterator[Splice]:
     future = [line for line in lines if line.startswith("from __future__ ")]
     others = [line for line in lines if line not in future]
-    wanted = ((future, _is_future), (others, _is_import))
-    splices = [_after_last(module, lines, kind) for lines, kind in wanted if lines]
-    return tuple(splices)
+    head, file = module.head(), module.file
+    for wanted, only_future in ((future, True), (others, False)):
+        if wanted:
+            yield _after_last(file, head, wanted, only_future=only_future)
 
 
-def _after_last(module: Module, lines: list[str], is_kind: Callable[[ast.stmt], bool]) -> Splice:
-    """Return the splice that adds lines after the last such statement of the head."""
-    head = module.head()
-    same = [each for each in head if is_kind(each)]
-    if same:
-        return module.inserting(same[-1].end_lineno or 0, lines)
+def _after_last(
+    file: EditedFile, head: Sequence[ast.stmt], lines: list[str], *, only_future: bool
+) -> Splice:
+    """Return the splice that adds lines after the last import of the head."""
+    imports = [each for each in head if isinstance(each, ast.Import | ast.ImportFrom)]
+    if only_future:
+        imports = [each for each in imports if getattr(each, "module", "") == "__future__"]
+    if imports:
+        return file.inserting(imports[-1].end_lineno or 0, lines)
     if head and is_docstring(head[0]):
-        return module.inserting(head[0].end_lineno or 0, ["", *lines])
+        return file.inserting(head[0].end_lineno or 0, ["", *lines])
     if head:
-        return module.inserting(head[0].lineno - 1, [*lines, ""])
+        return file.inserting(head[0].lineno - 1, [*lines, ""])
     first = 0
-    while _FIRST_LINES.match(module.lines[first]):
+    while _FIRST_LINES.match(file.lines[first]):
         first += 1
-    return module.inserting(first, [*lines, "", ""])
-
-
-def _is_import(statement: ast.stmt) -> bool:
-    return isinstance(statement, Import)
-
-
-def _is_future(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.ImportFrom) and statement.module == "__future__"
-
-
-def _lines(statement: ast.stmt) -> Iterator[tuple[str, str]]:
-    """Yield each name that an import binds, with an import of this name alone."""
-    match statement:
-        case ast.Import(names=names):
-            for each in names:
-                yield each.asname or each.name.split(".")[0], f"import {_alias(each)}"
-        case ast.ImportFrom(module=source, names=names, level=level):
-            for each in names:
-                line = f"from {'.' * level}{source or ''} import {_alias(each)}"
-                yield each.asname or each.name, line
-        case _:
-            return
-
-
-def _alias(alias: ast.alias) -> str:
-    return f"{alias.name} as {alias.asname}" if alias.asname else alias.name
+    return file.inserting(first, [*lines, "", ""])
 
 
 _NAME: Final = re.compile(r"(?:async +)?(?:def +|class +)?(?P<name>[^\s(]+)\s*(?:\(.*\)?:?)?")
@@ -127,14 +173,14 @@ def edit_definitions(
     """
     changed = normal_changes(changes)
     try:
-        module = Module(text)
+        module = _PythonModule(text)
     except Refused as refused:
         return tuple(EditRefused(refused.reason, refused.lines) for _ in edits)
     return tuple(_edit(module, path, each, changed) for each in edits)
 
 
 def _edit(
-    module: Module, path: str, edit: NamedCode, changed: Collection[str]
+    module: _PythonModule, path: str, edit: NamedCode, changed: Collection[str]
 ) -> DefinitionEdit | EditRefused:
     try:
         block = read_block(edit.code)
@@ -155,10 +201,10 @@ def _plain_name(written: str) -> str:
 
 @dataclass(slots=True)
 class _Editing:
-    module: Module
+    module: _PythonModule
     path: str
     changed: Collection[str]
-    block: Block
+    block: CodeBlock
     splices: list[Splice] = field(default_factory=list)
     repairs: list[str] = field(default_factory=list)
 
@@ -178,10 +224,9 @@ class _Editing:
             full = f"{scope}.{other}" if scope else other
             self._put(nodes, self._exactly(full), full)
             self.repairs.append(f"the block for `{name}` also holds `{other}`, which was put in")
-        imports = missing_imports(self.module, self.block.imports)
-        if imports:
+        if imports := _missing_imports(self.module, self.block):
             self.repairs.append(f"added to the imports of {self.path}: {'; '.join(imports)}")
-            self.splices += add_imports(self.module, imports)
+            self.splices += _add_imports(self.module, imports)
         splices = tuple(each for each in self.splices if not self._is_idle(each))
         if not splices:
             raise Refused(f"the block changes nothing: `{qualified}` is in the file as it is given")
@@ -220,7 +265,9 @@ class _Editing:
                 pass
         return name
 
-    def _renamed(self, name: str, named: Mapping[str, object], places: Sequence[Place]) -> str:
+    def _renamed(
+        self, name: str, named: Mapping[str, object], places: Sequence[PythonDeclared]
+    ) -> str:
         """Return the one name that the block defines instead, if the order says it may."""
         full = places[0].name if places else name
         if len(named) == 1 and places and is_meant(full, self.path, self.changed):
@@ -228,7 +275,7 @@ class _Editing:
         listed = ", ".join(f"`{each}`" for each in named)
         raise Refused(f"the header names `{name}`, but the block defines {listed}")
 
-    def _find(self, name: str) -> tuple[Place, ...]:
+    def _find(self, name: str) -> tuple[PythonDeclared, ...]:
         """Return the definitions that are meant by a name, which may lack its first parts."""
         ending = self.module.ending_in(name)
         if exact := tuple(each for each in ending if each.name == name):
@@ -246,15 +293,17 @@ class _Editing:
             return self._find(name.removeprefix(f"{stem}."))
         return ending
 
-    def _exactly(self, name: str) -> tuple[Place, ...]:
+    def _exactly(self, name: str) -> tuple[PythonDeclared, ...]:
         return tuple(each for each in self.module.ending_in(name) if each.name == name)
 
-    def _put(self, nodes: Sequence[Definition], places: Sequence[Place], name: str) -> None:
+    def _put(
+        self, nodes: Sequence[Definition], places: Sequence[PythonDeclared], name: str
+    ) -> None:
         if not places:
             self._add(nodes, name)
             return
-        old, new = group_places(places), group_nodes(nodes)
-        before, after = count_overloads(old), count_overloads(new)
+        old, new = _roles_in_file(places), _roles_in_block(nodes)
+        before, after = _count_overloads(old), _count_overloads(new)
         if 0 < after < before:
             raise Refused(f"`{name}` has {before} overloads, and the block only {after}")
         missing: list[Definition] = []
@@ -264,36 +313,38 @@ class _Editing:
             else:
                 missing.append(node)
         if missing:
-            last = max(old.values(), key=lambda each: each.end)
+            last = max(old.values(), key=lambda each: each.after)
             lines = self._lines(missing, last.indent)
-            self.splices.append(self.module.inserting(last.end, ["", *lines], last.indent))
+            self.splices.append(self.module.file.inserting(last.after, ["", *lines], last.indent))
 
-    def _replace(self, node: Definition, place: Place) -> None:
-        refuse_placeholders(node, place.node)
-        if isinstance(node, ast.ClassDef) and isinstance(place.node, ast.ClassDef):
-            self._merge(node, place)
+    def _replace(self, node: Definition, place: PythonDeclared) -> None:
+        old = place.node
+        assert isinstance(old, Definition)
+        refuse_placeholders(node, old)
+        if isinstance(node, ast.ClassDef) and isinstance(old, ast.ClassDef):
+            self._merge(node, old, place.name)
             return
-        if isinstance(node, ast.ClassDef) or isinstance(place.node, ast.ClassDef):
-            kind = "class" if isinstance(place.node, ast.ClassDef) else "function"
+        if isinstance(node, ast.ClassDef) or isinstance(old, ast.ClassDef):
+            kind = "class" if isinstance(old, ast.ClassDef) else "function"
             raise Refused(
                 f"`{place.name}` is a {kind} in the file, and not in the block", place.line
             )
         lines = self._without_comments_above(self._lines([node], place.indent), place)
-        start = place.start
-        if place.node.decorator_list and not node.decorator_list:
+        start = place.first
+        if old.decorator_list and not node.decorator_list:
             start = place.line - 1
             self.repairs.append(f"the decorators of `{place.name}` were kept")
-        self.splices.append(self.module.replacing(start, place.end, lines))
+        self.splices.append(self.module.file.replacing(start, place.after, lines))
 
-    def _merge(self, node: ast.ClassDef, place: Place) -> None:
-        self.splices += merge_header(self.module, place, self.block, node)
-        self.splices += merge_statements(self.module, place, self.block, node)
+    def _merge(self, node: ast.ClassDef, old: ast.ClassDef, owner: str) -> None:
+        self.splices += merge_header(self.module.file, old, self.block, node)
+        self.splices += merge_statements(self.module.file, old, self.block, node)
         named: dict[str, list[Definition]] = {}
         for each in node.body:
             if isinstance(each, Definition):
                 named.setdefault(each.name, []).append(each)
         for name, nodes in named.items():
-            full = f"{place.name}.{name}"
+            full = f"{owner}.{name}"
             self._put(nodes, self._exactly(full), full)
 
     def _add(self, nodes: Sequence[Definition], name: str) -> None:
@@ -302,14 +353,16 @@ class _Editing:
         scope = name.rpartition(".")[0]
         owner = self._owner(scope) if scope else self._only_class(nodes[0])
         if owner is not None:
-            lines = self._lines(nodes, member_indent(self.module, owner))
-            self.splices.append(add_members(self.module, owner, lines))
+            file, around = self.module.file, owner.node
+            assert isinstance(around, ast.ClassDef)
+            lines = self._lines(nodes, member_indent(file, around))
+            self.splices.append(add_members(file, owner.name, around, lines))
             return
         self.splices.append(self._at_end(self._lines(nodes, "")))
 
-    def _owner(self, name: str) -> Place:
+    def _owner(self, name: str) -> PythonDeclared:
         places = self._find(name)
-        if len(places) == 1 and isinstance(places[0].node, ast.ClassDef):
+        if len(places) == 1 and places[0].kind == "type":
             return places[0]
         close = ", ".join(self.module.close_to(name))
         hint = f"; the file defines {close}" if close else ""
@@ -318,7 +371,7 @@ class _Editing:
             *(each.line for each in places),
         )
 
-    def _only_class(self, node: Definition) -> Place | None:
+    def _only_class(self, node: Definition) -> PythonDeclared | None:
         """Return the class that a method without a class in its header must belong to, if any."""
         if not _is_method(node):
             return None
@@ -334,7 +387,7 @@ class _Editing:
     def _at_end(self, lines: Sequence[str]) -> Splice:
         """Return the splice that adds lines after the last top-level code but the main guard."""
         end = self.module.main_guard()
-        text = self.module.lines
+        text = self.module.file.lines
         guarded = end is not None
         end = len(text) if end is None else end
         while end and guarded and text[end - 1].startswith("#"):
@@ -342,26 +395,28 @@ class _Editing:
         while end and not text[end - 1].strip():
             end -= 1
         below = ["", ""] if end < len(text) and text[end].strip() else []
-        return self.module.inserting(end, [*(["", ""] if end else []), *lines, *below])
+        return self.module.file.inserting(end, [*(["", ""] if end else []), *lines, *below])
 
     def _lines(self, nodes: Sequence[Definition], indent: str) -> list[str]:
         lines: list[str] = []
         for node in nodes:
-            lines += ["", *source_of(self.block, node, indent, self.module.unit)]
+            lines += ["", *source_of(self.block, node, indent, self.module.file.unit)]
         return lines[1:]
 
-    def _without_comments_above(self, lines: list[str], place: Place) -> list[str]:
+    def _without_comments_above(self, lines: list[str], place: PythonDeclared) -> list[str]:
         """Return lines without leading comments that stand above the definition already."""
         count = next(
             number for number, line in enumerate(lines) if not line.lstrip().startswith("#")
         )
-        above = [line.rstrip() for line in self.module.lines[place.start - count : place.start]]
+        above = [
+            line.rstrip() for line in self.module.file.lines[place.first - count : place.first]
+        ]
         return (
             lines[count:] if count and above == [each.rstrip() for each in lines[:count]] else lines
         )
 
     def _is_idle(self, splice: Splice) -> bool:
-        return self.module.source[splice.start : splice.end] == splice.text
+        return self.module.file.text[splice.start : splice.end] == splice.text
 
 
 def _is_method(node: Definition) -> bool:
@@ -371,3 +426,42 @@ def _is_method(node: Definition) -> bool:
     decorators = {ast.unparse(each).rpartition(".")[2] for each in node.decorator_list}
     has_own = bool(arguments) and arguments[0].arg in _OWN_ARGUMENTS
     return has_own or not decorators.isdisjoint(_OWN_DECORATORS)
+
+
+Role = tuple[str, int]
+"""What a definition is among those of its name; overloads are numbered."""
+
+
+def _roles_in_file(places: Sequence[PythonDeclared]) -> Mapping[Role, PythonDeclared]:
+    """Return the definitions of one qualified name by what each of them is.
+
+    Raises `Refused` where they do not belong together: the name is defined twice.
+    """
+    roles = _numbered([place.key for place in places])
+    if len(set(roles)) < len(roles) or len({place.owner_line for place in places}) > 1:
+        lines = [place.line for place in places]
+        raise Refused(
+            f"`{places[0].name}` is defined {len(places)} times, on lines "
+            f"{' and '.join(map(str, lines))}: no name says which one is meant",
+            *lines,
+        )
+    return dict(zip(roles, places, strict=True))
+
+
+def _roles_in_block(nodes: Sequence[Definition]) -> Mapping[Role, Definition]:
+    """Return the same for a block. Raises `Refused` where it defines the name twice."""
+    roles = _numbered([role_of(node) for node in nodes])
+    if len(set(roles)) < len(roles):
+        raise Refused(f"the block defines `{nodes[0].name}` twice")
+    return dict(zip(roles, nodes, strict=True))
+
+
+def _numbered(kinds: Sequence[str]) -> list[Role]:
+    return [
+        (kind, kinds[:number].count(kind) if kind == OVERLOAD else 0)
+        for number, kind in enumerate(kinds)
+    ]
+
+
+def _count_overloads(roles: Mapping[Role, object]) -> int:
+    return sum(kind == OVERLOAD for kind, _ in roles)

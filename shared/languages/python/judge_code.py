@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
+from shared.languages.declared.declarations import normal_changes
 from shared.languages.language_tools import Checker, CheckerFailed, Diagnostic, Tools
 from shared.languages.planned_code import (
     AcceptanceText,
@@ -40,7 +41,7 @@ from shared.languages.python.complaint_scene import (
     without_type_variables,
 )
 from shared.languages.python.complaint_verdicts import judge_complaint
-from shared.languages.python.merge_stubs import is_meant, merge, normal_changes
+from shared.languages.python.merge_stubs import is_meant, merge
 from shared.languages.python.module_views import ANYTHING, View, reachable
 from shared.languages.python.mypy_messages import (
     Complaint,

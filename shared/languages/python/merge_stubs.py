@@ -13,6 +13,7 @@ import copy
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
+from shared.languages.declared.declarations import normal_changes
 from shared.languages.python.signatures import quoted_type
 from shared.languages.python.stubs import (
     Declaration,
@@ -403,11 +404,6 @@ def _removed_names(
 ) -> set[str]:
     names = qualified(declarations(body)) - set(declared)
     return {each for each in names if exactly_meant(each, path, changed)}
-
-
-def normal_changes(changes: Sequence[str]) -> frozenset[str]:
-    """Return an order's `changes` without surrounding blanks and without a final `()`."""
-    return frozenset(each.strip().removesuffix("()") for each in changes)
 
 
 def exactly_meant(name: str, path: str, changed: Collection[str]) -> bool:

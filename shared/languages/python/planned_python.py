@@ -11,6 +11,7 @@ from typing import Final
 
 from shared.errors import quoted
 from shared.files.paths import path_inside
+from shared.languages.declared.declarations import normal_changes
 from shared.languages.planned_code import (
     AcceptanceText,
     Chain,
@@ -28,7 +29,7 @@ from shared.languages.python.declared_requirements import (
     provides_module,
     required_names,
 )
-from shared.languages.python.merge_stubs import merge, normal_changes
+from shared.languages.python.merge_stubs import merge
 from shared.languages.python.module_views import Change, ModuleHistory
 from shared.languages.python.python_code import read_code
 from shared.languages.python.stubs import Stub, StubProblem, parse_stub

@@ -6,39 +6,6 @@ import ast
 import warnings
 from collections.abc import Iterator, Sequence
 
-from shared.languages.capabilities import OutlineEntry
-from shared.languages.python.python_code import parse_as_here
-from shared.languages.read_commands import CodeProblem
-
-
-def read_outline(text: str) -> tuple[OutlineEntry, ...]:
-    """Return the definitions outside functions, decorators included; none if it does not parse."""
-    tree = parse_as_here(text)
-    return () if isinstance(tree, CodeProblem) else tuple(_entries(tree.body, ""))
-
-
-def _entries(body: Sequence[ast.stmt], prefix: str) -> Iterator[OutlineEntry]:
-    for node in body:
-        match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                yield _entry(node, prefix)
-            case ast.ClassDef():
-                yield _entry(node, prefix)
-                yield from _entries(node.body, f"{prefix}{node.name}.")
-            case ast.If() | ast.Try() | ast.With():
-                yield from _entries(node.body, prefix)
-                yield from _entries(getattr(node, "orelse", ()), prefix)
-            case _:
-                pass
-
-
-def _entry(
-    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, prefix: str
-) -> OutlineEntry:
-    first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
-    return OutlineEntry(prefix + node.name, first, node.end_lineno or node.lineno)
-
-
 MAX_VALUE = 40  # characters of a default or a constant; a longer one is shown as `...`
 MAX_ANNOTATION = 120
 

@@ -55,9 +55,9 @@ class PythonEdits:
 
     def outline(self, text: str) -> tuple[OutlineEntry, ...]:
         """Return the functions and classes outside functions; none if the file does not parse."""
-        from shared.languages.python.public_outline import read_outline
+        from shared.languages.python.python_source import outline
 
-        return read_outline(text)
+        return outline(text)
 
     def edit_definitions(
         self, path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
@@ -69,7 +69,7 @@ class PythonEdits:
 
     def defined_names(self, fragment: str) -> tuple[str, ...]:
         """Return the names of the functions and classes that begin in `fragment`."""
-        from shared.languages.python.module_definitions import defined_names
+        from shared.languages.python.python_source import defined_names
 
         return defined_names(fragment)
 
@@ -77,7 +77,7 @@ class PythonEdits:
         self, path: str, before: str, after: str, changes: Sequence[str]
     ) -> tuple[ContractViolation, ...]:
         """Return a violation for each lost public name, and for the loss of half of the text."""
-        from shared.languages.python.rewrites import check_rewrite
+        from shared.languages.python.python_source import check_rewrite
 
         return check_rewrite(path, before, after, changes)
 

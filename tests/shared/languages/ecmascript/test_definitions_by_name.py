@@ -259,3 +259,11 @@ def test_any_text_is_edited_or_refused(text: str, code: str, name: str) -> None:
             assert all(first[1] <= second[0] for first, second in pairwise(places))
             assert all(0 <= start <= end <= len(text) for start, end in places)
         lost(path, text, code)
+
+
+def test_the_text_of_a_class_that_goes_or_moves_does_not_count() -> None:
+    methods = "".join(f"  m{n}() {{\n    return {n};\n  }}\n" for n in range(8))
+    game = f"export class Game {{\n{methods}}}\n"
+    rest = "".join(f"export const v{n} = {n};\n" for n in range(25))
+    assert lost("a.js", f"{game}{rest}", rest, "Game") == []
+    assert lost("a.js", f"{game}{rest}", "export const v0 = 0;\n", "Game")[-1] == ""

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from shared.languages.capabilities import DefinitionEdit, EditRefused, NamedCode, Splice
 from shared.languages.python.definition_edits import edit_definitions
-from shared.languages.python.module_definitions import split_chunks
 from shared.languages.python.python_language import PythonEdits
+from shared.languages.python.python_source import split_chunks
 
 MODULE = '''\
 """Keep things."""
@@ -252,6 +252,12 @@ def test_a_name_that_is_defined_twice_or_a_file_that_does_not_parse_is_refused(
     text: str, reason: str
 ) -> None:
     assert reason in refused(text, "f", "def f(self):\n    return 5\n")
+
+
+def test_a_definition_beside_code_that_does_not_parse_is_edited() -> None:
+    text = "class A:\n    def f(self): pass\n\nclass B(:\n    def f(self): pass\n\nX = 1\n"
+    assert edited(text, "A.f", "def f(self): return 1") == text.replace("pass", "return 1", 1)
+    assert "does not parse: line 4" in refused(text, "B.f", "def f(self): return 1")
 
 
 def test_a_name_that_the_order_changes_may_give_way_to_another() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.languages.python.rewrites import check_rewrite
+from shared.languages.python.python_source import check_rewrite
 
 BODY = "\n".join(f"def f{n}(a, b):\n    return a * b + {n}\n" for n in range(10))
 CLASS = "class Game:\n    def play(self): return 1\n    def undo(self): return 2\n    _x = 1\n"
