@@ -13,9 +13,10 @@ import contextlib
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 from factory.sandbox.lent_folders import SeededCache, put_aside
 from factory.sandbox.policy import Policy
@@ -152,13 +153,39 @@ def _links(interpreter: Interpreter) -> tuple[tuple[Path, tuple[tuple[str, str],
 
 def link_mirror(interpreter: Interpreter, mirror: Path, prefix: Path) -> None:
     """Link from `prefix`, where commands can write, to the mirror, where they cannot."""
-    outermost: list[Path] = []
+    for place in _outermost(interpreter):
+        link = prefix / place.relative_to("/")
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(mirror / place.relative_to("/"))
+
+
+@cache
+def _outermost(interpreter: Interpreter) -> tuple[Path, ...]:
+    """Return the folders that the first imports come from, without those inside another one."""
+    found: list[Path] = []
     for place in _places(interpreter):
-        if not any(place.is_relative_to(each) for each in outermost):
-            outermost.append(place)
-            link = prefix / place.relative_to("/")
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(mirror / place.relative_to("/"))
+        if not any(place.is_relative_to(each) for each in found):
+            found.append(place)
+    return tuple(found)
+
+
+_Facts: TypeAlias = tuple[int, str]
+"""The mode of a file or folder, and where it leads if it is a link."""
+
+
+def _facts_below(folder: str) -> Iterator[tuple[str, _Facts]]:
+    """Yield the path and the facts of the folder and of all that it holds; no link is followed."""
+    yield "", (os.lstat(folder).st_mode, "")
+    waiting = [""]
+    while waiting:
+        here = waiting.pop()
+        with os.scandir(folder + here) as entries:
+            for entry in entries:
+                path = f"{here}/{entry.name}"
+                link = os.readlink(entry.path) if entry.is_symlink() else ""  # noqa: PTH115
+                yield path, (entry.stat(follow_symlinks=False).st_mode, link)
+                if entry.is_dir(follow_symlinks=False):
+                    waiting.append(path)
 
 
 def _places(interpreter: Interpreter) -> list[Path]:
@@ -206,6 +233,8 @@ class Layout:
     view: SandboxView
     git: GitView | None
     go_cache: SeededCache
+    _laid_out: dict[str, _Facts] = field(default_factory=dict)
+    """What the command's /tmp held before the first command."""
 
     @property
     def programs(self) -> Path:
@@ -250,14 +279,35 @@ class Layout:
         )
 
     def renew_temporary(self) -> None:
-        """Replace the command's /tmp by an empty directory, and Go's cache by its seed."""
+        """Replace the command's /tmp by an empty directory, and Go's cache by its seed.
+
+        A /tmp in which no command left anything stays: to look takes a tenth of making a new one.
+        """
+        if not self._is_untouched():
+            self._lay_out_temporary()
+        self.go_cache.restore(self.aside)
+
+    def _is_untouched(self) -> bool:
+        """Return whether /tmp holds what it held before any command, and nothing else."""
+        seen = 0
+        try:
+            for path, facts in _facts_below(str(self.policy.temporary)):
+                if self._laid_out.get(path) != facts:
+                    return False
+                seen += 1
+        except OSError:  # a folder that a command locked, or none at all
+            return False
+        return seen == len(self._laid_out)
+
+    def _lay_out_temporary(self) -> None:
         temporary = self.policy.temporary
         if temporary.exists():
             put_aside(temporary, self.aside)
         temporary.mkdir(mode=0o700)
         prefix = temporary / BYTECODE
         link_mirror(self.interpreter, self.programs / "bytecode", prefix)
-        self.go_cache.restore(self.aside)
+        self._laid_out.clear()
+        self._laid_out.update(_facts_below(str(temporary)))
 
 
 def lay_out(policy: Policy) -> Layout:

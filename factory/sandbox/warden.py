@@ -5,8 +5,9 @@ one thread and an empty environment. So it can fork where a threaded llmch canno
 interpreter start per command, and holds no secret that a command could find in its parent.
 
 Requests arrive on FD. Each holds two descriptors for output, a control socket, and what else the
-command needs. A fork serves it: the command's supervisor. The supervisor reads the job from the
-control socket, runs it, and answers with one JSON report. When the command ends, or the other side
+command needs. A fork serves it: the command's supervisor. One supervisor is forked in advance and
+waits for the next request, so that no command waits for a fork. It reads the job from the control
+socket, runs it, and answers with one JSON report. When the command ends, or the other side
 of the socket closes (deadline, interrupt, death of llmch), the supervisor kills every descendant:
 as their subreaper it inherits even those that left their session. When a supervisor itself is
 killed, the warden inherits the processes that it leaves.
@@ -30,6 +31,7 @@ from typing import NoReturn, TypedDict
 
 REQUEST_FDS = 3  # stdout, stderr, control; further ones are the job's own
 MAX_FDS = 8
+_PID_BYTES = 4
 
 # linux/prctl.h, linux/capability.h, asm-generic/unistd.h, asm-generic/ioctls.h
 _PR_SET_PDEATHSIG = 1
@@ -67,30 +69,50 @@ class Report(TypedDict):
 
 
 def main() -> None:
-    """Serve requests until the other side closes the socket."""
+    """Keep a supervisor for the next request, until the other side closes the socket."""
     requests = socket.socket(fileno=int(sys.argv[1]))
     requests.set_inheritable(False)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     wake = _wake_when_children_end()
+    taken, taken_write = os.pipe2(os.O_CLOEXEC)
     poll = select.poll()
-    poll.register(requests, select.POLLIN)
+    poll.register(requests, 0)  # its end alone
+    poll.register(taken, select.POLLIN)
     poll.register(wake, select.POLLIN)
     supervisors: set[int] = set()
+    idle = 0
     while True:
+        if idle not in supervisors:
+            idle = _fork_supervisor(requests, taken_write, (wake, taken))
+            supervisors.add(idle)
         ready = [fd for fd, _ in poll.poll()]
         if wake in ready:
             os.read(wake, 4096)
             _end_orphans(supervisors)
-        if requests.fileno() in ready:
-            fds = _receive(requests)
-            if not fds:
-                return
-            if (pid := os.fork()) == 0:
-                requests.close()
-                _supervise(fds)
-            supervisors.add(pid)
-            for fd in fds:
-                os.close(fd)
+        if taken in ready:
+            # It may have ended and been reaped by now, and another one may be idle.
+            idle = 0 if int.from_bytes(os.read(taken, _PID_BYTES), "little") == idle else idle
+        elif requests.fileno() in ready:
+            return
+
+
+def _fork_supervisor(requests: socket.socket, taken: int, wardens: tuple[int, ...]) -> int:
+    """Return a process that serves one request, and writes its id when it has taken that."""
+    warden = os.getpid()
+    if pid := os.fork():
+        return pid
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # nobody would inherit from it
+    if os.getppid() != warden:
+        os._exit(1)
+    for fd in wardens:
+        os.close(fd)
+    if fds := _receive(requests):
+        _prctl(_PR_SET_PDEATHSIG, 0)
+        os.write(taken, os.getpid().to_bytes(_PID_BYTES, "little"))
+        os.close(taken)
+        requests.close()
+        _supervise(fds)
+    os._exit(0)
 
 
 def _receive(requests: socket.socket) -> list[int]:

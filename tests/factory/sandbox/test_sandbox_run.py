@@ -174,9 +174,8 @@ def test_a_killed_supervisor_takes_its_command_with_it(sandbox: Sandbox, tmp_pat
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(run, sandbox, tmp_path, "sh", "-c", both, marker)
         assert wait_until((tmp_path / "workspace" / "begun").exists)
-        assert wait_until(lambda: len(_children_of(warden_pid()).split()) == 1)
-        supervisor = _children_of(warden_pid())
-        os.kill(int(supervisor), signal.SIGKILL)
+        [supervisor] = filter(_children_of, _children_of(warden_pid()))  # another one is idle
+        os.kill(supervisor, signal.SIGKILL)
         ended = running.result()
     assert wait_until(lambda: not processes_with(marker))
     assert (ended.cause, ended.ok) == (Cause.NOT_STARTED, False)
@@ -192,7 +191,18 @@ def test_commands_leave_no_descriptor_and_no_zombie_behind(
         run(sandbox, tmp_path, "sh", "-c", "sleep 0 & true")
         run(sandbox, tmp_path, "no-such-program")
     assert sorted(Path("/proc/self/fd").iterdir()) == before
-    assert wait_until(lambda: not _children_of(warden_pid()))
+    assert wait_until(lambda: len(_children_of(warden_pid())) == 1)  # which waits for a request
+
+
+def test_a_supervisor_that_is_killed_before_it_has_a_command_is_replaced(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    run(sandbox, tmp_path, "true")
+    assert wait_until(lambda: len(_children_of(warden_pid())) == 1)
+    [idle] = _children_of(warden_pid())
+    os.kill(idle, signal.SIGKILL)
+    assert wait_until(lambda: _children_of(warden_pid()) not in ([idle], []))
+    assert run(sandbox, tmp_path, "true").ok
 
 
 def warden_pid() -> int:
@@ -200,8 +210,8 @@ def warden_pid() -> int:
     return WARDEN.pid
 
 
-def _children_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/task/{pid}/children").read_text()
+def _children_of(pid: int) -> list[int]:
+    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
 
 
 def test_the_description_names_what_holds_and_what_does_not(sandbox: Sandbox) -> None:
@@ -251,6 +261,26 @@ def test_what_a_command_leaves_in_tmp_is_there_until_it_is_cleared(
     ended = run(sandbox, tmp_path, "sh", "-c", 'ls "$TMPDIR" ~; echo new > ~/new && cat ~/new')
     assert "kept" not in ended.stdout.text
     assert ended.stdout.text.endswith("new\n"), ended.stderr.text
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        'chmod 700 "$TMPDIR/pycache"',
+        'cd "$TMPDIR/pycache" && link=$(find . -type l | head -1) && ln -sfn / "$link"',
+        'cd "$TMPDIR/pycache" && rm "$(find . -type l | head -1)"',
+        'mkdir "$TMPDIR/pycache/empty"',
+    ],
+)
+def test_a_small_change_of_tmp_is_undone_when_it_is_cleared(
+    sandbox: Sandbox, tmp_path: Path, change: str
+) -> None:
+    look = 'cd "$TMPDIR/pycache" && find . -printf "%p %m %l\\n" | sort'
+    before = run(sandbox, tmp_path, "sh", "-c", look).stdout.text
+    changed = run(sandbox, tmp_path, "sh", "-c", f"({change}) && {look}")
+    assert changed.ok and changed.stdout.text != before, changed.stderr.text
+    sandbox.clear()
+    assert run(sandbox, tmp_path, "sh", "-c", look).stdout.text == before
 
 
 def test_nothing_is_written_through_what_a_command_planted_in_tmp(
