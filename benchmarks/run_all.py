@@ -23,10 +23,10 @@ from benchmarks.setting import (
     replies_to,
     write_orders,
 )
-from factory.attempt.attempt_graph import prepare_graph
 from factory.batch.batch import run_all
 from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.task import RunOptions
+from factory.run.execution import prepare_graph
 from factory.sandbox import Backend
 from shared.events.events import Event, OrderStarted
 from shared.llm.stack import Mode, ModelSource

@@ -17,8 +17,8 @@ from benchmarks.setting import (
     replies_to,
     write_orders,
 )
-from factory.attempt.attempt_graph import prepare_graph
 from factory.batch.batch import run_all
+from factory.run.execution import prepare_graph
 from shared.events.events import CommandEnded, Event, ignore
 from shared.llm.model_client import Completion, LlmClient, Request
 from shared.llm.stack import Mode, ModelSource

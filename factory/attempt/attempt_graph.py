@@ -8,14 +8,25 @@ neither a workspace nor a thread, and another process can resume it.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any, Final, cast
 from uuid import uuid4
 
+# These are set before the import: traces of prompts and code must not leave the machine because
+# some other program's settings are in the environment.
+os.environ["LANGSMITH_TRACING"] = "false"
+os.environ["LANGCHAIN_TRACING_V2"] = "false"
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.runtime import get_runtime
+
+from factory.attempt.apply_proposal import apply
 from factory.attempt.attempt_state import FactoryState, StateUpdate, Step
+from factory.attempt.judge_attempt import conclude, judge
+from factory.attempt.propose import propose
 
 SE: Final = "se"
 TR: Final = "tr"
@@ -37,7 +48,7 @@ def walk_graph(step: Step, state: FactoryState) -> Iterator[FactoryState]:
 
 def _resume(step: Step, state: FactoryState) -> Iterator[FactoryState]:
     """Resume the graph where it was interrupted before `tr`, here or in another process."""
-    graph = _resumable_graph()
+    graph = build_resumable_graph()
     thread = str(uuid4())
     try:
         interrupted = graph.update_state({"configurable": {"thread_id": thread}}, state, as_node=SE)
@@ -53,28 +64,9 @@ def _resume(step: Step, state: FactoryState) -> Iterator[FactoryState]:
         graph.checkpointer.delete_thread(thread)
 
 
-def prepare_graph() -> None:
-    """Import and compile what `walk_graph` needs, so that it does not have to wait.
-
-    An error here is ignored, because it comes again where the graph is needed. The interpreter may
-    also end in the middle of the import when a run ends early, and nobody needs to know of that.
-    """
-    with contextlib.suppress(Exception):
-        _resumable_graph()
-
-
 @cache
 def build_graph() -> Any:
     """Return the compiled graph, whose picture is in `docs/architecture.md`."""
-    # These are set before the import: traces of prompts and code must not leave the machine because
-    # some other program's settings are in the environment.
-    os.environ.update(LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false")
-    from langgraph.graph import END, START, StateGraph
-    from langgraph.runtime import get_runtime
-
-    from factory.attempt.apply_proposal import apply
-    from factory.attempt.judge_attempt import conclude, judge
-    from factory.attempt.propose import propose
 
     def node(run: Callable[[FactoryState, Step], StateUpdate]) -> Any:
         return lambda state: run(state, get_runtime(Step).context)
@@ -101,9 +93,8 @@ def _end_or_retry(state: FactoryState) -> str:
 
 
 @cache
-def _resumable_graph() -> Any:
-    from langgraph.checkpoint.memory import InMemorySaver
-
+def build_resumable_graph() -> Any:
+    """Return the same graph with a place for the state that it is resumed from."""
     return build_graph().copy({"checkpointer": InMemorySaver(serde=_Unserialized())})
 
 

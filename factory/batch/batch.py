@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from factory.attempt.attempt_graph import prepare_graph
 from factory.batch.order_driver import LocalWorker, OrderDriver, Worker
 from factory.batch.order_graph import derive_graph
 from factory.batch.schedule import BranchHistory, Choice, Schedule, places_for
@@ -22,7 +21,7 @@ from factory.orders.task import OrderResult, OrderTask, Passed, RunOptions
 from factory.record import journal_entries
 from factory.record.progress import failure_facts
 from factory.record.summary import batch_verdict, public_json, summarise_unexecuted, usage_record
-from factory.run.execution import OrderProgress
+from factory.run.execution import OrderProgress, prepare_graph
 from factory.run.recovery import deferring_signals
 from factory.run.run_order import begin_run
 from factory.run.run_request import Request, after_the_orders

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+from factory.attempt import attempt_graph, judge_attempt
 from factory.attempt.apply_proposal import DoesNotFit
-from factory.attempt.attempt_graph import walk_graph
 from factory.attempt.attempt_state import FactoryState, Run, Step, first_state
 from factory.judging.failure_brief import brief_of
 from factory.judging.proof import verified_by
@@ -24,6 +24,16 @@ from shared.errors import Interrupted, LlmchError
 from shared.events.events import Emit, Event
 from shared.files.atomic_io import write_json
 from shared.llm.model_client import Completion, LlmClient, Request
+
+
+def prepare_graph() -> None:
+    """Import and compile the graph, so that the first order does not have to wait for it.
+
+    An error here is ignored, because it comes again where the graph is needed. The interpreter may
+    also end in the middle of the import when a run ends early.
+    """
+    with contextlib.suppress(Exception):
+        attempt_graph.build_resumable_graph()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +130,7 @@ class _Walk:
     state: FactoryState
 
     def finish(self) -> None:
-        for state in walk_graph(self.step, self.state):
+        for state in attempt_graph.walk_graph(self.step, self.state):
             self.state = state
 
 
@@ -257,8 +267,6 @@ class Execution:
 
 
 def _end_attempts(walk: _Walk, cause: str) -> tuple[AttemptRecord, ...]:
-    from factory.attempt.judge_attempt import attempt_record
-
     step, state = walk.step, walk.state
     if state["verdict"] is not None:
         return state["records"]
@@ -271,4 +279,4 @@ def _end_attempts(walk: _Walk, cause: str) -> tuple[AttemptRecord, ...]:
         folder = step.attempt_folder(attempt)
         document = attempt.brief.model_dump(mode="json") if attempt.brief else {}
         write_json(folder / "failure_brief.json", document, sync=False)
-    return (*state["records"], attempt_record(attempt, step))
+    return (*state["records"], judge_attempt.attempt_record(attempt, step))

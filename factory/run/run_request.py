@@ -15,7 +15,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from factory.attempt.attempt_graph import prepare_graph
 from factory.orders.documents import RunSummary
 from factory.orders.order_commit import NOBODY, CommitTerms
 from factory.orders.read_orders import LoadedOrder
@@ -31,6 +30,7 @@ from factory.preflight import (
 )
 from factory.record.journal_entries import ListedOrder, RunBegun
 from factory.record.landed import ChangedFile, LandedOrders, changed_files
+from factory.run.execution import prepare_graph
 from shared.errors import LlmchError, PreflightRefused
 from shared.events.events import Emit, Noted
 from shared.events.run_record import ModelSettings, RunFolder, commit_date

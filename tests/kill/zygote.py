@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from factory.attempt.attempt_graph import prepare_graph
+from factory.run.execution import prepare_graph
 from tests import processes
 from tests.kill.driver import Order, perform
 from tests.kill.faults import plant
