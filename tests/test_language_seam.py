@@ -74,7 +74,7 @@ def _texts_for_people(tree: ast.Module) -> Iterator[ast.AST]:
 
 def imports_in(tree: ast.Module) -> Iterator[str]:
     """Yield the modules of single languages that a module imports, wherever in its code."""
-    folders = {each.outliner.__module__.rpartition(".")[0] for each in LANGUAGES}
+    folders = {each.examples.package for each in LANGUAGES if each.examples is not None}
     for node in ast.walk(tree):
         module = node.module if isinstance(node, ast.ImportFrom) else None
         if any(f"{module}.".startswith(f"{each}.") for each in folders):

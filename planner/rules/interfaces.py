@@ -41,7 +41,7 @@ def _path_fault(path: str, order: WorkOrder) -> str | None:
     except PathProblem as problem:
         return str(problem)
     language = language_of(path)
-    if language is None or language.plans is None or not path.endswith(language.plans.contracted):
+    if language is None or language.plans is None or not path.endswith(language.contracted):
         return f"is no {_contracted()} file: a stub can only declare one"
     if path not in order.allowed_files:
         return "is not in allowed_files: only what the order may write can change"
@@ -50,7 +50,7 @@ def _path_fault(path: str, order: WorkOrder) -> str | None:
 
 def _contracted() -> str:
     """Return the names of the languages whose files may have interfaces."""
-    *most, last = [each.name for each in LANGUAGES if each.plans and each.plans.contracted]
+    *most, last = [each.name for each in LANGUAGES if each.contracted]
     return f"{', '.join(most)} or {last}" if most else last
 
 

@@ -1,9 +1,11 @@
 """Defines what a language is to planner and factory: its name, and the capabilities that it has.
 
 A language is one folder beside this file, and one entry of `registry.LANGUAGES`. It has at least
-outlines. Each further capability is a protocol of `shared.languages.capabilities`, and a field here
-that stays `None` where the language does not have it. All paths are relative to the repository and
-use slashes.
+outlines. Each further capability is a protocol, and a field here that stays `None` where the
+language does not have it. What implements a capability is mostly a module, which loads when it is
+first asked (`shared/__init__.py`), so that a program that meets no file of the language loads
+nothing of it. What is asked of every language, such as its suffixes, is a value or a small class.
+All paths are relative to the repository and use slashes.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from shared.languages.read_commands import CommandReader
 class Language:
     """Hold the capabilities of one language.
 
-    `more_suffixes` are those of source files without an outline, dots included. `commands` reads
+    `more_suffixes` are those of source files without an outline, dots included, and `contracted`
+    those of files that may have an interface, for `plans` to judge. `commands` reads
     what the language's tools run, and `plans` judges code that is only planned. `conformance`
     compares code with contracts, `edits` replaces definitions by their names, `notes` points out
     what a person would, `packages` knows what manifests declare, `dependencies` prepares it for
@@ -36,13 +39,11 @@ class Language:
     language's tools print of faults. `advice` is for the model that plans; a language without it is
     described by the planner's own prompt, or not at all. `examples` are for the person who looks up
     a rule that the language decides.
-
-    A class that implements a capability imports what it needs inside its methods: a program that
-    meets no file of the language loads nothing of it.
     """
 
     outliner: Outliner
     more_suffixes: tuple[str, ...] = ()
+    contracted: tuple[str, ...] = ()
     commands: CommandReader | None = None
     plans: Plans | None = None
     conformance: Conformance | None = None

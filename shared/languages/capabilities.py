@@ -101,6 +101,34 @@ class Outliner(Protocol):
         """
 
 
+class PublicNames(Protocol):
+    """Read what a file offers to others."""
+
+    def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
+        """Return the lines as `Outliner` has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outlines:
+    """Implement `Outliner` by facts that are always at hand, and a reader that loads late."""
+
+    name: str
+    outlined: tuple[str, ...]
+    fence: str
+    reader: PublicNames
+    comment: str = "//"
+    definition: re.Pattern[str] = DEFINITION
+
+    @property
+    def file_noun(self) -> str:
+        """Return "Go file"."""
+        return f"{self.name} file"
+
+    def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
+        """Return what the reader finds."""
+        return self.reader.public_names(path, text)
+
+
 @dataclass(frozen=True, slots=True)
 class Unwritten:
     """Represent a function that has nothing in it; `message` is a sentence that says so.

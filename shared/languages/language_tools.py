@@ -270,6 +270,30 @@ class Dependencies(Protocol):
         """
 
 
+class Installer(Protocol):
+    """Prepare what the manifests of one language declare."""
+
+    def prepare(self, files: ManifestFiles, workshop: Workshop) -> Prepared:
+        """Return the folders and variables as `Dependencies` has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedManifests:
+    """Implement `Dependencies` for a language whose manifests have one of these `names`."""
+
+    names: frozenset[str]
+    variables: str
+    installer: Installer
+
+    def is_manifest(self, path: str) -> bool:
+        """Return whether the file has one of the names, in whatever folder."""
+        return path.rpartition("/")[2] in self.names
+
+    def prepare(self, files: ManifestFiles, workshop: Workshop) -> Prepared:
+        """Return what the installer prepares."""
+        return self.installer.prepare(files, workshop)
+
+
 class Packages(Protocol):
     """Read which packages a project declares, and what commands print of missing ones."""
 

@@ -230,10 +230,6 @@ class ChainCode(Protocol):
 class Plans(Protocol):
     """Judge the code of plans."""
 
-    @property
-    def contracted(self) -> tuple[str, ...]:
-        """Return the suffixes of the files that may have an interface, dots included."""
-
     def has_names_to_declare(self, path: str) -> bool:
         """Return whether other files use the file at `path`, of this language, by its names."""
 

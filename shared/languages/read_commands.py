@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +143,13 @@ class Arguments:
     quoted: tuple[bool, ...]
 
 
+def program_words(command: Command) -> tuple[str, ...] | None:
+    """Return the arguments of a program; `None` where a command runs something else or nothing."""
+    if command.problem or command.operator or not isinstance(command.run, ProgramRun):
+        return None
+    return command.run.arguments
+
+
 class CommandReader(Protocol):
     """Read what the commands of a language's tools run, from their words alone."""
 
@@ -193,3 +200,36 @@ class CommandReader(Protocol):
 
         The time is linear in the length of the text.
         """
+
+
+class BuildToolCommands:
+    """Implement what is the same in `CommandReader` for build tools, which no sandbox surely has.
+
+    Their commands hold no code, and name no module that an interpreter would look up.
+    """
+
+    programs: ClassVar[tuple[str, ...]]
+
+    def knows(self, program: str) -> bool:
+        """Return whether the program is one of `programs`."""
+        return program in self.programs
+
+    def is_always_there(self, program: str) -> bool:
+        """Return false."""
+        return False
+
+    def read_run(self, program: str, arguments: Arguments) -> Run:
+        """Return the arguments: what they mean is read when it is asked for."""
+        return ProgramRun(arguments.words)
+
+    def script_paths(self, path: str) -> tuple[str, ...]:
+        """Return the path itself."""
+        return (path,)
+
+    def read_paths(self, command: Command) -> Iterator[str]:
+        """Yield nothing."""
+        return iter(())
+
+    def module_paths(self, module: str) -> Iterator[str]:
+        """Yield nothing."""
+        return iter(())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -280,8 +281,6 @@ def _line_start(text: str, at: int) -> int:
 
 
 def _lines(starts: Sequence[int]) -> Callable[[int], int]:
-    from bisect import bisect_left
-
     return lambda at: bisect_left(starts, at) + 1
 
 
@@ -337,44 +336,3 @@ def _without_text(read: Declarations, names: Collection[str]) -> str:
             kept.append(read.text[at : each.start])
             at = each.end
     return "".join((*kept, read.text[at:]))
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredEdits:
-    """Implement those methods of `Edits` that are the same for all languages of declarations.
-
-    `read` returns what a file declares, and `is_test_file` says whether a path is that of tests.
-    """
-
-    read: Callable[[str], Declarations]
-    is_test_file: Callable[[str], bool]
-
-    def outline(self, text: str) -> tuple[OutlineEntry, ...]:
-        """Return the functions, methods and types; none if the file does not parse."""
-
-        return outline(self.read(text))
-
-    def check_rewrite(
-        self, path: str, before: str, after: str, changes: Sequence[str]
-    ) -> tuple[ContractViolation, ...]:
-        """Return a violation for each lost public name, and for the loss of half of the text."""
-
-        is_test = self.is_test_file(path)
-        return check_rewrite(path, self.read(before), self.read(after), changes, is_test=is_test)
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredNotes:
-    """Implement those methods of `Notes` that are the same for all languages of declarations."""
-
-    read: Callable[[str], Declarations]
-
-    def names_in(self, source: str) -> Collection[str] | None:
-        """Return the names that a file declares; `None` where it does not parse."""
-
-        return names_in(self.read(source))
-
-    def note_syntax(self, path: str, source: str) -> str:
-        """Return a sentence that quotes the line that does not parse."""
-
-        return note_syntax(path, self.read(source))

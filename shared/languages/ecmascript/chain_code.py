@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from shared.languages.ecmascript import assertions, node_commands
 from shared.languages.ecmascript.compiler_view import inquire_stubs, undefined_names
 from shared.languages.ecmascript.contract_history import History
 from shared.languages.ecmascript.declaration_stubs import Stub, StubFault, conflicts, is_meant
 from shared.languages.ecmascript.ecmascript_syntax import (
+    ENDINGS,
     find_fault,
     is_code,
     is_declaration,
@@ -260,10 +262,6 @@ class NodeCommands:
 
     def read_run(self, program: str, arguments: Arguments) -> Run:
         """Return the code that is run with its problem, the script, or a program."""
-        from shared.languages.ecmascript import node_commands
-        from shared.languages.ecmascript.ecmascript_syntax import is_code
-        from shared.languages.ecmascript.node_commands import read_command
-
         read = read_command((program, *arguments.words))
         if read is None:
             return ProgramRun(arguments.words)
@@ -296,8 +294,6 @@ class NodeCommands:
 
     def module_paths(self, module: str) -> Iterator[str]:
         """Yield the paths that an import of `module` from the root folder may mean."""
-        from shared.languages.ecmascript.ecmascript_syntax import ENDINGS
-
         path = module.removeprefix("./")
         yield path
         yield from (f"{path}{ending}" for ending in ENDINGS)
@@ -313,14 +309,11 @@ class NodeCommands:
 
     def weakness(self, command: Command) -> Weakness | None:
         """Return why a command can hardly fail, as far as its code or its options show."""
-        from shared.languages.ecmascript.assertions import weakness_of_text
-        from shared.languages.ecmascript.node_commands import read_command
-
         words = [each.rpartition("/")[2] for each in command.argv]
         if command.program not in words:
             return None
         read = read_command(command.argv[words.index(command.program) :])
-        return weakness_of_text(read) if read is not None else None
+        return assertions.weakness_of_text(read) if read is not None else None
 
 
 def _code_run(text: str, arguments: Arguments, *, typed: bool) -> ReadCommandsCodeRun:
@@ -344,8 +337,6 @@ _PATHS = re.compile(r"['\"`]([\w@./-]+\.[A-Za-z0-9]+)['\"`]")
 
 def code_problem(text: str, *, typed: bool) -> CodeProblem | None:
     """Return why code cannot be compiled; `None` where it can be, as far as its syntax shows."""
-    from shared.languages.ecmascript.ecmascript_syntax import find_fault, question_path, tree_of
-
     if "\0" in text:
         return CodeProblem("it holds a NUL", is_syntax=False)
     root = tree_of(question_path(typed=typed), text)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+from shared.languages.language_tools import LESS_INDENTED, Tool
+
 
 @dataclass(frozen=True, slots=True)
 class Words:
@@ -424,3 +426,42 @@ def _script(program: str, words: Sequence[str], *, is_word: bool) -> CommandRuns
     return CommandRuns(
         (ScriptRun(split.positional[0], tuple(after), "--if-present" in words, is_word),)
     )
+
+
+NODE_TOOLS: Final = (
+    Tool(
+        "node",  # TAP writes what a test file prints behind a #
+        head=re.compile(r"(?:# )?(?:Uncaught )?(?P<message>[\w$.]*(?:Error|Exception)\b.*)$"),
+        end=re.compile(r"(?:# ?)?(?:\s+at |Node\.js v|Require stack:)"),
+        before=4,
+        place=re.compile(
+            r"(?:# ?)?(?:\s+at (?:.*\()?)?(?:file://)?"
+            r"(?P<path>(?!node:)[^\s():]+):(?P<line>\d+)(?::\d+\)?)?$"
+        ),
+        proof=re.compile(r"(?:# ?)?\s+at .*(?:node:|\[eval\]|\.[cm]?[jt]sx?:\d)"),
+        values=re.compile(r"\s+(actual|expected): (.*[^{\[]),$"),
+        told=re.compile(r"(?P<told>.*)$"),
+    ),
+    Tool(
+        "node --test",
+        head=re.compile(r"\s*not ok \d+ - (?P<message>.*)$"),
+        end=re.compile(r"\s*(?:code:|stack:|\.\.\.$)"),
+        place=re.compile(r"\s+location: '(?P<path>[^']+?):(?P<line>\d+):\d+'$"),
+        told=re.compile(
+            r"\s+(?=\S)(?!duration_ms:|location:|failureType:|type:|---|error: \|)(?:error: )?"
+            r"(?P<told>.*)"
+        ),
+    ),
+)
+
+
+TSC_TOOLS: Final = (
+    Tool(
+        "tsc",
+        head=re.compile(
+            r"(?P<path>[^\s(:]+)[(:](?P<line>\d+)[,:]\d+(?:\):| -) (?P<message>error TS.*)$"
+        ),
+        end=LESS_INDENTED,
+        told=re.compile(r"(?P<told>  \S.*)$"),
+    ),
+)

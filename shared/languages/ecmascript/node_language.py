@@ -14,9 +14,23 @@ from shared.languages.capabilities import (
     OutlineEntry,
     Unwritten,
 )
-from shared.languages.ecmascript.ecmascript_syntax import SUFFIXES, suffix_of
+from shared.languages.declared import declared_edits
+from shared.languages.ecmascript import (
+    chain_code,
+    conformance_check,
+    declaration_stubs,
+    definitions,
+    empty_code,
+)
+from shared.languages.ecmascript.ecmascript_syntax import (
+    SUFFIXES,
+    find_fault,
+    is_test_file,
+    suffix_of,
+    tree_of,
+)
 from shared.languages.language_tools import Tools
-from shared.languages.planned_code import Chain, ChainCode
+from shared.languages.planned_code import Chain, ChainCode, file_does_not_parse
 from shared.work_order.work_order import Interface, WorkOrder
 
 
@@ -31,39 +45,33 @@ class EcmaEdits:
 
     def outline(self, text: str) -> tuple[OutlineEntry, ...]:
         """Return the functions, methods, classes and types; none if the file does not parse."""
-        from shared.languages.declared.declared_edits import outline
-        from shared.languages.ecmascript.definitions import read_source
-
-        found = (outline(read_source(f"file{each}", text)) for each in self.suffixes)
+        found = (
+            declared_edits.outline(definitions.read_source(f"file{each}", text))
+            for each in self.suffixes
+        )
         return next((each for each in found if each), ())
 
     def edit_definitions(
         self, path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
     ) -> tuple[DefinitionEdit | EditRefused, ...]:
         """Return the splices by which definitions get their new code, or why not."""
-        from shared.languages.ecmascript.definitions import edit_definitions
-
-        return edit_definitions(path, text, edits, changes)
+        return definitions.edit_definitions(path, text, edits, changes)
 
     def defined_names(self, fragment: str) -> tuple[str, ...]:
         """Return the names of the functions, methods, classes and types that begin there."""
-        from shared.languages.ecmascript.definitions import defined_names
-
-        return defined_names(fragment)
+        return definitions.defined_names(fragment)
 
     def check_rewrite(
         self, path: str, before: str, after: str, changes: Sequence[str]
     ) -> tuple[ContractViolation, ...]:
         """Return a violation for each lost export, and for the loss of half of the text."""
-        from shared.languages.declared.declared_edits import check_rewrite
-        from shared.languages.ecmascript.definitions import read_source
-        from shared.languages.ecmascript.ecmascript_syntax import is_test_file
-
-        now = read_source(path, after)
+        now = definitions.read_source(path, after)
         # A name that is still there and no longer exported is lost for other files.
         exported = replace(now, items=tuple(each for each in now.items if each.is_public))
         is_test = is_test_file(path)
-        return check_rewrite(path, read_source(path, before), exported, changes, is_test=is_test)
+        return declared_edits.check_rewrite(
+            path, definitions.read_source(path, before), exported, changes, is_test=is_test
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +82,12 @@ class EcmaPlans:
     suffixes: tuple[str, ...]
     reads_commands: bool
 
-    @property
-    def contracted(self) -> tuple[str, ...]:
-        """Return the suffixes of the files that may have an interface, dots included."""
-        return self.suffixes
-
     def has_names_to_declare(self, path: str) -> bool:
         """Return whether other files use the file at `path` by its names."""
-        from shared.languages.ecmascript.chain_code import has_names_to_declare
-
-        return has_names_to_declare(path)
+        return chain_code.has_names_to_declare(path)
 
     def is_test_file(self, path: str) -> bool:
         """Return whether test runners take the file for tests."""
-        from shared.languages.ecmascript.ecmascript_syntax import is_test_file
-
         return is_test_file(path)
 
     def module_name(self, path: str) -> str:
@@ -98,10 +97,8 @@ class EcmaPlans:
 
     def read_chain(self, chain: Chain) -> ChainCode:
         """Return what answers for the files of `suffixes` on `chain`."""
-        from shared.languages.ecmascript.chain_code import EcmaChain
-
         assert set(self.suffixes) <= set(SUFFIXES), "the suffixes are those of these languages"
-        return EcmaChain(chain, self.name, self.suffixes, self.reads_commands)
+        return chain_code.EcmaChain(chain, self.name, self.suffixes, self.reads_commands)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +113,7 @@ class EcmaConformance:
 
     def contracts_in_force(self, orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
         """Return one stub for each file with the declarations that hold after these orders."""
-        from shared.languages.ecmascript.declaration_stubs import contracts_in_force
-
-        return contracts_in_force(orders, self.suffixes)
+        return declaration_stubs.contracts_in_force(orders, self.suffixes)
 
     def warm_up(self, tools: Tools) -> None:
         """Do nothing: the compiler ends with each answer, and the system keeps its files."""
@@ -127,17 +122,13 @@ class EcmaConformance:
         self, interfaces: Sequence[Interface], sources: Mapping[str, str], tools: Tools
     ) -> tuple[ContractViolation, ...]:
         """Return what in `sources` contradicts the stubs in `interfaces`."""
-        from shared.languages.ecmascript.conformance_check import check_conformance
-
-        return check_conformance(interfaces, sources, tools)
+        return conformance_check.check_conformance(interfaces, sources, tools)
 
     def build_skeleton(
         self, interfaces: Sequence[Interface], sources: Mapping[str, str]
     ) -> Mapping[str, str]:
         """Return code by path whose functions return 0, "", [] and the like."""
-        from shared.languages.ecmascript.empty_code import build_skeleton
-
-        return build_skeleton(interfaces, sources)
+        return empty_code.build_skeleton(interfaces, sources)
 
 
 _MAX_SHOWN: Final = 120  # characters of the line
@@ -156,9 +147,6 @@ class EcmaNotes:
 
     def note_syntax(self, path: str, source: str) -> str:
         """Return a sentence that quotes the line that does not parse, and says why."""
-        from shared.languages.ecmascript.ecmascript_syntax import find_fault, tree_of
-        from shared.languages.planned_code import file_does_not_parse
-
         root = tree_of(path, source)
         fault = find_fault(root) if root is not None else None
         if fault is None:

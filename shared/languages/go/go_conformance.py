@@ -316,7 +316,17 @@ _PROBE: Final = "llmch_contract_probe.go"
 _SECONDS: Final = 120.0
 
 
+_MANIFESTS: Final = frozenset({"go.mod", "go.sum", "go.work", "go.work.sum"})
 _STUBS: Final = Stubs(".go", read_go, write_contract)
+
+
+def reads(path: str) -> bool:
+    """Return whether the file is Go, or says which modules there are."""
+    return path.endswith(".go") or path.rpartition("/")[2] in _MANIFESTS
+
+
+def warm_up(tools: Tools) -> None:
+    """Do nothing: what the compiler keeps is prepared with the sandbox."""
 
 
 def contracts_in_force(orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:

@@ -97,7 +97,7 @@ _VERSION = re.compile(r"v\d[A-Za-z0-9.+-]*")
 _PUBLIC_PROXY: Final = "https://proxy.golang.org"
 
 
-def prepare_go(files: ManifestFiles, workshop: Workshop) -> Prepared:
+def prepare(files: ManifestFiles, workshop: Workshop) -> Prepared:
     """Return a module cache with what every `go.mod` of the tree requires.
 
     Nothing is prepared where no module requires another, or where the tree has its modules in

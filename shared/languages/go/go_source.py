@@ -253,11 +253,14 @@ def _specifications(node: Node) -> Iterator[Node]:
             yield from each.named_children
 
 
-def public_names(text: str) -> tuple[str, ...] | None:
+def public_names(path: str, text: str) -> tuple[str, ...] | None:
     """Return the package and a line for each exported declaration, without bodies.
 
-    The result is empty where nothing is exported, and `None` where the text is not Go.
+    The result is empty where nothing is exported, as by a file of tests, and `None` where the text
+    is not Go.
     """
+    if path.endswith("_test.go"):
+        return ()
     import tree_sitter_go
 
     root = parse(tree_sitter_go.language, text)

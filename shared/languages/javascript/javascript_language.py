@@ -8,7 +8,8 @@ from collections.abc import Collection
 from typing import Final
 
 from shared.languages.base import Language
-from shared.languages.capabilities import DEFINITION, Advice, Examples, Installable, Lack
+from shared.languages.capabilities import Advice, Examples, Installable, Lack, Outlines
+from shared.languages.ecmascript import exports, node_commands
 from shared.languages.ecmascript.chain_code import NodeCommands
 from shared.languages.ecmascript.node_language import (
     EcmaConformance,
@@ -16,7 +17,8 @@ from shared.languages.ecmascript.node_language import (
     EcmaNotes,
     EcmaPlans,
 )
-from shared.languages.language_tools import ManifestFiles, Prepared, Tool, ToolReports, Workshop
+from shared.languages.javascript import node_modules
+from shared.languages.language_tools import NamedManifests, ToolReports
 
 _MISSING = re.compile(r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w-][\w.-]*)")
 _TABLES: Final = ("dependencies", "devDependencies", "optionalDependencies")
@@ -57,22 +59,6 @@ class NodePackages:
         return tuple(f"The Node package {each!r}" for each in missed if each in packages)
 
 
-class NodeDependencies:
-    """Implement `Dependencies` for what npm, pnpm and Yarn install, of both languages of Node."""
-
-    variables: Final = r"(NPM|NPM_CONFIG|VOLTA|FNM|NVM)_\w+|NODE_EXTRA_CA_CERTS"
-
-    def is_manifest(self, path: str) -> bool:
-        """Return whether the file is a `package.json`, or a lock or list beside it."""
-        return path.rpartition("/")[2] in _MANIFESTS
-
-    def prepare(self, files: ManifestFiles, workshop: Workshop) -> Prepared:
-        """Return every `node_modules` that the lock at the root comes to."""
-        from shared.languages.javascript.node_modules import prepare_node
-
-        return prepare_node(files, workshop)
-
-
 def missed_packages(output: str) -> tuple[str, ...]:
     """Return the packages that Node says it did not find, each once."""
     return tuple(dict.fromkeys(_MISSING.findall(output)))
@@ -101,66 +87,32 @@ class NodeFailures:
         return (npx if is_command else _INSTALL,)
 
 
-class JavaScriptOutlines:
-    """Implement `Outliner` for JavaScript."""
-
-    name: Final = "JavaScript"
-    outlined: Final = (".js", ".mjs", ".cjs", ".jsx")
-    fence: Final = "javascript"
-    comment: Final = "//"
-    file_noun: Final = "JavaScript file"
-    definition: Final = DEFINITION
+class _JavaScriptNames:
+    """Implement `PublicNames` for JavaScript."""
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
         """Return what the file exports; nothing of code that a tool has made small."""
-        from shared.languages.ecmascript.exports import javascript_names
-
-        return () if path.endswith(".min.js") else javascript_names(text)
+        return () if path.endswith(".min.js") else exports.javascript_names(text)
 
 
-def _tools() -> tuple[Tool, ...]:
-
-    return TOOLS
-
+_SUFFIXES: Final = (".js", ".mjs", ".cjs", ".jsx")
 
 JAVASCRIPT: Final = Language(
-    JavaScriptOutlines(),
+    Outlines("JavaScript", _SUFFIXES, "javascript", _JavaScriptNames()),
+    contracted=_SUFFIXES,
     commands=NodeCommands(),
-    edits=EcmaEdits(JavaScriptOutlines.outlined),
+    edits=EcmaEdits(_SUFFIXES),
     notes=EcmaNotes(),
-    conformance=EcmaConformance(JavaScriptOutlines.outlined),
-    plans=EcmaPlans(JavaScriptOutlines.name, JavaScriptOutlines.outlined, reads_commands=True),
+    conformance=EcmaConformance(_SUFFIXES),
+    plans=EcmaPlans("JavaScript", _SUFFIXES, reads_commands=True),
     packages=NodePackages(),
-    dependencies=NodeDependencies(),
+    dependencies=NamedManifests(
+        names=_MANIFESTS,
+        variables=r"(NPM|NPM_CONFIG|VOLTA|FNM|NVM)_\w+|NODE_EXTRA_CA_CERTS",
+        installer=node_modules,
+    ),
     failures=NodeFailures(),
-    reports=ToolReports(_tools),
+    reports=ToolReports(lambda: node_commands.NODE_TOOLS),
     advice=Advice("shared.languages.javascript", ("JavaScript", "Node.js", "npm", ".js", ".mjs")),
     examples=Examples("shared.languages.javascript"),
-)
-
-
-TOOLS: Final = (
-    Tool(
-        "node",  # TAP writes what a test file prints behind a #
-        head=re.compile(r"(?:# )?(?:Uncaught )?(?P<message>[\w$.]*(?:Error|Exception)\b.*)$"),
-        end=re.compile(r"(?:# ?)?(?:\s+at |Node\.js v|Require stack:)"),
-        before=4,
-        place=re.compile(
-            r"(?:# ?)?(?:\s+at (?:.*\()?)?(?:file://)?"
-            r"(?P<path>(?!node:)[^\s():]+):(?P<line>\d+)(?::\d+\)?)?$"
-        ),
-        proof=re.compile(r"(?:# ?)?\s+at .*(?:node:|\[eval\]|\.[cm]?[jt]sx?:\d)"),
-        values=re.compile(r"\s+(actual|expected): (.*[^{\[]),$"),
-        told=re.compile(r"(?P<told>.*)$"),
-    ),
-    Tool(
-        "node --test",
-        head=re.compile(r"\s*not ok \d+ - (?P<message>.*)$"),
-        end=re.compile(r"\s*(?:code:|stack:|\.\.\.$)"),
-        place=re.compile(r"\s+location: '(?P<path>[^']+?):(?P<line>\d+):\d+'$"),
-        told=re.compile(
-            r"\s+(?=\S)(?!duration_ms:|location:|failureType:|type:|---|error: \|)(?:error: )?"
-            r"(?P<told>.*)"
-        ),
-    ),
 )

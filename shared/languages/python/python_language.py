@@ -238,8 +238,6 @@ class PythonReports:
 class PythonPlans:
     """Implement `Plans` for Python."""
 
-    contracted: Final = (".py", ".pyi")
-
     def has_names_to_declare(self, path: str) -> bool:
         """Return whether other modules import the names of this one."""
         return has_names_to_declare(path)
@@ -263,6 +261,7 @@ PYTHON: Final = Language(
     PythonOutlines(),
     more_suffixes=(".pyi",),
     commands=PythonCommands(),
+    contracted=(".py", ".pyi"),
     plans=PythonPlans(),
     conformance=PythonConformance(),
     edits=PythonEdits(),

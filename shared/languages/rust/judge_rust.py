@@ -11,18 +11,30 @@ from shared.languages.declared.declared_contracts import has_name, unaskable, un
 from shared.languages.language_tools import ToolMissing, ToolResult, ToolRunner, Tools
 from shared.languages.planned_code import (
     AcceptanceText,
+    Chain,
+    ChainCode,
     Fault,
     OrderCode,
     at_place,
     declared_only_by,
     has_no_definition,
 )
+from shared.languages.read_commands import Command, Weakness, program_words
 from shared.languages.rust.rust_conformance import Complaint, Verdict, judge, read_complaints
 from shared.languages.rust.rust_crates import MANIFEST, Crate, crate_of
-from shared.languages.rust.rust_plans import SUFFIX, PlannedRust, is_test_file
+from shared.languages.rust.rust_plans import (
+    SUFFIX,
+    PlannedRust,
+    has_names_to_declare,
+    is_test_file,
+    module_of_path,
+    weakness_of_tests,
+)
 from shared.languages.rust.rust_skeletons import values_of, write_file
 from shared.languages.rust.rust_source import read_rust
 from shared.work_order.parse_order import at
+
+__all__ = ["has_names_to_declare", "is_test_file", "module_name", "read_chain"]
 
 _EDITION: Final = "2021"
 
@@ -213,3 +225,37 @@ def _weighed(
     if verdict.code == "E211" and planned.is_open(position):
         return "W222", ""
     return verdict.code, ""
+
+
+def module_name(path: str) -> str:
+    """Return the name of the file's module, by its path; that of the build for a crate's root.
+
+    Others mention the root by the name of the crate, which the path does not say. Every build of
+    the crate uses it.
+    """
+    is_root = path.rpartition("/")[2] in ("lib.rs", "main.rs")
+    return "cargo" if is_root else module_of_path(path)
+
+
+def read_chain(chain: Chain) -> ChainCode:
+    """Return what answers for Rust on `chain`."""
+    return RustChain(chain)
+
+
+class RustChain(PlannedRust):
+    """Implement `ChainCode` for Rust."""
+
+    def interface_faults(self) -> Iterator[Fault]:
+        """Yield E201, E203, E204 and W223."""
+        return self.code.stub_faults(self.undefined)
+
+    def use_faults(self, tools: Tools) -> Iterator[Fault]:
+        """Yield how the tests of the plan use Rust otherwise than it is declared."""
+        return use_faults(self, tools)
+
+    def weakness(self, position: int, command: Command) -> Weakness | None:
+        """Return why a run of tests can hardly fail, by the tests that are there by then."""
+        words = program_words(command)
+        if words is None or command.program != "cargo":
+            return None
+        return weakness_of_tests(words, self, position)

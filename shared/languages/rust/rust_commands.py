@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import read_root, text_of, tokens_of, walk
+from shared.languages.language_tools import BLANK_LINE, Tool
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -206,3 +207,26 @@ def _can_fail(function: Node, body: Node | None) -> bool:
             if re.search(r"(?:assert|check|verify|expect|exit)\w*$", called):
                 return True
     return False
+
+
+TOOLS: Final = (
+    Tool(
+        "rustc",
+        head=re.compile(
+            r"(?P<message>error(?:\[E\d+\])?: "
+            r"(?!aborting due|could not compile|test failed|\d+ targets? failed).*)$"
+        ),
+        end=BLANK_LINE,
+        place=re.compile(r"\s*--> (?P<path>[^\s:]+):(?P<line>\d+):\d+$"),
+        proof=re.compile(r"\s*--> "),
+        told=re.compile(r"\s*\d* ?\|.*?[\^-]+ (?P<told>\w.*)$"),
+    ),
+    Tool(
+        "a panic of rust",
+        head=re.compile(
+            r"thread '(?P<message>.*)' panicked at (?P<path>[^\s:]+):(?P<line>\d+):.*$"
+        ),
+        end=re.compile(r"stack backtrace:|note: |\s*$"),
+        told=re.compile(r"(?P<told>.*)$"),
+    ),
+)

@@ -25,6 +25,7 @@ from shared.languages.declared.declared_contracts import (
 )
 from shared.languages.language_tools import CheckerFailed, ToolMissing, Tools
 from shared.languages.rust.rust_crates import crate_of, read_crates
+from shared.languages.rust.rust_skeletons import build_skeleton as build_skeleton
 from shared.languages.rust.rust_skeletons import write_contract
 from shared.languages.rust.rust_source import read_rust
 from shared.work_order.work_order import Interface, WorkOrder
@@ -279,6 +280,15 @@ _WRONG_BOUNDS: Final = frozenset({_WRONG_TYPE, "E0277", "E0107", "E0599"})
 
 
 _STUBS: Final = Stubs(".rs", read_rust, write_contract)
+
+
+def reads(path: str) -> bool:
+    """Return whether the file is Rust, or says which crates there are."""
+    return path.endswith(".rs") or path.rpartition("/")[2] in ("Cargo.toml", "Cargo.lock")
+
+
+def warm_up(tools: Tools) -> None:
+    """Do nothing: what the compiler keeps is prepared with the sandbox."""
 
 
 def contracts_in_force(orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:

@@ -127,7 +127,7 @@ _VERSION = re.compile(r"[\w.*^~<>=, +-]+")
 _CHECKSUM = re.compile(r"[0-9a-f]{64}")
 
 
-def prepare_cargo(files: ManifestFiles, workshop: Workshop) -> Prepared:
+def prepare(files: ManifestFiles, workshop: Workshop) -> Prepared:
     """Return a `CARGO_HOME` whose crates.io is a folder of vendored crates.
 
     Nothing is prepared where no crate is declared. Raises `InvalidInput` for a crate that comes

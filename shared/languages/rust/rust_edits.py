@@ -1,16 +1,23 @@
-"""Definitions brought in by name; what a person would point out."""
+"""Implements `Edits` and `Notes` for Rust: definitions by name; what a person would point out."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from shared.languages.capabilities import DefinitionEdit, EditRefused, NamedCode, Splice, Unwritten
+from shared.languages.capabilities import (
+    ContractViolation,
+    DefinitionEdit,
+    EditRefused,
+    NamedCode,
+    OutlineEntry,
+    Splice,
+    Unwritten,
+)
+from shared.languages.declared import declared_edits
 from shared.languages.declared.declarations import Declarations, Declared
 from shared.languages.declared.declared_edits import Refused, indented, offer
-from shared.languages.declared.declared_edits import edit_definitions as edit
-from shared.languages.declared.declared_edits import find_unwritten as find
 from shared.languages.rust.rust_plans import is_test_file
 from shared.languages.rust.rust_source import read_rust
 
@@ -74,16 +81,29 @@ class _RustWays:
                 yield Splice(at, at, f"{text}\n", depth=1)
 
 
+def outline(text: str) -> tuple[OutlineEntry, ...]:
+    """Return the functions, methods and types; none if the file does not parse."""
+    return declared_edits.outline(read_rust(text))
+
+
 def edit_definitions(
     path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
 ) -> tuple[DefinitionEdit | EditRefused, ...]:
     """Return for each edit how it changes the file at `path`, or why it cannot."""
-    return edit(_RustWays(), path, text, edits, changes)
+    return declared_edits.edit_definitions(_RustWays(), path, text, edits, changes)
 
 
 def defined_names(fragment: str) -> tuple[str, ...]:
     """Return the names of the functions and types that begin in some lines of a file."""
     return tuple(each["name"] for each in _DEFINITION.finditer(fragment))
+
+
+def check_rewrite(
+    path: str, before: str, after: str, changes: Sequence[str]
+) -> tuple[ContractViolation, ...]:
+    """Return a violation for each lost public name, and for the loss of half of the text."""
+    old, new = read_rust(before), read_rust(after)
+    return declared_edits.check_rewrite(path, old, new, changes, is_test=is_test_file(path))
 
 
 _PLACEHOLDER: Final = re.compile(
@@ -108,11 +128,21 @@ _MAX_NOTES: Final = 20
 _MAX_BODY: Final = 200
 
 
+def names_in(source: str) -> Collection[str] | None:
+    """Return the names that a file declares; `None` where it does not parse."""
+    return declared_edits.names_in(read_rust(source))
+
+
+def note_syntax(path: str, source: str) -> str:
+    """Return a sentence that quotes the line that does not parse."""
+    return declared_edits.note_syntax(path, read_rust(source))
+
+
 def find_unwritten(path: str, before: str, after: str) -> tuple[Unwritten, ...]:
     """Return the functions of a file that have nothing in them; tests may be empty."""
     if is_test_file(path):
         return ()
-    return find(path, read_rust(before), read_rust(after), _problem)
+    return declared_edits.find_unwritten(path, read_rust(before), read_rust(after), _problem)
 
 
 def _problem(item: Declared, body: str) -> tuple[str, bool] | None:

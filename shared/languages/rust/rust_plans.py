@@ -112,7 +112,7 @@ def has_names_to_declare(path: str) -> bool:
     return path.endswith(SUFFIX) and not is_test_file(path) and not is_program
 
 
-def module_name(path: str) -> str:
+def module_of_path(path: str) -> str:
     """Return the name of the module that a file holds; that of its folder for `mod.rs`."""
     folder, name = posixpath.split(path)
     stem = name.removesuffix(SUFFIX)

@@ -268,7 +268,7 @@ _DERIVE: Final = re.compile(r"#\[\s*derive\b")
 _EXPORTED_MACRO: Final = "macro_export"
 
 
-def public_names(text: str) -> tuple[str, ...] | None:
+def public_names(path: str, text: str) -> tuple[str, ...] | None:
     """Return a line for each public item, without bodies; tests are left out.
 
     The result is empty where nothing is public, and `None` where the text is not Rust.

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from factory.judging.contract import TOOLS
 from factory.judging.failure_brief import find_failures, select_lines, stable_text
 from factory.orders.documents import MAX_EXCERPT_CHARACTERS
-from shared.languages.go.go_language import TOOLS as GO
-from shared.languages.javascript.javascript_language import TOOLS as NODE
+from shared.languages.ecmascript.node_commands import NODE_TOOLS as NODE
+from shared.languages.ecmascript.node_commands import TSC_TOOLS as TYPESCRIPT
+from shared.languages.go.go_commands import TOOLS as GO
 from shared.languages.python.python_reports import TOOLS as PYTHON
-from shared.languages.rust.rust_language import TOOLS as RUST
-from shared.languages.typescript.typescript_language import TOOLS as TYPESCRIPT
+from shared.languages.rust.rust_commands import TOOLS as RUST
 
 OUTPUTS = Path(__file__).with_name("failure_outputs")
 NAMES = sorted(each.stem for each in OUTPUTS.glob("*.txt"))
