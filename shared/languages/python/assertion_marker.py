@@ -144,7 +144,7 @@ class Marker:
         test.operands.append(number)
         if isinstance(node, (ast.Name, ast.Constant)):
             return keep(number, node)
-        marked = Names(self, self.slots[number]).visit(node)
+        marked = NamesMarker(self, self.slots[number]).visit(node)
         return keep(call("enter", ast.Constant(number)), marked)
 
     def slot(self, node: ast.expr) -> int:
@@ -156,7 +156,7 @@ class Marker:
         return shortened(" ".join(code.split()), MAX_CODE)
 
 
-class Names(ast.NodeTransformer):
+class NamesMarker(ast.NodeTransformer):
     """Have the values of the variables in an expression kept; functions called are not values."""
 
     def __init__(self, marker: Marker, slot: Slot) -> None:

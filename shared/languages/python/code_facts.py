@@ -18,27 +18,27 @@ from shared.languages.python.stubs import target_names
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportedName:
     """Represent what a command's name stands for: a module, or `attribute` of a module."""
 
     module: str
     attribute: str | None = None
 
 
-def imports(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, Imported]]:
+def imports(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, ImportedName]]:
     """Yield each name that an import binds, with the module or attribute it stands for."""
     for node in nodes:
         match node:
             case ast.Import(names=names):
                 for each in names:
                     if each.asname:
-                        yield each.asname, Imported(each.name)
+                        yield each.asname, ImportedName(each.name)
                     else:
                         root = each.name.split(".", 1)[0]
-                        yield root, Imported(root)
+                        yield root, ImportedName(root)
             case ast.ImportFrom(module=str(module), names=names, level=0):
                 for each in names:
-                    yield each.asname or each.name, Imported(module, each.name)
+                    yield each.asname or each.name, ImportedName(module, each.name)
             case _:
                 pass
 
@@ -290,7 +290,7 @@ class CodeFacts:
         """Return the classes that the command itself defines."""
         return frozenset(node.name for node in self._nodes if isinstance(node, ast.ClassDef))
 
-    def derived(self, is_own: Callable[[Imported], bool]) -> frozenset[str]:
+    def derived(self, is_own: Callable[[ImportedName], bool]) -> frozenset[str]:
         """Return the imported names for which `is_own` holds, and names made from them."""
         return self.made_of(name for name, each in self.imported.items() if is_own(each))
 

@@ -17,7 +17,7 @@ from shared.languages.capabilities import Unwritten
 from shared.languages.planned_code import file_does_not_parse
 from shared.languages.python.module_views import Source
 from shared.languages.python.python_code import parse_code
-from shared.languages.python.stubs import Declaration, declarations, qualified
+from shared.languages.python.stubs import BoundName, declarations, qualified
 from shared.languages.read_commands import CodeProblem
 
 _MAX_NAMES: Final = 8
@@ -101,9 +101,9 @@ class _Known:
     def __init__(self, sources: Mapping[str, str], files: Sequence[str]) -> None:
         self.files = tuple(dict.fromkeys((*sources, *files)))
         self._sources = sources
-        self._declared: dict[str, Mapping[str, Declaration]] = {}
+        self._declared: dict[str, Mapping[str, BoundName]] = {}
 
-    def declared(self, path: str) -> Mapping[str, Declaration]:
+    def declared(self, path: str) -> Mapping[str, BoundName]:
         """Return the declarations of a file; none where it does not parse or is not known."""
         if path not in self._declared:
             tree = Source(self._sources.get(path, "")).parsed
@@ -127,7 +127,7 @@ class _Known:
             if declaration and declaration.kind != "import":
                 yield path
 
-    def classes(self, name: str) -> Iterator[tuple[str, Declaration]]:
+    def classes(self, name: str) -> Iterator[tuple[str, BoundName]]:
         for path in self.places_of(name):
             declaration = self.declared(path)[name]
             if declaration.kind == "class":
@@ -203,7 +203,7 @@ def _wrong_call(known: _Known, found: re.Match[str]) -> str:
     return ""
 
 
-def _attributes(declaration: Declaration) -> Iterator[str]:
+def _attributes(declaration: BoundName) -> Iterator[str]:
     """Yield the names that a class's methods assign on `self`."""
     for node in declaration.nodes:
         for each in ast.walk(node):
@@ -314,7 +314,7 @@ def _unwritten(text: str) -> Iterator[tuple[str, tuple[str, bool]]]:
 
 
 def _unwritten_in(
-    declared: Mapping[str, Declaration], owner: str
+    declared: Mapping[str, BoundName], owner: str
 ) -> Iterator[tuple[str, tuple[str, bool]]]:
     for name, each in declared.items():
         last = each.nodes[-1]

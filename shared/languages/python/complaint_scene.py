@@ -19,7 +19,7 @@ from typing import Final
 from shared.errors import quoted
 from shared.languages.planned_code import Fault, declared_by
 from shared.languages.python.code_facts import CodeFacts, Spot, mentions
-from shared.languages.python.module_views import Module, ModuleHistory, View
+from shared.languages.python.module_views import Module, ModuleHistory, ModuleView
 from shared.languages.python.mypy_messages import (
     Complaint,
     NoVariant,
@@ -29,8 +29,8 @@ from shared.languages.python.mypy_messages import (
     WrongReturn,
     WrongStore,
 )
-from shared.languages.python.name_backing import DATA_ATTRIBUTES, Certainty, Names
-from shared.languages.python.planned_python import PlannedOrder, Project
+from shared.languages.python.name_backing import DATA_ATTRIBUTES, BackedNames, Certainty
+from shared.languages.python.planned_python import PlannedOrder, PlannedProject
 from shared.languages.python.python_code import NAME, name_behind, parse_code
 from shared.languages.python.type_text import CONTAINERS, TypeText
 from shared.languages.read_commands import Code, CodeRun
@@ -38,14 +38,14 @@ from shared.work_order.parse_order import FieldPath, at
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ComplaintVerdict:
     """Hold the code of a finding, and the text that its message adds to the checker's."""
 
     code: str
     addition: str = ""
 
 
-DOUBT: Final = Verdict("W222")
+DOUBT: Final = ComplaintVerdict("W222")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class Scene:
     """
 
     facts: CodeFacts
-    view: View
-    names: Names
+    view: ModuleView
+    names: BackedNames
     history: ModuleHistory
     position: int
     source: Callable[[int], str]
@@ -70,14 +70,14 @@ class Scene:
 
 
 @dataclass(frozen=True)
-class Place:
+class ComplaintPlace:
     """Represent a place in a command's code that a complaint is about."""
 
     spot: Spot
     scene: Scene
 
     @property
-    def names(self) -> Names:
+    def names(self) -> BackedNames:
         return self.scene.names
 
     @cached_property
@@ -88,12 +88,12 @@ class Place:
         """Say whether a value that comes from the project is used here."""
         return any(mentions(each, self.scene.derived) for each in self.spot.near)
 
-    def misuse(self, *, certain: bool) -> Verdict:
+    def misuse(self, *, certain: bool) -> ComplaintVerdict:
         """Return the verdict on a misused value: an error where the misuse is `certain`.
 
         A value that does not come from the project is never an error.
         """
-        return Verdict("E214") if certain and self.is_own() else DOUBT
+        return ComplaintVerdict("E214") if certain and self.is_own() else DOUBT
 
     def declared_by(self, name: str, owner: str | None = None) -> str:
         """Return which order declares a function or class, or a member of `owner`, and where."""
@@ -217,14 +217,14 @@ _COMMANDS: Final = "llmch_commands/"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class CodeInQuestion:
     """Hold the code of one command or acceptance file, and its place in the plan.
 
     `name` tells apart the code of one order. `file` is the path of an acceptance file; empty for a
     command.
     """
 
-    project: Project
+    project: PlannedProject
     planned: PlannedOrder
     at: FieldPath
     name: str
@@ -265,7 +265,7 @@ class Question:
                     pass
 
 
-def questions_of(project: Project, planned: PlannedOrder) -> Iterator[Question]:
+def questions_of(project: PlannedProject, planned: PlannedOrder) -> Iterator[CodeInQuestion]:
     """Yield the code of the order's commands and acceptance files, as far as it parses."""
     tests = (
         (at("acceptance_files", each.file.index, "content"), each.file, each.code)
@@ -278,7 +278,7 @@ def questions_of(project: Project, planned: PlannedOrder) -> Iterator[Question]:
     for field, name, file, code in codes:
         tree = parse_code(code.source)
         if isinstance(tree, ast.Module):
-            yield Question(project, planned, field, name, file, code.source, tree)
+            yield CodeInQuestion(project, planned, field, name, file, code.source, tree)
 
 
 def _codes(planned: PlannedOrder) -> Iterator[tuple[int, Code]]:
@@ -297,7 +297,7 @@ _ANYTHING: Final = "_Anything"
 _IMPORT: Final = ast.ImportFrom("typing", [ast.alias("Any", _ANYTHING)], 0)
 
 
-def without_type_variables(view: View) -> Mapping[str, str]:
+def without_type_variables(view: ModuleView) -> Mapping[str, str]:
     """Return the text of each file that uses type variables, with `Any` in their place.
 
     Files are named as in `View.files`; those that use none are left out.
@@ -341,7 +341,7 @@ def _has_parameters(module: Module) -> bool:
 
 def _erased(module: Module, names: frozenset[str]) -> str:
     tree = ast.parse(module.text)
-    tree = _Erased(names).visit(tree)
+    tree = _TypeVariableErasure(names).visit(tree)
     last_future = max(
         (
             index
@@ -354,7 +354,7 @@ def _erased(module: Module, names: frozenset[str]) -> str:
     return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
 
 
-class _Erased(ast.NodeTransformer):
+class _TypeVariableErasure(ast.NodeTransformer):
     """Replace type variables by `Any`; a class is no longer generic in them."""
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -370,7 +370,7 @@ class _Erased(ast.NodeTransformer):
         return node
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
-        inner = _Erased(self._names | _parameters(node))
+        inner = _TypeVariableErasure(self._names | _parameters(node))
         bases = [_plain(each) for each in node.bases if name_behind(each) != "Generic"]
         node.bases = [inner.visit(each) for each in bases]
         node.body = [inner.visit(each) for each in node.body]
@@ -378,14 +378,14 @@ class _Erased(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        inner = _Erased(self._names | _parameters(node))
+        inner = _TypeVariableErasure(self._names | _parameters(node))
         _drop_parameters(node)
         found = inner.generic_visit(node)
         assert isinstance(found, ast.FunctionDef), "a function stays one"
         return found
 
     def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AsyncFunctionDef:
-        inner = _Erased(self._names | _parameters(node))
+        inner = _TypeVariableErasure(self._names | _parameters(node))
         _drop_parameters(node)
         found = inner.generic_visit(node)
         assert isinstance(found, ast.AsyncFunctionDef), "a function stays one"

@@ -11,7 +11,7 @@ from typing import Final
 from shared.languages.capabilities import DOES_NOT_PARSE, ContractViolation
 from shared.languages.language_tools import Checker, CheckerFailed, Diagnostic
 from shared.languages.python.conformance_probe import (
-    Probe,
+    ConformanceProbe,
     ProbeModule,
     annotate,
     build_probe,
@@ -19,7 +19,7 @@ from shared.languages.python.conformance_probe import (
     type_variables,
 )
 from shared.languages.python.merge_stubs import merge_stubs
-from shared.languages.python.module_views import ModuleHistory, View, reachable
+from shared.languages.python.module_views import ModuleHistory, ModuleView, reachable
 from shared.languages.python.mypy_messages import (
     NoReturn,
     WrongElement,
@@ -29,7 +29,7 @@ from shared.languages.python.mypy_messages import (
 )
 from shared.languages.python.python_code import ROOTS, base_names
 from shared.languages.python.signatures import normal, shown, surely_incompatible
-from shared.languages.python.stubs import Declaration, declarations, plain_declarations
+from shared.languages.python.stubs import BoundName, declarations, plain_declarations
 from shared.languages.python.type_checker import TypeChecker
 from shared.languages.python.type_text import TypeText, surely_differ
 from shared.work_order.work_order import Interface
@@ -48,10 +48,10 @@ class Subject:
 
     path: str
     module: str
-    stub: Mapping[str, Declaration]
+    stub: Mapping[str, BoundName]
     imports: tuple[str, ...]
     tree: ast.Module
-    had: Mapping[str, Declaration]
+    had: Mapping[str, BoundName]
     is_open: bool
 
     @property
@@ -124,7 +124,7 @@ def missing_names(subject: Subject) -> Iterator[ContractViolation]:
 
 
 def _members(
-    subject: Subject, name: str, declared: Declaration, had: Declaration
+    subject: Subject, name: str, declared: BoundName, had: BoundName
 ) -> Iterator[ContractViolation]:
     node = had.nodes[-1]
     assert isinstance(node, ast.ClassDef), "the kind says so"
@@ -169,7 +169,7 @@ def _set_on_self(node: ast.ClassDef) -> Iterator[str]:
 
 
 def _check_coroutine(
-    subject: Subject, name: str, declared: Declaration, had: Declaration
+    subject: Subject, name: str, declared: BoundName, had: BoundName
 ) -> Iterator[ContractViolation]:
     """Yield a violation where only one of declaration and code is a coroutine function."""
     node, here = declared.nodes[-1], had.nodes[-1]
@@ -184,7 +184,7 @@ def _check_coroutine(
 
 
 def _kind_violation(
-    subject: Subject, name: str, declared: Declaration, had: Declaration
+    subject: Subject, name: str, declared: BoundName, had: BoundName
 ) -> ContractViolation:
     message = f"is declared as `{shown(declared)}` and written as `{shown(had)}`"
     return ContractViolation(subject.path, name, message)
@@ -233,7 +233,7 @@ def _needed(subject: Subject) -> Iterator[str]:
                 yield from (each.name for each in node.names)
 
 
-def _files(view: View, subjects: Sequence[Subject]) -> dict[str, str]:
+def _files(view: ModuleView, subjects: Sequence[Subject]) -> dict[str, str]:
     files = view.files
     for each in subjects:
         tree = annotate(each.tree, each.stub, each.imports)
@@ -245,7 +245,7 @@ def _probe(subject: Subject) -> ProbeModule:
     return build_probe(subject.module, subject.stub, subject.imports, subject.had.keys())
 
 
-def _plain_classes(view: View) -> Iterator[str]:
+def _plain_classes(view: ModuleView) -> Iterator[str]:
     """Yield the names of the project's classes, except protocols, typed dicts and named tuples.
 
     No value of an unrelated class passes for a value of such a class.
@@ -269,7 +269,7 @@ def _probe_violations(
     yield ContractViolation(subject.path, use.name, _difference(declared, had, diagnostic))
 
 
-def _difference(declared: Declaration, had: Declaration | None, diagnostic: Diagnostic) -> str:
+def _difference(declared: BoundName, had: BoundName | None, diagnostic: Diagnostic) -> str:
     made, makes = constructor_of(declared), constructor_of(had) if had is not None else None
     if made is not None:
         call = f"is declared to be made by `{declared.name}({_call(made)})`"
@@ -285,9 +285,9 @@ def _call(init: ast.FunctionDef) -> str:
 
 def _is_violated(
     diagnostic: Diagnostic,
-    use: Probe,
-    declared: Declaration,
-    had: Declaration | None,
+    use: ConformanceProbe,
+    declared: BoundName,
+    had: BoundName | None,
     classes: frozenset[str],
 ) -> bool:
     complaint = read_complaint(diagnostic)
@@ -309,7 +309,7 @@ def _differ(actual: TypeText, expected: TypeText) -> bool:
     return surely_differ(actual, expected, lambda _: False)
 
 
-def _find(declared: Mapping[str, Declaration], name: str) -> Declaration | None:
+def _find(declared: Mapping[str, BoundName], name: str) -> BoundName | None:
     owner, _, member = name.partition(".")
     found = declared.get(owner)
     return found.members.get(member) if found is not None and member else found
@@ -332,7 +332,7 @@ def _body_violations(
 
 
 def _wrongly_returned(
-    diagnostic: Diagnostic, node: _FunctionNode, declared: Declaration
+    diagnostic: Diagnostic, node: _FunctionNode, declared: BoundName
 ) -> str | None:
     """Return what a body wrongly returns, in words; `None` where it keeps to its annotation."""
     match read_complaint(diagnostic):
@@ -375,7 +375,7 @@ def _is_nested(node: _FunctionNode, line: int) -> bool:
     )
 
 
-def _must_return(declared: Declaration) -> bool:
+def _must_return(declared: BoundName) -> bool:
     node = declared.nodes[-1]
     returns = node.returns if isinstance(node, _FunctionNode) else None
     return returns is not None and "None" not in normal(returns).split(" | ")

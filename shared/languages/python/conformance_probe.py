@@ -16,7 +16,7 @@ from typing import Final, Literal
 from shared.languages.python.merge_stubs import after_future_imports
 from shared.languages.python.python_code import base_names, decorator_names, name_behind
 from shared.languages.python.signatures import quoted_type
-from shared.languages.python.stubs import Declaration, declarations
+from shared.languages.python.stubs import BoundName, declarations
 
 # A class with one of these bases is not called, or its body does not say how to call it.
 _SPECIAL_BASES: Final = frozenset(
@@ -24,7 +24,7 @@ _SPECIAL_BASES: Final = frozenset(
 )
 
 
-def constructor_of(declaration: Declaration) -> ast.FunctionDef | None:
+def constructor_of(declaration: BoundName) -> ast.FunctionDef | None:
     """Return the signature of a class's constructor, as a method; `None` where it is unknown."""
     node = declaration.nodes[-1]
     if not isinstance(node, ast.ClassDef) or base_names(node) & _SPECIAL_BASES:
@@ -39,7 +39,7 @@ def constructor_of(declaration: Declaration) -> ast.FunctionDef | None:
     return ast.FunctionDef("__init__", args, [], [], ast.Name(node.name), None)
 
 
-def is_abstract(declaration: Declaration) -> bool:
+def is_abstract(declaration: BoundName) -> bool:
     """Return whether a method of the class is abstract, so that nothing can call the class."""
     return any(
         "abstractmethod" in decorator_names(node)
@@ -82,12 +82,12 @@ _QUALIFIERS: Final = frozenset({"Final", "ClassVar", "Required", "NotRequired", 
 
 def erase(annotation: ast.expr, variables: Collection[str] = ()) -> ast.expr:
     """Return a type that is valid anywhere: without qualifiers, quotes and type variables."""
-    erased: object = _Erased(variables).visit(_deep_copy(annotation))
+    erased: object = _ProbeErasure(variables).visit(_deep_copy(annotation))
     assert isinstance(erased, ast.expr), "expressions are replaced by expressions"
     return erased
 
 
-class _Erased(ast.NodeTransformer):
+class _ProbeErasure(ast.NodeTransformer):
     """Replace type variables, and names that have a meaning only inside a class, by `Any`."""
 
     def __init__(self, variables: Collection[str]) -> None:
@@ -128,7 +128,7 @@ def declared_type(node: ast.stmt) -> ast.expr | None:
     return found
 
 
-def type_variables(stub: Mapping[str, Declaration]) -> frozenset[str]:
+def type_variables(stub: Mapping[str, BoundName]) -> frozenset[str]:
     """Return the type variables that a stub defines."""
     return frozenset(
         name
@@ -149,7 +149,7 @@ _TRANSPARENT: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class ConformanceProbe:
     """Represent one use of a declared name.
 
     A probe of the kind `shape` checks only the number and the names of the parameters.
@@ -164,25 +164,25 @@ class ProbeModule:
     """Hold the text of a probe module, and its probes by line number, from 1."""
 
     text: str
-    probes: Mapping[int, Probe]
+    probes: Mapping[int, ConformanceProbe]
 
 
 def build_probe(
-    module: str, stub: Mapping[str, Declaration], imports: Sequence[str], present: Collection[str]
+    module: str, stub: Mapping[str, BoundName], imports: Sequence[str], present: Collection[str]
 ) -> ProbeModule:
     """Return the probe of the module with the dotted name `module`.
 
     `stub` has the module's declarations, `imports` the import statements of the stub, made
     absolute, and `present` the names that the implementation has.
     """
-    return _Builder(module, stub, imports, present).build()
+    return _ProbeBuilder(module, stub, imports, present).build()
 
 
-class _Builder:
+class _ProbeBuilder:
     def __init__(
         self,
         module: str,
-        stub: Mapping[str, Declaration],
+        stub: Mapping[str, BoundName],
         imports: Sequence[str],
         present: Collection[str],
     ) -> None:
@@ -196,7 +196,7 @@ class _Builder:
         types = sorted(name for name in self._stub if name not in self._variables)
         if types:
             self._lines.append(f"from {module} import {', '.join(types)}")
-        self._probes: dict[int, Probe] = {}
+        self._probes: dict[int, ConformanceProbe] = {}
         self._count = 0
 
     def build(self) -> ProbeModule:
@@ -212,7 +212,7 @@ class _Builder:
                     pass
         return ProbeModule("\n".join(self._lines) + "\n", self._probes)
 
-    def _class(self, name: str, declaration: Declaration) -> None:
+    def _class(self, name: str, declaration: BoundName) -> None:
         self._constructor(name, declaration)
         for member, each in declaration.members.items():
             qualified = f"{name}.{member}"
@@ -224,9 +224,7 @@ class _Builder:
             elif each.kind == "variable":
                 self._on_instance(name, qualified, member, node)
 
-    def _method(
-        self, owner: str, member: str, declaration: Declaration, node: _FunctionNode
-    ) -> None:
+    def _method(self, owner: str, member: str, declaration: BoundName, node: _FunctionNode) -> None:
         qualified, decorators = f"{owner}.{member}", decorator_names(node)
         if decorators & {"property", "cached_property", "setter"}:
             first = declaration.nodes[0]
@@ -242,7 +240,7 @@ class _Builder:
     def _function(
         self,
         name: str,
-        declaration: Declaration,
+        declaration: BoundName,
         target: str,
         *,
         skip_first: bool,
@@ -260,9 +258,11 @@ class _Builder:
                     self._lines.append("    @overload")
                 method = self._callback(node, typed=kind == "types", skip_first=skip_first)
                 self._lines += [f"    {line}" for line in ast.unparse(method).split("\n")]
-            self._assign(Probe(name, kind), protocol, target, owner)
+            self._assign(ConformanceProbe(name, kind), protocol, target, owner)
 
-    def _assign(self, probe: Probe, annotation: str, target: str, owner: str | None) -> None:
+    def _assign(
+        self, probe: ConformanceProbe, annotation: str, target: str, owner: str | None
+    ) -> None:
         if owner is None:
             self._lines.append(f"_v{self._count}: {annotation} = {target}")
         else:
@@ -299,27 +299,27 @@ class _Builder:
         method = kind("__call__", signature, body, [], returns, None)
         return ast.fix_missing_locations(method)
 
-    def _constructor(self, name: str, declaration: Declaration) -> None:
+    def _constructor(self, name: str, declaration: BoundName) -> None:
         node = declaration.nodes[-1]
         assert isinstance(node, ast.ClassDef), "the kind says so"
         made_by = constructor_of(declaration)
         if made_by is None or is_abstract(declaration):
             return
-        init = Declaration(name, "function", node.lineno, [made_by])
+        init = BoundName(name, "function", node.lineno, [made_by])
         self._function(name, init, f"_m.{name}", skip_first=True)
 
     def _on_instance(self, owner: str, qualified: str, member: str, node: ast.stmt) -> None:
         annotation = node.returns if isinstance(node, _FunctionNode) else declared_type(node)
         text = self._text(annotation)
         self._count += 1
-        self._assign(Probe(qualified, "attribute"), text, f"_x.{member}", f"_m.{owner}")
+        self._assign(ConformanceProbe(qualified, "attribute"), text, f"_x.{member}", f"_m.{owner}")
 
     def _value(self, name: str, node: ast.stmt, target: str, kind: Kind) -> None:
         annotation = declared_type(node)
         if annotation is None or name_behind(annotation) == "TypeAlias":
             return
         self._count += 1
-        self._assign(Probe(name, kind), self._text(annotation), target, None)
+        self._assign(ConformanceProbe(name, kind), self._text(annotation), target, None)
 
     def _text(self, annotation: ast.expr | None) -> str:
         return ast.unparse(self._type(annotation))
@@ -332,7 +332,7 @@ _HARMLESS = frozenset({"staticmethod", "classmethod", "abstractmethod", "overrid
 
 
 def annotate(
-    source: ast.Module, stub: Mapping[str, Declaration], imports: Sequence[str]
+    source: ast.Module, stub: Mapping[str, BoundName], imports: Sequence[str]
 ) -> ast.Module:
     """Return `source` with the stub's annotations on each function that has none of its own.
 
@@ -354,7 +354,7 @@ def annotate(
 
 
 def _annotated(
-    statement: ast.stmt, stub: Mapping[str, Declaration], variables: frozenset[str]
+    statement: ast.stmt, stub: Mapping[str, BoundName], variables: frozenset[str]
 ) -> ast.stmt:
     match statement:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) if name in stub:
@@ -362,7 +362,7 @@ def _annotated(
         case ast.ClassDef(name=name, body=body) if name in stub:
             members = dict(stub[name].members)
             if (made_by := constructor_of(stub[name])) is not None:
-                init = Declaration("__init__", "function", statement.lineno, [made_by])
+                init = BoundName("__init__", "function", statement.lineno, [made_by])
                 members.setdefault("__init__", init)
             new = [
                 _annotated_function(each, members[each.name], variables, skip_first=True)
@@ -378,7 +378,7 @@ def _annotated(
 
 def _annotated_function(
     node: _FunctionNode,
-    declaration: Declaration,
+    declaration: BoundName,
     variables: frozenset[str],
     *,
     skip_first: bool,

@@ -132,7 +132,7 @@ _LISTS: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Declared:
+class DeclaredRequirement:
     """Hold a requirement as it is written, and the place that declares it."""
 
     place: str
@@ -146,7 +146,7 @@ class Declared:
         return match["name"] if match else ""
 
 
-def check_declared(declared: Declared) -> Declared:
+def check_declared(declared: DeclaredRequirement) -> DeclaredRequirement:
     """Return what was given. Raises `InvalidInput` for more than a name and versions."""
     if len(declared.line) > _LONGEST or not REQUIREMENT.fullmatch(declared.line):
         raise InvalidInput(
@@ -156,7 +156,7 @@ def check_declared(declared: Declared) -> Declared:
     return declared
 
 
-def from_lists(files: ManifestFiles) -> Iterator[Declared]:
+def from_lists(files: ManifestFiles) -> Iterator[DeclaredRequirement]:
     """Yield what the usual lists of requirements declare, with the lists that they include.
 
     Raises `InvalidInput` for an include that leads out of the repo or to no file.
@@ -169,7 +169,7 @@ def from_lists(files: ManifestFiles) -> Iterator[Declared]:
 
 def _from_list(
     files: ManifestFiles, path: str, seen: set[tuple[str, bool]], *, constraint: bool
-) -> Iterator[Declared]:
+) -> Iterator[DeclaredRequirement]:
     if (path, constraint) in seen or len(seen) > _MOST_INCLUDES:
         return
     seen.add((path, constraint))
@@ -182,7 +182,7 @@ def _from_list(
             only = constraint or requirement.startswith(("-c", "--c"))
             yield from _from_list(files, target, seen, constraint=only)
         elif requirement and not _ITSELF.fullmatch(requirement):
-            yield Declared(f"{path}:{number}", requirement, constraint)
+            yield DeclaredRequirement(f"{path}:{number}", requirement, constraint)
 
 
 def _included(files: ManifestFiles, path: str, number: int, named: str) -> str:
@@ -200,7 +200,7 @@ def _included(files: ManifestFiles, path: str, number: int, named: str) -> str:
 _SETUPTOOLS_FILES_LISTS: Final = ("install_requires", "tests_require")
 
 
-def from_setup_cfg(files: ManifestFiles, extras: tuple[str, ...]) -> Iterator[Declared]:
+def from_setup_cfg(files: ManifestFiles, extras: tuple[str, ...]) -> Iterator[DeclaredRequirement]:
     """Yield what `setup.cfg` requires. Raises `InvalidInput` where it cannot be read."""
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
@@ -216,14 +216,16 @@ def from_setup_cfg(files: ManifestFiles, extras: tuple[str, ...]) -> Iterator[De
         yield from _lines(f"setup.cfg: options.extras_require.{name}", text)
 
 
-def _lines(place: str, text: str) -> Iterator[Declared]:
+def _lines(place: str, text: str) -> Iterator[DeclaredRequirement]:
     lines = (line.strip() for line in text.replace("\n", ";;").split(";;"))
-    yield from (Declared(place, line) for line in lines if line and not line.startswith("#"))
+    yield from (
+        DeclaredRequirement(place, line) for line in lines if line and not line.startswith("#")
+    )
 
 
 def from_setup_py(
     files: ManifestFiles, extras: tuple[str, ...]
-) -> tuple[list[Declared], list[str]]:
+) -> tuple[list[DeclaredRequirement], list[str]]:
     """Return what `setup.py` requires as far as it is written there, and notes on what is not.
 
     Only lists of texts are read: in the call of `setup`, or in a variable that it names.
@@ -234,7 +236,7 @@ def from_setup_py(
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return [], ["setup.py cannot be parsed, so what it requires is not known."]
     variables = dict(_assignments(module))
-    declared: list[Declared] = []
+    declared: list[DeclaredRequirement] = []
     notes: list[str] = []
     for keyword in _keywords_of_setup(module):
         if keyword.arg in _SETUPTOOLS_FILES_LISTS:
@@ -248,7 +250,9 @@ def from_setup_py(
             texts = _texts_setuptools_files(_resolved(value, variables))
             if texts is None:
                 notes.append(f"{place} is computed, and setup.py is not run to find out.")
-            declared.extend(Declared(place, each.strip()) for each in texts or () if each.strip())
+            declared.extend(
+                DeclaredRequirement(place, each.strip()) for each in texts or () if each.strip()
+            )
     return declared, notes
 
 
@@ -304,7 +308,7 @@ _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 _FOREIGN: Final = ("git", "path", "url", "file")
 
 
-def from_pyproject(document: Table) -> Iterator[Declared]:
+def from_pyproject(document: Table) -> Iterator[DeclaredRequirement]:
     """Yield what the project and its tests require.
 
     Raises `InvalidInput` for a package that comes from elsewhere than an index.
@@ -326,13 +330,13 @@ def from_pyproject(document: Table) -> Iterator[Declared]:
             yield from _texts(f"tool.hatch.envs.{name}.{key}", environment.get(key))
 
 
-def _texts(place: str, listed: object) -> Iterator[Declared]:
+def _texts(place: str, listed: object) -> Iterator[DeclaredRequirement]:
     for each in listed if isinstance(listed, list) else ():
         if isinstance(each, str):
-            yield Declared(f"{_FILE}: {place}", each.strip())
+            yield DeclaredRequirement(f"{_FILE}: {place}", each.strip())
 
 
-def _from_group(groups: Table, name: str, above: frozenset[str]) -> Iterator[Declared]:
+def _from_group(groups: Table, name: str, above: frozenset[str]) -> Iterator[DeclaredRequirement]:
     """Yield a group with the groups that it includes; a group inside itself adds nothing."""
     if name in above:
         return
@@ -345,7 +349,7 @@ def _from_group(groups: Table, name: str, above: frozenset[str]) -> Iterator[Dec
             yield from _from_group(groups, included, above | {name})
 
 
-def _from_poetry(poetry: Table) -> Iterator[Declared]:
+def _from_poetry(poetry: Table) -> Iterator[DeclaredRequirement]:
     tables = {
         "dependencies": table(poetry, "dependencies"),
         "dev-dependencies": table(poetry, "dev-dependencies"),
@@ -361,13 +365,13 @@ def _from_poetry(poetry: Table) -> Iterator[Declared]:
                     yield from from_constraint(place, name, each)
 
 
-def from_constraint(place: str, name: str, constraint: object) -> Iterator[Declared]:
+def from_constraint(place: str, name: str, constraint: object) -> Iterator[DeclaredRequirement]:
     """Yield a package as Poetry and Pipenv declare it: versions, or a table with them.
 
     Raises `InvalidInput` for one that comes from elsewhere than an index.
     """
     if isinstance(constraint, str):
-        yield Declared(place, name + versions_of_poetry(constraint))
+        yield DeclaredRequirement(place, name + versions_of_poetry(constraint))
     if not isinstance(constraint, dict) or constraint.get("optional") is True:
         return
     foreign = next((key for key in _FOREIGN if key in constraint), "")
@@ -381,7 +385,7 @@ def from_constraint(place: str, name: str, constraint: object) -> Iterator[Decla
     named = f"[{','.join(map(str, extras))}]" if isinstance(extras, list) and extras else ""
     version, marker = constraint.get("version", "*"), constraint.get("markers", "")
     condition = f" ; {marker}" if marker else ""
-    yield Declared(place, f"{name}{named}{versions_of_poetry(str(version))}{condition}")
+    yield DeclaredRequirement(place, f"{name}{named}{versions_of_poetry(str(version))}{condition}")
 
 
 def versions_of_poetry(constraint: str) -> str:

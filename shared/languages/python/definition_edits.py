@@ -49,7 +49,7 @@ _CLOSE_NAMES_SHOWN: Final = 5
 _FIRST_LINES: Final = re.compile(r"#!|#.*coding[:=]")
 
 
-class _PythonModule:
+class _EditedModule:
     """Answer what an edited file defines. Raises `Refused` for a part that does not parse."""
 
     def __init__(self, text: str) -> None:
@@ -102,7 +102,7 @@ class _PythonModule:
         return Refused(f"the file {DOES_NOT_PARSE}: line {line}: {message}", line)
 
 
-def _missing_imports(module: _PythonModule, block: CodeBlock) -> tuple[str, ...]:
+def _missing_imports(module: _EditedModule, block: CodeBlock) -> tuple[str, ...]:
     """Return a line for each import of the block that the head of the module lacks.
 
     Raises `Refused` where the head binds the same name to something else: an added import would
@@ -129,7 +129,7 @@ def _missing_imports(module: _PythonModule, block: CodeBlock) -> tuple[str, ...]
     return tuple(missing)
 
 
-def _add_imports(module: _PythonModule, lines: Sequence[str]) -> Iterator[Splice]:
+def _add_imports(module: _EditedModule, lines: Sequence[str]) -> Iterator[Splice]:
     future = [line for line in lines if line.startswith("from __future__ ")]
     others = [line for line in lines if line not in future]
     head, file = module.head(), module.file
@@ -173,18 +173,18 @@ def edit_definitions(
     """
     changed = normal_changes(changes)
     try:
-        module = _PythonModule(text)
+        module = _EditedModule(text)
     except Refused as refused:
         return tuple(EditRefused(refused.reason, refused.lines) for _ in edits)
     return tuple(_edit(module, path, each, changed) for each in edits)
 
 
 def _edit(
-    module: _PythonModule, path: str, edit: NamedCode, changed: Collection[str]
+    module: _EditedModule, path: str, edit: NamedCode, changed: Collection[str]
 ) -> DefinitionEdit | EditRefused:
     try:
         block = read_block(edit.code)
-        return _Editing(module, path, changed, block).edit(_plain_name(edit.name))
+        return _DefinitionEditor(module, path, changed, block).edit(_plain_name(edit.name))
     except Refused as refused:
         return EditRefused(refused.reason, refused.lines)
     except RecursionError:
@@ -200,8 +200,8 @@ def _plain_name(written: str) -> str:
 
 
 @dataclass(slots=True)
-class _Editing:
-    module: _PythonModule
+class _DefinitionEditor:
+    module: _EditedModule
     path: str
     changed: Collection[str]
     block: CodeBlock

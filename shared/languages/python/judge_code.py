@@ -32,17 +32,17 @@ from shared.languages.planned_code import (
 from shared.languages.python.code_facts import CodeFacts, Spot, mentions
 from shared.languages.python.complaint_scene import (
     DOUBT,
-    Place,
-    Question,
+    CodeInQuestion,
+    ComplaintPlace,
+    ComplaintVerdict,
     Scene,
-    Verdict,
     questions_of,
     stored_names,
     without_type_variables,
 )
 from shared.languages.python.complaint_verdicts import judge_complaint
 from shared.languages.python.merge_stubs import is_meant, merge
-from shared.languages.python.module_views import ANYTHING, View, reachable
+from shared.languages.python.module_views import ANYTHING, ModuleView, reachable
 from shared.languages.python.mypy_messages import (
     Complaint,
     MadeAbstract,
@@ -53,13 +53,13 @@ from shared.languages.python.mypy_messages import (
     read_complaint,
     stops_for_standard_name,
 )
-from shared.languages.python.name_backing import Names
+from shared.languages.python.name_backing import BackedNames
 from shared.languages.python.planned_python import (
     DeclaredInterface,
     Layout,
     PlacedCode,
     PlannedOrder,
-    Project,
+    PlannedProject,
     import_roots,
     layout_of,
     read_project,
@@ -68,7 +68,7 @@ from shared.languages.python.planned_python import (
 )
 from shared.languages.python.python_code import NAME, ROOTS, has_names_to_declare
 from shared.languages.python.signatures import conflicts, undefined_names
-from shared.languages.python.stubs import Stub, StubProblem, depth_exceeds
+from shared.languages.python.stubs import PythonStub, StubProblem, depth_exceeds
 from shared.languages.python.type_checker import FileBlocked, TypeChecker
 from shared.languages.read_commands import CodeRun, Command, ModuleRun, Weakness
 from shared.work_order.parse_order import FieldPath, at
@@ -98,7 +98,7 @@ def diagnose(diagnostic: Diagnostic, scene: Scene) -> Diagnosis | None:
     if spot is None or scene.facts.is_guarded(spot) or scene.facts.depends_on_type(spot):
         return None
     complaint = read_complaint(diagnostic)
-    found = judge_complaint(complaint, Place(spot, scene))
+    found = judge_complaint(complaint, ComplaintPlace(spot, scene))
     if found is not None and found != DOUBT:
         found = _unless_replaced(found, complaint, spot, scene)
     if found is None:
@@ -109,8 +109,8 @@ def diagnose(diagnostic: Diagnostic, scene: Scene) -> Diagnosis | None:
 
 
 def _unless_replaced(
-    found: Verdict, complaint: Complaint, spot: Spot, scene: Scene
-) -> Verdict | None:
+    found: ComplaintVerdict, complaint: Complaint, spot: Spot, scene: Scene
+) -> ComplaintVerdict | None:
     """Return the error `found`, or less where the command may have replaced declared values.
 
     The result is `None` where the place uses a name that holds another type than the checker
@@ -167,13 +167,13 @@ _MAX_ASKED: Final = 1000
 _INFERRED: Final = frozenset({"E213", "E214"})
 
 
-def judge_types(project: Project, tools: Tools) -> Iterator[Fault]:
+def judge_types(project: PlannedProject, tools: Tools) -> Iterator[Fault]:
     """Yield the faults of the Python in the plan's commands and acceptance files.
 
     Undefined names need no type checker, and neither does a command that imports no known module
     of the project. The checker is only used where a command needs it.
     """
-    questions: list[Question] = []
+    questions: list[CodeInQuestion] = []
     for planned in project.orders:
         for question in questions_of(project, planned):
             if depth_exceeds(question.tree, _MAX_DEPTH):
@@ -189,22 +189,22 @@ def judge_types(project: Project, tools: Tools) -> Iterator[Fault]:
         yield from _ask_all(asked, tools.checker(NAME, TypeChecker))
 
 
-def _undefined(question: Question) -> Iterator[Fault]:
+def _undefined(question: CodeInQuestion) -> Iterator[Fault]:
     facts = CodeFacts(question.source, question.tree)
     for name, line, column in facts.undefined_names():
         yield question.fault("E216", not_defined(name, line, column))
 
 
-def _view(question: Question) -> View:
+def _view(question: CodeInQuestion) -> ModuleView:
     """Return the part of the project that the code can reach."""
     project, position = question.project, question.planned.position
     blind = project.chain.files.blind_from
     if blind is not None and blind <= position:
-        return View({}, ())
+        return ModuleView({}, ())
     return reachable(project.history, question.imported, position)
 
 
-def _unreadable_files(views: Iterable[View]) -> Iterator[Fault]:
+def _unreadable_files(views: Iterable[ModuleView]) -> Iterator[Fault]:
     reported: set[str] = set()
     for view in views:
         for module in view.modules.values():
@@ -217,13 +217,15 @@ def _unreadable(path: str, reason: str) -> Fault:
     return Fault("W224", 0, at(), file_cannot_be_read(path, reason))
 
 
-def _ask_all(asked: Sequence[tuple[Question, View]], checker: Checker) -> Iterator[Fault]:
+def _ask_all(
+    asked: Sequence[tuple[CodeInQuestion, ModuleView]], checker: Checker
+) -> Iterator[Fault]:
     """Ask order by order, so that the checker's files change as the project will."""
     if len(asked) > _MAX_ASKED:
         message = f"over {_MAX_ASKED} commands use the project's Python: none of them was judged"
         yield Fault("E299", 0, at(), message)
         return
-    groups: dict[tuple[int, tuple[str, ...]], list[tuple[Question, View]]] = {}
+    groups: dict[tuple[int, tuple[str, ...]], list[tuple[CodeInQuestion, ModuleView]]] = {}
     for question, view in asked:
         groups.setdefault((question.planned.position, view.roots), []).append((question, view))
     for group in groups.values():
@@ -236,10 +238,12 @@ def _ask_all(asked: Sequence[tuple[Question, View]], checker: Checker) -> Iterat
             return
 
 
-def _ask(group: Sequence[tuple[Question, View]], checker: Checker) -> Iterator[Fault]:
+def _ask(group: Sequence[tuple[CodeInQuestion, ModuleView]], checker: Checker) -> Iterator[Fault]:
     """Ask about the commands of one order; a file that stops the checker is reported and hidden."""
     roots = group[0][1].roots
-    view = View({name: each for _, part in group for name, each in part.modules.items()}, roots)
+    view = ModuleView(
+        {name: each for _, part in group for name, each in part.modules.items()}, roots
+    )
     files = {**view.files, **{each.path: each.source for each, _ in group}}
     targets = {each.path: each for each, _ in group}
     for _ in range(_MAX_BLOCKED):
@@ -258,7 +262,10 @@ def _ask(group: Sequence[tuple[Question, View]], checker: Checker) -> Iterator[F
 
 
 def _take_out(
-    blocked: FileBlocked, files: dict[str, str], targets: dict[str, Question], view: View
+    blocked: FileBlocked,
+    files: dict[str, str],
+    targets: dict[str, CodeInQuestion],
+    view: ModuleView,
 ) -> Fault | None:
     """Hide the file that stops the checker, and return a fault; `None` if it cannot be hidden."""
     question = targets.pop(blocked.path, None)
@@ -278,16 +285,16 @@ def _take_out(
 class _Judged:
     """Hold a diagnostic of a command with its diagnosis."""
 
-    question: Question
+    question: CodeInQuestion
     diagnostic: Diagnostic
     diagnosis: Diagnosis
 
 
 def _faults(
-    diagnostics: Sequence[Diagnostic], targets: Mapping[str, Question], view: View
+    diagnostics: Sequence[Diagnostic], targets: Mapping[str, CodeInQuestion], view: ModuleView
 ) -> Iterator[_Judged]:
     """Yield the diagnosed diagnostics of the commands, each fault once."""
-    names = Names(view)
+    names = BackedNames(view)
     by_path: dict[str, list[Diagnostic]] = {}
     for each in diagnostics:
         by_path.setdefault(each.path, []).append(each)
@@ -310,7 +317,7 @@ def _faults(
 def _confirmed(
     judged: Sequence[_Judged],
     files: Mapping[str, str],
-    view: View,
+    view: ModuleView,
     checker: Checker,
 ) -> Iterator[Fault]:
     """Yield a fault for each fault; an error that depends on an inferred type is a warning.
@@ -337,7 +344,9 @@ def _place(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
     return diagnostic.path, diagnostic.line, diagnostic.column, diagnostic.code
 
 
-def _scene(question: Question, names: Names, diagnostics: Sequence[Diagnostic]) -> Scene:
+def _scene(
+    question: CodeInQuestion, names: BackedNames, diagnostics: Sequence[Diagnostic]
+) -> Scene:
     facts = CodeFacts(question.source, question.tree)
     located = [(read_complaint(each), facts.locate(each)) for each in diagnostics]
     stored = stored_names((complaint, spot) for complaint, spot in located if spot is not None)
@@ -355,7 +364,7 @@ def _scene(question: Question, names: Names, diagnostics: Sequence[Diagnostic]) 
     )
 
 
-def interface_faults(project: Project) -> Iterator[Fault]:
+def interface_faults(project: PlannedProject) -> Iterator[Fault]:
     """Yield E201, E203 and E204 for stubs, and W223 for files without any."""
     for each in project.orders:
         if each.order.valid:
@@ -377,9 +386,9 @@ def _unparsable(planned: PlannedOrder) -> Iterator[Fault]:
             yield Fault("E201", planned.position, _stub(each), message)
 
 
-def _undefined_interfaces(planned: PlannedOrder, project: Project) -> Iterator[Fault]:
+def _undefined_interfaces(planned: PlannedOrder, project: PlannedProject) -> Iterator[Fault]:
     for each in planned.interfaces:
-        if not isinstance(each.stub, Stub):
+        if not isinstance(each.stub, PythonStub):
             continue
         before = project.history.module(each.path, planned.position - 1)
         module = project.history.module(each.path, planned.position)
@@ -390,12 +399,12 @@ def _undefined_interfaces(planned: PlannedOrder, project: Project) -> Iterator[F
             yield Fault("E203", planned.position, _stub(each), message)
 
 
-def _contradicting(planned: PlannedOrder, project: Project) -> Iterator[Fault]:
+def _contradicting(planned: PlannedOrder, project: PlannedProject) -> Iterator[Fault]:
     history, earlier_position = project.history, planned.position - 1
     changed = normal_changes(planned.order.changes)
     within: dict[str, list[ast.stmt]] = {}
     for each in planned.interfaces:
-        if not isinstance(each.stub, Stub):
+        if not isinstance(each.stub, PythonStub):
             continue
         before = history.module(each.path, earlier_position)
         earlier = (before.contract or ()) if before else ()
@@ -412,7 +421,7 @@ def _contradicting(planned: PlannedOrder, project: Project) -> Iterator[Fault]:
         within[each.path] = merge(within.get(each.path, ()), each.stub.tree.body)
 
 
-def _undeclared(planned: PlannedOrder, project: Project) -> Iterator[Fault]:
+def _undeclared(planned: PlannedOrder, project: PlannedProject) -> Iterator[Fault]:
     declared = {each.path for each in planned.interfaces}
     reported: set[str] = set()
     for index, path in enumerate(planned.order.allowed_files):
@@ -433,7 +442,7 @@ class PythonChain:
         self._chain = chain
 
     @cached_property
-    def _project(self) -> Project:
+    def _project(self) -> PlannedProject:
         return read_project(self._chain)
 
     @cached_property

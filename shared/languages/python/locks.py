@@ -17,7 +17,11 @@ from packaging.version import InvalidVersion, Version
 
 from shared.errors import InvalidInput
 from shared.files.strict_documents import Table, table
-from shared.languages.python.declared_requirements import Declared, from_constraint, normal_name
+from shared.languages.python.declared_requirements import (
+    DeclaredRequirement,
+    from_constraint,
+    normal_name,
+)
 
 HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -26,7 +30,7 @@ _FOREIGN: Final = ("git", "url", "path", "directory")
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class LockedEdge:
     """Hold one dependency of a locked package; an empty `version` means any."""
 
     name: str
@@ -42,14 +46,14 @@ class Locked:
     name: str
     version: str
     hashes: tuple[str, ...]
-    edges: tuple[Edge, ...]
-    extras: Mapping[str, tuple[Edge, ...]]
+    edges: tuple[LockedEdge, ...]
+    extras: Mapping[str, tuple[LockedEdge, ...]]
     marker: str = ""
     local: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Lock:
+class PackageLock:
     """Hold the packages of a lock file by their names in normal form.
 
     `is_complete` is true where the lock does not say which package needs which: all of its packages
@@ -65,7 +69,9 @@ class Lock:
         return tuple(sorted({normal_name(each) for each in names} - self.packages.keys()))
 
 
-def pinned(lock: Lock, wanted: Sequence[Edge], environment: Mapping[str, str]) -> tuple[str, ...]:
+def pinned(
+    lock: PackageLock, wanted: Sequence[LockedEdge], environment: Mapping[str, str]
+) -> tuple[str, ...]:
     """Return a line `name==version --hash=...` for each package that `wanted` comes to, sorted.
 
     Raises `InvalidInput`, which names the package, where one has no hash.
@@ -89,7 +95,7 @@ def pinned(lock: Lock, wanted: Sequence[Edge], environment: Mapping[str, str]) -
     return tuple(sorted(_line(lock, each) for each in chosen.values() if not each.local))
 
 
-def _find(lock: Lock, edge: Edge, environment: Mapping[str, str]) -> Locked | None:
+def _find(lock: PackageLock, edge: LockedEdge, environment: Mapping[str, str]) -> Locked | None:
     found = [
         each
         for each in lock.packages.get(edge.name, ())
@@ -98,7 +104,7 @@ def _find(lock: Lock, edge: Edge, environment: Mapping[str, str]) -> Locked | No
     return found[0] if found else None
 
 
-def _line(lock: Lock, package: Locked) -> str:
+def _line(lock: PackageLock, package: Locked) -> str:
     if not package.hashes:
         raise InvalidInput(
             f"{lock.path}: {package.name} {package.version} has no sha256 of a wheel", _REMEDY
@@ -118,7 +124,7 @@ def holds(marker: str, environment: Mapping[str, str]) -> bool:
         return True
 
 
-def read_uv_lock(path: str, document: Table) -> Lock:
+def read_uv_lock(path: str, document: Table) -> PackageLock:
     """Return the packages of a `uv.lock`. Raises `InvalidInput` for one of a foreign source."""
     packages: dict[str, list[Locked]] = {}
     for each in tables_in(document.get("package")):
@@ -132,17 +138,17 @@ def read_uv_lock(path: str, document: Table) -> Lock:
         hashes = wheel_hashes(each.get("wheels"))
         found = Locked(*package, hashes, edges, extras, local=local)
         packages.setdefault(found.name, []).append(found)
-    return Lock(path, packages)
+    return PackageLock(path, packages)
 
 
 def _development(package: Table) -> Iterator[tuple[str, object]]:
     yield from table(package, "dev-dependencies").items()
 
 
-def _uv_edges(listed: object) -> Iterator[Edge]:
+def _uv_edges(listed: object) -> Iterator[LockedEdge]:
     for each in tables_in(listed):
         extras = each.get("extra")
-        yield Edge(
+        yield LockedEdge(
             normal_name(str(each.get("name", ""))),
             str(each.get("version", "")),
             str(each.get("marker", "")),
@@ -150,7 +156,7 @@ def _uv_edges(listed: object) -> Iterator[Edge]:
         )
 
 
-def read_poetry_lock(path: str, document: Table) -> Lock:
+def read_poetry_lock(path: str, document: Table) -> PackageLock:
     """Return the packages of a `poetry.lock`. Raises `InvalidInput` for one of a foreign source."""
     packages: dict[str, list[Locked]] = {}
     older = table(document, "metadata", "files")  # where Poetry before 1.3 kept the hashes
@@ -169,14 +175,14 @@ def read_poetry_lock(path: str, document: Table) -> Lock:
             marker if isinstance(marker, str) else "",
         )
         packages.setdefault(found.name, []).append(found)
-    return Lock(path, packages)
+    return PackageLock(path, packages)
 
 
-def _poetry_edges(dependencies: Table) -> Iterator[Edge]:
+def _poetry_edges(dependencies: Table) -> Iterator[LockedEdge]:
     for name, constraint in dependencies.items():
         for each in constraint if isinstance(constraint, list) else [constraint]:
             marker = each.get("markers", "") if isinstance(each, dict) else ""
-            yield Edge(normal_name(name), "", str(marker))
+            yield LockedEdge(normal_name(name), "", str(marker))
 
 
 def named_package(
@@ -228,13 +234,13 @@ def tables_in(listed: object) -> Iterator[Table]:
 _PDM_LOCK_FOREIGN = ("git", "hg", "svn", "bzr", "url", "path")
 
 
-def read_pdm_lock(path: str, document: Table) -> Lock:
+def read_pdm_lock(path: str, document: Table) -> PackageLock:
     """Return the packages of a `pdm.lock`. Raises `InvalidInput` for one of a foreign source.
 
     A package with extras is an entry of its own there, beside the one without.
     """
     packages: dict[str, list[Locked]] = {}
-    extras: dict[tuple[str, str], dict[str, tuple[Edge, ...]]] = {}
+    extras: dict[tuple[str, str], dict[str, tuple[LockedEdge, ...]]] = {}
     for each in tables_in(document.get("package")):
         foreign = next((key for key in _PDM_LOCK_FOREIGN if key in each), "")
         name, version = named_package(path, each, foreign, str(each.get(foreign, "")), local=False)
@@ -248,17 +254,17 @@ def read_pdm_lock(path: str, document: Table) -> Lock:
         hashes = wheel_hashes(each.get("files"))
         held = marker if isinstance(marker, str) else ""
         packages.setdefault(name, []).append(Locked(name, version, hashes, edges, own, held))
-    return Lock(path, packages)
+    return PackageLock(path, packages)
 
 
-def _edges(listed: object) -> Iterator[Edge]:
+def _edges(listed: object) -> Iterator[LockedEdge]:
     for each in listed if isinstance(listed, list) else ():
         try:
             wanted = Requirement(str(each))
         except InvalidRequirement:
             continue
         marker = str(wanted.marker) if wanted.marker else ""
-        yield Edge(normal_name(wanted.name), "", marker, tuple(sorted(wanted.extras)))
+        yield LockedEdge(normal_name(wanted.name), "", marker, tuple(sorted(wanted.extras)))
 
 
 _TABLES: Final = ("packages", "dev-packages")
@@ -271,7 +277,7 @@ _MARKERS: Final = (
 )  # fmt: skip
 
 
-def from_pipfile(document: Table) -> Iterator[Declared]:
+def from_pipfile(document: Table) -> Iterator[DeclaredRequirement]:
     """Yield what a `Pipfile` requires. Raises `InvalidInput` for a package of another source."""
     for key in _TABLES:
         for name, constraint in table(document, key).items():
@@ -287,7 +293,7 @@ def _with_marker(constraint: object) -> object:
     return {**constraint, "markers": " and ".join(map(str, conditions))}
 
 
-def read_pipfile_lock(path: str, document: Table) -> Lock:
+def read_pipfile_lock(path: str, document: Table) -> PackageLock:
     """Return the packages of a `Pipfile.lock`: all that the project needs, and nothing else.
 
     Raises `InvalidInput` for a package that comes from elsewhere than an index.
@@ -297,7 +303,7 @@ def read_pipfile_lock(path: str, document: Table) -> Lock:
         for name, entry in table(document, key).items():
             locked = _locked(path, name, entry if isinstance(entry, dict) else {})
             packages.setdefault(locked.name, [locked])
-    return Lock(path, packages, is_complete=True)
+    return PackageLock(path, packages, is_complete=True)
 
 
 def _locked(path: str, name: str, entry: Table) -> Locked:

@@ -16,8 +16,8 @@ from typing import Final, TypeVar
 from shared.languages.declared.declarations import normal_changes
 from shared.languages.python.signatures import quoted_type
 from shared.languages.python.stubs import (
-    Declaration,
-    Stub,
+    BoundName,
+    PythonStub,
     declarations,
     parse_stub,
     qualified,
@@ -37,7 +37,7 @@ def merge_stubs(interfaces: Iterable[Interface]) -> dict[str, list[ast.stmt]]:
     bodies: dict[str, list[ast.stmt]] = {}
     for each in interfaces:
         stub = parse_stub(each.stub)
-        if isinstance(stub, Stub):
+        if isinstance(stub, PythonStub):
             bodies[each.path] = merge(bodies.get(each.path, ()), stub.tree.body)
     return bodies
 
@@ -256,11 +256,11 @@ def with_outer_types(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     return [*renamed[:at], *imports, *renamed[at:], *aliases]
 
 
-def _hides(declaration: Declaration) -> bool:
+def _hides(declaration: BoundName) -> bool:
     return declaration.kind in {"function", "variable"}
 
 
-def _hides_inside(declaration: Declaration, outer: Collection[str]) -> bool:
+def _hides_inside(declaration: BoundName, outer: Collection[str]) -> bool:
     """Return whether a member of a class, or of a class in it, has the name of an outer type."""
     return any(
         (name in outer and _hides(each)) or _hides_inside(each, outer)
@@ -268,7 +268,7 @@ def _hides_inside(declaration: Declaration, outer: Collection[str]) -> bool:
     )
 
 
-def _is_alias(declaration: Declaration) -> bool:
+def _is_alias(declaration: BoundName) -> bool:
     """Return whether a variable may itself be a type: `Rows = list[str]`."""
     match declaration.nodes[-1]:
         case ast.Assign():
@@ -385,7 +385,7 @@ def contracts_in_force(orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
         declared: set[str] = set()
         for each in order.interfaces:
             stub = parse_stub(each.stub)
-            if isinstance(stub, Stub):
+            if isinstance(stub, PythonStub):
                 bodies[each.path] = merge(bodies.get(each.path, ()), stub.tree.body)
                 declared |= qualified(declarations(stub.tree.body))
         changed = normal_changes(order.changes)

@@ -10,7 +10,7 @@ from typing import Final
 
 from shared.languages.python.merge_stubs import exactly_meant, loosened, merge, with_outer_types
 from shared.languages.python.python_code import ROOTS, parse_as_here, parse_code
-from shared.languages.python.stubs import Declaration, declarations, depth_exceeds, qualified
+from shared.languages.python.stubs import BoundName, declarations, depth_exceeds, qualified
 from shared.languages.read_commands import CodeProblem
 
 # This is deeper than any code that a person writes, and shallow enough for recursive visitors.
@@ -105,7 +105,7 @@ class Module:
         return loosened(body, self.loose) if self.loose else body
 
     @cached_property
-    def declared(self) -> dict[str, Declaration]:
+    def declared(self) -> dict[str, BoundName]:
         """Return the declarations of all known names of the file."""
         return declarations(self.body or ())
 
@@ -306,7 +306,7 @@ def _changed(before: Module | None, path: str, change: Change) -> Module:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ModuleView:
     """Hold the files that some code can reach by its imports, by dotted name."""
 
     modules: Mapping[str, Module]
@@ -323,7 +323,7 @@ class View:
         return {each.checked_path: each.text for each in self.modules.values()}
 
 
-def reachable(history: ModuleHistory, imported: Iterable[str], after: int) -> View:
+def reachable(history: ModuleHistory, imported: Iterable[str], after: int) -> ModuleView:
     """Return the project's modules that the dotted names `imported` lead to, also indirectly.
 
     A file must not be reached under two names, as `src.app` and `app`. Where a module is imported
@@ -332,8 +332,8 @@ def reachable(history: ModuleHistory, imported: Iterable[str], after: int) -> Vi
     names = sorted(set(imported))
     found = _reach(history, names, after, ROOTS)
     if any(each.split(".", 1)[0] == "src" for each in found):
-        return View(_reach(history, names, after, ROOTS[:1]), ROOTS[:1])
-    return View(found, ROOTS)
+        return ModuleView(_reach(history, names, after, ROOTS[:1]), ROOTS[:1])
+    return ModuleView(found, ROOTS)
 
 
 def _reach(

@@ -12,11 +12,11 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
-from shared.languages.python.code_facts import Imported
-from shared.languages.python.module_views import Module, View
+from shared.languages.python.code_facts import ImportedName
+from shared.languages.python.module_views import Module, ModuleView
 from shared.languages.python.python_code import base_names, decorator_names, name_behind
 from shared.languages.python.signatures import normal
-from shared.languages.python.stubs import Declaration
+from shared.languages.python.stubs import BoundName
 from shared.languages.python.type_text import BUILTINS, TypeText, parse_type, surely_differ
 
 # Class decorators that a checker knows, or that leave a class as it is.
@@ -53,7 +53,7 @@ class Owner:
     """Hold a class or function of the project, with the module that has it."""
 
     module: Module
-    declaration: Declaration
+    declaration: BoundName
 
     @property
     def node(self) -> ast.stmt:
@@ -61,16 +61,16 @@ class Owner:
 
 
 @dataclass(frozen=True)
-class Names:
+class BackedNames:
     """Look up the declarations of the modules in view by the names that a message uses."""
 
-    view: View
+    view: ModuleView
 
     @cached_property
     def _roots(self) -> frozenset[str]:
         return frozenset(each.split(".", 1)[0] for each in self.view.modules)
 
-    def is_own(self, imported: Imported) -> bool:
+    def is_own(self, imported: ImportedName) -> bool:
         """Say whether an imported name comes from the project."""
         return imported.module.split(".", 1)[0] in self._roots
 
@@ -315,7 +315,7 @@ _ITERATION: Final = ("__iter__", "__getitem__")
 class Certainty:
     """Judge what is certain of types, in a command that defines `local_classes` itself."""
 
-    names: Names
+    names: BackedNames
     local_classes: frozenset[str]
 
     def is_certain(self, of: TypeText) -> bool:

@@ -32,7 +32,7 @@ from shared.languages.python.declared_requirements import (
 from shared.languages.python.merge_stubs import merge
 from shared.languages.python.module_views import Change, ModuleHistory
 from shared.languages.python.python_code import read_code
-from shared.languages.python.stubs import Stub, StubProblem, parse_stub
+from shared.languages.python.stubs import PythonStub, StubProblem, parse_stub
 from shared.languages.read_commands import Code, Command, Import
 
 SUFFIXES = (".py", ".pyi")
@@ -44,7 +44,7 @@ class DeclaredInterface:
 
     index: int
     path: str
-    stub: Stub | StubProblem
+    stub: PythonStub | StubProblem
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class PlannedOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Project:
+class PlannedProject:
     """Hold a chain of orders, and the Python at every point of it."""
 
     chain: Chain
@@ -77,7 +77,7 @@ class Project:
     history: ModuleHistory
 
 
-def read_project(chain: Chain) -> Project:
+def read_project(chain: Chain) -> PlannedProject:
     """Return the project's Python after each order, as every version of Python reads it."""
     orders = tuple(
         PlannedOrder(
@@ -92,7 +92,7 @@ def read_project(chain: Chain) -> Project:
         removed.setdefault(position, []).append(path)
     changes = [_change(each, removed.get(each.position, ())) for each in orders]
     history = ModuleHistory(chain.listing, chain.sources, changes, portable=True)
-    return Project(chain, orders, history)
+    return PlannedProject(chain, orders, history)
 
 
 def _parsed(declared: DeclaredStub) -> DeclaredInterface:
@@ -108,7 +108,7 @@ def _compiled(files: Sequence[AcceptanceText]) -> list[TestCode]:
 def _change(planned: PlannedOrder, removed: Sequence[str]) -> Change:
     stubs: dict[str, list[ast.stmt]] = {}
     for each in planned.interfaces:
-        if isinstance(each.stub, Stub):
+        if isinstance(each.stub, PythonStub):
             stubs[each.path] = merge(stubs.get(each.path, ()), each.stub.tree.body)
     order = planned.order
     return Change(
@@ -136,7 +136,7 @@ _WELL_KNOWN: Final = frozenset(_WELL_KNOWN_NAMES.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Dependencies:
+class DeclaredPackages:
     """Hold the packages that the repo and the user declare.
 
     `complete` is true where there is a declaration, so that a package it leaves out is not
@@ -161,7 +161,7 @@ class Dependencies:
         return not self.provides(module, after) and (self.complete or module in _WELL_KNOWN)
 
 
-def read_dependencies(chain: Chain) -> Dependencies:
+def read_dependencies(chain: Chain) -> DeclaredPackages:
     """Return the packages that are declared, and the first order that may write a declaration."""
     files = sorted(path for path in chain.listing if declares_requirements(path))
     declared = [chain.sources[path] for path in files if path in chain.sources]
@@ -175,7 +175,7 @@ def read_dependencies(chain: Chain) -> Dependencies:
         if position > 0 and declares_requirements(path)
     ]
     unread = [0] if len(declared) < len(files) else []
-    return Dependencies(
+    return DeclaredPackages(
         frozenset(names), bool(names) or bool(declared), min(written + unread, default=None)
     )
 
@@ -199,7 +199,7 @@ class Layout:
     packages: frozenset[str]
     stems: frozenset[str]
     removed: frozenset[str]
-    dependencies: Dependencies
+    dependencies: DeclaredPackages
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class PlacedCode:
     Each of `roots` has its closing slash.
     """
 
-    project: Project
+    project: PlannedProject
     layout: Layout
     after: int
     roots: tuple[str, ...]

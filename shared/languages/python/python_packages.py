@@ -23,7 +23,7 @@ from shared.languages.language_tools import ManifestFiles, Prepared, Workshop
 from shared.languages.python.declared_requirements import (
     REQUIREMENT,
     TEST_NAMES,
-    Declared,
+    DeclaredRequirement,
     check_declared,
     from_lists,
     from_pyproject,
@@ -33,8 +33,8 @@ from shared.languages.python.declared_requirements import (
     provides_module,
 )
 from shared.languages.python.locks import (
-    Edge,
-    Lock,
+    LockedEdge,
+    PackageLock,
     from_pipfile,
     pinned,
     read_pdm_lock,
@@ -188,7 +188,7 @@ def _missing_plugins(output: str, project: Installable) -> Iterator[str]:
 
 _PROJECT: Final = "pyproject.toml"
 _PIPFILE: Final = "Pipfile"
-_LOCKS: Final[Mapping[str, Callable[[str, Table], Lock]]] = {
+_LOCKS: Final[Mapping[str, Callable[[str, Table], PackageLock]]] = {
     "uv.lock": read_uv_lock,
     "poetry.lock": read_poetry_lock,
     "pdm.lock": read_pdm_lock,
@@ -198,7 +198,7 @@ _PIN = re.compile(r"===?\s*([A-Za-z0-9.!+_-]+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class WantedPackages:
     """Hold the lines to install, the versions that other lines allow, and notes for a person."""
 
     lines: tuple[str, ...] = ()
@@ -211,7 +211,7 @@ class Wishes:
         return json.dumps([self.lines, self.constraints])
 
 
-def read_wishes(files: ManifestFiles, environment: Mapping[str, str]) -> Wishes:
+def read_wishes(files: ManifestFiles, environment: Mapping[str, str]) -> WantedPackages:
     """Return what the tree declares; nothing where it declares nothing.
 
     `environment` holds the values of PEP 508's markers for the interpreter. A lock decides where it
@@ -237,13 +237,13 @@ def read_wishes(files: ManifestFiles, environment: Mapping[str, str]) -> Wishes:
         if not lacking:
             edges = [_edge(each) for each in (*project, *listed)]
             if lock.is_complete:
-                edges = [Edge(name) for name in lock.packages]
-            return Wishes(pinned(lock, edges, environment), notes=tuple(notes))
+                edges = [LockedEdge(name) for name in lock.packages]
+            return WantedPackages(pinned(lock, edges, environment), notes=tuple(notes))
         notes.append(_not_in_lock(lock, lacking))
-    return Wishes(_lines((*project, *listed)), _lines(constraints), tuple(notes))
+    return WantedPackages(_lines((*project, *listed)), _lines(constraints), tuple(notes))
 
 
-def _read_lock(files: ManifestFiles) -> Lock | None:
+def _read_lock(files: ManifestFiles) -> PackageLock | None:
     for name, read in _LOCKS.items():
         text = files.text(name)
         if text is not None:
@@ -260,27 +260,27 @@ def _read_json(path: str, text: str) -> Table:
     return document if isinstance(document, dict) else {}
 
 
-def _not_in_lock(lock: Lock, lacking: Sequence[str]) -> str:
+def _not_in_lock(lock: PackageLock, lacking: Sequence[str]) -> str:
     return (
         f"{lock.path} does not have {', '.join(lacking[:5])}, so versions are chosen anew: lock "
         "again before you merge."
     )
 
 
-def _lines(declared: Iterable[Declared]) -> tuple[str, ...]:
+def _lines(declared: Iterable[DeclaredRequirement]) -> tuple[str, ...]:
     return tuple(sorted({each.line for each in declared}))
 
 
-def _edge(declared: Declared) -> Edge:
+def _edge(declared: DeclaredRequirement) -> LockedEdge:
     try:
         wanted = Requirement(re.sub(r"\s+--hash=\S+", "", declared.line))
     except InvalidRequirement:
-        return Edge(normal_name(declared.name))
+        return LockedEdge(normal_name(declared.name))
     marker = str(wanted.marker) if wanted.marker else ""
-    return Edge(normal_name(wanted.name), "", marker, tuple(sorted(wanted.extras)))
+    return LockedEdge(normal_name(wanted.name), "", marker, tuple(sorted(wanted.extras)))
 
 
-def _refuse_contradictions(declared: Iterable[Declared]) -> None:
+def _refuse_contradictions(declared: Iterable[DeclaredRequirement]) -> None:
     """Raise `InvalidInput` where two places pin one package to two versions."""
     pins: dict[str, tuple[str, str]] = {}
     for each in declared:
@@ -313,7 +313,7 @@ def prepare_python(files: ManifestFiles, workshop: Workshop) -> Prepared:
         return Prepared(notes=wishes.notes)
     if not any("--hash=" in each or _is_pytest(each) for each in wanted):
         wanted = (*wanted, "pytest")  # it verifies a tree that has no script of its own
-    wishes = Wishes(wanted, wishes.constraints, wishes.notes)
+    wishes = WantedPackages(wanted, wishes.constraints, wishes.notes)
 
     def make(folder: Path) -> None:
         _make(folder, base.executable, wishes, workshop)
@@ -340,7 +340,7 @@ def _markers_of(tag: str) -> Mapping[str, str]:
     return values
 
 
-def _make(folder: Path, python: Path, wishes: Wishes, workshop: Workshop) -> None:
+def _make(folder: Path, python: Path, wishes: WantedPackages, workshop: Workshop) -> None:
     listed, allowed = folder.with_suffix(".txt"), folder.with_suffix(".constraints.txt")
     listed.write_text("\n".join(wishes.lines) + "\n")
     allowed.write_text("\n".join(wishes.constraints) + "\n")

@@ -115,7 +115,7 @@ def read_python(text: str, *, is_package: bool = False) -> PythonDeclarations:
     public = frozenset(_public(body, is_package=is_package))
     return PythonDeclarations(
         text,
-        tuple(_Reader(text, public, frozenset(_plain(body))).items(body, "", 0)),
+        tuple(_ItemReader(text, public, frozenset(_plain(body))).items(body, "", 0)),
         tuple(each for node in flat(body) for each in _imports(node)),
         fault,
         body=tuple(body),
@@ -147,7 +147,7 @@ def _plain(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
             yield from _plain(node.body)
 
 
-class _Reader:
+class _ItemReader:
     def __init__(self, text: str, public: Collection[str], plain: Collection[ast.stmt]) -> None:
         self._lines = text.split("\n")
         self._starts = [0, *accumulate(len(line) + 1 for line in self._lines)]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from shared.languages.python.python_code import last_part, parse_code
-from shared.languages.python.stubs import MAX_DEPTH, Declaration, declarations, depth_exceeds
+from shared.languages.python.stubs import MAX_DEPTH, BoundName, declarations, depth_exceeds
 from shared.languages.python.type_text import parse_type, surely_differ
 from shared.languages.read_commands import CodeProblem
 
@@ -35,7 +35,7 @@ _INVISIBLE_OPTIONS: Final = frozenset({"slots", "repr", "match_args", "weakref_s
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class SignatureConflict:
     """Hold a name that was declared again with another meaning.
 
     `before` and `after` are the two declarations, on one line each. `line` is that of the later
@@ -48,25 +48,27 @@ class Conflict:
     after: str
 
 
-def conflicts(earlier: Sequence[ast.stmt], later: Sequence[ast.stmt]) -> tuple[Conflict, ...]:
+def conflicts(
+    earlier: Sequence[ast.stmt], later: Sequence[ast.stmt]
+) -> tuple[SignatureConflict, ...]:
     """Return each name (`play`, `Game.play`) whose declaration in `later` contradicts `earlier`."""
     return tuple(_conflicts(declarations(earlier), declarations(later), ""))
 
 
 def _conflicts(
-    earlier: dict[str, Declaration], later: dict[str, Declaration], prefix: str
-) -> Iterator[Conflict]:
+    earlier: dict[str, BoundName], later: dict[str, BoundName], prefix: str
+) -> Iterator[SignatureConflict]:
     for name, after in later.items():
         before = earlier.get(name)
         if before is None or "import" in (before.kind, after.kind):
             continue
         if not _compatible(before, after, in_class=bool(prefix)):
-            yield Conflict(f"{prefix}{name}", after.line, shown(before), shown(after))
+            yield SignatureConflict(f"{prefix}{name}", after.line, shown(before), shown(after))
         elif before.kind == after.kind == "class":
             yield from _conflicts(before.members, after.members, f"{prefix}{name}.")
 
 
-def _compatible(before: Declaration, after: Declaration, *, in_class: bool) -> bool:
+def _compatible(before: BoundName, after: BoundName, *, in_class: bool) -> bool:
     if before.kind != after.kind:
         # A property and an attribute are read in the same way.
         return (
@@ -233,7 +235,7 @@ def normal(annotation: ast.expr) -> str:
 
 
 def surely_incompatible(
-    declared: Declaration, written: Declaration, is_plain_class: Callable[[str], bool]
+    declared: BoundName, written: BoundName, is_plain_class: Callable[[str], bool]
 ) -> bool:
     """Return whether two functions differ in a type for certain (see `surely_differ`).
 
@@ -276,7 +278,7 @@ def _union(members: Sequence[ast.expr]) -> str:
     return " | ".join(sorted(parts))
 
 
-def shown(declaration: Declaration) -> str:
+def shown(declaration: BoundName) -> str:
     """Return the head of a declaration as code on one line."""
     node = declaration.nodes[-1]
     if isinstance(node, ast.ClassDef):

@@ -16,7 +16,7 @@ from shared.languages.python.merge_stubs import merge, merge_stubs
 from shared.languages.python.module_views import Source
 from shared.languages.python.python_code import base_names, decorator_names, last_part, name_behind
 from shared.languages.python.signatures import quoted_type
-from shared.languages.python.stubs import Declaration, declarations
+from shared.languages.python.stubs import BoundName, declarations
 from shared.languages.read_commands import CodeProblem
 from shared.work_order.work_order import Interface
 
@@ -34,11 +34,11 @@ _ENUMS: Final = frozenset({"Enum", "IntEnum", "StrEnum", "Flag", "IntFlag"})
 _MAX_DEPTH: Final = 4
 
 
-class EmptyValues:
+class EmptyPythonValues:
     """Build the emptiest values of built-in types and of classes that given modules declare."""
 
     def __init__(self, modules: Iterable[Sequence[ast.stmt]]) -> None:
-        self._classes: dict[str, Declaration] = {}
+        self._classes: dict[str, BoundName] = {}
         for body in modules:
             for name, each in declarations(body).items():
                 if each.kind == "class":
@@ -93,7 +93,7 @@ class EmptyValues:
             return self._instance(name, self._classes[name], depth)
         return ast.parse(_VALUES.get(name, "None"), mode="eval").body
 
-    def _instance(self, name: str, declaration: Declaration, depth: int) -> ast.expr:
+    def _instance(self, name: str, declaration: BoundName, depth: int) -> ast.expr:
         node = declaration.nodes[-1]
         bases = base_names(node) if isinstance(node, ast.ClassDef) else frozenset[str]()
         if bases & _ENUMS:
@@ -131,11 +131,11 @@ def build_skeleton(
     only the declared names are emptied. Stubs that do not parse are left out.
     """
     bodies = merge_stubs(each for each in interfaces if each.path.endswith(".py"))
-    values = EmptyValues(bodies.values())
+    values = EmptyPythonValues(bodies.values())
     return {path: _module(body, (sources or {}).get(path), values) for path, body in bodies.items()}
 
 
-def _module(body: Sequence[ast.stmt], source: str | None, values: EmptyValues) -> str:
+def _module(body: Sequence[ast.stmt], source: str | None, values: EmptyPythonValues) -> str:
     empty = [_emptied(each, values) for each in _without_overloads(body)]
     tree = Source(source).parsed if source is not None else None
     if isinstance(tree, CodeProblem) or tree is None:
@@ -194,7 +194,7 @@ def _without_overloads(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     ]
 
 
-def _emptied(statement: ast.stmt, values: EmptyValues) -> ast.stmt:
+def _emptied(statement: ast.stmt, values: EmptyPythonValues) -> ast.stmt:
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef():
             return _empty_function(statement, values)
@@ -208,7 +208,7 @@ def _emptied(statement: ast.stmt, values: EmptyValues) -> ast.stmt:
             return statement
 
 
-def _empty_function(node: _FunctionNode, values: EmptyValues) -> _FunctionNode:
+def _empty_function(node: _FunctionNode, values: EmptyPythonValues) -> _FunctionNode:
     names = decorator_names(node)
     result = values.of(node.returns)
     statement: ast.stmt = ast.Return(result)
@@ -233,7 +233,7 @@ def _default(node: ast.expr | None) -> ast.expr | None:
     return ast.Constant(None) if node is not None and is_ellipsis(node) else node
 
 
-def _empty_class(node: ast.ClassDef, values: EmptyValues) -> ast.ClassDef:
+def _empty_class(node: ast.ClassDef, values: EmptyPythonValues) -> ast.ClassDef:
     bases = base_names(node)
     has_fields = bool(bases & {"TypedDict", "NamedTuple"}) or "dataclass" in decorator_names(node)
     body: list[ast.stmt] = []
@@ -249,7 +249,7 @@ def _empty_class(node: ast.ClassDef, values: EmptyValues) -> ast.ClassDef:
     return ast.ClassDef(**{**fields, "body": body or [ast.Pass()], "decorator_list": kept})
 
 
-def _field(statement: ast.AnnAssign, values: EmptyValues) -> ast.AnnAssign:
+def _field(statement: ast.AnnAssign, values: EmptyPythonValues) -> ast.AnnAssign:
     """Return a field with an empty default in place of `...`.
 
     The default is `None` where the empty value is mutable, which a dataclass would refuse.

@@ -20,7 +20,7 @@ _FENCE = re.compile(r"`{3,}|~{3,}")
 
 
 @dataclass(frozen=True, slots=True)
-class Stub:
+class PythonStub:
     """Hold the code and the syntax tree of a stub that parses.
 
     The lines of `code` have the same numbers as in the text that it came from.
@@ -43,7 +43,7 @@ class StubProblem:
     excerpt: str = ""
 
 
-def parse_stub(text: str) -> Stub | StubProblem:
+def parse_stub(text: str) -> PythonStub | StubProblem:
     """Return the stub in `text`, or why there is none. Never raises.
 
     A code fence around the stub is left out.
@@ -56,7 +56,7 @@ def parse_stub(text: str) -> Stub | StubProblem:
         return _located(tree, code)
     if depth_exceeds(tree, MAX_DEPTH):
         return StubProblem("it is nested too deep")
-    return Stub(code, tree)
+    return PythonStub(code, tree)
 
 
 def _without_fence(text: str) -> str:
@@ -91,7 +91,7 @@ BINDING_BLOCKS: Final = (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith)
 
 
 @dataclass(slots=True)
-class Declaration:
+class BoundName:
     """Represent one declared name.
 
     `nodes` has the statements that bind the name: several for overloads, and for a property with
@@ -102,28 +102,28 @@ class Declaration:
     kind: Kind
     line: int
     nodes: list[ast.stmt] = field(default_factory=list)
-    members: dict[str, Declaration] = field(default_factory=dict)
+    members: dict[str, BoundName] = field(default_factory=dict)
 
 
-def declarations(body: Sequence[ast.stmt]) -> dict[str, Declaration]:
+def declarations(body: Sequence[ast.stmt]) -> dict[str, BoundName]:
     """Return the declarations that the statements of a module or class make, by name, in order.
 
     Statements in blocks (`if`, `try`) count too. A name that is bound as several kinds has the
     last kind.
     """
-    found: dict[str, Declaration] = {}
+    found: dict[str, BoundName] = {}
     for statement in flat(body):
         for name, kind in bindings(statement):
             known = found.get(name)
             if known is None or known.kind != kind:
-                known = found[name] = Declaration(name, kind, getattr(statement, "lineno", 0))
+                known = found[name] = BoundName(name, kind, getattr(statement, "lineno", 0))
             known.nodes.append(statement)
             if isinstance(statement, ast.ClassDef):
                 known.members |= declarations(statement.body)
     return found
 
 
-def plain_declarations(body: Sequence[ast.stmt]) -> dict[str, Declaration]:
+def plain_declarations(body: Sequence[ast.stmt]) -> dict[str, BoundName]:
     """Return the declarations outside of blocks, which hold on every system."""
     plain = [each for each in body if next(flat([each]), None) is each]
     found = declarations(plain)
@@ -134,12 +134,12 @@ def plain_declarations(body: Sequence[ast.stmt]) -> dict[str, Declaration]:
     return found
 
 
-def qualified(declared: dict[str, Declaration]) -> frozenset[str]:
+def qualified(declared: dict[str, BoundName]) -> frozenset[str]:
     """Return all names, and the qualified names of their members: `Game`, `Game.play`."""
     return frozenset(_qualified(declared))
 
 
-def _qualified(declared: dict[str, Declaration]) -> Iterator[str]:
+def _qualified(declared: dict[str, BoundName]) -> Iterator[str]:
     for name, declaration in declared.items():
         yield name
         for member in _qualified(declaration.members):

@@ -18,7 +18,7 @@ from factory.workbench.dependencies import LocalWorkshop, Manifests, RegistryUnr
 from shared.errors import EnvironmentFault, InvalidInput
 from shared.languages.language_tools import Prepared
 from shared.languages.python.declared_requirements import REQUIREMENT
-from shared.languages.python.python_packages import Wishes, prepare_python, read_wishes
+from shared.languages.python.python_packages import WantedPackages, prepare_python, read_wishes
 from shared.processes.process import run_tool
 
 PYTHON = Path(sys.executable)
@@ -46,7 +46,7 @@ def python_of(tree: Path, cache: Path, environ: Mapping[str, str]) -> Path:
     return python
 
 
-def wishes(tree: Path, **markers: str) -> Wishes:
+def wishes(tree: Path, **markers: str) -> WantedPackages:
     tracked = [str(each.relative_to(tree)) for each in tree.rglob("*")]
     environment = {"python_version": "3.11", "sys_platform": "linux", **markers}
     return read_wishes(Manifests.of(tree, tracked), environment)

@@ -11,14 +11,14 @@ import pytest
 from factory.workbench.dependencies import Manifests
 from shared.errors import InvalidInput
 from shared.languages.python.declared_requirements import versions_of_poetry
-from shared.languages.python.python_packages import Wishes, read_wishes
+from shared.languages.python.python_packages import WantedPackages, read_wishes
 
 HERE = {"python_version": "3.11", "sys_platform": "linux", "platform_machine": "x86_64"}
 HASH = "sha256:" + "a" * 64
 OTHER = "sha256:" + "b" * 64
 
 
-def wishes(tree: Path, files: Mapping[str, str]) -> Wishes:
+def wishes(tree: Path, files: Mapping[str, str]) -> WantedPackages:
     for path, text in files.items():
         (tree / path).parent.mkdir(parents=True, exist_ok=True)
         (tree / path).write_text(text)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.languages.python.stubs import Stub, StubProblem, parse_stub
+from shared.languages.python.stubs import PythonStub, StubProblem, parse_stub
 
 
 def problem(text: str) -> StubProblem:
@@ -28,12 +28,12 @@ def problem(text: str) -> StubProblem:
 )
 def test_a_stub_may_stand_in_a_fence(text: str) -> None:
     found = parse_stub(text)
-    assert isinstance(found, Stub)
+    assert isinstance(found, PythonStub)
     assert ast.unparse(found.tree) == "def f() -> int:\n    ..."
 
 
 def test_a_stub_of_nothing_is_one() -> None:
-    assert isinstance(parse_stub(""), Stub)
+    assert isinstance(parse_stub(""), PythonStub)
 
 
 @pytest.mark.parametrize("text", ["x: int\ndef f(:\n", "```\ndef f(:\n```", "\n```\ndef f(:\n```"])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import ast
 
 from shared.languages.python.complaint_scene import without_type_variables
-from shared.languages.python.module_views import Module, View
+from shared.languages.python.module_views import Module, ModuleView
 
 STACK = """
 from __future__ import annotations
@@ -25,7 +25,7 @@ def erased(**stubs: str) -> dict[str, str]:
     modules = {
         name: Module(f"{name}.py").declare(ast.parse(stub).body) for name, stub in stubs.items()
     }
-    return dict(without_type_variables(View(modules, ("",))))
+    return dict(without_type_variables(ModuleView(modules, ("",))))
 
 
 def test_anything_stands_in_the_place_of_a_type_variable() -> None:
