@@ -133,7 +133,6 @@ class Marker:
         return test, keep(result, self.mark_operand(node, test))
 
     def mark_part(self, node: ast.expr, whole: Test) -> ast.expr:
-        """Return the code of a test that is part of another one."""
         part, marked = self.mark_test(node)
         whole.parts.append(part)
         return marked
@@ -164,7 +163,6 @@ class NamesMarker(ast.NodeTransformer):
         self.slot = slot
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """Return the code that keeps a variable's value."""
         if not isinstance(node.ctx, ast.Load) or len(self.slot.names) >= MAX_NAMES:
             return node
         number = self.marker.slot(node)
@@ -203,13 +201,11 @@ def call_of(name: str, node: ast.expr, count: int) -> ast.Call | None:
 
 
 def call(name: str, *arguments: ast.expr) -> ast.Call:
-    """Return the code of a call of the recorder."""
     method = ast.Attribute(ast.Name(RECORDER, ast.Load()), name, ast.Load())
     return ast.Call(method, list(arguments), [])
 
 
 def keep(number: int | ast.expr, value: ast.expr) -> ast.expr:
-    """Return the code that keeps a value."""
     return call("keep", ast.Constant(number) if isinstance(number, int) else number, value)
 
 

@@ -26,7 +26,7 @@ class ImportedName:
 
 
 def imports(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, ImportedName]]:
-    """Yield each name that an import binds, with the module or attribute it stands for."""
+    """Yield each name that an import binds, with the module or attribute that it means."""
     for node in nodes:
         match node:
             case ast.Import(names=names):
@@ -69,7 +69,6 @@ def value_bindings(node: ast.AST) -> Iterator[tuple[set[str], ast.AST]]:
 
 
 def bound_names(nodes: Sequence[ast.AST]) -> Iterator[str]:
-    """Yield each name that any of the nodes binds, in any way."""
     for node in nodes:
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
@@ -98,7 +97,6 @@ def bound_names(nodes: Sequence[ast.AST]) -> Iterator[str]:
 
 
 def loads(nodes: Sequence[ast.AST]) -> Iterator[ast.Name]:
-    """Yield each name that is read."""
     for node in nodes:
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield node
@@ -172,18 +170,15 @@ class Spot:
 
     @property
     def statement(self) -> ast.stmt | None:
-        """Return the statement that the node is, or is in."""
         path = (self.node, *self.around)
         return next((each for each in path if isinstance(each, ast.stmt)), None)
 
 
 def mentions(node: ast.AST, names: frozenset[str] | set[str]) -> bool:
-    """Say whether any of `names` occurs in `node`."""
     return not names.isdisjoint(names_read(node))
 
 
 def names_read(node: ast.AST) -> set[str]:
-    """Return the names that occur in `node`."""
     return {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
 
 
@@ -246,7 +241,6 @@ class CodeFacts:
         )
 
     def set_attributes(self) -> frozenset[str]:
-        """Return the attributes that the command itself sets on anything."""
         found = {
             node.attr
             for node in self._nodes
@@ -264,7 +258,6 @@ class CodeFacts:
         return frozenset(found)
 
     def binds(self, name: str) -> bool:
-        """Say whether the code binds the name, or may bind it by a star import."""
         return self.has_star_import or name in self._bound
 
     @cached_property
@@ -287,7 +280,6 @@ class CodeFacts:
         return frozenset(found)
 
     def local_classes(self) -> frozenset[str]:
-        """Return the classes that the command itself defines."""
         return frozenset(node.name for node in self._nodes if isinstance(node, ast.ClassDef))
 
     def derived(self, is_own: Callable[[ImportedName], bool]) -> frozenset[str]:
@@ -371,7 +363,6 @@ class CodeFacts:
         return False
 
     def undefined_names(self) -> Iterator[tuple[str, int, int]]:
-        """Yield the name, line and column (from 1) of each name that is bound nowhere, once."""
         names = {node.id for node in self._nodes if isinstance(node, ast.Name)}
         if self.has_star_import or names & _DYNAMIC:
             return

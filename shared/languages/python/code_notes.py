@@ -121,7 +121,6 @@ class _Known:
         return None
 
     def places_of(self, name: str) -> Iterator[str]:
-        """Yield the files that define a name themselves."""
         for path in self._sources:
             declaration = self.declared(path).get(name) if path.endswith(".py") else None
             if declaration and declaration.kind != "import":

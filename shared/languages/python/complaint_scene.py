@@ -85,7 +85,6 @@ class ComplaintPlace:
         return Certainty(self.scene.names, self.scene.local_classes)
 
     def is_own(self) -> bool:
-        """Say whether a value that comes from the project is used here."""
         return any(mentions(each, self.scene.derived) for each in self.spot.near)
 
     def misuse(self, *, certain: bool) -> ComplaintVerdict:
@@ -234,12 +233,10 @@ class CodeInQuestion:
 
     @property
     def path(self) -> str:
-        """Return the path under which the checker is shown the code."""
         return f"{_COMMANDS}{self.name}_{self.planned.position}.py"
 
     @property
     def subject(self) -> str:
-        """Return how a message names the code as a whole."""
         return quoted(self.file) if self.file else "the code after `-c`"
 
     def fault(self, code: str, message: str) -> Fault:
@@ -253,7 +250,6 @@ class CodeInQuestion:
 
     @property
     def imported(self) -> Iterator[str]:
-        """Yield the dotted names that the code may import."""
         for node in ast.walk(self.tree):
             match node:
                 case ast.Import(names=names):

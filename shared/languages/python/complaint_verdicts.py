@@ -159,7 +159,6 @@ _ITEM_INDEX: Final = TypeText("|", (TypeText("SupportsIndex"), TypeText("slice")
 
 
 def judge_call(complaint: CallComplaint, place: ComplaintPlace) -> ComplaintVerdict:
-    """Return the verdict on a complaint about a call."""
     return _CallJudge(place).verdict(complaint)
 
 

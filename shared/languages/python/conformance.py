@@ -56,7 +56,6 @@ class Subject:
 
     @property
     def probe_path(self) -> str:
-        """Return the path of the file's probe module, for the type checker."""
         return f"{_PROBES}{self.module.replace('.', '__')}.py"
 
 
@@ -366,7 +365,6 @@ def _spans(node: _FunctionNode, line: int) -> bool:
 
 
 def _is_nested(node: _FunctionNode, line: int) -> bool:
-    """Return whether a line is in a function inside this function."""
     return any(
         isinstance(each, _FunctionNode | ast.Lambda)
         and each is not node

@@ -40,7 +40,6 @@ def constructor_of(declaration: BoundName) -> ast.FunctionDef | None:
 
 
 def is_abstract(declaration: BoundName) -> bool:
-    """Return whether a method of the class is abstract, so that nothing can call the class."""
     return any(
         "abstractmethod" in decorator_names(node)
         for member in declaration.members.values()
@@ -63,7 +62,6 @@ def _made_of_fields(node: ast.ClassDef) -> bool:
 
 
 def _fields(node: ast.ClassDef) -> ast.arguments:
-    """Return the parameters that a dataclass or a named tuple takes for its fields."""
     fields = [each for each in node.body if _is_field(each)]
     given = [ast.arg("self"), *(ast.arg(each.target.id, each.annotation) for each in fields)]  # type: ignore[attr-defined]
     defaults = [each.value for each in fields if each.value is not None]  # type: ignore[attr-defined]
@@ -129,7 +127,6 @@ def declared_type(node: ast.stmt) -> ast.expr | None:
 
 
 def type_variables(stub: Mapping[str, BoundName]) -> frozenset[str]:
-    """Return the type variables that a stub defines."""
     return frozenset(
         name
         for name, each in stub.items()
@@ -406,7 +403,6 @@ def _annotated_function(
 
 
 def _copy_function(node: _FunctionNode) -> _FunctionNode:
-    """Return a copy of a function with new parameters, without annotations, and the same body."""
     fields = {field: getattr(node, field) for field in node._fields}
     args = ast.arguments(
         posonlyargs=[ast.arg(each.arg) for each in node.args.posonlyargs],

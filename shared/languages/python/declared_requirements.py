@@ -41,7 +41,6 @@ _MODULES_OF: Final[Mapping[str, frozenset[str]]] = {
 
 
 def declares_requirements(path: str) -> bool:
-    """Return whether a file of this path declares what a project requires."""
     return path == _PROJECT or _REQUIREMENTS.fullmatch(path) is not None
 
 
@@ -201,7 +200,6 @@ _SETUPTOOLS_FILES_LISTS: Final = ("install_requires", "tests_require")
 
 
 def from_setup_cfg(files: ManifestFiles, extras: tuple[str, ...]) -> Iterator[DeclaredRequirement]:
-    """Yield what `setup.cfg` requires. Raises `InvalidInput` where it cannot be read."""
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
         parser.read_string(files.text("setup.cfg") or "")

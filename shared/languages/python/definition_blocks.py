@@ -243,7 +243,6 @@ def add_members(file: EditedFile, name: str, node: ast.ClassDef, members: Sequen
 
 
 def member_indent(file: EditedFile, node: ast.ClassDef) -> str:
-    """Return the indentation of the members of a class."""
     line = file.lines[node.body[0].lineno - 1]
     if _is_in_header(node, line):
         return indentation_of(file.lines[node.lineno - 1]) + file.unit
@@ -283,7 +282,7 @@ def _header_end(node: ast.ClassDef, lines: Sequence[str]) -> int:
 
 
 def _is_in_header(node: Definition, line: str) -> bool:
-    """Return whether the body of a class begins on a `line` that its header stands on, too."""
+    """Return whether the body of a class begins on a `line` of its header."""
     before = line.encode()[: node.body[0].col_offset].decode()
     return bool(before.strip()) and not isinstance(node.body[0], Definition)
 

@@ -65,16 +65,13 @@ class _EditedModule:
         return tuple(named)
 
     def classes(self) -> tuple[PythonDeclared, ...]:
-        """Return the top-level classes."""
         return tuple(e for e in self._definitions if e.kind == "type" and not e.owner)
 
     def close_to(self, name: str) -> tuple[str, ...]:
-        """Return names that the module defines and that resemble the last part of `name`."""
         names = dict.fromkeys(each.last_name for each in self._definitions)
         return tuple(difflib.get_close_matches(name.rpartition(".")[2], names, _CLOSE_NAMES_SHOWN))
 
     def head(self) -> list[ast.stmt]:
-        """Return the statements before the first function or class at the top level."""
         body = self._chunk(0)[0]
         return list(takewhile(lambda each: not isinstance(each, Definition), body))
 
@@ -141,7 +138,6 @@ def _add_imports(module: _EditedModule, lines: Sequence[str]) -> Iterator[Splice
 def _after_last(
     file: EditedFile, head: Sequence[ast.stmt], lines: list[str], *, only_future: bool
 ) -> Splice:
-    """Return the splice that adds lines after the last import of the head."""
     imports = [each for each in head if isinstance(each, ast.Import | ast.ImportFrom)]
     if only_future:
         imports = [each for each in imports if getattr(each, "module", "") == "__future__"]
@@ -209,7 +205,6 @@ class _DefinitionEditor:
     repairs: list[str] = field(default_factory=list)
 
     def edit(self, name: str) -> DefinitionEdit:
-        """Return the edit that gives the definition `name` the code of the block."""
         self._refuse_other_statements()
         named = self._group_by_name()
         name = self._through_class(name, named)
@@ -404,7 +399,7 @@ class _DefinitionEditor:
         return lines[1:]
 
     def _without_comments_above(self, lines: list[str], place: PythonDeclared) -> list[str]:
-        """Return lines without leading comments that stand above the definition already."""
+        """Return lines without leading comments that the file has above the definition already."""
         count = next(
             number for number, line in enumerate(lines) if not line.lstrip().startswith("#")
         )

@@ -93,7 +93,6 @@ class Diagnosis:
 
 
 def diagnose(diagnostic: Diagnostic, scene: Scene) -> Diagnosis | None:
-    """Return the diagnosis of a diagnostic; `None` where the diagnostic is not to be reported."""
     spot = scene.facts.locate(diagnostic)
     if spot is None or scene.facts.is_guarded(spot) or scene.facts.depends_on_type(spot):
         return None
@@ -196,7 +195,6 @@ def _undefined(question: CodeInQuestion) -> Iterator[Fault]:
 
 
 def _view(question: CodeInQuestion) -> ModuleView:
-    """Return the part of the project that the code can reach."""
     project, position = question.project, question.planned.position
     blind = project.chain.files.blind_from
     if blind is not None and blind <= position:
@@ -454,7 +452,6 @@ class PythonChain:
         return interface_faults(self._project)
 
     def needs_of_command(self, position: int, command: Command) -> Iterator[Need]:
-        """Yield the modules that a command imports or runs and that nothing provides."""
         match command.run:
             case CodeRun(code) if command.language == NAME and "sys.path" not in code.source:
                 placed = self._place(position, import_roots(command))
@@ -466,7 +463,6 @@ class PythonChain:
                 return
 
     def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:
-        """Yield the modules that a test file imports and that nothing provides."""
         tests = self._project.orders[position - 1].tests
         code = next((each.code for each in tests if each.file == file), None)
         if code is None or "sys.path" in code.source:
@@ -482,8 +478,6 @@ class PythonChain:
         return PlacedCode(self._project, self._layout, position, roots)
 
     def use_faults(self, tools: Tools) -> Iterator[Fault]:
-        """Yield what the type checker objects to in commands and test files."""
-
         return judge_types(self._project, tools)
 
     def weakness(self, position: int, command: Command) -> Weakness | None:

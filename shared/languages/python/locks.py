@@ -1,4 +1,4 @@
-"""Versions and hashes out of locks.
+"""Reads versions and hashes out of locks.
 
 A lock covers every platform and every extra. So the packages are collected from those that the
 project declares, along the edges whose markers hold for the interpreter of commands.
@@ -65,7 +65,6 @@ class PackageLock:
     is_complete: bool = False
 
     def lacking(self, names: Collection[str]) -> tuple[str, ...]:
-        """Return those of the declared packages that the lock does not have."""
         return tuple(sorted({normal_name(each) for each in names} - self.packages.keys()))
 
 
@@ -200,7 +199,7 @@ def named_package(
             f"{path}: {name[:100]} comes from {foreign} {place[:200]!r}, not from an index", _REMEDY
         )
     if not local and not (_NAME.fullmatch(name) and _is_version(version)):
-        raise InvalidInput(f"{path}: {name[:100]!r} {version[:100]!r} is no package", _REMEDY)
+        raise InvalidInput(f"{path}: {name[:100]!r} {version[:100]!r} is not a package", _REMEDY)
     return normal_name(name), version
 
 
@@ -225,7 +224,7 @@ def wheel_hashes(files: object) -> tuple[str, ...]:
 
 
 def tables_in(listed: object) -> Iterator[Table]:
-    """Yield the tables of a list; nothing where it is no list."""
+    """Yield the tables of a list; nothing for any other value."""
     yield from (
         (each for each in listed if isinstance(each, dict)) if isinstance(listed, list) else ()
     )

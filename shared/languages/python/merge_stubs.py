@@ -223,7 +223,6 @@ def _after_future_imports(body: Sequence[ast.stmt]) -> int:
 
 
 def _copy(node: _N, **changed: object) -> _N:
-    """Return a shallow copy of a node with some of its fields changed."""
     fields = {name: getattr(node, name) for name in node._fields if hasattr(node, name)}
     copied = type(node)(**{**fields, **changed})
     return ast.copy_location(copied, node)
@@ -269,7 +268,6 @@ def _hides_inside(declaration: BoundName, outer: Collection[str]) -> bool:
 
 
 def _is_alias(declaration: BoundName) -> bool:
-    """Return whether a variable may itself be a type: `Rows = list[str]`."""
     match declaration.nodes[-1]:
         case ast.Assign():
             return True
@@ -407,12 +405,10 @@ def _removed_names(
 
 
 def exactly_meant(name: str, path: str, changed: Collection[str]) -> bool:
-    """Return whether `changed` has this qualified name, alone or with its module or file."""
     return not {name, f"{_module(path)}.{name}", f"{path}:{name}"}.isdisjoint(changed)
 
 
 def is_meant(name: str, path: str, changed: Collection[str]) -> bool:
-    """Return whether `changed` has a qualified name, its class, or its last part alone."""
     owner, last = name.split(".", 1)[0], name.rsplit(".", 1)[-1]
     return (
         exactly_meant(name, path, changed)

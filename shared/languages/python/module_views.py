@@ -31,7 +31,6 @@ class Source:
 
     @cached_property
     def parsed(self) -> ast.Module | CodeProblem:
-        """Return the syntax tree, or why there is none."""
         tree = parse_code(self.text) if self.portable else parse_as_here(self.text)
         if isinstance(tree, ast.Module) and depth_exceeds(tree, _MAX_DEPTH):
             return CodeProblem("it is nested too deep", False)
@@ -81,17 +80,14 @@ class Module:
     is_written: bool = False
 
     def declare(self, stub: Sequence[ast.stmt]) -> Module:
-        """Return the file after an order that declares `stub` for it."""
         contract = tuple(merge(self.contract or (), stub))
         names = qualified(declarations(stub))
         return replace(self, contract=contract, loose=self.loose - names)
 
     def loosen(self, names: frozenset[str]) -> Module:
-        """Return the file after an order that changes or removes `names`."""
         return replace(self, loose=self.loose | names)
 
     def write(self) -> Module:
-        """Return the file after an order that may have written anything to it."""
         return replace(self, is_written=True)
 
     @cached_property
@@ -314,12 +310,10 @@ class ModuleView:
 
     @property
     def is_known(self) -> bool:
-        """Return whether anything is known of any of the files."""
         return any(each.body is not None for each in self.modules.values())
 
     @property
     def files(self) -> dict[str, str]:
-        """Return the text of each file, by the path at which a type checker reads it."""
         return {each.checked_path: each.text for each in self.modules.values()}
 
 

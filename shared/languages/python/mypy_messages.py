@@ -407,7 +407,6 @@ _ANY_CODE: Final[Sequence[tuple[re.Pattern[str], _Reader]]] = (
 
 
 def read_complaint(diagnostic: Diagnostic) -> Complaint:
-    """Return the complaint that a diagnostic makes."""
     for pattern, read in (*_PATTERNS.get(diagnostic.code, ()), *_ANY_CODE):
         found = pattern.search(diagnostic.message)
         if found is None:

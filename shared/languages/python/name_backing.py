@@ -71,7 +71,6 @@ class BackedNames:
         return frozenset(each.split(".", 1)[0] for each in self.view.modules)
 
     def is_own(self, imported: ImportedName) -> bool:
-        """Say whether an imported name comes from the project."""
         return imported.module.split(".", 1)[0] in self._roots
 
     @cached_property
@@ -96,11 +95,9 @@ class BackedNames:
         return Backing.NONE
 
     def owners(self, name: str) -> tuple[Owner, ...]:
-        """Return the project's classes and functions of that name."""
         return self._owners.get(name, ())
 
     def owns(self, of: TypeText) -> bool:
-        """Say whether a type is a class of the project, not another class of the same name."""
         classes = self.classes(of.head)
         if of.module:
             return any(of.head in each.declared for each in self._modules_named(of.module))
@@ -112,7 +109,6 @@ class BackedNames:
         return [m for dotted, m in self.view.modules.items() if name in (dotted, m.path)]
 
     def has_member(self, of_class: str, name: str) -> bool:
-        """Say whether a class of the project has a member of that name, its own or inherited."""
         pending, seen = [of_class], {of_class}
         while pending:
             for each in self.owners(pending.pop()):
@@ -145,7 +141,6 @@ class BackedNames:
         return any("TypedDict" in base_names(each) for each in self.classes(name))
 
     def member_owners(self, name: str) -> tuple[str, ...]:
-        """Return the project's classes that have a member of that name."""
         return tuple(
             of_class
             for of_class, owners in self._owners.items()
@@ -153,7 +148,6 @@ class BackedNames:
         )
 
     def classes(self, name: str) -> list[ast.ClassDef]:
-        """Return the project's classes of that name."""
         return [each.node for each in self.owners(name) if isinstance(each.node, ast.ClassDef)]
 
     def is_plain_class(self, name: str) -> bool:

@@ -2,8 +2,10 @@
 
 This file and those that it imports run in the sandbox, with the observed code as an argument. So
 they import nothing else of llmch, and run on Python 3.9 and later, whatever the target has
-installed. The values of an assertion pass through a `Recorder`, which returns them unchanged: each
-is evaluated once, in its place. The report is one line of JSON on standard error.
+installed. An environment that was made from a lock with hashes lacks pytest, so pytest's own
+rewriting of assertions cannot do this. The values of an assertion pass through a `Recorder`, which
+returns them unchanged: each is evaluated once, in its place. The report is one line of JSON on
+standard error.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from shared.languages.python.shown_values import MAX_VALUE, difference, show
 
 MARK = "llmch-observed:"
 FILE = "<string>"
-MAX_BESIDE = 50  # characters of a value whose difference is told as well
+MAX_BESIDE = 50  # characters of a value whose difference is reported as well
 
 
 class Recorder:
@@ -39,7 +41,6 @@ class Recorder:
         self.failed = -1
 
     def begin(self, statement: int) -> None:
-        """Note that a statement begins."""
         self.statement = statement
         self.under_way = []
 
@@ -54,7 +55,6 @@ class Recorder:
         return number
 
     def keep(self, number: int, value: object) -> object:
-        """Keep the value of an expression, and return it."""
         if number in self.under_way:
             del self.under_way[self.under_way.index(number) :]
         self.values[number] = value
@@ -176,7 +176,6 @@ def named(slots: list[Slot], marker: Marker, recorder: Recorder) -> list[list[st
 
 
 def main() -> None:
-    """Observe the code in the first argument and report, as the last thing that is done."""
     found = observe(sys.argv[1], sys.argv[2:])
     line = "\n" + MARK + json.dumps(found) + "\n"
     os.write(2, line.encode("ascii"))

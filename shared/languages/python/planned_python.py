@@ -78,7 +78,6 @@ class PlannedProject:
 
 
 def read_project(chain: Chain) -> PlannedProject:
-    """Return the project's Python after each order, as every version of Python reads it."""
     orders = tuple(
         PlannedOrder(
             order,
@@ -148,7 +147,6 @@ class DeclaredPackages:
     unknown_from: int | None
 
     def provides(self, module: str, after: int) -> bool:
-        """Say whether a declared package may have the module, judged by its name."""
         if self.unknown_from is not None and self.unknown_from <= after:
             return True
         wanted = normal_name(module)
@@ -222,7 +220,6 @@ class PlacedCode:
         return self.chain.is_there(path, after)
 
     def first_with(self, holds: Callable[[int], bool]) -> int | None:
-        """Return the position of the first later order after which `holds` is true."""
         return self.chain.first_with(self.after, holds)
 
 
@@ -251,7 +248,6 @@ def _stem(path: str) -> str:
 
 
 def unmet_import(placed: PlacedCode, needed: Import) -> Iterator[Need]:
-    """Yield the module that an import needs and nothing provides by then, if there is one."""
     if needed.module.split(".", 1)[0] in _ALWAYS_THERE:
         return
     missing = _missing_module(needed, placed, placed.after)
@@ -321,7 +317,7 @@ def import_roots(command: Command) -> tuple[str, ...]:
 
 
 def _missing_module(needed: Import, placed: PlacedCode, after: int) -> str | None:
-    """Return the module that the import needs and nobody provides, if there is one."""
+    """Return the module that the import needs and nothing provides, if there is one."""
     stems = [root + needed.module.replace(".", "/") for root in placed.roots]
     if any(_has_module(stem, placed, after) for stem in stems):
         return None
@@ -363,7 +359,6 @@ def _is_own(root: str, placed: PlacedCode) -> bool:
 
 
 def _remover(module: str, placed: PlacedCode) -> str:
-    """Return the name of the order that removes the module; "" where none does."""
     stems = [root + module.replace(".", "/") for root in placed.roots]
     paths = (stem + suffix for stem in stems for suffix in _MODULE_SUFFIXES)
     return next(filter(None, (placed.chain.remover(path, placed.after) for path in paths)), "")

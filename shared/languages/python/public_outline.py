@@ -118,7 +118,6 @@ def _reexport(statement: ast.ImportFrom, exported: frozenset[str] | None) -> Ite
 
 
 def _flat(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements of a body, including those in its branches."""
     for statement in body:
         match statement:
             case ast.If():

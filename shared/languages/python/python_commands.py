@@ -80,7 +80,6 @@ def _short_options(word: str, with_value: str) -> tuple[str, str, str]:
 
 
 def needed_paths(command: Command) -> tuple[str, ...]:
-    """Return the files and folders that have to be there, as the command names them."""
     if "--pyargs" in command.argv:
         return ()  # some of the arguments are modules
     match command.run:

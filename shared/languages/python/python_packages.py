@@ -1,14 +1,10 @@
-"""Packages behind the protocols: an environment with what a project declares, and what commands
-miss.
-
-Each method imports what it needs.
-"""
+"""Makes an environment with what a project declares, and reads what commands miss."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -25,12 +21,15 @@ from shared.languages.python.declared_requirements import (
     TEST_NAMES,
     DeclaredRequirement,
     check_declared,
+    declares_requirements,
     from_lists,
     from_pyproject,
     from_setup_cfg,
     from_setup_py,
+    modules_not_found,
     normal_name,
     provides_module,
+    required_names,
 )
 from shared.languages.python.locks import (
     LockedEdge,
@@ -53,9 +52,15 @@ class PythonFailures:
     """Implement `Failures` for modules and for plugins of pytest."""
 
     def find_lack(self, output: str, project: Installable) -> Lack | None:
-        """Return the module, else the plugin of pytest, that is not installed."""
-
-        return find_lack(output, project)
+        names = project.declared | {normal_name(each) for each in project.allowed}
+        if module := next(_missing_modules(output, names), ""):
+            ways = _ways_to_install(module, provides_module(names, module), project)
+            return Lack(f"The module {module!r} is not installed for the Python of commands.", ways)
+        if plugin := next(_missing_plugins(output, project), ""):
+            ways = (*_ways_to_install(plugin, plugin in names, project), _LEAVE_OUT)
+            what = f"The plugin {plugin!r} of pytest is not installed for the Python of commands."
+            return Lack(what, ways)
+        return None
 
     def ways_to_program(self, program: str, *, is_command: bool) -> tuple[str, ...]:
         """Return nothing: environments have programs, and those are named in any case."""
@@ -65,35 +70,11 @@ class PythonFailures:
 class PythonPackages:
     """Implement `Packages` for distributions of Python."""
 
-    def declares(self, path: str) -> bool:
-        """Return whether the file is a `pyproject.toml` or a list of requirements."""
-        from shared.languages.python.declared_requirements import declares_requirements
-
-        return declares_requirements(path)
-
-    def declared(self, text: str) -> frozenset[str]:
-        """Return the normal names of the distributions that a file declares."""
-        from shared.languages.python.declared_requirements import required_names
-
-        return required_names(text)
-
-    def normal_name(self, name: str) -> str:
-        """Return a distribution's name in its normal form."""
-        from shared.languages.python.declared_requirements import normal_name
-
-        return normal_name(name)
-
-    def provides(self, names: Collection[str], module: str) -> bool:
-        """Return whether one of these distributions has the module, judged by its name."""
-        from shared.languages.python.declared_requirements import provides_module
-
-        return provides_module(names, module)
-
-    def not_installed(self, text: str, output: str) -> tuple[str, ...]:
-        """Return the modules of declared distributions that Python did not find."""
-        from shared.languages.python.declared_requirements import modules_not_found
-
-        return modules_not_found(text, output)
+    declares = staticmethod(declares_requirements)
+    declared = staticmethod(required_names)
+    normal_name = staticmethod(normal_name)
+    provides = staticmethod(provides_module)
+    not_installed = staticmethod(modules_not_found)
 
 
 class PythonDependencies:
@@ -102,7 +83,6 @@ class PythonDependencies:
     variables: Final = r"(PIP|UV)_\w+|REQUESTS_CA_BUNDLE"
 
     def is_manifest(self, path: str) -> bool:
-        """Return whether the file declares distributions, locks them, or may be a list of them."""
         folder, _, name = path.rpartition("/")
         if name in _MANIFESTS:
             return True
@@ -112,8 +92,6 @@ class PythonDependencies:
         return listed or folder.rpartition("/")[2] == "requirements"
 
     def prepare(self, files: ManifestFiles, workshop: Workshop) -> Prepared:
-        """Return an environment that has what the tree declares, and pytest."""
-
         return prepare_python(files, workshop)
 
 
@@ -144,19 +122,6 @@ _LEAVE_OUT: Final = (
     "pass a --verify that leaves its options out (`python -m pytest -q -o addopts=`)"
 )
 _MISSING_PLUGINS = re.compile(r"^ERROR: Missing required plugins: ([\w.-]+)", re.MULTILINE)
-
-
-def find_lack(output: str, project: Installable) -> Lack | None:
-    """Return the module, else the plugin of pytest, that is not installed; `None` without any."""
-    names = project.declared | {normal_name(each) for each in project.allowed}
-    if module := next(_missing_modules(output, names), ""):
-        ways = _ways_to_install(module, provides_module(names, module), project)
-        return Lack(f"The module {module!r} is not installed for the Python of commands.", ways)
-    if plugin := next(_missing_plugins(output, project), ""):
-        ways = (*_ways_to_install(plugin, plugin in names, project), _LEAVE_OUT)
-        what = f"The plugin {plugin!r} of pytest is not installed for the Python of commands."
-        return Lack(what, ways)
-    return None
 
 
 def _ways_to_install(name: str, declared: bool, project: Installable) -> tuple[str, ...]:

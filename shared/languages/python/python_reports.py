@@ -77,21 +77,21 @@ def tell(failed: FailedTest) -> str:
         return ""
     left, right = operands
     if operator in _CONTAINS and not right.is_literal:
-        told = f"{_subject(right)}, {_CONTAINS[operator]} {_object(left)}"
+        sentence = f"{_subject(right)}, {_CONTAINS[operator]} {_object(left)}"
     else:
         if left.is_literal and not right.is_literal and operator in _MIRRORED:
             left, right, operator = right, left, _MIRRORED[operator]
         alike = left.value == right.value and left.type_name != right.type_name
         typed = operator in ("==", "is") and alike
         expected = _EXPECTED[operator].format(_object(right, typed))
-        told = f"{_subject(left, typed or operator == 'isinstance')}, expected {expected}"
-    return f"{told}; {failed.difference}" if failed.difference else told
+        sentence = f"{_subject(left, typed or operator == 'isinstance')}, expected {expected}"
+    return f"{sentence}; {failed.difference}" if failed.difference else sentence
 
 
 def tell_names(names: Sequence[Operand]) -> str:
     """Return what the named values are, in brackets after a blank; empty without names."""
-    told = ", ".join(f"`{each.code}` is {each.value}" for each in names)
-    return f" ({told})" if told else ""
+    sentence = ", ".join(f"`{each.code}` is {each.value}" for each in names)
+    return f" ({sentence})" if sentence else ""
 
 
 def _subject(operand: Operand, typed: bool = False) -> str:
@@ -140,7 +140,6 @@ def _expression(source: str) -> ast.expr | None:
 
 
 def _literal(node: ast.expr) -> str | None:
-    """Return a literal as Python shows it; `None` for other code."""
     try:
         return repr(ast.literal_eval(node))
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -386,11 +385,11 @@ def _fact(block: Block) -> str:
 def _told_assertion(block: Block, source: str) -> str:
     shown = next((each for each in map(_asserted, block.said) if each), "")
     failed = values_of(source.removeprefix("assert "), shown) if shown else None
-    told = tell(failed) if failed else ""
-    if not told:
+    sentence = tell(failed) if failed else ""
+    if not sentence:
         return stable_error("; ".join(block.said[:_MAX_SAID]))
     message = block.said[0].removeprefix("AssertionError: ")
-    return told if message.startswith("assert ") else f"{told} ({message})"
+    return sentence if message.startswith("assert ") else f"{sentence} ({message})"
 
 
 def _asserted(said: str) -> str:

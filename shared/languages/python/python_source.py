@@ -74,7 +74,6 @@ def first_line(node: ast.stmt) -> int:
 
 
 def last_line(node: ast.stmt) -> int:
-    """Return the last line of a statement, from 1."""
     return node.end_lineno or node.lineno
 
 
@@ -88,7 +87,6 @@ def is_docstring(statement: ast.stmt) -> bool:
 
 
 def is_ellipsis(statement: ast.stmt) -> bool:
-    """Return whether a statement is `...`."""
     match statement:
         case ast.Expr(value=ast.Constant(value=value)):
             return value is ...
@@ -97,7 +95,6 @@ def is_ellipsis(statement: ast.stmt) -> bool:
 
 
 def indentation_of(line: str) -> str:
-    """Return the blanks that a line begins with."""
     return line[: len(line) - len(line.lstrip())]
 
 
@@ -311,7 +308,7 @@ def _exported(body: Sequence[ast.stmt]) -> frozenset[str] | None:
 
 
 def outline(text: str) -> tuple[OutlineEntry, ...]:
-    """Return the functions and classes that stand in no function, loop or handler."""
+    """Return the functions and classes outside of functions, loops and handlers."""
     read = read_python(text)
     return declared_edits.outline(
         replace(read, items=tuple(each for each in read.items if not each.around))

@@ -1,6 +1,6 @@
 """Runs a failed `python -c` again under an observer.
 
-Pure: a report that is not as it should be is no report.
+A report of another form than the observer writes is ignored.
 """
 
 from __future__ import annotations
@@ -68,16 +68,15 @@ class _Observed(_Report):
 class Observation:
     """Hold what was seen of a failure: sentences on an assertion, or the code that raised.
 
-    Without `told`, `code` was under way when an exception was raised, `with_names` after it.
+    Without `sentences`, `code` was under way when an exception was raised, `with_names` after it.
     """
 
     code: str
-    told: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
     with_names: str = ""
 
 
 def read_observation(stderr: str) -> Observation | None:
-    """Return the last report in a command's standard error; `None` where there is none."""
     _, mark, text = stderr.rpartition(MARK)
     if not mark:
         return None
@@ -85,18 +84,20 @@ def read_observation(stderr: str) -> Observation | None:
         observed = _Observed.model_validate(json.loads(text.partition("\n")[0]))
     except (ValueError, RecursionError, ValidationError):
         return None
-    told = (_told(each) for each in observed.tests)
-    return Observation(observed.code, tuple(filter(None, told)), _named(observed.names))
+    found = (_sentence(each) for each in observed.tests)
+    return Observation(observed.code, tuple(filter(None, found)), _named(observed.names))
 
 
-def _told(test: _Test) -> str:
+def _sentence(test: _Test) -> str:
     operands = (
         Operand(each.code, each.value, each.is_call, each.is_literal, each.type_name)
         for each in test.operands
     )
-    told = tell(FailedTest(test.operator, tuple(operands), test.difference))
+    sentence = tell(FailedTest(test.operator, tuple(operands), test.difference))
     shown = {each.code for each in test.operands}
-    return told + _named([each for each in test.names if each[0] not in shown]) if told else ""
+    if not sentence:
+        return ""
+    return sentence + _named([each for each in test.names if each[0] not in shown])
 
 
 def _named(names: tuple[tuple[str, str], ...] | list[tuple[str, str]]) -> str:
@@ -147,7 +148,6 @@ def _place_of_code(argv: Sequence[str]) -> int | None:
 
 @cache
 def _program() -> str:
-    """Return the observer as one piece of code, with the modules that it needs."""
     folder = resources.files("shared.languages.python")
     texts = [
         (
@@ -168,7 +168,7 @@ def second_look(argv: Sequence[str], stderr: Sequence[str]) -> SecondLook | None
 
     def facts_of(text: str) -> tuple[str, ...]:
         observed = read_observation(text)
-        return tuple(_told_second_look(observed, crash)) if observed else ()
+        return tuple(_facts_of(observed, crash)) if observed else ()
 
     return SecondLook(again, facts_of)
 
@@ -181,13 +181,13 @@ def _crash_of_code(lines: Sequence[str]) -> Traceback | None:
     return last
 
 
-def _told_second_look(observed: Observation, crash: Traceback) -> list[str]:
+def _facts_of(observed: Observation, crash: Traceback) -> list[str]:
     """Return what was seen in the second run, if it ended like the first."""
     error_type, _, message = crash.error.partition(": ")
     if error_type == "AssertionError":
         said = f" ({message})" if message else ""
-        return [each + said for each in observed.told]
-    if observed.told:
+        return [each + said for each in observed.sentences]
+    if observed.sentences:
         return []
     place = f" ({crash.place})" if crash.place else ""
     return [f"`{observed.code}` raised {stable_error(crash.error)}{place}{observed.with_names}"]

@@ -61,7 +61,6 @@ def collection(value: Collection, depth: int) -> str:
 
 
 def shortened(text: str, limit: int) -> str:
-    """Return a text, or its head and tail where it is too long."""
     if len(text) <= limit:
         return text
     tail = limit // 3
@@ -91,7 +90,6 @@ def compared(left: object, right: object) -> str:
 
 
 def in_sequence(left: Sequence, right: Sequence) -> str:
-    """Return the first place where two sequences differ."""
     both = min(len(left), len(right))
     at = next((i for i in range(both) if left[i : i + 1] != right[i : i + 1]), both)
     if isinstance(left, (str, bytes)):
@@ -104,7 +102,6 @@ def in_sequence(left: Sequence, right: Sequence) -> str:
 
 
 def in_dict(left: dict[Any, Any], right: dict[Any, Any]) -> str:
-    """Return the first key in which two dicts differ."""
     for key in right:
         if key not in left:
             return f"the key {show(key)} is missing"
@@ -114,7 +111,6 @@ def in_dict(left: dict[Any, Any], right: dict[Any, Any]) -> str:
 
 
 def in_set(left: set[Any] | frozenset[Any], right: set[Any] | frozenset[Any]) -> str:
-    """Return what one set has and the other lacks."""
     missing = f"it lacks {show(right - left)}" if right - left else ""
     extra = f"{show(left - right)} is not expected" if left - right else ""
     return " and ".join(filter(None, (missing, extra)))

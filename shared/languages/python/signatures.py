@@ -192,7 +192,6 @@ def _annotation(node: ast.stmt) -> ast.expr | None:
 
 
 def _name_of_type(node: ast.expr) -> str:
-    """Return the last part of a type's name, without its arguments; "" for anything else."""
     return _name_of_type(node.value) if isinstance(node, ast.Subscript) else last_part(node)
 
 
@@ -279,7 +278,6 @@ def _union(members: Sequence[ast.expr]) -> str:
 
 
 def shown(declaration: BoundName) -> str:
-    """Return the head of a declaration as code on one line."""
     node = declaration.nodes[-1]
     if isinstance(node, ast.ClassDef):
         bases = ", ".join(ast.unparse(each) for each in node.bases)

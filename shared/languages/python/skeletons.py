@@ -61,7 +61,6 @@ class EmptyPythonValues:
                 return ast.Constant(None)
 
     def element_of(self, annotation: ast.expr | None) -> ast.expr:
-        """Return the emptiest value of the elements of an iterator of that type."""
         if not isinstance(annotation, ast.Subscript):
             return ast.Constant(None)
         inner = annotation.slice
@@ -109,7 +108,6 @@ class EmptyPythonValues:
 
 
 def is_ellipsis(node: ast.expr) -> bool:
-    """Return whether an expression is `...`."""
     return isinstance(node, ast.Constant) and node.value is ...
 
 
@@ -170,7 +168,6 @@ def _with_late_imports(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 
 def _evaluated(statement: ast.stmt) -> list[ast.expr]:
-    """Return the expressions of a statement that are evaluated when the module is imported."""
     match statement:
         case ast.ClassDef(bases=bases, decorator_list=decorators, body=body):
             return [*bases, *decorators, *(part for each in body for part in _evaluated(each))]

@@ -211,7 +211,6 @@ def bindings(statement: ast.stmt) -> Iterator[tuple[str, Kind]]:
 
 
 def target_names(target: ast.expr) -> Iterator[str]:
-    """Yield the plain names that an assignment to `target` binds."""
     match target:
         case ast.Name(id=name):
             yield name

@@ -86,7 +86,6 @@ class WorkerProcess:
         self._process.kill()
 
     def close(self) -> None:
-        """End the worker. Calling this again is harmless."""
         if self._process.returncode is None:
             self._process.kill()
             self._process.wait()
@@ -166,7 +165,6 @@ class TypeChecker:
 
     @property
     def is_running(self) -> bool:
-        """Return whether a question has been asked since the checker was made or last closed."""
         return self._worker is not None
 
     def check(
@@ -178,9 +176,9 @@ class TypeChecker:
         """Return the complaints about `targets`, which are among `files`; all paths are relative.
 
         `roots` are the folders, each with its trailing slash, in which imports are looked up.
-        Raises `FileBlocked` where a single file stops the checker, and `CheckerFailed` where there
-        is no answer for another reason. After a failure of the process, the next question starts a
-        new one.
+        Raises `FileBlocked` where a single file stops the checker, and `CheckerFailed` where the
+        answer is missing for another reason. After a failure of the process, the next question
+        starts a new one.
         """
         if not targets:
             return ()
@@ -202,7 +200,6 @@ class TypeChecker:
             worker.abort()
 
     def close(self) -> None:
-        """End the process and remove its files. A later question starts another process."""
         if self._worker is not None:
             self._worker.close()
         if self._folder is not None:

@@ -80,7 +80,6 @@ class TypeText:
 
     @property
     def is_builtin(self) -> bool:
-        """Return whether this is a built-in type, and not one of another module."""
         return self.head in BUILTINS and self.module in {"", "builtins"}
 
 

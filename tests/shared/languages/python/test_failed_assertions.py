@@ -26,7 +26,7 @@ def observed(code: str, *arguments: str) -> tuple[str, ...]:
     assert argv is not None
     done = subprocess.run([sys.executable, *argv[1:]], capture_output=True, text=True, check=False)
     found = read_observation(done.stderr)
-    return found.told or (f"{found.code}{found.with_names}",) if found else ()
+    return found.sentences or (f"{found.code}{found.with_names}",) if found else ()
 
 
 @pytest.mark.parametrize(

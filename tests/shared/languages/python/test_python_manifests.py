@@ -332,8 +332,8 @@ def test_a_pipfile_that_was_changed_since_is_said_to_be_ahead_of_its_lock(tmp_pa
         ({"path": ".", "editable": True}, "flask comes from path"),
         ({"file": "https://example.com/x.whl"}, "flask comes from file"),
         ({"version": "==1.0"}, "flask 1.0 has no sha256"),
-        ({"version": "==1.0 --index-url x", "hashes": [HASH]}, "is no package"),
-        (["flask"], "is no package"),
+        ({"version": "==1.0 --index-url x", "hashes": [HASH]}, "is not a package"),
+        (["flask"], "is not a package"),
     ],
 )
 def test_what_pipenv_locked_from_elsewhere_is_refused(
