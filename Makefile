@@ -5,13 +5,27 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.installed
 JOBS   ?= auto
 
-.PHONY: demo test node-tools test-kill test-fleet test-live record check coverage bench bench-model format lock clean
+.PHONY: demo test test-rest test-full test-changed node-tools test-kill test-fleet test-live record check coverage bench bench-model format lock clean
 
 demo: $(READY)
 	$(BIN)/llmch demo $(NAME)
 
+# All but the tests that are marked `rest`: those that take long, mostly whole runs and processes.
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 test: $(READY) node-tools
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(PYTEST) -m "not rest" $(ARGS)
+
+# Exactly what `make test` leaves out.
+test-rest: $(READY) node-tools
+	$(PYTEST) -m rest $(ARGS)
+
+test-full: $(READY) node-tools
+	$(PYTEST) $(ARGS)
+
+# Runs the tests that import, over any number of steps, a file that differs from BASE.
+BASE ?= main
+test-changed: $(READY) node-tools
+	files=$$($(BIN)/python -m tests.changed $(BASE)) && $(PYTEST) $(ARGS) $$files
 
 # Installs what tests need of npm's registry, by hash and without scripts. Without npm or network the
 # tests that need it are skipped by name.
@@ -53,7 +67,7 @@ check: $(READY)
 
 # Measures which branches the tests take, in the processes they start as well, and prints the
 # twenty files with the least coverage and the total. The report follows a failed test too. Takes
-# about half as long again as `make test`; `.venv/bin/coverage html` then shows the lines.
+# about half as long again as `make test-full`; `.venv/bin/coverage html` then shows the lines.
 COVERED ?= tests
 coverage: $(READY)
 	rm -rf build/coverage && mkdir -p build/coverage

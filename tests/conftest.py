@@ -21,7 +21,7 @@ from tests import processes
 from tests.harness import Factory, git
 
 _OWN_VARIABLES = (
-    *("GIT_", "LLMCH_", "OPENAI_", "XDG_", "SOURCE_DATE_EPOCH"),
+    *("GIT_", "LLMCH_", "OPENAI_", "PYTEST_DEBUG_TEMPROOT", "XDG_", "SOURCE_DATE_EPOCH"),
     *(
         "GITHUB_",
         "CI_",
@@ -36,12 +36,23 @@ settings.register_profile("any-machine", deadline=None)
 settings.load_profile("any-machine")
 
 
+_MEMORY = Path("/dev/shm")
+_ROOM_BYTES = 6 << 30  # the whole suite writes some 3 GB at most
+
+
 def pytest_configure() -> None:
     """Have this process find what its tests leave running, and interrupt what they start."""
     processes.adopt_orphans()
+    # In memory no program waits for a disk.
+    if _has_room(_MEMORY):
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
     # A shell has what it starts in the background ignore Ctrl-C, and children inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _has_room(folder: Path) -> bool:
+    return os.access(folder, os.W_OK) and shutil.disk_usage(folder).free >= _ROOM_BYTES
 
 
 def pytest_collection_finish() -> None:

@@ -152,6 +152,7 @@ def job(folder: Path, made: Path, /, **inputs: str) -> Job:
     return Job(temporary, workspace, given | {k.replace("_", "-"): v for k, v in inputs.items()})
 
 
+@pytest.mark.rest
 def test_a_plan_becomes_commits_and_outputs(tmp_path: Path, plan: Path) -> None:
     done = job(tmp_path, plan, branch="llmch/1")
     with scripted_server(*replies()) as server:
@@ -172,6 +173,7 @@ def test_a_plan_becomes_commits_and_outputs(tmp_path: Path, plan: Path) -> None:
 HOSTILE = "x$(touch pwned)`touch pwned`\";touch pwned;'"
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", ["branch", "model", "max-cost", "plan", "args"])
 def test_no_input_is_run_as_a_script(tmp_path: Path, plan: Path, name: str) -> None:
     done = job(tmp_path, plan, **{name: HOSTILE})
@@ -182,6 +184,7 @@ def test_no_input_is_run_as_a_script(tmp_path: Path, plan: Path, name: str) -> N
     assert "::error " in done.log and "syntax error" not in done.log
 
 
+@pytest.mark.rest
 def test_a_failed_run_still_has_outputs_and_a_page(tmp_path: Path, plan: Path) -> None:
     done = job(tmp_path, plan, branch="work")
     with scripted_server(error_answer(401, "bad key")) as server:
@@ -202,6 +205,7 @@ def test_either_a_plan_or_a_spec_is_needed(
     assert done.codes["run"] == 2 and "name either a plan or a spec" in done.log
 
 
+@pytest.mark.rest
 def test_a_spec_is_planned_and_built(tmp_path: Path) -> None:
     done = job(tmp_path, Path(), plan="", spec=str(find_example("hello").spec))
     with scripted_server(response_stream("no plan at all")) as server:

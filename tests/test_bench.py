@@ -43,6 +43,7 @@ def test_every_section_is_tried() -> None:
     assert _SECTIONS.keys() == SECTIONS.keys()
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", _SECTIONS)
 def test_every_row_has_a_figure_or_says_why_not_and_counts_meet_their_aims(name: str) -> None:
     done = subprocess.run(

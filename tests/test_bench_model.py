@@ -92,6 +92,7 @@ def test_each_first_prompt_shows_the_function(problems: Path) -> None:
         assert task.path in prompt or variant.completes, name
 
 
+@pytest.mark.rest
 def test_each_way_to_ask_is_judged_by_the_tests_of_the_problem(
     tmp_path: Path, problems: Path
 ) -> None:
@@ -115,6 +116,7 @@ def test_each_way_to_ask_is_judged_by_the_tests_of_the_problem(
     assert "| small-1 | function | plain | 2 | 1 (9% to 91%) |" in said.out
 
 
+@pytest.mark.rest
 def test_a_run_is_a_user_s_run_with_its_attempts_told_apart(tmp_path: Path) -> None:
     script = [chat_stream(fenced(WRONG)), chat_stream(fenced(RIGHT))]
     with scripted_server(*script) as server:
@@ -149,6 +151,7 @@ def test_replies_are_in_the_order_they_came_and_repeated_ones_are_counted(
     assert (found.repeated, found.calls, found.failures) == (2, 5, ("verify_failed",))
 
 
+@pytest.mark.rest
 def test_an_interrupted_bench_keeps_what_was_measured(tmp_path: Path, problems: Path) -> None:
     file = tmp_path / "results.jsonl"
     words = ("--model", "m", "--kinds", "function", "--variants", "plain")
@@ -171,6 +174,7 @@ def test_an_interrupted_bench_keeps_what_was_measured(tmp_path: Path, problems: 
     assert [each.passed for each in read_results(file)] == [True]
 
 
+@pytest.mark.rest
 def test_no_server_and_no_model_are_said_in_words(tmp_path: Path, problems: Path) -> None:
     url = f"http://127.0.0.1:{refused_port()}/v1"
     nowhere = bench(tmp_path, url, "--problems", problems, "--variants", "run")

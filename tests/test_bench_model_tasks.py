@@ -18,12 +18,14 @@ from shared.work_order.work_order import WorkOrder
 TASKS = {task.name: task for task in read_edit_tasks()}
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
 def test_a_task_fails_as_given_and_passes_as_solved(task: Task) -> None:
     assert not passes(task, {})
     assert passes(task, task.solution)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
 def test_a_task_is_a_valid_order_for_a_file_of_60_to_300_lines(task: Task) -> None:
     order = parse_document(WorkOrder, task.order)
@@ -32,6 +34,7 @@ def test_a_task_is_a_valid_order_for_a_file_of_60_to_300_lines(task: Task) -> No
     assert task.files[task.path] != task.solution[task.path]
 
 
+@pytest.mark.rest
 def test_a_task_whose_definition_is_named_is_solved_by_this_definition_alone() -> None:
     task = TASKS["convertors/negative edit"]
     focus = focus_of_task(task)

@@ -27,6 +27,7 @@ def accepted_plan(name: str) -> str:
     return max((find_example(name).folder / "replies").glob("plan-*.json")).read_text("utf-8")
 
 
+@pytest.mark.rest
 @DECLARED
 def test_an_examples_plan_has_no_finding(name: str) -> None:
     report = judge(read_reply(accepted_plan(name)).plan)
@@ -54,6 +55,7 @@ def test_the_code_of_the_example_in_typescript_keeps_what_its_plan_declares(
             assert conformance.check_conformance(interfaces, sources, tools) == ()
 
 
+@pytest.mark.rest
 @DECLARED
 def test_an_examples_code_keeps_what_its_plan_declares(name: str) -> None:
     orders: list[WorkOrder] = []

@@ -47,6 +47,7 @@ def mentions(pattern: re.Pattern[str]) -> list[tuple[str, re.Match[str]]]:
     return [(where, found) for where, text in messages() for found in pattern.finditer(text)]
 
 
+@pytest.mark.rest
 def test_no_message_sends_its_reader_to_a_document_that_is_not_installed() -> None:
     assert [(where, found[0]) for where, found in mentions(DOCUMENT)] == []
 

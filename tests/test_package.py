@@ -18,6 +18,9 @@ import llmch
 from llmch.verbs.demo import list_examples
 from tests.once import made_once
 
+pytestmark = pytest.mark.rest
+
+
 ROOT = Path(llmch.__file__).parents[1]
 DEPENDENCIES = sysconfig.get_path("purelib")
 

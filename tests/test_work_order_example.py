@@ -13,6 +13,9 @@ from tests.fakes import proposal
 from tests.harness import Factory, commit_all
 from tests.work_orders_page import EXAMPLE
 
+pytestmark = pytest.mark.rest
+
+
 CART = '''\
 """What a customer is about to buy."""
 

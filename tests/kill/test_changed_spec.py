@@ -15,6 +15,9 @@ from tests.kill.scale import FULL
 from tests.llmch.command_line import Words, model_server, run
 from tests.llmch.shop import FIRST, FIRST_DAY, NEW_FILES, SECOND, SECOND_DAY, files_of, make_shop
 
+pytestmark = pytest.mark.rest
+
+
 # How often each step is on record when the second day is not disturbed.
 TIMES = {
     JournalStep.RUN_BEGUN: 1,

@@ -17,6 +17,9 @@ from tests.kill.scale import FULL
 from tests.kill.scenario import Scenario
 from tests.kill.zygote import Zygote
 
+pytestmark = pytest.mark.rest
+
+
 ERRORS = (errno.ENOSPC, errno.EIO, errno.EACCES)
 SAMPLE = 4
 SHARES = 24 if FULL else SAMPLE  # of all operations, so that they can be tried side by side

@@ -13,6 +13,9 @@ from tests.kill.scale import FULL
 from tests.kill.scenario import Scenario
 from tests.kill.zygote import Zygote
 
+pytestmark = pytest.mark.rest
+
+
 KILLED = -9
 
 

@@ -21,6 +21,9 @@ from tests.harness import fingerprint, git
 from tests.kill.scale import FULL
 from tests.kill.scenario import Files
 
+pytestmark = pytest.mark.rest
+
+
 MANY = 150  # files, so that a kill can come between two of them
 LANDING = {
     "README.md": "# Another project\n" * 50,

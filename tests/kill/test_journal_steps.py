@@ -83,6 +83,7 @@ def test_killed_at_a_step(new: New, jobs: int, moment: str) -> None:
     killed_and_run_again(new(jobs=jobs, checked_out=True), moment)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("jobs", "step"),
     [
@@ -97,6 +98,7 @@ def test_killed_where_a_branch_lands_that_nobody_has_checked_out(
     killed_and_run_again(new(jobs=jobs), f"{step}:2")
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("jobs", [1, 4][: 1 + FULL])
 def test_killed_again_and_again_some_stages_later_each_time(new: New, jobs: int) -> None:
     """What the first run was told outlives all that were killed before they asked for it again."""
@@ -112,6 +114,7 @@ def test_killed_again_and_again_some_stages_later_each_time(new: New, jobs: int)
         assert set(scenario.calls().values()) == {1}
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("jobs", [4, 1][: 1 + FULL])
 def test_what_was_told_outlives_runs_that_are_killed_at_once(new: New, jobs: int) -> None:
     scenario = new(jobs=jobs)

@@ -16,6 +16,9 @@ from tests.kill.scale import FIRST_MOMENT, MOMENTS
 from tests.kill.scenario import Scenario
 from tests.kill.zygote import Zygote
 
+pytestmark = pytest.mark.rest
+
+
 KILLED = -9
 LATENCY = 0.03  # of each model call, in seconds: so that some kills come while one is under way
 

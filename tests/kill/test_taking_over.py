@@ -14,6 +14,8 @@ from tests.fakes import refused
 from tests.harness import Factory, manifest
 from tests.llmch.command_line import Words, model_server, run, write_reply
 
+pytestmark = pytest.mark.rest
+
 
 def failed(factory: Factory) -> Person:
     orders = [step(1), step(2)]

@@ -75,6 +75,7 @@ def test_a_model_that_does_not_build_the_example_records_nothing(
     assert not (tmp_path / "made.jsonl").exists()
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("variables", "words"),
     [

@@ -59,6 +59,7 @@ def test_planning_says_what_cannot_be_imported(
     check(said)
 
 
+@pytest.mark.rest
 def test_a_run_says_so_and_leaves_the_repo_alone(
     cwd: Path, repo: Path, python_path: str, url: str
 ) -> None:
@@ -85,6 +86,7 @@ def test_the_doctor_finds_it(cwd: Path, python_path: str, url: str) -> None:
     assert "Traceback" not in said.err
 
 
+@pytest.mark.rest
 def test_a_replay_needs_no_sdk(
     say: Say, cwd: Path, spec: Path, python_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

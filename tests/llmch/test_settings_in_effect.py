@@ -327,6 +327,7 @@ def test_every_setting_has_a_case() -> None:
 PARAMETERS = [pytest.param(name, id=name, marks=case.marks) for name, case in CASES.items()]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_without_the_setting_its_default_holds(world: World, known: Known, name: str) -> None:
     world.known = known

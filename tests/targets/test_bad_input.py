@@ -20,7 +20,7 @@ from tests.llmch.command_line import Said, model_server, say_in, snapshot, write
 from tests.real_tools import needs, needs_sandbox
 from tests.shared.llm.scripted_server import ScriptedServer
 
-pytestmark = needs_sandbox()
+pytestmark = [pytest.mark.rest, needs_sandbox()]
 
 TOKEN = "the-token-of-the-user"
 Run = Callable[..., Said]

@@ -24,7 +24,7 @@ from tests.targets.projects import install
 from tests.targets.stories import STORIES, Story
 
 __all__ = ["go_seeds"]
-pytestmark = needs_sandbox()
+pytestmark = [pytest.mark.rest, needs_sandbox()]
 
 MOST_SECONDS = 100.0  # for the trials of two commands on a loaded machine
 

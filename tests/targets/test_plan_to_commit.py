@@ -19,6 +19,9 @@ from tests.shared.llm.edge import chat_stream
 from tests.shared.llm.scripted_server import Act
 from tests.targets.projects import MADE, Files, Made, Target, go, install
 
+pytestmark = pytest.mark.rest
+
+
 __all__ = ["go_seeds", "sandbox"]
 
 

@@ -19,6 +19,9 @@ from tests.real_tools import needs_sandbox
 from tests.shared.llm.edge import chat_stream
 from tests.shared.llm.scripted_server import Act
 
+pytestmark = pytest.mark.rest
+
+
 PUBLIC = Path(__file__).parent / "public"
 
 

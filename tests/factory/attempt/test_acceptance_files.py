@@ -60,6 +60,7 @@ def writing_both(code: str, value: str) -> Any:
 # What the tests of a plan are for
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("code", "value"), [(WRONG, "GGGGG"), (HOLLOW, "")])
 def test_code_and_own_tests_that_agree_on_a_wrong_value_fail(
     factory: Factory, code: str, value: str
@@ -81,6 +82,7 @@ def test_right_code_passes_and_the_test_is_committed_with_it(factory: Factory) -
     assert changed == ["score.py", "tests/test_own.py", PATH]
 
 
+@pytest.mark.rest
 def test_the_model_is_shown_the_test_as_one_that_it_may_not_write(factory: Factory) -> None:
     factory.run(scoring(), [writing_both(RIGHT, "GG-Y-")])
     prompt = factory.prompt()
@@ -89,6 +91,7 @@ def test_the_model_is_shown_the_test_as_one_that_it_may_not_write(factory: Facto
     assert f"a reply that writes one is refused:\n- {PATH}\n" in prompt
 
 
+@pytest.mark.rest
 def test_a_reply_that_writes_the_test_is_refused_with_words(factory: Factory) -> None:
     softer = proposal({"score.py": WRONG, PATH: "def test_nothing():\n    assert 1 + 1 == 2\n"})
     summary = factory.run(scoring(), [softer, writing_both(RIGHT, "GG-Y-")])
@@ -100,6 +103,7 @@ def test_a_reply_that_writes_the_test_is_refused_with_words(factory: Factory) ->
     assert blob(factory.repo, "work", PATH).decode() == TEST
 
 
+@pytest.mark.rest
 def test_a_command_that_changes_the_test_fails_the_attempt(factory: Factory) -> None:
     code = f"{RIGHT}\n\nimport pathlib\npathlib.Path({PATH!r}).write_text('')\n"
     summary = factory.run(scoring(), [writing_both(code, "GG-Y-")], max_attempts=1)
@@ -112,6 +116,7 @@ def test_a_command_that_changes_the_test_fails_the_attempt(factory: Factory) -> 
 # Before anything is written
 
 
+@pytest.mark.rest
 def test_a_test_that_proves_something_is_red_before_and_on_empty_code(factory: Factory) -> None:
     factory.run(scoring(), [writing_both(RIGHT, "GG-Y-")], patience_seconds=PATIENT)
     for folder in ("baseline", "hollow"):
@@ -120,6 +125,7 @@ def test_a_test_that_proves_something_is_red_before_and_on_empty_code(factory: F
         assert ran[RUN] == (2 if folder == "baseline" else 1), ran
 
 
+@pytest.mark.rest
 def test_a_test_that_proves_nothing_is_flagged(factory: Factory) -> None:
     idle = "def test_nothing() -> None:\n    assert True\n"
     empty = "from score import score\n\n\ndef test_it() -> None:\n    assert score('', '') == ''\n"
@@ -166,6 +172,7 @@ def test_a_link_or_a_folder_in_the_place_of_the_test_ends_the_order(factory: Fac
     assert summary.failure is not None and "is a folder" in summary.failure.excerpt
 
 
+@pytest.mark.rest
 def test_a_later_order_replaces_the_test_of_an_earlier_one(factory: Factory) -> None:
     stricter = TEST + "\n\ndef test_none() -> None:\n    assert score('a', 'b') == '-'\n"
     second = order(
@@ -202,6 +209,7 @@ def test_untracked_work_at_the_place_of_the_test_is_not_lost(factory: Factory) -
     assert target.read_text() == "mine\n"
 
 
+@pytest.mark.rest
 def test_an_order_waits_for_what_its_test_imports(factory: Factory) -> None:
     """The second order lists nothing of the first; only its test names the module."""
     user = order(
@@ -219,6 +227,7 @@ def test_an_order_waits_for_what_its_test_imports(factory: Factory) -> None:
     assert summary.verdict == "PASS", [each.failure for each in summary.orders]
 
 
+@pytest.mark.rest
 def test_a_reply_in_blocks_that_writes_the_test_is_refused_as_well(factory: Factory) -> None:
     models = ModelChoice((Rung("scripted"),), reply_format=ReplyFormat.FILES)
     own = own_test("GG-Y-")

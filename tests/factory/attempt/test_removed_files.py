@@ -64,6 +64,7 @@ def test_a_module_and_its_test_go_and_the_caller_is_edited(legacy: Factory) -> N
     assert summary.attempt_records[0].drift == ()
 
 
+@pytest.mark.rest
 def test_a_caller_that_still_uses_the_module_fails_the_verification(legacy: Factory) -> None:
     same = proposal({"app.py": CALLER + "# kept\n"})
     summary = legacy.run(removing(), [same, proposal({"app.py": WITHOUT})])
@@ -73,6 +74,7 @@ def test_a_caller_that_still_uses_the_module_fails_the_verification(legacy: Fact
     assert "legacy.py" not in files_of(legacy)
 
 
+@pytest.mark.rest
 def test_the_model_is_told_what_is_gone(legacy: Factory) -> None:
     legacy.run(removing(context_files=["conftest.py"]), [proposal({"app.py": WITHOUT})])
     prompt = legacy.prompt()
@@ -134,6 +136,7 @@ def test_no_model_is_asked_where_files_are_only_removed(legacy: Factory) -> None
     assert (applied.files, applied.removed) == ((), ("unused.py", "tests/test_unused.py"))
 
 
+@pytest.mark.rest
 def test_a_test_of_the_plan_may_come_with_it(legacy: Factory) -> None:
     commit_all(legacy.repo, UNUSED)
     text = "import os\n\n\ndef test_gone():\n    assert not os.path.exists('unused.py')\n"
@@ -145,12 +148,14 @@ def test_a_test_of_the_plan_may_come_with_it(legacy: Factory) -> None:
     assert "tests/test_gone.py" in files_of(legacy)
 
 
+@pytest.mark.rest
 def test_a_command_that_passes_while_the_files_are_there_is_flagged(legacy: Factory) -> None:
     commit_all(legacy.repo, UNUSED)
     summary = legacy.run(removing_alone(acceptance_commands=[RUN, ABSENT]), [])
     assert [(each.code, each.command) for each in summary.flags] == [("W252", RUN)]
 
 
+@pytest.mark.rest
 def test_what_still_uses_the_files_ends_the_order_at_once_and_says_what_helps(
     legacy: Factory,
 ) -> None:
@@ -172,6 +177,7 @@ def test_what_still_uses_the_files_ends_the_order_at_once_and_says_what_helps(
 # The executor and its commands cannot bring a file back
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("path", ["legacy.py", "LEGACY.py"])
 def test_a_reply_that_writes_a_removed_file_is_refused(legacy: Factory, path: str) -> None:
     back = proposal({"app.py": WITHOUT, path: "x = 1\n"})
@@ -182,6 +188,7 @@ def test_a_reply_that_writes_a_removed_file_is_refused(legacy: Factory, path: st
     assert patch["removed_files"] == GONE
 
 
+@pytest.mark.rest
 def test_a_command_that_makes_a_removed_file_again_fails_the_attempt(legacy: Factory) -> None:
     code = f"{WITHOUT}\n\nimport pathlib\npathlib.Path('legacy.py').write_text('')\n"
     summary = legacy.run(removing(), [proposal({"app.py": code})], max_attempts=1)
@@ -190,6 +197,7 @@ def test_a_command_that_makes_a_removed_file_again_fails_the_attempt(legacy: Fac
     assert "a command made legacy.py again, which the order removes" in summary.failure.excerpt
 
 
+@pytest.mark.rest
 def test_a_folder_may_take_the_place_of_a_removed_file(legacy: Factory) -> None:
     commit_all(legacy.repo, {"tool": "#!/bin/sh\n"})
     plan = removing("tool", allowed_files=["tool/run.sh"], acceptance_commands=["test -d tool"])
@@ -198,6 +206,7 @@ def test_a_folder_may_take_the_place_of_a_removed_file(legacy: Factory) -> None:
     assert "tool/run.sh" in files_of(legacy)
 
 
+@pytest.mark.rest
 def test_a_file_may_take_the_place_of_a_folder_that_is_emptied(legacy: Factory) -> None:
     commit_all(legacy.repo, {"tool/deep/run.sh": "true\n"})
     plan = removing(
@@ -211,6 +220,7 @@ def test_a_file_may_take_the_place_of_a_folder_that_is_emptied(legacy: Factory) 
 # Before anything is asked
 
 
+@pytest.mark.rest
 def test_folders_that_hold_nothing_any_more_are_gone_for_the_commands(legacy: Factory) -> None:
     commit_all(legacy.repo, {"pkg/deep/a.txt": "a\n"})
     plan = removing("pkg/deep/a.txt", acceptance_commands=["test ! -e pkg"], regression=[])
@@ -218,6 +228,7 @@ def test_folders_that_hold_nothing_any_more_are_gone_for_the_commands(legacy: Fa
     assert summary.verdict == "PASS", summary.failure
 
 
+@pytest.mark.rest
 def test_both_trial_runs_have_the_files_gone(legacy: Factory) -> None:
     plan = removing(
         acceptance_commands=["test ! -e legacy.py"],
@@ -250,6 +261,7 @@ def test_what_is_no_file_there_ends_the_order_before_a_call(
     assert f"the order removes '{path}', which {why}" in summary.failure.excerpt
 
 
+@pytest.mark.rest
 def test_a_link_is_removed_itself_and_not_what_it_points_to(legacy: Factory) -> None:
     outside = legacy.repo.parent / "outside.txt"
     outside.write_text("mine\n")
@@ -277,6 +289,7 @@ def test_a_submodule_is_not_removed(legacy: Factory) -> None:
         assert summary.failure is not None and why in summary.failure.excerpt
 
 
+@pytest.mark.rest
 def test_a_file_that_git_does_not_know_is_not_there(legacy: Factory) -> None:
     commit_all(legacy.repo, {".gitignore": "ignored.txt\n"})
     (legacy.repo / "ignored.txt").write_text("mine\n")
@@ -310,6 +323,7 @@ def test_an_order_that_could_not_be_carried_out_is_not_read(
 # Verification without the files
 
 
+@pytest.mark.rest
 def test_the_last_test_may_be_removed_and_that_is_said(legacy: Factory) -> None:
     plan = removing(
         "legacy.py",
@@ -321,6 +335,7 @@ def test_the_last_test_may_be_removed_and_that_is_said(legacy: Factory) -> None:
     assert "ran no test" in " ".join(summary.warnings)
 
 
+@pytest.mark.rest
 def test_tests_that_vanish_by_themselves_still_fail_the_order(legacy: Factory) -> None:
     """Removing a module is no leave to switch the tests off."""
     plan = removing("legacy.py", allowed_files=["pytest.ini"], acceptance_commands=["true"])
@@ -329,6 +344,7 @@ def test_tests_that_vanish_by_themselves_still_fail_the_order(legacy: Factory) -
     assert stages(summary) == [Stage.VERIFY_FAILED]
 
 
+@pytest.mark.rest
 def test_a_manifest_that_is_removed_no_longer_says_how_to_verify(legacy: Factory) -> None:
     commit_all(legacy.repo, {"Makefile": "other:\n\ttrue\n", "package.json": "{}"})
     summary = legacy.run(removing("package.json", "Makefile"), [proposal({"app.py": WITHOUT})])
@@ -338,6 +354,7 @@ def test_a_manifest_that_is_removed_no_longer_says_how_to_verify(legacy: Factory
 # What is kept of it
 
 
+@pytest.mark.rest
 def test_the_rejected_patch_has_the_removal(legacy: Factory) -> None:
     wrong = proposal({"app.py": CALLER + "# kept\n"})
     outside = proposal({"other.py": "x\n"})
@@ -361,6 +378,7 @@ def test_a_change_of_a_person_in_the_removed_file_is_not_lost(legacy: Factory) -
 # In a plan
 
 
+@pytest.mark.rest
 def test_orders_at_once_land_as_if_one_after_the_other(legacy: Factory) -> None:
     """The second removes what the first reads, and the third is made without it."""
     first = writing(
@@ -383,6 +401,7 @@ def test_orders_at_once_land_as_if_one_after_the_other(legacy: Factory) -> None:
     assert again.verdict == "PASS", "everything has landed, so nothing is asked"
 
 
+@pytest.mark.rest
 def test_a_commit_made_on_an_older_base_is_judged_again_without_the_files(legacy: Factory) -> None:
     """The orders have nothing in common, so they are made at once and the later one is merged."""
     first = writing("a.txt", 1)

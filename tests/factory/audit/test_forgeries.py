@@ -374,6 +374,7 @@ STATED: dict[Callable[[Forger], None], Claim] = {
 FORGERIES = AMENDED | STATED
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("forge", FORGERIES, ids=lambda forge: forge.__name__)
 def test_a_forgery_is_contradicted(forger: Forger, forge: Callable[[Forger], None]) -> None:
     auditor = Auditor(forger.repo, forger.artifacts)

@@ -34,6 +34,9 @@ from tests.factory.audit.honest import (
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, git, manifest, writing
 
+pytestmark = pytest.mark.rest
+
+
 WITHOUT_PLAN = {claim: each for claim, each in PROVEN.items() if claim is not Claim.PLAN}
 
 

@@ -101,6 +101,7 @@ SMALL: dict[str, tuple[Json, str, list[str]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("case", SMALL)
 def test_a_reply_of_a_small_model(factory: Factory, case: str) -> None:
     order, text, said = SMALL[case]

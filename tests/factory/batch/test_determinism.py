@@ -23,6 +23,9 @@ from tests.factory.batch.batching import (
 from tests.fakes import Reply
 from tests.harness import Factory, git, manifest
 
+pytestmark = pytest.mark.rest
+
+
 JOBS = (1, 2, 8)
 LATENCIES = (0.0, 0.02, 0.05, 0.1, 0.15)
 

@@ -10,6 +10,9 @@ import pytest
 from factory.batch.order_graph import OrderGraph
 from tests.factory.batch.test_train import Fate, Run, independent
 
+pytestmark = pytest.mark.rest
+
+
 SHORT, LONG = 500, 2000
 # Four times the orders: what is linear takes 4 times as long, what is quadratic 16 times.
 AT_MOST = 8

@@ -17,6 +17,9 @@ from tests.factory.fleet.small_fleet import SmallFleet, order, run_all, small_fl
 from tests.factory.fleet.traces import folders_left, rows_left, unverified, verifying
 from tests.harness import git
 
+pytestmark = pytest.mark.rest
+
+
 _MODEL_SECONDS = 1.0
 _VERIFY_SECONDS = 0.5
 

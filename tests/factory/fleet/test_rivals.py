@@ -25,7 +25,7 @@ _PATIENCE_SECONDS = 240.0
 
 
 # The gate is in the repo before the fleet has it.
-pytestmark = pytest.mark.usefixtures("gate")
+pytestmark = [pytest.mark.rest, pytest.mark.usefixtures("gate")]
 
 
 @large

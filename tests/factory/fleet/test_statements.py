@@ -12,6 +12,8 @@ from tests.factory.fleet.small_fleet import DATE, SmallFleet, order
 from tests.harness import git
 from tests.llmch.command_line import run
 
+pytestmark = pytest.mark.rest
+
 
 @pytest.fixture
 def person(fleet: SmallFleet) -> Path:

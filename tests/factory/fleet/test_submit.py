@@ -7,6 +7,8 @@ import signal
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import pytest
+
 from factory.fleet.fleet_admin import cancel_plan, read_fleet
 from tests.factory.fleet.cluster import PASSWORD, Cluster
 from tests.factory.fleet.fleet_of_processes import until
@@ -14,6 +16,8 @@ from tests.factory.fleet.scale import large
 from tests.factory.fleet.small_fleet import DATE, SmallFleet, order
 from tests.harness import git
 from tests.llmch.command_line import Said, Words, run, start
+
+pytestmark = pytest.mark.rest
 
 
 def person(fleet: SmallFleet) -> Path:

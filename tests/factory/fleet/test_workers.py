@@ -16,6 +16,9 @@ from shared.settings.setting_values import DatabaseUrl
 from tests.factory.fleet.cluster import Cluster
 from tests.factory.fleet.fleet_of_processes import FleetOfProcesses, fleet_on, until
 
+pytestmark = pytest.mark.rest
+
+
 large = pytest.mark.skipif(
     os.environ.get("LLMCH_TEST_FLEET") != "full", reason="a large test: make test-fleet runs it"
 )

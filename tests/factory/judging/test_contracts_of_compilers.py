@@ -14,6 +14,9 @@ from tests.fakes import proposal
 from tests.harness import Factory, Json, commit_all, stages, writing
 from tests.shared.languages.declared.samples import IN_GO, IN_RUST, Sample
 
+pytestmark = pytest.mark.rest
+
+
 REPOS = {
     "Go": {"go.mod": "module example.org/play\n\ngo 1.21\n"},
     "Rust": {

@@ -172,6 +172,7 @@ def test_an_error_of_the_model_does_not_wait_for_the_baseline(factory: Factory) 
 # Hollow runs
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("command", STRONG)
 def test_a_command_that_asserts_what_the_code_does_is_not_flagged(
     factory: Factory, command: str
@@ -180,6 +181,7 @@ def test_a_command_that_asserts_what_the_code_does_is_not_flagged(
     assert (summary.verdict, summary.flags) == ("PASS", ())
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("command", WEAK)
 def test_a_command_that_passes_on_empty_code_is_flagged(factory: Factory, command: str) -> None:
     summary = factory.run(declaring(STRONG[0], command), [RIGHT])

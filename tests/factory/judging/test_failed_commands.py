@@ -25,6 +25,7 @@ def brief_after(factory: Factory, command: str, text: str = SLUG) -> FailureBrie
     return brief
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("code", "fact"),
     [

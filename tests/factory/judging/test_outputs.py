@@ -78,6 +78,7 @@ def test_a_line_of_any_length_is_read_at_once(line: str) -> None:
     assert [*find_failures(["error: x", " --> a.rs:1:1", *[line] * 20])]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "lines",
     [

@@ -141,6 +141,7 @@ def leave_folder(repo: Path) -> None:
     (repo / "hello.txt/mine").write_text("mine\n")
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("leave", "reason"),
     [

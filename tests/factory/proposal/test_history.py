@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -97,6 +98,7 @@ def test_a_cut_text_is_whole_lines_of_its_head_and_tail(text: str, limit: int) -
         assert text.rstrip("\n").endswith(tail.strip("\n")) or tail.strip("\n") in text
 
 
+@pytest.mark.rest
 @given(
     st.lists(st.integers(1, 3), min_size=1, max_size=4),
     st.integers(0, 2000),

@@ -104,6 +104,7 @@ def test_a_verification_that_hangs_on_the_base_is_ended(factory: Factory) -> Non
         factory.run(order(), [], timeout_seconds=1)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("files", [{}, {"src/app.py": "x = 1\n"}, {"main.go": "package main\n"}])
 def test_a_repo_with_nothing_to_verify_is_fine(factory: Factory, files: dict[str, str]) -> None:
     git(factory.repo, "rm", "--quiet", "-r", ".")
@@ -332,6 +333,7 @@ def test_what_an_order_made_green_counts_as_verified(factory: Factory) -> None:
     assert base_commands(factory) == []
 
 
+@pytest.mark.rest
 def test_what_was_only_compiled_is_verified_as_a_base(factory: Factory) -> None:
     git(factory.repo, "rm", "--quiet", "scripts/verify.sh")
     commit_all(factory.repo)
@@ -364,6 +366,7 @@ def with_a_red_test(factory: Factory, tests: str = ONE_RED) -> None:
     with_tests(factory, tests)
 
 
+@pytest.mark.rest
 def test_an_order_may_leave_red_what_was_red(factory: Factory) -> None:
     with_a_red_test(factory)
     summary = factory.run(order(), [GOOD], allow_red=True)
@@ -374,6 +377,7 @@ def test_an_order_may_leave_red_what_was_red(factory: Factory) -> None:
     assert on_the_base[-1] == "red before any order: 1 failed"
 
 
+@pytest.mark.rest
 def test_an_order_may_not_break_more(factory: Factory) -> None:
     with_a_red_test(factory)
     document = writing("a", acceptance_commands=["true"])
@@ -407,6 +411,7 @@ def test_acceptance_is_as_strict_as_ever(factory: Factory) -> None:
     assert stages(summary) == [Stage.ACCEPTANCE_FAILED]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_what_one_order_fixed_the_next_may_not_break(factory: Factory, jobs: int) -> None:
     with_a_red_test(factory, TWO_RED)
@@ -420,6 +425,7 @@ def test_what_one_order_fixed_the_next_may_not_break(factory: Factory, jobs: int
     assert "test_red_too" in str(summary.orders[1].failure)
 
 
+@pytest.mark.rest
 def test_what_was_red_holds_where_orders_are_verified_again_on_the_tip(factory: Factory) -> None:
     with_a_red_test(factory)
     plan = manifest([writing("1.txt", 1), writing("2.txt", 2)])

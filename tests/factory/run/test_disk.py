@@ -61,6 +61,7 @@ def moments_before_the_commit(factory: Factory) -> int:
     return next(index for index, event in enumerate(factory.events, 1) if is_commit(event))
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("share", range(SHARES))
 def test_a_disk_that_is_full_from_some_moment_on(factory: Factory, disk: Disk, share: int) -> None:
     repo = factory.repo

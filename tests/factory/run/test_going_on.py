@@ -59,6 +59,7 @@ def goes_on(factory: Factory, said: str, options: Mapping[str, Any], work: Json)
     return again
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", OPTIONS)
 def test_after_a_failed_order(factory: Factory, name: str) -> None:
     options = {**OPTIONS[name], "max_attempts": 1}

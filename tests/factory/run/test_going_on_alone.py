@@ -18,6 +18,9 @@ from shared.llm.model_client import Request
 from tests.fakes import proposal
 from tests.harness import Factory, Json, factory_branch, git, manifest, order, stages, write_plan
 
+pytestmark = pytest.mark.rest
+
+
 GOOD = proposal({"hello.txt": "hello\n"})
 BAD = proposal({"stray.txt": "x\n"})
 

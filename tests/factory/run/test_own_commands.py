@@ -17,6 +17,9 @@ from tests.fakes import proposal
 from tests.harness import Factory, commit_all, git, stages, writing
 from tests.real_tools import add_real_rust, go_seeds, needs, sandbox
 
+pytestmark = pytest.mark.rest
+
+
 __all__ = ["go_seeds", "sandbox"]
 
 Files = dict[str, str]

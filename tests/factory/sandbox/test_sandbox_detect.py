@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.sandbox import Backend, Policy, detect, find_backends, landlock, open_sandbox
+from factory.sandbox import Backend, Policy, detect, find_backends, open_sandbox
 from shared.errors import ExitCode, InvalidInput, SandboxUnavailable
 
 
@@ -103,7 +103,7 @@ def test_auto_goes_on_to_landlock_and_says_why_where_that_fails_too(
         assert "(bwrap does not work here: " in opened.describe()
     except SandboxUnavailable as error:
         assert "landlock does not work here" in error.message
-    monkeypatch.setattr(landlock, "MINIMUM_ABI", 1000)
+    monkeypatch.setattr(detect, "MINIMUM_ABI", 1000)
     with pytest.raises(SandboxUnavailable) as refused:
         open_sandbox(Backend.AUTO, policy)
     for words in ("bwrap does not work here", "landlock does not work here"):

@@ -84,6 +84,7 @@ SPOILING = [
 ]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("spoiling", SPOILING)
 def test_a_command_cannot_change_them_in_the_checkout_or_for_the_next_command(
     factory: Factory, checkout: Path, sandbox: SandboxSettings, spoiling: str

@@ -16,6 +16,9 @@ from tests.factory.workbench.test_python_environment import wheel
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, Json, commit_all, git, manifest, order, stages
 
+pytestmark = pytest.mark.rest
+
+
 OLD, NEW = "old\n", "old\nlib\n"
 
 

@@ -113,6 +113,7 @@ def test_a_package_that_is_linked_from_elsewhere_is_reported_by_name(
     assert warning.startswith("node_modules/@own/far is a link that leads out of the repo")
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("files", "shown"),
     [

@@ -43,6 +43,7 @@ def latest(planned: PlannedOrders) -> list[tuple[str, str]]:
     return [(each.id, each.title) for each in planned.latest]
 
 
+@pytest.mark.rest
 @given(
     orders(), st.sampled_from(["", "Here is it:\n```json\n", "It's \"one\n"]), st.integers(1, 50),
     st.booleans(),

@@ -109,6 +109,7 @@ def test_an_interrupt_while_a_command_runs_ends_the_command_too(
     assert [each for each in living_processes() if sleep in each] == []
 
 
+@pytest.mark.rest
 @both_signals
 @pytest.mark.parametrize("strict", [True, False])
 def test_an_interrupt_while_acceptance_is_tried_on_the_baseline_ends_it_too(
@@ -140,6 +141,7 @@ def test_an_interrupt_while_acceptance_is_tried_on_the_baseline_ends_it_too(
     assert list(Path(os.environ["LLMCH_WORKSPACES"]).glob("*/*")) == []
 
 
+@pytest.mark.rest
 def test_an_interrupt_ends_the_type_checker_too(repo: Path, cwd: Path) -> None:
     interfaces = [{"path": "hello.py", "stub": "def hello() -> str: ...\n"}]
     document = order(allowed_files=["hello.py"], interfaces=interfaces)
@@ -174,6 +176,7 @@ def type_checkers_of(parent: int) -> Iterator[Path]:
             continue
 
 
+@pytest.mark.rest
 def test_an_interrupt_ends_what_is_tried_for_orders_side_by_side(repo: Path, cwd: Path) -> None:
     sleep = f"sleep 39.{os.getpid()}"
     orders = [writing(f"{n}.txt", n, acceptance_commands=[sleep, sleep]) for n in (1, 2)]
@@ -187,6 +190,7 @@ def test_an_interrupt_ends_what_is_tried_for_orders_side_by_side(repo: Path, cwd
     assert list(Path(os.environ["LLMCH_WORKSPACES"]).glob("*/*")) == []
 
 
+@pytest.mark.rest
 def test_a_reply_is_not_paid_for_again_after_an_interrupt(
     repo: Path, cwd: Path, order_file: Path
 ) -> None:
@@ -218,6 +222,7 @@ def test_an_interrupted_plan_says_so_in_its_records(cwd: Path, number: signal.Si
     assert json.loads((run_folder / "compile_summary.json").read_text())["success"] is False
 
 
+@pytest.mark.rest
 def test_an_interrupted_plan_with_a_transcript_goes_on_from_its_replies(cwd: Path) -> None:
     (cwd / "spec.md").write_text("# Say hello\n")
     with scripted_server(plan_reply("no plan"), Silence(), Silence()) as server:
@@ -258,6 +263,7 @@ def calls_of_build(cwd: Path, *acts: Act) -> int:
         return len(server.received)
 
 
+@pytest.mark.rest
 def test_a_build_that_is_interrupted_before_its_plan_starts_again(repo: Path, cwd: Path) -> None:
     commit_all(repo, {"scripts/verify.sh": f"test -e {cwd}/go || sleep 300\n"})
     said = said_where_build_is_interrupted(cwd, ["$ bash scripts/verify.sh"])
@@ -267,12 +273,14 @@ def test_a_build_that_is_interrupted_before_its_plan_starts_again(repo: Path, cw
     assert calls_of_build(cwd, PLAN, ONE, TWO) == 3
 
 
+@pytest.mark.rest
 def test_a_build_that_is_interrupted_while_it_plans_starts_again(repo: Path, cwd: Path) -> None:
     said = said_where_build_is_interrupted(cwd, ["ask"], Silence())
     assert "the same command starts again from the beginning" in said
     assert calls_of_build(cwd, PLAN, ONE, TWO) == 3
 
 
+@pytest.mark.rest
 def test_a_build_that_is_interrupted_after_its_plan_does_not_plan_again(
     repo: Path, cwd: Path
 ) -> None:
@@ -320,6 +328,7 @@ def said_on_full_disk(disk: Path, kilobytes: int, *command: str | Path, **variab
     return done.stderr
 
 
+@pytest.mark.rest
 @needs_mount
 @pytest.mark.parametrize("kilobytes", [4, 16, 64])
 def test_a_full_disk_ends_a_plan_in_words(cwd: Path, kilobytes: int) -> None:
@@ -336,6 +345,7 @@ def test_a_full_disk_ends_a_plan_in_words(cwd: Path, kilobytes: int) -> None:
     assert "disk/a" in said
 
 
+@pytest.mark.rest
 @needs_mount
 @pytest.mark.parametrize("kilobytes", [4, 16, 40])
 def test_a_full_disk_ends_a_run_and_leaves_the_repo_as_it_was(

@@ -178,6 +178,7 @@ def test_a_refusal_changes_nothing_of_the_run(run_all: Any, forge: Forge) -> Non
     assert "no pull request was opened: gh: HTTP 403: no rights" in said.err
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("answer", ["not JSON", "[1, 2]", '"text"', '{"number": "7"}', "[" * 9999])
 def test_an_odd_answer_is_a_warning(run_all: Any, forge: Forge, answer: str) -> None:
     forge.origin("git@github.com:ada/shop.git")

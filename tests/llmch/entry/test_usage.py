@@ -165,6 +165,7 @@ def test_what_needs_no_heavy_library_imports_none(cwd: Path, command: str) -> No
     assert set(done.stderr.split()) & heavy == set()
 
 
+@pytest.mark.rest
 def test_planner_and_factory_have_names_of_their_own(cwd: Path, repo: Path) -> None:
     """`python -m planner compile` and `python -m factory run` are `llmch plan` and `llmch run`."""
     (cwd / "spec.md").write_text("# Say hello\n")

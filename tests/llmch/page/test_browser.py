@@ -23,7 +23,7 @@ from tests.llmch.page.test_page import HOSTILE, with_text
 from tests.llmch.runs.test_read_run import run_two
 from tests.real_tools import NODE_TOOLS, needs
 
-pytestmark = needs("chromium")
+pytestmark = [pytest.mark.rest, needs("chromium")]
 AXE = NODE_TOOLS / "axe-core" / "axe.min.js"
 SECTIONS = (
     "summary",

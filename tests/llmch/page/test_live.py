@@ -23,6 +23,9 @@ from tests.llmch.page.chromium import launch
 from tests.llmch.runs.test_read_run import GOOD, plan, run_two
 from tests.real_tools import needs
 
+pytestmark = pytest.mark.rest
+
+
 _PATIENCE = 120  # seconds; only a failed test waits so long
 
 

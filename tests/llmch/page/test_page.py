@@ -175,6 +175,7 @@ def test_no_text_breaks_the_page(text: str) -> None:
     page.encode()
 
 
+@pytest.mark.rest
 def test_fifty_orders_with_long_changes_and_output_fit_into_two_megabytes() -> None:
     long = "".join(
         f"+line {number} of a very long change = {number} * 2\n" for number in range(4000)

@@ -108,6 +108,7 @@ CASES = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", CASES)
 def test_any_records_have_a_page_and_a_markdown_text(
     recorded: tuple[Path, Path], tmp_path: Path, name: str

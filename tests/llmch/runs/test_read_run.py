@@ -331,6 +331,7 @@ DAMAGE = st.one_of(
 )
 
 
+@pytest.mark.rest
 @given(data=st.data())
 def test_no_damage_to_the_records_keeps_the_rest_from_being_shown(
     recorded: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -77,6 +78,7 @@ def mutated_plans(draw: st.DrawFn) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.rest
 @settings(max_examples=100, deadline=None)
 @given(mutated_plans())
 def test_plan_check_and_run_all_agree(document: dict[str, Any]) -> None:

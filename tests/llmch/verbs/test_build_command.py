@@ -58,6 +58,7 @@ def test_a_spec_becomes_commits_on_a_branch_of_the_plans_own(
     assert git(repo, "status", "--porcelain", "--ignored") == ""
 
 
+@pytest.mark.rest
 def test_the_same_command_again_plans_nothing_anew_and_goes_on(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,6 +73,7 @@ def test_the_same_command_again_plans_nothing_anew_and_goes_on(
     assert len(server.received) == 1
 
 
+@pytest.mark.rest
 def test_the_clean_up_after_a_run_that_was_cut_off_is_reported_once(
     build: Build, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -97,6 +99,7 @@ def test_another_spec_is_another_plan(
     assert server.received[0].path == "/v1/responses"
 
 
+@pytest.mark.rest
 def test_a_template_of_the_users_own_counts_by_its_text(
     build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +122,7 @@ def required(spec: Path) -> Path:
     return path
 
 
+@pytest.mark.rest
 def test_another_demand_on_the_plan_is_another_plan(
     build: Build, required: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -236,6 +240,7 @@ def test_a_base_that_may_be_red_is_left_to_the_orders(
     assert (said.code, said.document["verdict"]) == (0, "PASS")
 
 
+@pytest.mark.rest
 def test_the_base_is_that_of_the_branch_that_is_named(
     build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -263,6 +268,7 @@ def test_the_plan_is_made_for_the_commit_that_the_orders_start_from(
     assert "later.txt" not in asked
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("files", "code"),
     [
@@ -295,6 +301,7 @@ def test_a_plan_on_file_has_its_base_verified_by_the_orders(
     assert "continuing with the plan" in said.err
 
 
+@pytest.mark.rest
 def test_a_replayed_plan_verifies_no_base(
     build: Build,
     repo: Path,

@@ -22,6 +22,8 @@ from tests.llmch.shop import (
     states,
 )
 
+pytestmark = pytest.mark.rest
+
 
 @pytest.fixture
 def shop(repo: Path) -> Path:

@@ -255,6 +255,7 @@ def test_records_that_cannot_be_read_never_end_in_a_traceback(
         assert say("diff", "WO-01", "--repo", repo, *form).code in (0, 1, 2, 5)
 
 
+@pytest.mark.rest
 def test_a_reader_that_goes_away_is_no_error(repo: Path, run_once: Run, cwd: Path) -> None:
     run_once(write_reply({"hello.txt": "wrong\n" * 60_000}))
     done = subprocess.run(

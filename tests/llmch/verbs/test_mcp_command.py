@@ -143,6 +143,7 @@ def _rises(answer: Answer) -> None:
     assert all(total is None or each < total for each, total, _ in answer.progress)
 
 
+@pytest.mark.rest
 def test_replies_are_replayed_without_a_model(
     mcp: Mcp, spec: Path, tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,6 +164,7 @@ def test_replies_are_replayed_without_a_model(
     assert tips[0] == tips[1]
 
 
+@pytest.mark.rest
 def test_a_plan_is_saved_where_that_is_allowed(
     mcp: Mcp, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,6 +179,7 @@ def test_a_plan_is_saved_where_that_is_allowed(
     assert (cwd / "saved" / "WO-02.json").is_file()
 
 
+@pytest.mark.rest
 def test_an_order_that_fails_is_an_answer_and_no_error(
     mcp: Mcp, workdir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,6 +194,7 @@ def test_an_order_that_fails_is_an_answer_and_no_error(
         mcp.serve(fail)
 
 
+@pytest.mark.rest
 def test_an_error_has_the_form_that_the_command_line_gives_it(mcp: Mcp, workdir: Path) -> None:
     async def fail(client: Client) -> None:
         (workdir / "WO-01.json").write_text("{")
@@ -202,6 +206,7 @@ def test_an_error_has_the_form_that_the_command_line_gives_it(mcp: Mcp, workdir:
     assert mcp.serve(fail, OPENAI_BASE_URL="http://127.0.0.1:9/v1") == ""
 
 
+@pytest.mark.rest
 def test_without_a_key_the_answer_says_what_to_set(mcp: Mcp, workdir: Path) -> None:
     async def fail(client: Client) -> None:
         error = (await client.call("run_all", plan=str(workdir))).error
@@ -210,6 +215,7 @@ def test_without_a_key_the_answer_says_what_to_set(mcp: Mcp, workdir: Path) -> N
     mcp.serve(fail)
 
 
+@pytest.mark.rest
 def test_a_secret_of_the_environment_is_in_no_answer(mcp: Mcp, repo: Path, cwd: Path) -> None:
     secret = "sk-of-a-person-0123456789"
     commit_all(repo, {"notes.txt": f"the key is {secret}\n"})
@@ -226,6 +232,7 @@ def test_a_secret_of_the_environment_is_in_no_answer(mcp: Mcp, repo: Path, cwd: 
 # Calls that are cancelled, and calls beside each other
 
 
+@pytest.mark.rest
 def test_a_cancelled_run_keeps_its_state_and_the_next_call_goes_on(
     mcp: Mcp, workdir: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -254,6 +261,7 @@ async def _until(holds: Any) -> None:
             await anyio.sleep(0.01)
 
 
+@pytest.mark.rest
 def test_one_call_that_may_be_paid_for_runs_at_a_time(
     mcp: Mcp, workdir: Path, spec: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,6 +282,7 @@ def test_one_call_that_may_be_paid_for_runs_at_a_time(
         mcp.serve(call_twice)
 
 
+@pytest.mark.rest
 def test_a_run_that_somebody_else_began_makes_the_repo_busy(
     mcp: Mcp, workdir: Path, repo: Path
 ) -> None:
@@ -302,6 +311,7 @@ def test_a_client_of_the_newest_protocol_is_answered_too(mcp: Mcp, workdir: Path
     anyio.run(look)
 
 
+@pytest.mark.rest
 def test_many_calls_that_only_look_are_all_answered(mcp: Mcp, workdir: Path) -> None:
     async def look(client: Client) -> None:
         answers: list[Answer] = []
@@ -320,6 +330,7 @@ def test_many_calls_that_only_look_are_all_answered(mcp: Mcp, workdir: Path) -> 
 # Caps
 
 
+@pytest.mark.rest
 def test_the_token_cap_is_for_all_calls_together(
     mcp: Mcp, spec: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,6 +358,7 @@ async def _plan(client: Client, spec: str) -> None:
     await client.call("plan", spec=spec)
 
 
+@pytest.mark.rest
 def test_a_read_only_server_has_no_tool_that_writes_or_is_paid_for(mcp: Mcp, workdir: Path) -> None:
     async def look(client: Client) -> None:
         assert set(await client.tools()) == LOOKING
@@ -399,6 +411,7 @@ def test_closed_streams_are_refused_in_words(mcp: Mcp, closed: str) -> None:
     assert b"standard input or output is closed" in err
 
 
+@pytest.mark.rest
 def test_outside_of_a_repo_one_has_to_be_named(cwd: Path) -> None:
     said = run("mcp", cwd=cwd)
     assert (said.code, said.out) == (5, "")
@@ -416,6 +429,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(mcp: Mcp) 
     assert "Traceback" not in said.err
 
 
+@pytest.mark.rest
 def test_a_client_that_goes_away_at_once_leaves_nothing(mcp: Mcp, repo: Path) -> None:
     before = snapshot(repo)
     with mcp.start() as server:

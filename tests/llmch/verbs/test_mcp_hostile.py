@@ -23,6 +23,9 @@ from tests.llmch.mcp_client import Client, Mcp
 from tests.planner.plans import creating, plan
 from tests.shared.llm.scripted_server import Silence
 
+pytestmark = pytest.mark.rest
+
+
 PLAN = plan_reply(plan(creating(1, "1.txt")))
 ONE = write_reply({"1.txt": "text\n"})
 

@@ -68,6 +68,7 @@ def test_where_the_plan_is_wrong_the_status_says_how_a_correction_is_taken(
     assert taken.code == 0, taken.out
 
 
+@pytest.mark.rest
 def test_after_an_error_of_the_model_the_status_names_what_there_is(
     failed: Said, say: Say, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,6 +79,7 @@ def test_after_an_error_of_the_model_the_status_names_what_there_is(
     assert said.endswith("next: once that is dealt with, the same command again goes on\n")
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("word", ["2", "WO-02", "wo-2", "wo02"])
 def test_a_retry_goes_on_as_the_run_did(
     failed: Said, say: Say, repo: Path, monkeypatch: pytest.MonkeyPatch, word: str
@@ -182,6 +184,7 @@ def test_an_order_is_left_out_and_taken_up_again(
     assert f"--branch work --repo {repo}` makes it" in undone.out
 
 
+@pytest.mark.rest
 def test_a_command_that_goes_on_is_named_only_where_something_is_left(
     failed: Said, say: Say, repo: Path, cwd: Path
 ) -> None:

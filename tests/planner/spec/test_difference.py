@@ -297,6 +297,7 @@ def test_what_is_added_one_way_is_removed_the_other_way(old: list[str], new: lis
     assert len(forth.changed) == len(back.changed)
 
 
+@pytest.mark.rest
 @given(st.randoms(use_true_random=False))
 def test_requirements_with_a_few_words_changed_keep_their_ids(rng: random.Random) -> None:
     said = [f"The system shall {some_words(rng, 10)}" for _ in range(20)]

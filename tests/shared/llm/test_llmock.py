@@ -28,6 +28,9 @@ from tests import processes
 from tests.shared.llm.edge import SCHEMA, chat_request, outcome, planner_request
 from tests.shared.llm.scripted_server import refused_port
 
+pytestmark = pytest.mark.rest
+
+
 # Real time passes here, for llmock measures it: a tenth of the usual first wait is enough.
 POLICY = RetryPolicy(retries=4, base_seconds=0.1)
 WAYS = {"chat": chat_request, "responses": planner_request}

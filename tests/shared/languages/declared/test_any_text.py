@@ -100,6 +100,7 @@ def test_no_command_makes_a_reader_raise(sample: Sample, words: list[str]) -> No
     list(code.needs_of_command(1, command))
 
 
+@pytest.mark.rest
 @every
 @pytest.mark.parametrize(
     "unit", ["{", "(", "é ", "func a(){}\n", "fn a(){}\n", "impl A{\n", "<", '"']

@@ -82,6 +82,7 @@ _SIZE = 200_000
 _PLAIN = "export function f(a: number): number {\n  return a;\n}\n" * (_SIZE // 54)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "piece",
     [

@@ -175,6 +175,7 @@ def test_a_fault_says_why_and_in_which_line_its_f_string_begins() -> None:
     )
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("unit", ["f'", "f'{", "f'{a:", "f'{a!r:{", "f\"{f'{", "f'''{{", "\\", "'"])
 def test_a_hostile_megabyte_takes_linear_time(unit: str) -> None:
     started = time.process_time()
