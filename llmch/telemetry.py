@@ -112,7 +112,6 @@ class Spans:
     _replies: defaultdict[str, str] = field(default_factory=lambda: defaultdict(str))
 
     def follow(self, event: Event) -> Operations:
-        """Yield what the event does to spans."""
         match event:
             case PlanStarted():
                 yield from self._begin(_PLAN, "plan", {"llmch.run_id": event.run_id})

@@ -186,7 +186,6 @@ class RuleText:
 
     @property
     def severity(self) -> Severity:
-        """Return whether a finding with this code is an error or a warning."""
         return severity_of(self.code)
 
 

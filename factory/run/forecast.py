@@ -29,7 +29,7 @@ from shared.llm.budget import (
     total_tokens,
 )
 from shared.llm.model_client import Usage
-from shared.llm.usage import priced, window_of
+from shared.llm.usage import by_model, priced
 from shared.settings.settings import Settings
 from shared.work_order.parse_order import EMPTY_SHA256
 from shared.work_order.work_order import WorkOrder
@@ -294,7 +294,7 @@ def _expected(
 def _worst(sizes: Sequence[OrderSize], model: str, settings: Settings) -> Usage:
     """Return the most that the orders take if every attempt asks `model` as often as it may."""
     calls = settings.factory_attempts * QUESTIONS
-    window = window_of(model, settings.windows)
+    window = by_model(model, settings.windows)
     reply = settings.factory.max_output_tokens or DEFAULT_OUTPUT_LIMIT
     tokens = 0
     for each in sizes:

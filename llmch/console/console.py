@@ -85,7 +85,7 @@ class Console:
                 listen(event)
             narrator = self._narrator or self._begin()
             fit = narrator.fit(event)
-            lines = narrator.tell(fit)
+            lines = tuple(narrator.lines(fit))
             if self._verbosity is not Verbosity.QUIET:
                 self._printer.follow(fit)
             self._printer.log([*self._shown(lines)])
@@ -275,7 +275,6 @@ def _cwd() -> str:
 
 
 def someone_is_there() -> bool:
-    """Return whether a person would see a question and could answer it."""
     return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
 
 
@@ -286,7 +285,6 @@ def agrees(question: str) -> bool:
 
 
 def has_standard_streams() -> bool:
-    """Return whether standard input and output were open when this process began."""
     # Python has `None` for one that was closed.
     return sys.stdin is not None and sys.stdout is not None
 

@@ -188,7 +188,6 @@ def plain(value: Any) -> Any:  # whatever a document holds
 
 
 def by_field(value: Any) -> dict[str, Any]:
-    """Return a dataclass as an object of JSON, a key for each field."""
     return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
 
 

@@ -278,7 +278,6 @@ def cost(usd: float | None) -> str:
 
 
 def short(commit: str) -> str:
-    """Return the short form of a commit's hash."""
     return commit[:_SHORT_COMMIT]
 
 

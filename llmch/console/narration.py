@@ -149,7 +149,6 @@ class WholeWork:
 
     @property
     def in_batch(self) -> bool:
-        """Return whether orders run as parts of a batch."""
         return self.name == BATCH
 
 
@@ -512,10 +511,7 @@ class Narrator:
         shown: Event = on_texts(event, self._protect)
         return shown
 
-    def tell(self, event: Event) -> tuple[Line, ...]:
-        return tuple(self._lines(event))
-
-    def _lines(self, event: Event) -> Iterator[Line]:
+    def lines(self, event: Event) -> Iterator[Line]:
         if isinstance(event, CallEvent):
             yield from self._calls.lines(event)
         elif isinstance(event, PlanEvent):

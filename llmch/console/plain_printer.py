@@ -308,7 +308,6 @@ _ANYWHERE: Final = re.compile(r"##(?=\[)")
 
 
 def runs_in_actions(environ: Mapping[str, str]) -> bool:
-    """Return whether a job of GitHub Actions reads what is printed."""
     return environ.get("GITHUB_ACTIONS") == "true"
 
 

@@ -83,7 +83,6 @@ _CONTENT = "content"
 
 
 def is_asked_for(environ: Mapping[str, str] = os.environ) -> bool:
-    """Return whether the person asked for traces."""
     return environ.get(VARIABLE, "").lower() not in _OFF
 
 

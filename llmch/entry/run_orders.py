@@ -49,47 +49,35 @@ def options_and_source(
     return pushing(run_options(args, settings), args), source
 
 
-def run_one_with_consent(
-    run: Callable[[RunOptions], RunSummary],
+def run_reported(
+    run: Callable[[RunOptions], RunSummary | BatchSummary],
     options: RunOptions,
     reports: Reports,
     console: Console,
 ) -> Outcome:
-    """Run one order, and report the run.
+    """Run an order or a plan as `run_with_consent`, and report the run."""
+    from llmch.ci.run_reports import reporting
 
-    The exit code is 0 where the order landed, else 1, or 5 for the environment.
+    with reporting(options, reports, console):
+        return run_with_consent(run, options, reports, console)
+
+
+def run_with_consent(
+    run: Callable[[RunOptions], RunSummary | BatchSummary],
+    options: RunOptions,
+    reports: Reports,
+    console: Console,
+) -> Outcome:
+    """Run an order or a plan, and ask for its pull request.
+
+    The exit code is 0 where all orders landed, else 1, or 5 for the environment.
     """
-    from llmch.ci.run_reports import reporting
-
-    with reporting(options, reports, console):
-        summary = with_consent(run, options, console)
-        request = _pull_request(summary, options, reports, console)
-    return Outcome(OrderDocument(summary, request), exit_code_of(summary))
-
-
-def run_all_with_consent(
-    run: Callable[[RunOptions], BatchSummary],
-    options: RunOptions,
-    reports: Reports,
-    console: Console,
-) -> Outcome:
-    """Run a plan, and report the run; the exit code is that of `batch_with_consent`."""
-    from llmch.ci.run_reports import reporting
-
-    with reporting(options, reports, console):
-        return batch_with_consent(run, options, reports, console)
-
-
-def batch_with_consent(
-    run: Callable[[RunOptions], BatchSummary],
-    options: RunOptions,
-    reports: Reports,
-    console: Console,
-) -> Outcome:
-    """Run a plan. The exit code is 0 where all orders landed, else 1, or 5 for the environment."""
+    from factory.orders.documents import RunSummary
 
     summary = with_consent(run, options, console)
     request = _pull_request(summary, options, reports, console)
+    if isinstance(summary, RunSummary):
+        return Outcome(OrderDocument(summary, request), exit_code_of(summary))
     return Outcome(BatchDocument(summary, request), exit_code_of(*summary.orders))
 
 

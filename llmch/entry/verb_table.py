@@ -117,5 +117,4 @@ def _render_names(purposes: dict[str, str]) -> str:
 
 
 def module_of(verb: str) -> str:
-    """Return the name of the module that implements `verb`."""
     return f"llmch.verbs.{verb.replace('-', '_')}"

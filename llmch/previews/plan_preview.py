@@ -84,7 +84,6 @@ def landed_effects(order: WorkOrder, made: Mapping[str, str]) -> tuple[FileEffec
 
 
 def tests_of(order: WorkOrder) -> tuple[str, ...]:
-    """Return the paths of the tests that the plan brings along for an order."""
     return tuple(each.path for each in order.acceptance_files)
 
 
@@ -225,7 +224,6 @@ class PlanPreview:
 
     @property
     def uncovered(self) -> tuple[CoveredRequirement, ...]:
-        """Return the requirements that no order covers."""
         return tuple(each for each in self.requirements if not each.orders)
 
     @property

@@ -19,7 +19,7 @@ from llmch.console import Console, Format
 from llmch.console.document import Outcome
 from llmch.entry.answers import PlanDocument
 from llmch.entry.command_line import add_model_arguments, add_record_arguments
-from llmch.entry.run_orders import batch_with_consent
+from llmch.entry.run_orders import run_with_consent
 from llmch.previews.plan_difference import changed_requirements
 from planner.plan_flags import add_acceptance_arguments, add_planner_flags, compile_options
 from shared.errors import ExitCode, InterruptedRun
@@ -167,7 +167,7 @@ def _run_plan(
             may_ask=source.mode is Mode.LIVE and not silent,
         ):
             return Outcome(KeptPlanDocument(folder), ExitCode.FAILED)
-        return batch_with_consent(
+        return run_with_consent(
             lambda each: run_all(folder, each, source, console), options, ground.reports, console
         )
     except InterruptedRun:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,10 +11,19 @@ from typing import Final
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Verbatim
 from llmch.entry.command_line import find_verb, parser_of
-from llmch.entry.verb_table import TOPICS, VERBS
-from llmch.verbs.completion_scripts import Option, Positional, Value, VerbGrammar, WordSource
+from llmch.entry.verb_table import FIRST_OPTIONS, TOPICS, VERBS
+from llmch.verbs.completion_scripts import (
+    Option,
+    Positional,
+    Value,
+    VerbGrammar,
+    WordSource,
+    render_bash,
+    render_fish,
+    render_zsh,
+)
 
-_SHELLS = ("bash", "zsh", "fish")
+_RENDERERS: Final = {"bash": render_bash, "zsh": render_zsh, "fish": render_fish}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,34 +39,20 @@ class CompletionDocument(Document):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "shell", choices=_SHELLS, metavar="SHELL", help=f"the shell: {', '.join(_SHELLS)}"
+        "shell",
+        choices=tuple(_RENDERERS),
+        metavar="SHELL",
+        help=f"the shell: {', '.join(_RENDERERS)}",
     )
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Write the script from the options of all verbs, as they are in this version."""
-    from llmch.entry.verb_table import FIRST_OPTIONS, VERBS
     from shared import VERSION
 
     first = (*VERBS, *FIRST_OPTIONS)
-    script = _render(args.shell)(read_grammar(), first, VERSION)
+    script = _RENDERERS[args.shell](read_grammar(), first, VERSION)
     return Outcome(CompletionDocument(args.shell, script))
-
-
-def _render(shell: str) -> Callable[[Sequence[VerbGrammar], Sequence[str], str], str]:
-    match shell:
-        case "bash":
-            from llmch.verbs.completion_scripts import render_bash
-
-            return render_bash
-        case "zsh":
-            from llmch.verbs.completion_scripts import render_zsh
-
-            return render_zsh
-        case _:
-            from llmch.verbs.completion_scripts import render_fish
-
-            return render_fish
 
 
 _MAX_MEANING = 90  # characters; shells show one line for each option

@@ -61,7 +61,6 @@ class VerbGrammar:
 
     @property
     def spellings(self) -> Iterator[str]:
-        """Yield the spellings of all options."""
         return (spelling for option in self.options for spelling in option.spellings)
 
     @property

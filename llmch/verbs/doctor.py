@@ -37,7 +37,6 @@ class DoctorDocument(Document):
 
     @property
     def ok(self) -> bool:
-        """Return whether no checkup found a fault that keeps llmch from working."""
         return all(each.health != "broken" for each in self.checkups)
 
     def blocks(self) -> Iterator[Block]:

@@ -168,7 +168,6 @@ class FleetDocument(Document):
 
     @property
     def idle(self) -> bool:
-        """Return whether nothing is queued and nothing runs."""
         return not self.status.queue
 
     @property

@@ -55,7 +55,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     files = {config: render_config(place), spec: render_spec(place.name, spec.suffix)}
     written = write_new_files(files)
     kept = tuple(each for each in files if each not in written)
-    steps = next_steps(place, spec, written, cwd)
+    steps = tuple(_steps(place, spec, written, cwd))
     return Outcome(InitDocument(place, written, kept, steps, cwd))
 
 
@@ -149,13 +149,6 @@ def _files_below(root: Path) -> Iterator[str]:
             return
 
 
-def next_steps(
-    place: TargetFolder, spec: Path, written: Sequence[Path], cwd: Path
-) -> tuple[str, ...]:
-    """Return the steps from here to verified commits; paths are written as seen from `cwd`."""
-    return tuple(_steps(place, spec, written, cwd))
-
-
 def as_seen(path: Path, cwd: Path) -> str:
     """Return `path` relative to `cwd` where it is near, else absolute."""
     relative = os.path.relpath(path, cwd)
@@ -163,6 +156,7 @@ def as_seen(path: Path, cwd: Path) -> str:
 
 
 def _steps(place: TargetFolder, spec: Path, written: Sequence[Path], cwd: Path) -> Iterator[str]:
+    """Yield the steps from here to verified commits; paths are written as seen from `cwd`."""
     here = _is_within(cwd, place.root)
     git = "git" if here else f"git -C {_word(place.root, cwd)}"
     repo = "" if here else f" --repo {_word(place.root, cwd)}"

@@ -17,7 +17,7 @@ from llmch.entry.command_line import (
     as_in_the_latest_run,
     order_asked_for,
 )
-from llmch.entry.run_orders import run_one_with_consent
+from llmch.entry.run_orders import run_reported
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +54,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     options = run_options(args, settings)
     options = as_in_the_latest_run(args, plan, options, place, console)
     reports = replace(reports, plan=plan.path)
-    return run_one_with_consent(
+    return run_reported(
         lambda each: retry_order(plan, name, hint, place, each, source, console),
         options,
         reports,

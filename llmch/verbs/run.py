@@ -11,7 +11,7 @@ from llmch.ci.run_reports import add_report_arguments, reports_asked
 from llmch.console import Console
 from llmch.console.document import Outcome
 from llmch.entry.command_line import add_model_arguments, add_record_arguments
-from llmch.entry.run_orders import options_and_source, run_one_with_consent
+from llmch.entry.run_orders import options_and_source, run_reported
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +32,6 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     file = args.work_order
     reports = reports_asked(args, file)
     options, source = options_and_source(args, console, lambda: read_order(file))
-    return run_one_with_consent(
+    return run_reported(
         lambda each: run_order(file, each, source, console), options, reports, console
     )

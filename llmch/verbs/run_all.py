@@ -16,7 +16,7 @@ from llmch.ci.run_reports import add_report_arguments, reports_asked
 from llmch.console import Console
 from llmch.console.document import Outcome
 from llmch.entry.command_line import add_model_arguments, add_record_arguments
-from llmch.entry.run_orders import options_and_source, run_all_with_consent
+from llmch.entry.run_orders import options_and_source, run_reported
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         options, kind = _on_fleet(options, waits=not args.no_wait)
     elif args.no_wait:
         raise InvalidInput("--no-wait belongs to --on fleet", "leave it out")
-    return run_all_with_consent(
+    return run_reported(
         lambda each: run_all(folder, each, source, console, kind), options, reports, console
     )
 

@@ -58,7 +58,6 @@ class ModelSettings:
     base_url: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return the settings as a JSON object."""
         return {**asdict(self), "models": list(self.models), "base_url": self.base_url or None}
 
 

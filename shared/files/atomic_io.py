@@ -71,7 +71,6 @@ def write_text(path: Path, text: str, *, sync: bool = True) -> None:
 
 
 def write_json(path: Path, value: Any, *, sync: bool = True) -> None:
-    """Put `value` at `path` as indented JSON."""
     write_text(path, render_json(value), sync=sync)
 
 
@@ -169,7 +168,6 @@ def make_folder(folder: Path) -> Path:
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Return whether the system refused something because the disk is full."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 

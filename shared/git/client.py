@@ -247,7 +247,6 @@ class Changes:
 
     @property
     def clean(self) -> bool:
-        """Return whether no path is changed or untracked."""
         return not self.changed and not self.untracked
 
 

@@ -209,7 +209,6 @@ class CommitObject:
 
     @cached_property
     def is_intact(self) -> bool:
-        """Whether the bytes are those that the id names."""
         return object_id("commit", self.raw, len(self.id)) == self.id
 
     @cached_property

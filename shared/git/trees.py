@@ -45,7 +45,6 @@ def submodules_of(git: Git, commit: str) -> tuple[str, ...]:
 
 
 def holds_file(git: Git, commit: str, path: str) -> bool:
-    """Return whether `commit` has a file at `path`."""
     return path in entries_of(git, commit, [path])
 
 
@@ -164,7 +163,6 @@ def has_staged(git: Git, commit: str) -> bool:
 
 
 def all_entries(git: Git) -> Mapping[str, TreeEntry]:
-    """Return the index's entries by path."""
     return parse_entries(git.run("ls-files", "--stage", "-z", "--full-name"))
 
 
@@ -216,7 +214,6 @@ def remove(git: Git, paths: Sequence[str]) -> None:
 
 
 def write_tree(git: Git) -> str:
-    """Return the id of the index as a tree."""
     return git.with_config(SYNCED).run("write-tree")
 
 

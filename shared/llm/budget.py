@@ -14,9 +14,9 @@ from shared.llm.usage import (
     KNOWN_WINDOWS,
     Prices,
     Windows,
+    by_model,
     cost_of,
     priced,
-    window_of,
 )
 
 # Where there is a cap, a call without an output limit gets this one. Its worst case would be
@@ -108,7 +108,7 @@ def bound_call(request: Request, windows: Windows) -> CallBound:
     limit = request.max_output_tokens or DEFAULT_OUTPUT_LIMIT
     enough = min(limit, request.expected_output_tokens or _ENOUGH)
     tokens = estimate_input(request)
-    if (window := window_of(request.model, windows)) is not None:
+    if (window := by_model(request.model, windows)) is not None:
         tokens = min(tokens, window)
         left = window - tokens
         limit = min(limit, left if left >= enough else window)
@@ -162,7 +162,6 @@ class SharedBudget:
 
     @property
     def is_bottomless(self) -> bool:
-        """Return whether nothing is capped."""
         return self._budget == Budget()
 
     @property

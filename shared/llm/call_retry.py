@@ -137,7 +137,6 @@ class RetryContext:
             self.wait("the server asked another call to wait", 0, seconds)
 
     def hold_others(self, seconds: float) -> None:
-        """Have other calls for the model wait, too."""
         if self.pace:
             self.pace.hold(self.model, seconds)
 

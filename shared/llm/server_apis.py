@@ -94,7 +94,6 @@ class _Gathered:
                 pass
 
     def answer(self, request: Request) -> Answer:
-        """Return the answer that the parts so far make up."""
         return Answer(
             text="".join(self.text),
             reasoning="".join(self.reasoning),

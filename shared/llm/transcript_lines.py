@@ -147,7 +147,6 @@ def _parse_schema(value: object) -> ReplySchema | None:
 
 
 def place_to_json(place: CallPlace) -> dict[str, Any]:
-    """Return the place as JSON values."""
     return {"role": place.role.value, "order": place.order, "attempt": place.attempt}
 
 

@@ -63,7 +63,6 @@ class ModelAccess:
 
     @property
     def is_local(self) -> bool:
-        """Return whether the server runs on this machine."""
         return is_loopback(self.host)
 
     @property

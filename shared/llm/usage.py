@@ -69,14 +69,9 @@ def by_model(model: str, table: Mapping[str, T]) -> T | None:
     return table.get(model) or table.get(_SNAPSHOT_DATE.sub("", model))
 
 
-def price_of(model: str, prices: Prices = KNOWN_PRICES) -> Price | None:
-    """Return the price of `model`, or `None`. A dated snapshot has the price of its plain name."""
-    return by_model(model, prices)
-
-
 def cost_of(model: str, usage: Usage, prices: Prices = KNOWN_PRICES) -> Decimal | None:
     """Return what `usage` costs in US dollars; `None`, never zero, where no price is known."""
-    price = price_of(model, prices)
+    price = by_model(model, prices)
     if price is None:
         return None
     fresh = max(0, usage.input_tokens - usage.cached_tokens)
@@ -86,11 +81,6 @@ def cost_of(model: str, usage: Usage, prices: Prices = KNOWN_PRICES) -> Decimal 
         + usage.output_tokens * price.output
     )
     return total / _PER_MILLION
-
-
-def extend_prices(more: Mapping[str, Price], prices: Prices = KNOWN_PRICES) -> Prices:
-    """Return the table with `more` added; where both have a name, `more` wins."""
-    return {**prices, **more}
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,13 +247,3 @@ KNOWN_WINDOWS: Windows = {
     "o3": 200_000,
     "o4-mini": 200_000,
 }
-
-
-def window_of(model: str, windows: Windows = KNOWN_WINDOWS) -> int | None:
-    """Return the window of `model` in tokens, or `None`. A dated snapshot has its model's."""
-    return by_model(model, windows)
-
-
-def extend_windows(more: Windows, windows: Windows = KNOWN_WINDOWS) -> Windows:
-    """Return the table with `more` added; where both have a name, `more` wins."""
-    return {**windows, **more}

@@ -155,7 +155,6 @@ def one_line(text: str) -> str:
 
 
 def unreadable(path: str) -> str:
-    """Return the note on a manifest that cannot be read."""
     return f"{path} cannot be read, so nothing is run for it: `--verify CMD` names a command"
 
 

@@ -75,7 +75,6 @@ class Key:
 
     @property
     def variable(self) -> str:
-        """Return the name of the setting's environment variable."""
         return PREFIX + self.name.upper().replace(".", "_")
 
     @property
@@ -146,7 +145,6 @@ def _in_words(default: object) -> str:
 
 
 def table(kind: Callable[[], T]) -> T:
-    """Declare a field that holds a table of settings."""
     return field(default_factory=kind, metadata={_DECLARED: kind})
 
 

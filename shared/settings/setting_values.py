@@ -43,7 +43,6 @@ class RawValue:
     as_text: bool = False
 
     def refused(self, wanted: str) -> InvalidInput:
-        """Return the error that says what the value must be."""
         return InvalidInput(
             f"{self.source}: {self.name} must be {wanted}, not {_shown(self.value)}",
             f"change {self.name} there, or remove it",

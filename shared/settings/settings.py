@@ -17,8 +17,6 @@ from shared.llm.usage import (
     KNOWN_WINDOWS,
     Prices,
     Windows,
-    extend_prices,
-    extend_windows,
 )
 from shared.settings.declaration import (
     PACKAGE_FOLDERS,
@@ -132,7 +130,6 @@ class RoleSettings:
 
     @property
     def model(self) -> str:
-        """Return the model that is asked first."""
         return self.ladder[0]
 
 
@@ -325,7 +322,7 @@ class Settings:
         "US dollars per million tokens, by model; only in files",
         default_words="a built-in table",
         guarded=True,
-        merge=lambda known, more: extend_prices(more, known),
+        merge=lambda known, more: {**known, **more},
     )
     windows: Windows = setting(
         read_windows,
@@ -333,7 +330,7 @@ class Settings:
         "tokens of prompt and reply together that a call can take, by model; only in files",
         default_words="a built-in table",
         guarded=True,
-        merge=lambda known, more: extend_windows(more, known),
+        merge=lambda known, more: {**known, **more},
     )
     timeout_seconds: float = setting(
         Number(1, _A_DAY),

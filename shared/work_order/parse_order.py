@@ -188,7 +188,6 @@ _NOT_THE_WORK = {"provenance", "verify_exempt"}
 
 
 def sha256_bytes(data: bytes) -> str:
-    """Return the SHA-256 of `data` as 64 lower-case hex digits."""
     return hashlib.sha256(data).hexdigest()
 
 

@@ -41,7 +41,6 @@ _ORDER_FILE = re.compile(r"WO-([0-9]+)\.json")
 
 
 def order_file_name(order_id: str) -> str:
-    """Return the name of the file that holds the order with this id."""
     return f"{order_id}.json"
 
 
@@ -75,7 +74,6 @@ def holds_plan(folder: Path) -> bool:
 
 
 def edited_manifest(folder: Path) -> InvalidInput:
-    """Return the error for a manifest whose hash is not its own."""
     return InvalidInput(
         f"{folder / MANIFEST_NAME} was edited since the plan was made: its hash does not recompute",
         takes_edits(folder),
@@ -304,7 +302,6 @@ def read_document(path: Path, what: str) -> JsonValue:
 
 
 def no_orders(folder: Path) -> InvalidInput:
-    """Return the error for a folder without work orders."""
     return InvalidInput(
         f"{folder} holds no work orders", "make a plan: `llmch plan --spec SPEC --outdir DIR`"
     )

@@ -155,7 +155,6 @@ class Tool:
 
     @property
     def name(self) -> str:
-        """Return the name by which a client calls the tool."""
         return self.verb.replace("-", "_")
 
     def input_schema(self, grant: Grant) -> dict[str, Any]:
@@ -220,23 +219,17 @@ _BRANCH = "the branch that the orders land on (default: the one that run_all cho
 
 
 class CheckParameters(Parameters):
-    """Hold the parameters of `check`."""
-
     plan: PathText = Field(description=_PLAN)
     branch: Text | None = Field(None, description="judge the plan for the files of this branch")
 
 
 class ShowParameters(Parameters):
-    """Hold the parameters of `show`."""
-
     plan: PathText = Field(description=_PLAN)
     branch: Text | None = Field(None, description=_BRANCH)
     check: bool = Field(False, description="judge the plan by all rules too")
 
 
 class PlanParameters(Parameters):
-    """Hold the parameters of `plan`."""
-
     spec: PathText = Field(
         description="the specification: a file, absolute or relative to the repo"
     )
@@ -251,8 +244,6 @@ class PlanParameters(Parameters):
 
 
 class RunAllParameters(Parameters):
-    """Hold the parameters of `run_all`."""
-
     plan: PathText = Field(description=_PLAN)
     branch: Text | None = Field(
         None, description="where commits go (default: factory/..., the same for the same plan)"
@@ -280,8 +271,6 @@ class DiffParameters(Parameters):
 
 
 class VerifyParameters(Parameters):
-    """Hold the parameters of `verify`."""
-
     commits: Text = Field("HEAD", description="a commit, or a range FROM..TO")
     plan: PathText | None = Field(
         None, description="the plan of the orders, where it is not on record"
@@ -431,5 +420,4 @@ TOOLS = (
 
 
 def tools_for(grant: Grant) -> Mapping[str, Tool]:
-    """Return the tools that a client may call, by name."""
     return {each.name: each for each in TOOLS if not (grant.read_only and each.writes)}

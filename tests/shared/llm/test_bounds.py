@@ -29,7 +29,7 @@ from shared.llm.budget import (
 )
 from shared.llm.model_client import Completion, ReplyFailed, Request, Usage
 from shared.llm.stack import Mode, ModelSource, open_model
-from shared.llm.usage import KNOWN_PRICES, KNOWN_WINDOWS, Price, extend_windows, window_of
+from shared.llm.usage import KNOWN_PRICES, KNOWN_WINDOWS, Price, by_model
 from tests.shared.llm.edge import SCHEMA, chat_request
 
 PRICES = {"small-1": Price(Decimal(1), Decimal("0.5"), Decimal(10))}
@@ -97,10 +97,10 @@ def test_a_window_that_seems_too_small_lowers_no_limit_below_what_is_expected() 
 
 def test_every_priced_model_has_a_window_and_the_users_windows_win() -> None:
     assert KNOWN_WINDOWS.keys() == KNOWN_PRICES.keys()
-    table = extend_windows({"gpt-5.2": 5, "local": 6})
-    assert (window_of("gpt-5.2-2025-12-11", table), window_of("local", table)) == (5, 6)
-    assert window_of("gpt-5.1", table) == KNOWN_WINDOWS["gpt-5.1"]
-    assert window_of("nobody-knows") is None
+    table = {**KNOWN_WINDOWS, "gpt-5.2": 5, "local": 6}
+    assert (by_model("gpt-5.2-2025-12-11", table), by_model("local", table)) == (5, 6)
+    assert by_model("gpt-5.1", table) == KNOWN_WINDOWS["gpt-5.1"]
+    assert by_model("nobody-knows", KNOWN_WINDOWS) is None
 
 
 def test_under_a_cap_a_call_asks_for_no_more_than_its_window_leaves() -> None:

@@ -20,9 +20,8 @@ from shared.llm.usage import (
     MeteredClient,
     Price,
     Tally,
+    by_model,
     cost_of,
-    extend_prices,
-    price_of,
 )
 from tests.shared.llm.edge import chat_request
 
@@ -55,15 +54,15 @@ def test_an_unknown_price_is_unknown_never_zero() -> None:
 
 
 def test_a_dated_snapshot_costs_what_its_model_costs() -> None:
-    assert price_of("gpt-5.2-2025-12-11") == KNOWN_PRICES["gpt-5.2"]
-    assert price_of("gpt-5.2-nonsense") is None
+    assert by_model("gpt-5.2-2025-12-11", KNOWN_PRICES) == KNOWN_PRICES["gpt-5.2"]
+    assert by_model("gpt-5.2-nonsense", KNOWN_PRICES) is None
 
 
 def test_the_users_prices_win() -> None:
     mine = Price(Decimal(9), Decimal(9), Decimal(9))
-    table = extend_prices({"gpt-5.2": mine, "local": mine})
-    assert price_of("gpt-5.2", table) == price_of("local", table) == mine
-    assert price_of("gpt-5.1", table) == KNOWN_PRICES["gpt-5.1"]
+    table = {**KNOWN_PRICES, "gpt-5.2": mine, "local": mine}
+    assert by_model("gpt-5.2", table) == by_model("local", table) == mine
+    assert by_model("gpt-5.1", table) == KNOWN_PRICES["gpt-5.1"]
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=3, max_size=3), st.sampled_from(list(KNOWN_PRICES)))
