@@ -170,7 +170,7 @@ def type_checkers_of(parent: int) -> Iterator[Path]:
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             is_own = int((folder / "stat").read_text().rpartition(")")[2].split()[1]) == parent
-            if is_own and b"checker/worker.py" in (folder / "cmdline").read_bytes():
+            if is_own and b"checker_worker.py" in (folder / "cmdline").read_bytes():
                 yield folder
         except OSError:
             continue

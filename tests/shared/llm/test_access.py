@@ -115,13 +115,12 @@ def test_a_secret_inside_another_leaves_no_rest() -> None:
 @pytest.mark.parametrize(
     "module",
     [
-        "client",
+        "model_client",
         "stack",
-        "json_in_reply",
-        "wire.access",
-        "wire.live_client",
-        "record.transcript",
-        "cost.usage",
+        "transport",
+        "live_client",
+        "transcript",
+        "usage",
     ],
 )
 def test_importing_the_layer_loads_nothing_heavy(module: str) -> None:
