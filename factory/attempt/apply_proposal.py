@@ -47,8 +47,8 @@ class CannotPlace(Exception):
 def acceptance_writes(loaded: LoadedOrder, tree: Tree) -> tuple[FileWrite, ...]:
     """Return what puts the order's acceptance files into `tree`, as it is before the order.
 
-    Raises `CannotPlace` where one would replace something that is no acceptance file of an earlier
-    order.
+    Raises `CannotPlace` where one would replace something that is not an acceptance file of an
+    earlier order.
     """
     return tuple(
         FileWrite(
@@ -119,7 +119,7 @@ class CannotRemove(Exception):
 
 
 def removals_alone(order: WorkOrder) -> WriteProposal:
-    """Return what stands for a model's proposal where an order only removes files."""
+    """Return the proposal of an order that only removes files, for which no model is asked."""
     summary = f"Removes {', '.join(name_removed(order.removed_files))}."
     return WriteProposal(summary=summary, writes=())
 

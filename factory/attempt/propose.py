@@ -1,7 +1,7 @@
 """Gets a proposal from the model: step, prompt, questions, replies.
 
-A question asked again is no attempt: nothing has run. There are at most `MAX_QUESTIONS` of them in
-an attempt; each is recorded and paid for.
+A question asked again is not an attempt: nothing has run. There are at most `MAX_QUESTIONS` of them
+in an attempt; each is recorded and paid for.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Dialogue:
     ) -> tuple[Attempt, Doubt | None]:
         """Return the attempt with the reply's proposal, if it has one, and the doubt about it.
 
-        Raises `ReplyFailed` if there is no reply.
+        Raises `ReplyFailed` where the model did not reply.
         """
         step, again = self.step, len(attempt.questions)
         question = self._question(attempt)
@@ -154,10 +154,17 @@ class Dialogue:
         offer = self._offer(attempt)
         focus, hint = self._focus(attempt, offer), task.loaded.hint
         if focus or self._is_to_be_short(attempt, offer):
-            told = not is_small(self.asked.model)
+            with_commands = not is_small(self.asked.model)
             earlier = () if self.asked.afresh else past
             prompt = render_short_prompt(
-                order, attempt.shown, known, earlier, note, hint, focus=focus, with_commands=told
+                order,
+                attempt.shown,
+                known,
+                earlier,
+                note,
+                hint,
+                focus=focus,
+                with_commands=with_commands,
             )
             return Question(self.asked, offer if focus else _WHOLE_FILES, prompt, focus)
         commands = tuple(check.text for check in self.step.verification.checks())

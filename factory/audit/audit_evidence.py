@@ -1,7 +1,7 @@
 """What speaks for a commit: statements, plan, records; and what it claims.
 
 A commit has a case for each statement on it: runs that made the same commit each left one, and a
-person's commit has one for each order that it stands for.
+person's commit has one for each order that it was accepted for.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class Case:
     """Hold a commit, what its message says, and what is at hand about it.
 
     `named` are the orders that the message names. `statement` says how llmch made the commit, or
-    `acceptance` that it is a person's and stands for an order; `malformed` says why its note is
+    `acceptance` that it is a person's, accepted for an order; `malformed` says why its note is
     neither. `order` is the order whose content has the key that the message names, or that the
     acceptance does. `has_parent` says whether this repo has the parent's files.
     """

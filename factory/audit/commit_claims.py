@@ -309,10 +309,10 @@ def _shown(git: Git, order: WorkOrder, parent: str) -> Iterator[ShownFile]:
 
 
 def rule_on_chain(commits: Sequence[Sequence[Case]], *, shallow: bool) -> Ruling:
-    """Return whether each commit stands on the one before it, oldest first, and each order once.
+    """Return whether each commit follows the one before it, and each order is made once.
 
-    `commits` has the cases of each. What people committed in between has no proof, so nothing is
-    proven of the whole, unless it was accepted for an order.
+    `commits` has the cases of each, oldest first. What people committed in between has no proof, so
+    nothing is proven of the whole, unless it was accepted for an order.
     """
     claim = Claim.CHAIN
     seen: dict[OrderIdentity, str] = {}

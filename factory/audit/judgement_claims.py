@@ -144,9 +144,9 @@ def _without_statement(case: Case) -> Ruling:
 
 
 def _replaced(case: Case) -> Statement | Acceptance | None:
-    """Return the statement about a commit in whose place this one stands, with the same files.
+    """Return the statement about the commit that this one replaces, with the same files.
 
-    Where one of the two follows the other, each stands in a place of its own.
+    Where one of the two follows the other, neither replaces the other.
     """
     git, own = case.git, case.commit.id
     for each in case.evidence.with_tree(case.commit.tree):
@@ -216,7 +216,7 @@ def rule_on_accepted_statement(case: Case) -> Ruling:
 
 
 def rule_on_accepted_order(case: Case) -> Ruling:
-    """Return whether the commit stands for the order that is stated: by a trusted person's word."""
+    """Return whether a trusted person accepted the commit for the order that is stated."""
     claim, stated = Claim.ORDER, _acceptance_of(case).predicate
     if fault := fault_of_order_part(stated):
         return contradicted(claim, fault)
@@ -274,7 +274,7 @@ def rule_on_accepted_files(case: Case) -> Ruling:
 
 
 def rule_on_accepted_reply(case: Case) -> Ruling:
-    """Return that there is no reply to compare with."""
+    """Return the ruling where no reply can be compared."""
     return not_provable(Claim.REPLY, "a person made it: no model was asked, and there is no reply")
 
 

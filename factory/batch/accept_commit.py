@@ -1,4 +1,4 @@
-"""Has a person's commit stand for an order."""
+"""Accepts a person's commit as the work of an order."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from shared.work_order.work_order import WorkOrder
 
 
 def note_acceptance(git: Git, work: StandingCommit, proof: str, root: str, emit: Emit) -> None:
-    """Write both notes on a commit that stands for an order, in the place of earlier ones.
+    """Write both notes on a commit accepted for an order, in the place of earlier ones.
 
     `proof` says in one line what verified it, and `root` is the hash of the oldest plan. Raises
     `GitFailed` where git refuses the note for people; a refused statement is a warning.
@@ -73,7 +73,7 @@ def drop_acceptance_notes(git: Git, commit: str, task: OrderTask) -> None:
 
 
 def _says_so(statement: Statement | Acceptance, task: OrderTask) -> bool:
-    """Return whether a statement says that a commit stands for the order, in any of its plans."""
+    """Return whether a statement says that a commit was accepted for the order, in any plan."""
     stated = statement.predicate.order
     of_order = (stated.id, stated.key) == (task.name, task.identity.key)
     return isinstance(statement, Acceptance) and of_order
@@ -81,7 +81,7 @@ def _says_so(statement: Statement | Acceptance, task: OrderTask) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OfferedCommit:
-    """Hold a commit that may stand for an order, and the files that differ from its parent.
+    """Hold a commit that may be accepted for an order, and the files that differ from its parent.
 
     `beyond` are those of the files that the order does not allow.
     """
@@ -103,8 +103,9 @@ def find_offered_commit(
 ) -> OfferedCommit:
     """Return the commit that `given` names, for the order `name`.
 
-    Raises `InvalidInput` if it is no commit of the branch, is older than the plan's runs or made by
-    an order, changes more than the order allows (unless `allow_more`), or lacks a test of the plan.
+    Raises `InvalidInput` if it is not a commit of the branch, is older than the plan's runs or made
+    by an order, changes more than the order allows (unless `allow_more`), or lacks a test of the
+    plan.
     """
     git, order = place.git, plan.named(name).order
     commit = refs.commit_of(git, given)
@@ -171,7 +172,7 @@ def _refuse_elsewhere(
 
 @dataclass(frozen=True, slots=True)
 class JudgedCommit:
-    """Say whether a commit stands for an order now, by the commands that judged it."""
+    """Hold whether a commit was accepted for an order, and the commands that judged it."""
 
     order: WorkOrder
     branch: str
@@ -187,7 +188,7 @@ class JudgedCommit:
 
     @property
     def failure(self) -> FailureBrief | None:
-        """Return why the commit does not stand for the order, if it does not."""
+        """Return why the commit was not accepted for the order, if it was not."""
         return self.judgement.brief
 
 
@@ -201,7 +202,7 @@ def accept_commit(
     *,
     allow_more: bool = False,
 ) -> JudgedCommit:
-    """Judge the commit that `given` names, and record that it stands for the order `name`.
+    """Judge the commit that `given` names, and accept it for the order `name`.
 
     Nothing is recorded about an order whose commit fails. The commit itself never changes: it gets
     a note. Raises as `find_offered_commit` does, `Busy`, and `SandboxUnavailable`.
@@ -223,10 +224,10 @@ def accept_commit(
 
 
 def take_back(plan: PlanOnBranch, name: str, place: RepoPlace, options: RunOptions) -> str:
-    """Record that no commit stands for the order `name` any more, and return the one that did.
+    """Take back that a commit was accepted for the order `name`, and return that commit.
 
     The commit stays where it is; what its note says of the order goes. Raises `InvalidInput` if no
-    commit stands for the order, and `Busy`.
+    commit was accepted for the order, and `Busy`.
     """
     key = plan.key_of(name)
     with hold(place.common_dir) as lock, deferring_signals():
@@ -320,10 +321,10 @@ def _record(
         drop_acceptance_notes(place.git, replaced.commit, task)
     work = _standing(place.git, accepted, task, recording.folder.run_id)
     note_acceptance(place.git, work, judged.describe(), key.plan, recording.emit)
-    stands = AcceptedCommit(
+    decided = AcceptedCommit(
         commit, order.title, tuple(dict.fromkeys(order.covers)), accepted.offered.beyond
     )
-    write_decision(place.common_dir, key, Decision(accepted=stands))
+    write_decision(place.common_dir, key, Decision(accepted=decided))
 
 
 def _standing(git: Git, accepted: JudgedCommit, task: OrderTask, run_id: str) -> StandingCommit:

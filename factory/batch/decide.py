@@ -80,7 +80,7 @@ class PlanOnBranch:
         return decisions_of(common_dir, self.branch, self.orders)
 
     def landed(self, git: Git, common_dir: Path) -> Mapping[str, str]:
-        """Return the commits that made orders or stand for them, by the order's id."""
+        """Return the commits that have the work of orders, by the order's id."""
         found = self.history(git)
         accepted = accepted_commits(self.decisions(common_dir), found.first_parents)
         return found.with_accepted(accepted).landed
@@ -110,7 +110,7 @@ def plan_on_branch(place: RepoPlace, workdir: Path | None, branch: str | None) -
     """Return the plan in `workdir` on `branch`; where they are `None`, those of the latest run.
 
     A plan that is not the latest run's has the branch that `run-all` would choose. Raises
-    `InvalidInput` if there was no run, or if its plan is not there any more.
+    `InvalidInput` if there was no run, or if its plan no longer exists.
     """
     begun, latest = _latest_run(place.common_dir)
     path = workdir or (latest.path if latest else None)

@@ -25,7 +25,8 @@ class Readiness:
     """Follow the orders of a plan as they end, in time linear in the edges of its graph.
 
     An order is *settled* once it is over and all that it needs is settled. An order that is over
-    may wait for that: where a person's commit stands for it, an order that it needs may land later.
+    may wait for that: where a person's commit was accepted for it, an order that it needs may land
+    later.
     """
 
     graph: OrderGraph
@@ -299,7 +300,7 @@ class Choice:
         """Return the commits of orders by position, and which of them orders made.
 
         The latter leaves out what people made: such a commit may hold more than its order, so later
-        orders begin from it. Raises `PreflightRefused` where a commit that stands for an order is
+        orders begin from it. Raises `PreflightRefused` where a commit accepted for an order is
         not on the branch: nobody knows then whether the order is still done.
         """
         accepted = self._accepted(history.commits, history.landed)
@@ -307,7 +308,7 @@ class Choice:
         return found, frozenset(found.values()).difference(accepted.values())
 
     def _accepted(self, on_branch: Collection[str], made: Collection[str]) -> Mapping[str, str]:
-        """Return the commits that stand for orders, by id; those `made` need none."""
+        """Return the commits accepted for orders, by id, without those of the orders `made`."""
         found = accepted_commits(self.decisions, on_branch)
         done = {*found, *made}
         for name, each in self.decisions.items():

@@ -1,4 +1,4 @@
-"""Couples the commits of orders to a train, each judged on the one before. Pure.
+"""Couples the commits of orders to a train, each judged on the one before, without any I/O.
 
 A commit lands as it was judged: on exactly the commit that it follows. So that an order need not
 wait for all those before it to land, its proposal is judged on its *predicted* parent: the
@@ -47,10 +47,10 @@ class Train:
         self.tip = tip
 
     def predictions(self) -> Iterator[tuple[int, str]]:
-        """Yield the orders in the train whose parent can be told, each with it, in sequence.
+        """Yield the orders in the train whose parent can be predicted, each with it, in sequence.
 
-        Behind an order without a candidate, no parent can be told. A failed order is expected to
-        stay one; only with `keep_going` does anything follow it.
+        Behind an order without a candidate, no parent can be predicted. A failed order is expected
+        to stay one; only with `keep_going` does anything follow it.
         """
         parent = self.tip
         for position in self._schedule.front():

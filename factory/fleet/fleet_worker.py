@@ -1,4 +1,4 @@
-"""A run's side: steps go into the queue, outcomes come back, nothing stays."""
+"""Puts the steps of a run into the queue, and clears up after it."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ class FleetWorker:
         return None
 
     def drop(self, assignment: Assignment) -> None:
-        """Cancel a step; its future is done at once, and its worker is told."""
+        """Cancel a step; its future is done at once, and its worker stops."""
         assignment.drop()
         found = self._asked.take_all(assignment)
         with contextlib.suppress(FleetUnavailable):  # its outcome is ignored all the same

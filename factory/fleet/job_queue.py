@@ -222,7 +222,7 @@ class Queue:
             )
 
     def look(self, ids: Sequence[str]) -> Mapping[str, JobStanding]:
-        """Return where jobs stand, by id; an unknown id is left out."""
+        """Return the state of jobs, by id; an unknown id is left out."""
         if not ids:
             return {}
         with errors_in_words(self._url):
@@ -271,7 +271,7 @@ class Queue:
             self._client.resume_workflow(job.id, queue_name=queue)
 
     def cancel(self, ids: Sequence[str]) -> None:
-        """Have no worker begin these jobs; those that are running are told to stop."""
+        """Have no worker begin these jobs; those that are running stop."""
         if ids:
             with errors_in_words(self._url):
                 self._client.cancel_workflows(list(ids))

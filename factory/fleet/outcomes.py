@@ -1,4 +1,4 @@
-"""What a run makes of a worker's answer."""
+"""Takes the answers of workers into a run."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Outcomes:
 def _outcome_in(answer: Answer | None, assignment: Assignment) -> OutcomeDocument:
     match answer:
         case {"outcome": str(text), "folder": str(folder)} if folder:
-            # The worker's folder stands in paths of the records; this machine has another.
+            # Paths in the records begin with the worker's folder; this machine has another.
             here = json.dumps(str(assignment.task.folder))[1:-1]
             return parse(OutcomeDocument, text.replace(json.dumps(folder)[1:-1], here))
         case _:
@@ -209,9 +209,9 @@ class AskedSteps:
 
 LOOK_EVERY_SECONDS: Final = 0.2
 _SHOW_EVERY_SECONDS: Final = 0.5
-# How long jobs may wait before the person is told why, and told again.
+# How long jobs may wait before the reason is reported, and reported again.
 _PATIENCE_SECONDS: Final = 10.0
-_TELL_AGAIN_SECONDS: Final = 60.0
+_REPORT_AGAIN_SECONDS: Final = 60.0
 
 GOES_ON: Final = "the same command again goes on from there"
 _STOOD_STILL: Final = "this process stood still for longer than its lease, and the fleet gave it up"
@@ -324,7 +324,7 @@ class OutcomeWatch:
         self._idle_since = self._idle_since or now
         if now - self._idle_since < _PATIENCE_SECONDS:
             return
-        self._idle_since = now + _TELL_AGAIN_SECONDS
+        self._idle_since = now + _REPORT_AGAIN_SECONDS
         alive = [each for each in workers_seen(self.link.database) if each.lives and each.slots]
         if not alive and not self.waits:
             hint = f"start one by `llmch worker`; {GOES_ON}"

@@ -139,7 +139,7 @@ class Service:
             with self._lock:
                 del self._running[job_id]
         if self._ending.is_set():
-            # The job was told to stop, and is still this worker's: its answer would be stored.
+            # The job was cancelled, and is still this worker's: its answer would be stored.
             raise HandedOn
         return answer_to_json(answer)
 
@@ -287,7 +287,7 @@ def clone_for(plan: PlanDocument, folder: Path) -> Path:
             f"{plan.base[:12]} is not on branch {plan.base_branch!r} of {plan.remote} any more",
             "submit the plan again: it then begins where the branch is now",
         )
-    # A plan that goes on, on the very branch that it began on, stands at the branch's tip.
+    # A plan that goes on, on the very branch that it began on, begins at the branch's tip.
     goes_on = plan.branch == plan.base_branch and plan.branch in heads
     repos.begin_on(git, plan.base_branch, heads[plan.branch] if goes_on else plan.base)
     return tree

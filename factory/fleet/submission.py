@@ -116,7 +116,7 @@ def find_target(git: Git, remote: str, base_branch: str) -> Target:
     """
     if refs.without_credentials(remote) != remote:
         raise InvalidInput(
-            "the repo's URL has a password or a token, which would stand in the fleet's database",
+            "the repo's URL has a password or a token, which would be kept in the fleet's database",
             "leave it out: each worker's git has a credential of its own",
         )
     tips = refs.branch_tips(git, remote)
@@ -221,7 +221,7 @@ class Awaited:
     _last_event: int = 0
     _told: str = ""
     _end: BatchEnded | None = None
-    """How the run ended, which is told when its records are here."""
+    """How the run ended, which is reported when its records are here."""
 
     def summary(self, artifacts: Path) -> BatchSummary:
         """Return how the plan ended, once it has; its records are below `artifacts` then.
@@ -305,7 +305,7 @@ class Awaited:
             self.emit(event)
 
     def _forget(self) -> None:
-        """Remove what the fleet has of a plan whose end was told."""
+        """Remove what the fleet has of a plan whose end was reported."""
         self.link.queue.forget([self.plan])
         forget_events(self.link.database, [self.plan])
         forget_takeovers(self.link.database, [self.plan])

@@ -41,7 +41,7 @@ class Kind(StrEnum):
 
 
 class JobState(StrEnum):
-    """Say where a job stands."""
+    """Name the state of a job."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -83,7 +83,7 @@ Answer = Mapping[str, Any] | Refusal
 
 @dataclass(frozen=True, slots=True)
 class JobStanding:
-    """Say where a job stands and, once it is done, what came of it."""
+    """Hold the state of a job and, once it is done, what came of it."""
 
     id: str
     plan: str
@@ -409,7 +409,7 @@ def usage_of(document: UsageDocument) -> Usage:
     )
 
 
-# The database is no place for larger files, such as the log of a command that never stops.
+# The database is not for larger files, such as the log of a command that never stops.
 _MOST_BYTES_OF_A_FILE: Final = 1024 * 1024
 _MOST_BYTES: Final = 32 * 1024 * 1024
 # These hold paths of the folder that they were written in.

@@ -265,7 +265,7 @@ def notes_on(
     failure: FailureBrief | None = None,
     files: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """Return sentences on what is wrong with a proposal, the most telling ones last.
+    """Return sentences on what is wrong with a proposal, the most helpful ones last.
 
     Without a `failure`, only what is certainly wrong is said: no file changes, a file or a name
     that the order wants is missing, a function has no body. With one, also what explains it: a

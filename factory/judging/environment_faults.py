@@ -52,7 +52,7 @@ _NO_NETWORK = re.compile(
     # The seccomp filter of Landlock refuses a socket with EACCES; no file is involved here.
     r"|(?:urlopen error|new connection:) \[Errno 13\]"
     r"|in create_connection\n(?:[ \t].*\n){1,12}PermissionError: \[Errno 13\]"
-    # What npm and Cargo say where they are told that there is no network.
+    # npm and Cargo say this where they have to work without network.
     r"|cache mode is 'only-if-cached'|attempting to make an HTTP request, but --offline",
 )
 _HOST = re.compile(

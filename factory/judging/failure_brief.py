@@ -1,4 +1,4 @@
-"""Every failure as the next attempt is told of it.
+"""Renders each failure for the next attempt.
 
 The excerpt goes into the next prompt, and a prompt must be equal wherever the same thing happens:
 paths of this machine, durations and addresses are removed, and so are the parts of a traceback
@@ -37,7 +37,7 @@ _CARETS = re.compile(r"^[ \t]*[\^~][\^~ ]*$")
 _STRING_FRAME = re.compile(r'^\s+File "<(?:string|stdin)>", line \d+')
 _FRAME = re.compile(r'^\s+File "')
 _SOURCE_LINE = re.compile(r"^ {4,}\S")
-# What differs from one run to the next, and what stands in its place.
+# What differs from one run to the next, and what replaces it.
 _VOLATILE = (
     (re.compile(r"\x1b\[[0-9;?]*[A-Za-z]"), ""),  # colours
     (re.compile(r"\bin \d+(?:\.\d+)?s\b"), "in ...s"),
@@ -52,7 +52,7 @@ _VOLATILE = (
 def stable_excerpt(output: str, paths: Iterable[tuple[str, str]] = ()) -> str:
     """Return `output` without what differs between machines, cut to `MAX_EXCERPT_CHARACTERS`.
 
-    `paths` are pairs of a path on this machine and what stands for it, applied longest first.
+    `paths` are pairs of a path on this machine and what replaces it, applied longest first.
     """
     return cut(stable_text(output, paths))
 
@@ -98,7 +98,7 @@ def shorten(line: str, limit: int) -> str:
 def select_lines(text: str, marked: Sequence[range], limit: int = MAX_EXCERPT_CHARACTERS) -> str:
     """Return `text`, or of a longer one the `marked` lines and what else fits, lines kept whole.
 
-    `marked` are ranges of line numbers from 0, the most telling first. Of the rest, the end comes
+    `marked` are ranges of line numbers from 0, the most helpful first. Of the rest, the end comes
     before the beginning. Only a line of over 600 characters is shortened.
     """
     if len(text) <= limit or not marked:
@@ -172,7 +172,7 @@ def brief_of(
 ) -> FailureBrief:
     """Return the brief of a failure at `stage`; `account` and `facts` are cut to their bounds.
 
-    `log` is the path of the whole output, relative to the order's folder. The most telling fact
+    `log` is the path of the whole output, relative to the order's folder. The most helpful fact
     comes last.
     """
     return FailureBrief(
@@ -187,7 +187,7 @@ def brief_of(
 
 
 def with_facts(brief: FailureBrief, facts: Sequence[str]) -> FailureBrief:
-    """Return the brief with `facts` after its own, as the more telling ones.
+    """Return the brief with `facts` after its own, as the more helpful ones.
 
     Where there are too many, the last of the brief's own facts are left out first.
     """
@@ -259,7 +259,7 @@ def _short(line: str, limit: int) -> str:
     return f"{line[:half]}{_QUOTE_CUT}{line[-half:]}"
 
 
-_MAX_TOLD = 3
+_MAX_FACTS = 3
 _MAX_READ = 600
 """The characters of a line that are looked at."""
 
@@ -298,7 +298,7 @@ def account_of(
 
 
 def find_failures(lines: Sequence[str]) -> Iterator[FaultReport]:
-    """Yield what the output of a command tells; a test runner's report goes before all else."""
+    """Yield the findings in a command's output; a test runner's report goes before all else."""
     lines = [shorten(line, _MAX_READ) for line in lines]
     taken: set[int] = set()
     for each in [*_failed_tests(lines)] or (*_faults(lines), *find_faults(TOOLS, lines)):
@@ -331,9 +331,9 @@ def _lines(text: str) -> list[str]:
 
 
 def _facts(findings: Sequence[FaultReport]) -> tuple[str, ...]:
-    told = [*dict.fromkeys(each.fact for each in findings if each.fact)]
-    more = len(told) - _MAX_TOLD
-    return (*told[:_MAX_TOLD], *([f"{more} more failures are reported"] if more > 0 else []))
+    facts = [*dict.fromkeys(each.fact for each in findings if each.fact)]
+    more = len(facts) - _MAX_FACTS
+    return (*facts[:_MAX_FACTS], *([f"{more} more failures are reported"] if more > 0 else []))
 
 
 def _excerpt(reason: str, *streams: tuple[Sequence[str], Sequence[FaultReport]]) -> str:

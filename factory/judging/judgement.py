@@ -306,6 +306,6 @@ def _changed_by_commands(trial: Trial) -> list[str]:
         # The hash alone does not decide: a missing file has the hash of an empty one.
         if trial.tree.state_of(path) != FileState(FileKind.FILE, sha256)
     ]
-    # A folder may stand where a file was removed: the files of a package instead of a module.
+    # A folder may be where a file was removed: the files of a package instead of a module.
     back = (each for each in trial.removed if trial.tree.kind_of(each) in _FILES)
     return [*changed, *back]

@@ -57,9 +57,9 @@ def why_nothing_is_proven(command: str, tests: CountedTests | None) -> str:
 class FewerTests:
     """Say that the verification ran fewer tests than before the order, or no longer says how many.
 
-    `command` is the one that ran fewer; "" where the commands changed and only their sum tells.
-    `now` is `None` where the command succeeded and its output reports no tests. `others` is how
-    many tests the other commands ran.
+    `command` is the one that ran fewer; "" where the commands changed and only their sum is
+    compared. `now` is `None` where the command succeeded and its output reports no tests. `others`
+    is how many tests the other commands ran.
     """
 
     command: str

@@ -86,7 +86,7 @@ class BaseVerification:
     def checks_with(self, written: Mapping[str, str | None]) -> tuple[Check, ...]:
         """Return the commands that verify the base with these texts written, by path.
 
-        `None` stands for a file that is removed.
+        `None` is a file that is removed.
         """
         if self.exempt or self.chosen:
             return self.checks()
@@ -131,7 +131,7 @@ def verification_before(
 ) -> BaseVerification:
     """Return what verifies the tree that the workspace's baseline was made from.
 
-    `texts` are the files that the baseline changed, as they were; `None` stands for one that was
+    `texts` are the files that the baseline changed, as they were; `None` is one that was
     not there. The workspace must be its baseline as it is.
     """
     files: RepoFiles = RepoSources(workspace.root, workspace.files)
@@ -172,8 +172,8 @@ def _nothing_known() -> KnownCommit:
     return NOTHING_KNOWN
 
 
-def _keep_to_oneself(known: KnownCommit) -> None:
-    """Tell nobody what a verification showed."""
+def _learn_nothing(known: KnownCommit) -> None:
+    """Forget what a verification showed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class Trial:
     `folder` gets results and logs. `written` maps each file that no command may change to its
     hash, and `removed` has the files that no command may bring back. `attempt` is 0 outside an
     attempt. `known` returns what the verification showed before the order, and may wait for it;
-    `learn` is told what it shows now, as soon as it passes. `staged` is the tree as git names it;
+    `learn` takes what it shows now, as soon as it passes. `staged` is the tree as git names it;
     empty where it cannot become a commit. `checks` are the commands that verify the tree.
     """
 
@@ -197,7 +197,7 @@ class Trial:
     written: Mapping[str, str] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
     known: Callable[[], KnownCommit] = _nothing_known
-    learn: Callable[[KnownCommit], None] = _keep_to_oneself
+    learn: Callable[[KnownCommit], None] = _learn_nothing
     staged: str = ""
     checks: tuple[Check, ...] = ()
 
@@ -336,7 +336,7 @@ def record_results(trial: Trial, name: str, results: Sequence[CmdResult]) -> Non
     )
 
 
-_END: Final = 4000  # characters; what a program waits for stands at the end of its output
+_END: Final = 4000  # characters; what a program waits for is at the end of its output
 _WATCHES = re.compile(
     r"watch(?:ing)? (?:for|mode|usage|files)|press \w+ to (?:quit|exit|rerun|show help)"
     r"|waiting for (?:file )?changes|\bnodemon\b|\[watch\]",

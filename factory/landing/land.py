@@ -207,7 +207,7 @@ class Notary:
     _config: SigningConfig | None = field(default=None, init=False)
     _asked: bool = field(default=False, init=False)
     _before: Snapshot | None = field(default=None, init=False)
-    """The commit of the statement before, on which the next one mostly stands."""
+    """The commit of the statement before, on which the next one mostly follows."""
 
     def attest(self, task: OrderTask, result: OrderResult, parent: str) -> None:
         """Attach a statement to the commit of a result that passed on `parent`.
@@ -225,9 +225,9 @@ class Notary:
             )
 
     def attest_acceptance(self, commit: StandingCommit) -> None:
-        """Attach the statement that a person's commit stands for an order, with the same warnings.
+        """State that a person's commit was accepted for an order, with the same warnings.
 
-        Other statements on the commit stay: it may stand for several orders.
+        Other statements on the commit stay: it may be accepted for several orders.
         """
         self._attach(commit.task, commit.result.commit, lambda: partial(compose_acceptance, commit))
 

@@ -146,14 +146,14 @@ def change_of(git: Git, commit: str, changed: Collection[str]) -> ChangePart:
 
 
 def as_text(path: str) -> str:
-    """Return a path as JSON can hold it: bytes that are no text stand as their numbers."""
+    """Return a path as JSON can hold it: bytes that are not text become their numbers."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def faults_of_change(git: Git, order: WorkOrder, parent: str, commit: str) -> Iterator[str]:
     """Yield what in the commit's tree is not as the order says, each as the end of a sentence.
 
-    The tree may differ from the parent's in the order's paths alone, and only plain files may stand
+    The tree may differ from the parent's in the order's paths alone, and only plain files may be
     there.
     """
     allowed = paths_of(order)

@@ -2,9 +2,9 @@
 
 What is decided here depends on the order's own attempts alone, so that a recorded run replays. The
 figures come from measurements with small models, and from published ones. Below about 3 billion
-parameters a retry that is told of the failure fixes almost nothing; another sample of the first
+parameters a retry that is shown the failure fixes almost nothing; another sample of the first
 prompt fixes more (docs/local-models.md), and so does a larger model. From 14 billion on, a retry
-that is told fixes a quarter to a half. An equal prompt at temperature 0 brings an equal reply.
+that is shown it fixes a quarter to a half. An equal prompt at temperature 0 brings an equal reply.
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def _rung(models: ModelChoice, past: Sequence[PastAttempt], attempt: int) -> int
 def _is_used_up(models: ModelChoice, past: Sequence[PastAttempt], rung: int) -> bool:
     """Return whether a model had its retries; a rung that names its attempt is not brought forward.
 
-    The first failure is no retry, so that a model that gets one retry fails twice.
+    The first failure is not a retry, so that a model that gets one retry fails twice.
     """
     following = models.ladder[rung + 1 : rung + 2]
     if not following or following[0].from_attempt is not None:

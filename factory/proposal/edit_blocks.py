@@ -121,7 +121,7 @@ def holds_changes(content: str) -> bool:
 def parse_changes(content: str) -> tuple[Change, ...]:
     """Return the changes in the content of a block.
 
-    Raises `ReplyMalformed` where a line is missing, where text stands between two changes, or where
+    Raises `ReplyMalformed` where a line is missing, where text is between two changes, or where
     the text itself has a line that may be the divider.
     """
     changes: list[Change] = []
@@ -294,7 +294,7 @@ _PROSE: Final = (".md", ".markdown", ".rst", ".txt", ".yaml", ".yml", "")
 
 
 def find_placeholder(path: str, new: str, old: str) -> str:
-    """Return the first line of `new` that stands for lines left out, or nothing.
+    """Return the first line of `new` that is a mark for lines left out, or nothing.
 
     A line that the text `old` has as well is none: it is a part of the file. A line of dots alone
     may be the body of a definition, and means something in some formats of text.

@@ -201,7 +201,7 @@ def _several(places: Sequence[int]) -> NotFound:
 
 
 def _exact_places(file: FileText, wanted: Sequence[str]) -> Iterator[int]:
-    """Yield the numbers of the lines, from 0, at which the wanted lines stand as they are."""
+    """Yield the numbers of the lines, from 0, at which the wanted lines are found as they are."""
     needle = "\n" + "".join(f"{line}\n" for line in wanted)
     at, line, counted = file.closed.find(needle), 0, 0
     for _ in range(_MOST_MATCHES):
@@ -213,7 +213,7 @@ def _exact_places(file: FileText, wanted: Sequence[str]) -> Iterator[int]:
 
 
 def _loose_places(file: FileText, wanted: Sequence[str]) -> Iterator[int]:
-    """Yield where the wanted lines stand up to the white space around each of them."""
+    """Yield where the wanted lines are found, up to the white space around each of them."""
     sought = [line.strip() for line in wanted]
     rarest = min(
         (index for index, line in enumerate(sought) if line),

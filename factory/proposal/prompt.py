@@ -2,7 +2,7 @@
 
 A prompt contains nothing about the run or the machine, so that a recorded reply is found again.
 
-A small model follows a short prompt best: docs/local-models.md has the figures. It is told neither
+A small model follows a short prompt best: docs/local-models.md has the figures. It is shown neither
 a format with examples, whose paths it would copy, nor how to name the one file that it may write.
 Of a file of which it has to change one definition, it sees this definition alone: shown the file,
 it copies the file.
@@ -390,12 +390,12 @@ def render_short_prompt(
     `note` says why the reply before could not be used, if this is asked again within an attempt.
     `hint` is what the person who runs the order says. With a `focus` of the order, this definition
     is shown and asked for, whatever the size of its file. The acceptance commands tempt a small
-    model to write tests as well; `with_commands` says whether they are told.
+    model to write tests as well; `with_commands` says whether they are shown.
     """
     parts = _told(order, shown, known, focus, with_commands)
-    told = "\n\n".join([*parts, render_hint(hint)] if hint else parts)
-    history = render_history(past, shown, ReplyFormat.FILES, room_for_history(told, note))
-    all_parts = (told, history.rstrip("\n"), note, _how_to_reply(focus))
+    task = "\n\n".join([*parts, render_hint(hint)] if hint else parts)
+    history = render_history(past, shown, ReplyFormat.FILES, room_for_history(task, note))
+    all_parts = (task, history.rstrip("\n"), note, _how_to_reply(focus))
     return "\n\n".join(part for part in all_parts if part) + "\n"
 
 

@@ -1,7 +1,7 @@
 """What a prompt says beside the order: history of attempts, hint, removed files.
 
 What matters most comes last: a small model follows the words just before the instructions to reply,
-and little of what stands further up.
+and little of what is further up.
 """
 
 from __future__ import annotations
@@ -42,26 +42,26 @@ def render_history(
 ) -> str:
     """Return what the next prompt says of the attempts in `past`, in about `room` characters.
 
-    Of the last attempt that was judged it tells the change and the failure, of each other attempt
+    Of the last attempt that was judged it has the change and the failure, of each other attempt
     one line. The facts of the failure are never cut.
     """
     if not past:
         return ""
-    told = _to_tell(past)
-    others = [_in_one_line(each) for each in past if each is not told]
+    shown_whole = _shown_whole(past)
+    others = [_in_one_line(each) for each in past if each is not shown_whole]
     head = [
         "# What came of your earlier replies",
         "",
         *others,
-        f"Attempt {told.number} was taken back: the files above are as they were before it.",
+        f"Attempt {shown_whole.number} was taken back: the files above are as they were before it.",
     ]
-    tail = [*_reminders(told.brief, asked), *told.brief.facts]
+    tail = [*_reminders(shown_whole.brief, asked), *shown_whole.brief.facts]
     left = room - sum(len(line) + 1 for line in (*head, *tail))
-    middle = _change_and_failure(told, shown, left)
+    middle = _change_and_failure(shown_whole, shown, left)
     return "\n".join([*head, *middle, *tail]) + "\n"
 
 
-def _to_tell(past: Sequence[PastAttempt]) -> PastAttempt:
+def _shown_whole(past: Sequence[PastAttempt]) -> PastAttempt:
     """Return the last attempt that was not a repetition of an earlier one."""
     new = [each for each in past if each.brief.stage is not Stage.REPEATED]
     return new[-1] if new else past[-1]

@@ -432,7 +432,7 @@ class DoubtKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Hold why a reply is not worth judging, and the note that tells the model.
+    """Hold why a reply is not worth judging, and the note for the model.
 
     `repeats` is the attempt whose files were given again. `quote` shows a reply that could not be
     read to a person.

@@ -146,7 +146,7 @@ _MARK = re.compile(
     r"^(?: {0,3}(?P<fence>`{3,})(?P<info>[^`\n]*)|[ \t]*</think(?:ing)?>[ \t\r]*)$",
     re.MULTILINE | re.IGNORECASE,
 )
-_LONGEST_HEADING = 2000  # of what stands between two blocks
+_LONGEST_HEADING = 2000  # of the text between two blocks
 _HEADING_MARKS = re.compile(
     r"^[#>*/<!;%\-\s]*(?:file|path)?:?\s*[*`'\"]*|[*`'\":/>\-\s]*$", re.IGNORECASE
 )

@@ -25,7 +25,7 @@ _MAX_NAME_BYTES = 255  # of one component, on every file system in common use
 
 
 class FileKind(StrEnum):
-    """Name the kind of thing that stands at a path of the workspace."""
+    """Name the kind of thing that is at a path of the workspace."""
 
     ABSENT = "absent"
     FILE = "file"
@@ -56,9 +56,9 @@ DESCRIPTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class FileState:
-    """Hold what stands at a path, and the hash of its bytes.
+    """Hold what is at a path, and the hash of its bytes.
 
-    If no readable file stands at the path, the hash is that of zero bytes.
+    If there is no readable file at the path, the hash is that of zero bytes.
     """
 
     kind: FileKind
@@ -69,7 +69,7 @@ class Files(Protocol):
     """Answer the questions about the files of a workspace that judging a proposal needs."""
 
     def state_of(self, path: str) -> FileState:
-        """Return what stands at `path` now."""
+        """Return what is at `path` now."""
 
     def lookalike_of(self, path: str) -> str:
         """Return an existing path that some file systems would take for `path`, else ""."""

@@ -147,7 +147,7 @@ def texts_of(shown: Sequence[ShownFile]) -> Mapping[str, str]:
 _LARGEST_SHARE: Final = 0.5
 """Of a larger part of a file, the rest saves too little to be left out."""
 
-# A word of prose is no name, so `name` has to be marked, called, or of a form that prose lacks.
+# A word of prose is not a name, so `name` has to be marked, called, or of a form that prose lacks.
 _MARKED: Final = re.compile(r"`(?P<name>[^\W\d]\w*(?:\.\w+)*)(?P<call>\()?[^`\n]*`")
 _NAME_LIKE: Final = re.compile(
     r"(?<![\w.`/])(?P<name>[^\W\d]\w*(?:\.[^\W\d]\w*)*)(?P<call>\()?(?![\w`/]|\.\w)"

@@ -47,7 +47,7 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 class KeptBases:
     """Keep the keys of verified trees in a repo's git folder. Only the holder of the lock writes.
 
-    What else stands in the file, or in its place, counts as nothing and is replaced.
+    Anything else in the file, or in its place, counts as nothing and is replaced.
     """
 
     path: Path
@@ -67,7 +67,7 @@ class KeptBases:
     def add(self, key: str, tests: Mapping[str, CountedTests]) -> None:
         """Keep a key with the tests that ran, and forget the oldest keys.
 
-        A disk that refuses is no error. A file that a crash leaves torn counts as nothing, so it
+        A disk that refuses is ignored. A file that a crash leaves torn counts as nothing, so it
         need not be written atomically.
         """
         kept = self._read()
@@ -115,7 +115,7 @@ def _parse_tests(document: Mapping[str, object]) -> dict[str, CountedTests]:
     return found
 
 
-_WHO: Final = "base"  # stands in events where an order's id would
+_WHO: Final = "base"  # in events, in the place of an order's id
 _SHOWN_LINES: Final = 12
 _SHOWN_CHARACTERS: Final = 600
 _TOO_SHORT: Final = "If it only needs longer, raise --timeout-seconds."
@@ -255,7 +255,7 @@ class Baseline:
 
 
 def _telling_lines(text: str) -> list[str]:
-    """Return the lines that tell what failed, or the last ones where none is known to."""
+    """Return the lines that say what failed, or the last ones where no line is known to."""
     marked = [each.lines for each in find_failures(text.split("\n"))]
     if marked:
         return select_lines(text, marked, _SHOWN_CHARACTERS).splitlines()

@@ -168,7 +168,7 @@ def commit_terms(
 def refuse_files_in_the_way(
     repo: Repo, target: TargetBranch, orders: Sequence[LoadedOrder]
 ) -> None:
-    """Raise `PreflightRefused` if untracked files stand where orders write.
+    """Raise `PreflightRefused` if untracked files are where orders write.
 
     Looked at are the checkout, whose owner would lose them on switching to the branch, and the
     working tree that has the branch checked out.
