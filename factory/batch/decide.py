@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from factory.batch.batch import run_orders
 from factory.batch.order_graph import derive_graph
@@ -26,6 +24,7 @@ from factory.record.decisions import (
 from factory.record.journal import journal_path, read_understood
 from factory.record.journal_entries import RunBegun
 from factory.record.landed import LandedOrders, find_landed, plan_branch
+from factory.record.runs_on_record import RunDocument, read_run_document
 from factory.run.run_request import Request, place_option
 from shared.errors import InvalidInput, PreflightRefused
 from shared.events.events import Emit
@@ -40,13 +39,12 @@ class LatestRun:
     """Hold the folder of a run's records, and what its `run.json` says."""
 
     folder: Path
-    head: Mapping[str, Any]
+    head: RunDocument
 
     @property
     def path(self) -> Path | None:
         """Return the folder or the file that the run was asked for, as far as it is on record."""
-        named = self.head.get("workdir") or self.head.get("work_order")
-        return Path(named) if isinstance(named, str) and "\0" not in named else None
+        return self.head.workdir or self.head.work_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +151,7 @@ def plan_at_hand(common_dir: Path) -> PlanAtHand | None:
 def _latest_run(common_dir: Path) -> tuple[RunBegun | None, LatestRun | None]:
     entries = read_understood(journal_path(common_dir))
     begun = next((each for each in entries if isinstance(each, RunBegun)), None)
-    return begun, LatestRun(begun.folder, _head_in(begun.folder)) if begun else None
+    return begun, LatestRun(begun.folder, read_run_document(begun.folder)) if begun else None
 
 
 def _is_of(begun: RunBegun, latest: LatestRun, path: Path, orders: tuple[LoadedOrder, ...]) -> bool:
@@ -170,15 +168,6 @@ def _read(path: Path) -> tuple[Path, tuple[LoadedOrder, ...]]:
         return path, read_workdir(path)
     loaded = read_order(path)
     return (path, (loaded,)) if loaded.plan is None else (path.parent, read_workdir(path.parent))
-
-
-def _head_in(folder: Path) -> Mapping[str, Any]:
-    """Return a run's `run.json`; empty where it cannot be read."""
-    try:
-        head = json.loads((folder / "run.json").read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return head if isinstance(head, dict) else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,6 +231,23 @@ class UsageRecord:
     cost_usd: float | None
     replayed_calls: int = 0
 
+    def __add__(self, other: UsageRecord) -> UsageRecord:
+        known = self.cost_usd is not None and other.cost_usd is not None
+        return UsageRecord(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.output_tokens + other.output_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
+            self.replayed_calls + other.replayed_calls,
+        )
+
+
+NO_USAGE: Final = UsageRecord(0, 0, 0, 0, 0, 0.0)
+UNKNOWN_USAGE: Final = UsageRecord(0, 0, 0, 0, 0, None)
+"""The usage of calls that a record does not count."""
+
 
 # Longer than what is said of a few commands. A command may be a program of many lines.
 _LONGEST_LINE: Final = 600  # characters
@@ -379,6 +396,11 @@ class FailureBrief(_Record):
     facts: Annotated[tuple[Fact, ...], Field(max_length=MAX_FACTS)] = ()
     remedy: Remedy = ""
 
+    @property
+    def excerpt(self) -> str:
+        """Return the output of the failed command, as far as it is quoted."""
+        return self.primary_error_excerpt
+
 
 class SandboxRecord(_Record):
     """Describe the sandbox of a command: `guarantees` maps each guarantee to whether it held.
@@ -391,23 +413,37 @@ class SandboxRecord(_Record):
     guarantees: dict[str, bool]
     limits: dict[str, int]
 
+    @property
+    def held(self) -> tuple[str, ...]:
+        """Return the guarantees that held."""
+        return tuple(name for name, holds in self.guarantees.items() if holds)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Return the guarantees that did not hold."""
+        return tuple(name for name, holds in self.guarantees.items() if not holds)
+
+
+_UNKNOWN_SANDBOX: Final = SandboxRecord(backend="", version="", guarantees={}, limits={})
+
 
 class CmdResult(_Record):
     """Describe how one command ended.
 
     The `*_trunc` fields hold the head and the tail of the output; the files at `*_path` hold all
-    of it. `tests` is `None` where no known test runner wrote the output.
+    of it. `tests` is `None` where no known test runner wrote the output. The first version named
+    a sandbox by one word, which is read as a sandbox without a `backend`.
     """
 
     command: tuple[str, ...]
     exit_code: int
-    cause: str
-    stdout_trunc: str
-    stderr_trunc: str
-    stdout_path: str
-    stderr_path: str
-    duration_seconds: float
-    sandbox: SandboxRecord
+    cause: str = "exited"
+    stdout_trunc: str = ""
+    stderr_trunc: str = ""
+    stdout_path: str = ""
+    stderr_path: str = ""
+    duration_seconds: float = 0.0
+    sandbox: SandboxRecord = _UNKNOWN_SANDBOX
     note: str = ""
     flaky: bool = False
     tests: CountedTests | None = None
@@ -433,7 +469,7 @@ class AttemptRecord(_Record):
     temperature: float | None = None
     questions: tuple[AskedAgain, ...] = ()
     repeats: int | None = None
-    baseline_commit: str
+    baseline_commit: str = ""
     proposal_path: str | None = None
     touched_files: tuple[str, ...] = ()
     write_ok: bool = False
@@ -455,8 +491,13 @@ class OrderFailure(_Record):
     stage: str
     command: str | None = None
     exit_code: int | None = None
-    excerpt: str
+    excerpt: str = ""
     remedy: Remedy = ""
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """Return nothing: the facts of a failure are in the brief of its attempt."""
+        return ()
 
 
 class CommandFlag(_Record):
@@ -477,16 +518,16 @@ class RunSummary(_Record):
     verdict: VerdictWord
     state: EndState
     work_order: str
-    run_id: str
-    run_dir: str
-    branch: str
-    commit: str | None
-    parent: str
-    attempts: int
-    failure: OrderFailure | None
-    warnings: tuple[str, ...]
+    run_id: str = ""
+    run_dir: str = ""
+    branch: str = ""
+    commit: str | None = None
+    parent: str = ""
+    attempts: int = 0
+    failure: OrderFailure | None = None
+    warnings: tuple[str, ...] = ()
     flags: tuple[CommandFlag, ...] = ()
-    usage: UsageRecord
+    usage: UsageRecord = UNKNOWN_USAGE
     verified_by: VerifiedBy | None = None
     """The commands that passed on the order's commit; `None` where this run made no commit."""
     repo_tree_hash_after: str | None = None
@@ -498,11 +539,11 @@ class BatchSummary(_Record):
     """Summarise the run of a manifest: the document of `run-all --json`."""
 
     verdict: VerdictWord
-    run_id: str
-    run_dir: str
-    branch: str
-    base: str
-    tip: str
-    orders: tuple[RunSummary, ...]
-    usage: UsageRecord
+    run_id: str = ""
+    run_dir: str = ""
+    branch: str = ""
+    base: str = ""
+    tip: str = ""
+    orders: tuple[RunSummary, ...] = ()
+    usage: UsageRecord = UNKNOWN_USAGE
     pushed: Pushed = None

@@ -3,31 +3,33 @@
 Anything may have happened to these files since they were written, and a clone may have brought
 some of them along. So they are read with bounds, and never believed further than a person who
 looks at them would believe them.
-
-Anything may have happened to these files since they were written, and a clone may have brought
-some of them along. So they are read with bounds, and never believed further than a person who
-looks at them would believe them.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from factory.orders.documents import FailureBrief, WriteProposal
+from factory.orders.documents import (
+    FailureBrief,
+    RunSummary,
+    UsageRecord,
+    WriteProposal,
+)
 from factory.preflight import name_paths
 from factory.record.journal import journal_path, read_understood
 from factory.record.journal_entries import CandidateCoupled, OrderBegun, RunBegun
 from shared.errors import InvalidInput
+from shared.events.run_record import ModelSettings
 from shared.files.atomic_io import make_folder, write_refused
 from shared.files.strict_documents import MAX_DOCUMENT_BYTES
 from shared.files.text_sources import read_regular_file
+from shared.files.typed_documents import Faults, read_record
 
 LATEST = "latest"
 _RUN_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
@@ -36,23 +38,85 @@ _REMADE = "on_the_tip"  # the folder of an order that was made again on a newer 
 
 
 @dataclass(frozen=True, slots=True)
+class AskedOrder:
+    """Name an order that a run was asked for; `order_key` is the hash of its work."""
+
+    id: str
+    order_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunDocument:
+    """Hold what readers use of a `run.json`, of runs of orders and of the planner's runs.
+
+    Earlier versions wrote fewer keys, and named the `model` alone. The first ones had the `summary`
+    of the run in here.
+    """
+
+    command: str = ""
+    status: str = ""
+    started: str = ""
+    ended: str = ""
+    error: str = ""
+    llmch_version: str = ""
+    repo: Path | None = None
+    workdir: Path | None = None
+    work_order: Path | None = None
+    spec: str = ""
+    branch: str = ""
+    base: str = ""
+    manifest_sha256: str = ""
+    orders: tuple[AskedOrder, ...] = ()
+    author: str = ""
+    max_attempts: int | None = None
+    timeout_seconds: float | None = None
+    model: str = ""
+    model_settings: ModelSettings = field(default_factory=ModelSettings)
+    usage: UsageRecord | None = None
+    commands: Any = None
+    """The choices for commands; who follows them reads them strictly."""
+    summary: RunOutcome | None = None
+
+
+NO_DOCUMENT: Final = RunDocument()
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """Hold what readers use of the `run_summary.json` of a whole run.
+
+    A `BatchSummary` has it, the `RunSummary` of a run of one order, and what the next start writes
+    for a run that was killed: only that one has the state `interrupted`.
+    """
+
+    verdict: str = ""
+    state: str = ""
+    tip: str = ""
+    commit: str = ""
+    usage: UsageRecord | None = None
+    orders: tuple[RunSummary, ...] = ()
+
+
+def read_run_document(folder: Path, faults: Faults | None = None) -> RunDocument:
+    """Return the `run.json` of a folder, `NO_DOCUMENT` where it cannot be read."""
+    return read_record(folder / "run.json", RunDocument, faults or Faults()) or NO_DOCUMENT
+
+
+@dataclass(frozen=True, slots=True)
 class RunOnRecord:
-    """Name a run and its folder; `head` is its `run.json`, empty where that cannot be read."""
+    """Name a run and its folder; `head` is its `run.json`."""
 
     run_id: str
     folder: Path
-    head: Mapping[str, Any]
+    head: RunDocument = NO_DOCUMENT
 
     def orders(self) -> tuple[str, ...]:
         """Return the orders that the run was asked for."""
-        listed = self.head.get("orders")
-        rows = listed if isinstance(listed, list) else []
-        ids = (each.get("id") for each in rows if isinstance(each, dict))
-        return tuple(each for each in ids if isinstance(each, str))
+        return tuple(each.id for each in self.head.orders)
 
     def folder_of(self, order: str) -> Path:
         """Return the folder of an order's attempts, where there may be none."""
-        folder = self.folder if self.head.get("command") == "run" else self.folder / order
+        folder = self.folder if self.head.command == "run" else self.folder / order
         remade = folder / _REMADE
         return remade if remade.is_dir() else folder
 
@@ -88,11 +152,10 @@ def runs_on_record(artifacts: Path, common_dir: Path, tree: Path) -> Iterator[Ru
         if _RUN_ID.fullmatch(folder.name) and folder.is_dir()
     }
     for run_id, folder in sorted(found.items(), reverse=True):
-        head = read_object(folder / "run.json")
-        repo = head.get("repo")
-        if head.get("command") == "accept":
+        head = read_run_document(folder)
+        if head.command == "accept":
             continue  # it judged a person's commit, and made no attempt
-        if not isinstance(repo, str) or Path(repo).is_relative_to(tree):
+        if head.repo is None or head.repo.is_relative_to(tree):
             yield RunOnRecord(run_id, folder, head)
 
 
@@ -114,16 +177,6 @@ def choose_run(runs: tuple[RunOnRecord, ...], wanted: str) -> RunOnRecord:
     raise InvalidInput(f"{wanted!r} begins the ids of several runs", f"they are {name_paths(ids)}")
 
 
-def read_object(path: Path) -> Mapping[str, Any]:
-    """Return the JSON object in a record; it is empty where there is no readable one."""
-    try:
-        start = read_regular_file(path, "record", MAX_DOCUMENT_BYTES + 1)
-        value = json.loads(start.data)
-    except (InvalidInput, ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
 REJECTED_PATCH = "rejected.patch"
 """The name of the file, in the folder of an attempt that failed, with what it changed."""
 PLACED_FILES = "placed_files.json"
@@ -131,8 +184,6 @@ WRITE_RESULT = "write_result.json"
 REMOVED_FILES = "removed_files"
 """The key in the record of what was written that lists the files the order removes, if any."""
 _MOST_PATCH_BYTES = 64 * 1024 * 1024
-
-M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,17 +247,19 @@ def find_attempt(
 
 
 def attempts_of_order(
-    run: RunOnRecord, order: str, common_dir: Path
+    run: RunOnRecord, order: str, common_dir: Path, faults: Faults
 ) -> tuple[AttemptOnRecord, ...]:
     """Return all attempts of a run at an order, in their sequence; there may be none."""
     numbers = run.attempts_of(order)
-    return tuple(_read_attempt(run, order, each, numbers[-1], common_dir) for each in numbers)
+    return tuple(
+        _read_attempt(run, order, each, numbers[-1], common_dir, faults) for each in numbers
+    )
 
 
 def bases_on_record(artifacts: Path, common_dir: Path, tree: Path, branch: str) -> frozenset[str]:
     """Return the commits that the runs on a branch began from, as far as their records say."""
     heads = (each.head for each in runs_on_record(artifacts, common_dir, tree))
-    bases = (_object_id(each.get("base")) for each in heads if each.get("branch") == branch)
+    bases = (object_id(each.base) for each in heads if each.branch == branch)
     return frozenset(filter(None, bases))
 
 
@@ -225,16 +278,17 @@ def _attempt(run: RunOnRecord, order: str, number: int | None, common_dir: Path)
             f"there is no attempt {number} of {order} in run {run.run_id}",
             f"its attempts: {', '.join(map(str, numbers))}",
         )
-    return _read_attempt(run, order, number or numbers[-1], numbers[-1], common_dir)
+    return _read_attempt(run, order, number or numbers[-1], numbers[-1], common_dir, Faults())
 
 
 def _read_attempt(
-    run: RunOnRecord, order: str, number: int, last: int, common_dir: Path
+    run: RunOnRecord, order: str, number: int, last: int, common_dir: Path, faults: Faults
 ) -> AttemptOnRecord:
     folder = run.folder_of(order) / f"attempt_{number}"
-    summary = _summary_of(run, order)
-    brief = _read_model(folder / "failure_brief.json", FailureBrief)
-    result = read_object(folder / WRITE_RESULT)
+    summary = order_summary(run, order, Faults())
+    failed = folder / "failure_brief.json"
+    brief = read_record(failed, FailureBrief, faults)
+    result = read_record(folder / WRITE_RESULT, _WriteResult, faults) or _WriteResult()
     return AttemptOnRecord(
         run=run,
         order=order,
@@ -242,30 +296,44 @@ def _read_attempt(
         last=last,
         folder=folder,
         baseline=_baseline(summary, number) or _begun_at(run, order, common_dir),
-        passed=brief is None and number == last and summary.get("verdict") == "PASS",
+        passed=not failed.is_file()
+        and number == last
+        and summary is not None
+        and summary.verdict == "PASS",
         brief=brief,
-        proposal=_read_model(folder / "proposed_writes.json", WriteProposal),
-        placed=_read_model(folder / PLACED_FILES, WriteProposal),
-        written=result.get("write_ok") is True,
-        removed=_texts(result.get(REMOVED_FILES)),
+        proposal=_read_proposal(folder / "proposed_writes.json"),
+        placed=_read_proposal(folder / PLACED_FILES),
+        written=result.write_ok,
+        removed=result.removed_files,
     )
 
 
-def _texts(value: object) -> tuple[str, ...]:
-    entries = value if isinstance(value, list) else []
-    return tuple(each for each in entries if isinstance(each, str))
+@dataclass(frozen=True, slots=True)
+class _WriteResult:
+    """Hold what is read again of the record of what was written."""
+
+    write_ok: bool = False
+    removed_files: tuple[str, ...] = ()
 
 
-def _summary_of(run: RunOnRecord, order: str) -> Mapping[str, Any]:
-    return read_object(run.summary_folder_of(order) / "run_summary.json")
+def order_summary(run: RunOnRecord, order: str, faults: Faults) -> RunSummary | None:
+    """Return the summary of an order, out of its own folder or out of that of the run."""
+    path = run.summary_folder_of(order) / "run_summary.json"
+    found = Faults()
+    if own := read_record(path, RunSummary, found):
+        faults.named += found.named
+        return own
+    whole = read_record(path, RunOutcome, Faults())
+    if whole is None or whole.state != "interrupted":
+        faults.named += found.named
+    listed = run.head.summary.orders if run.head.summary else ()
+    return next((each for each in listed if each.work_order == order), None)
 
 
-def _baseline(summary: Mapping[str, Any], number: int) -> str:
-    records = summary.get("attempt_records")
-    for each in records if isinstance(records, list) else ():
-        if isinstance(each, dict) and each.get("attempt_index") == number:
-            return _object_id(each.get("baseline_commit"))
-    return ""
+def _baseline(summary: RunSummary | None, number: int) -> str:
+    records = summary.attempt_records if summary else ()
+    found = (each.baseline_commit for each in records if each.attempt_index == number)
+    return object_id(next(found, ""))
 
 
 def _begun_at(run: RunOnRecord, order: str, common_dir: Path) -> str:
@@ -278,17 +346,17 @@ def _begun_at(run: RunOnRecord, order: str, common_dir: Path) -> str:
         for each in reversed(entries):
             match each:
                 case CandidateCoupled(order=name, parent=parent) if name == order:
-                    return _object_id(parent)
+                    return object_id(parent)
                 case OrderBegun(order=name, base=base) if name == order:
-                    return _object_id(base)
+                    return object_id(base)
                 case _:
                     pass
-    return _object_id(run.head.get("base")) if len(run.orders()) == 1 else ""
+    return object_id(run.head.base) if len(run.orders()) == 1 else ""
 
 
-def _object_id(value: object) -> str:
-    text = value if isinstance(value, str) else ""
-    return text if re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", text) else ""
+def object_id(text: str | None) -> str:
+    """Return the id of a git object, and "" for any other text: git would take it for an option."""
+    return text if text and re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", text) else ""
 
 
 def _no_order(order: str, runs: tuple[RunOnRecord, ...]) -> InvalidInput:
@@ -300,11 +368,14 @@ def _no_order(order: str, runs: tuple[RunOnRecord, ...]) -> InvalidInput:
     )
 
 
-def _read_model(path: Path, model: type[M]) -> M | None:
-    """Return a record as its type; `None` where there is no readable one."""
+def _read_proposal(path: Path) -> WriteProposal | None:
+    """Return a recorded proposal; `None` where there is none that can be read as a whole.
+
+    It is made again from here, so a part of it is not enough.
+    """
     try:
         start = read_regular_file(path, "record", MAX_DOCUMENT_BYTES + 1)
-        return model.model_validate_json(start.data)
+        return WriteProposal.model_validate_json(start.data)
     except (InvalidInput, ValidationError):
         return None
 

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -23,7 +22,7 @@ from factory.landing.stand_in import StandIn
 from factory.orders.documents import WriteProposal
 from factory.orders.task import CommandSettings, OrderTask, RunOptions, command_settings
 from factory.preflight import Repo, RepoPlace, printable
-from factory.record.runs_on_record import AttemptOnRecord
+from factory.record.runs_on_record import AttemptOnRecord, RunDocument
 from factory.run.baseline import Baseline
 from factory.run.recovery import deferring_signals
 from factory.sandbox import Ended, SessionEnded
@@ -147,7 +146,7 @@ def recorded_options(
 
 
 def options_of_run(
-    head: Mapping[str, Any], folder: Path, options: RunOptions, place: RepoPlace, emit: Emit
+    head: RunDocument, folder: Path, options: RunOptions, place: RepoPlace, emit: Emit
 ) -> RunOptions:
     """Return `options` with the choices for commands of the run in `folder`, whose head is `head`.
 
@@ -155,7 +154,7 @@ def options_of_run(
     off. So it is not followed, and neither is one that cannot be read.
     """
     try:
-        recorded = CommandSettings.model_validate(head.get("commands"))
+        recorded = CommandSettings.model_validate(head.commands)
     except ValidationError:
         return options
     if recorded == command_settings(options):

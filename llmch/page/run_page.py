@@ -74,7 +74,7 @@ def _figures(run: RunView) -> Iterator[Figure]:
     if not run.run_id:
         return
     yield Figure("Attempts", f"{run.attempts:,}", f"{run.rejected:,} rejected")
-    replayed = f"{usage.replayed:,} replayed" if usage.replayed else ""
+    replayed = f"{usage.replayed_calls:,} replayed" if usage.replayed_calls else ""
     yield Figure("Model calls", f"{usage.calls:,}", replayed)
     cached = f"{usage.cached_tokens:,} of them cached" if usage.cached_tokens else ""
     yield Figure("Tokens in", f"{usage.input_tokens:,}", cached)

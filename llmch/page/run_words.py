@@ -11,15 +11,17 @@ from __future__ import annotations
 import dataclasses
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from markupsafe import Markup, escape
+from pydantic import BaseModel
 
+from factory.orders.documents import UsageRecord
 from llmch.console.line import cost, count, duration
-from llmch.runs.run_model import CallView, Excerpt, OrderView, RunView, Standing, UsageView
+from llmch.runs.run_model import CallView, Excerpt, OrderView, RunView, Standing
 from shared.work_order.work_order import Asserted, CoveringOrder
 
 # Control characters but newline and tab; soft hyphen, bidi marks, embeddings, overrides and
@@ -336,7 +338,7 @@ def limit_words(name: str, value: int) -> str:
     return f"{name.replace('_', ' ')}: {value:,}"
 
 
-def cost_words(usage: UsageView) -> str:
+def cost_words(usage: UsageRecord) -> str:
     """Return what calls cost."""
     if not usage.calls:
         return "none"
@@ -377,12 +379,20 @@ def _masked(value: object, mask: Callable[[str], str]) -> object:
     if isinstance(value, tuple):
         items = tuple(_masked(each, mask) for each in value)
         return value if all(map(operator.is_, items, value)) else items
+    if isinstance(value, dict):
+        return dict(_masked(tuple(value.items()), mask))  # type: ignore[call-overload]  # pairs
+    if isinstance(value, BaseModel):
+        changed = _changed(value, type(value).model_fields, mask)
+        return value.model_copy(update=changed) if changed else value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = (each.name for each in dataclasses.fields(value) if each.init)
-        changed = {
-            name: new
-            for name in fields
-            if (new := _masked(old := getattr(value, name), mask)) is not old
-        }
+        names = [each.name for each in dataclasses.fields(value) if each.init]
+        changed = _changed(value, names, mask)
         return dataclasses.replace(value, **changed) if changed else value
     return value
+
+
+def _changed(value: object, names: Iterable[str], mask: Callable[[str], str]) -> dict[str, Any]:
+    """Return the fields in which there is a secret, without it."""
+    fields = ((name, getattr(value, name)) for name in names)
+    masked_fields = ((name, old, _masked(old, mask)) for name, old in fields)
+    return {name: new for name, old, new in masked_fields if new is not old and new != old}

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from factory.audit.audit_evidence import how_to_fetch
-from factory.orders.documents import SandboxRecord
+from factory.orders.documents import NO_USAGE, SandboxRecord, UsageRecord
 from factory.orders.order_commit import (
     NOTES_REF,
     OrderIdentity,
@@ -27,7 +27,17 @@ from factory.orders.order_commit import (
     parse_proof,
 )
 from factory.preflight import RepoPlace, find_repo, holder
-from factory.record.runs_on_record import LATEST, RunOnRecord, choose_run, runs_on_record
+from factory.record.runs_on_record import (
+    LATEST,
+    NO_DOCUMENT,
+    RunDocument,
+    RunOnRecord,
+    RunOutcome,
+    choose_run,
+    object_id,
+    read_run_document,
+    runs_on_record,
+)
 from factory.statement.statement import (
     Acceptance,
     CommandPart,
@@ -36,7 +46,6 @@ from factory.statement.statement import (
     parse_bundle,
     read_envelopes,
 )
-from llmch.runs.record_files import Fields, read_fields, read_lines
 from llmch.runs.recorded_attempts import Written, as_written, change_of_commit, sandboxes_of
 from llmch.runs.recorded_orders import (
     RunRepo,
@@ -45,7 +54,6 @@ from llmch.runs.recorded_orders import (
     read_orders,
     requirements_of,
     requirements_of_orders,
-    usage_of,
 )
 from llmch.runs.recorded_planning import (
     PlanView,
@@ -60,11 +68,12 @@ from llmch.runs.run_model import (
     Output,
     RoleUsage,
     RunView,
-    SandboxView,
     Standing,
-    UsageView,
 )
 from shared.errors import InvalidInput, LlmchError
+from shared.events.events import Noted, OrderSkipped, OrderStarted, Warned
+from shared.events.run_record import ModelSettings, TimedEvent, read_events
+from shared.files.typed_documents import Faults, read_record
 from shared.git import commits, refs
 from shared.git.client import Git, GitFailed
 from shared.git.commits import LoggedCommit
@@ -108,7 +117,7 @@ def find_run(wanted: str | None, repo: Path | None, artifacts: Path) -> FoundRun
     place = find_repo(repo)
     runs = tuple(runs_on_record(artifacts, place.common_dir, place.tree))
     if wanted is not None and refs.tip_of_branch(place.git, wanted):
-        on_branch = tuple(each for each in runs if each.head.get("branch") == wanted)
+        on_branch = tuple(each for each in runs if each.head.branch == wanted)
         if not on_branch:
             return FoundBranch(wanted, place.git)
         return _found(on_branch[0], runs, place)
@@ -128,20 +137,20 @@ def _found(run: RunOnRecord, runs: tuple[RunOnRecord, ...], place: RepoPlace) ->
 
 
 def _of_folder(folder: Path, repo: Path | None) -> FoundRun:
-    head = read_fields(folder / "run.json")
-    run = RunOnRecord(folder.name, folder, head.value)
-    if head.text("command") in ("plan", "accept"):
+    head = read_run_document(folder)
+    run = RunOnRecord(folder.name, folder, head)
+    if head.command in ("plan", "accept"):
         raise InvalidInput(
-            f"{folder} is the record of `llmch {head.text('command')}`, not of a run of orders",
+            f"{folder} is the record of `llmch {head.command}`, not of a run of orders",
             "name a run of `llmch run`, `run-all` or `build`: a folder of artifacts/factory",
         )
     # What the person names counts before what the record says of another machine, perhaps.
-    for place in (repo, head.path("repo") or _NO_REPO) if repo else ():
+    for place in (repo, head.repo or _NO_REPO) if repo else ():
         try:
             found = find_repo(place)
         except LlmchError:
             continue
-        base = head.object_id("base")
+        base = object_id(head.base)
         if base and refs.commit_of(found.git, base):
             runs = tuple(runs_on_record(folder.parent.parent, found.common_dir, found.tree))
             return _found(run, runs or (run,), found)
@@ -149,6 +158,7 @@ def _of_folder(folder: Path, repo: Path | None) -> FoundRun:
 
 
 _MOST_MESSAGES = 200
+_MOST_UNREAD = 10
 _ENDINGS = {
     "interrupted": Standing.INTERRUPTED,
     "running": Standing.CUT_OFF,
@@ -163,29 +173,30 @@ _VERDICTS = {
 
 def read_run(found: FoundRun) -> RunView:
     """Return the run. It is never refused: what its records lack is said in `gaps`."""
-    run, head = found.run, Fields(found.run.head)
-    events = tuple(read_lines(run.folder / "events.jsonl"))
-    titles = _titles(events)
-    tracks = tracks_of(events, titles)
+    run, head, faults = found.run, found.run.head, Faults()
+    read_run_document(run.folder, faults)
+    events = tuple(read_events(run.folder / "events.jsonl"))
+    tracks = tracks_of(events, _titles(events))
     plan = read_plan(run.folder, head)
-    orders = read_orders(run, found.ground, plan.orders, events, attempt_times(tracks))
-    summary = _summary(run, head)
-    standing = _standing(head, summary, orders, alive=found.pid is not None)
-    usage = usage_of(summary.fields("usage")) if summary else _added(each.usage for each in orders)
+    orders = read_orders(run, found.ground, plan.orders, events, attempt_times(tracks), faults)
+    outcome = read_record(run.folder / "run_summary.json", RunOutcome, faults) or head.summary
+    outcome = outcome or RunOutcome()
+    standing = _standing(head, outcome, orders, alive=found.pid is not None)
+    usage = outcome.usage or sum((each.usage for each in orders), NO_USAGE)
     roles = (*plan.roles, *_with_cost(usage_by_role(events), usage))
     return RunView(
         run_id=run.run_id,
         title=plan.title or _title(orders),
         standing=standing,
-        branch=head.text("branch"),
-        base=head.object_id("base"),
-        tip=summary.object_id("tip") or summary.object_id("commit"),
-        command=head.text("command"),
-        started=head.text("started"),
-        ended=head.text("ended"),
+        branch=head.branch,
+        base=object_id(head.base),
+        tip=object_id(outcome.tip) or object_id(outcome.commit),
+        command=head.command,
+        started=head.started,
+        ended=head.ended,
         seconds=_seconds(head, events),
-        error=head.text("error"),
-        version=head.text("llmch_version"),
+        error=head.error,
+        version=head.llmch_version,
         overview=plan.overview,
         orders=orders,
         tracks=tracks,
@@ -195,17 +206,14 @@ def read_run(found: FoundRun) -> RunView:
         sandboxes=sandboxes_of(_commands(orders)),
         settings=tuple(_settings(head, plan)),
         messages=tuple(_messages(events))[:_MOST_MESSAGES],
-        gaps=tuple(_gaps(run, head, found, plan, orders, events)),
+        gaps=(*_gaps(found, plan, orders, events), *_unread(faults)),
         planning=plan.planning,
     )
 
 
-def _titles(events: Iterable[Fields]) -> Mapping[str, str]:
-    return {each.text("order"): each.text("title") for each in events if each.text("title")}
-
-
-def _summary(run: RunOnRecord, head: Fields) -> Fields:
-    return read_fields(run.folder / "run_summary.json") or head.fields("summary")
+def _titles(events: Iterable[TimedEvent]) -> Mapping[str, str]:
+    found = [each.event for each in events if isinstance(each.event, OrderStarted | OrderSkipped)]
+    return {each.order: each.title for each in found if each.title}
 
 
 def _title(orders: Sequence[OrderView]) -> str:
@@ -213,28 +221,28 @@ def _title(orders: Sequence[OrderView]) -> str:
 
 
 def _standing(
-    head: Fields, summary: Fields, orders: Sequence[OrderView], *, alive: bool
+    head: RunDocument, outcome: RunOutcome, orders: Sequence[OrderView], *, alive: bool
 ) -> Standing:
-    status = head.text("status")
+    status = head.status
     if status in ("running", "") and alive:
         return Standing.RUNNING
-    if status in _ENDINGS and not summary:
+    if status in _ENDINGS and outcome == RunOutcome():
         return _ENDINGS[status]
     if status == "interrupted":
         return Standing.INTERRUPTED
-    if verdict := _VERDICTS.get(summary.text("verdict")):
+    if verdict := _VERDICTS.get(outcome.verdict):
         return verdict
     done = orders and all(each.is_on_branch or each.state == "left_out" for each in orders)
     return Standing.PASSED if done and status == "completed" else Standing.ENDED_EARLY
 
 
-def _seconds(head: Fields, events: Sequence[Fields]) -> float | None:
+def _seconds(head: RunDocument, events: Sequence[TimedEvent]) -> float | None:
     """Return how long the run took, or how long its events go on where it has no end."""
     try:
-        began = datetime.fromisoformat(head.text("started"))
-        return (datetime.fromisoformat(head.text("ended")) - began).total_seconds()
+        began = datetime.fromisoformat(head.started)
+        return (datetime.fromisoformat(head.ended) - began).total_seconds()
     except (ValueError, TypeError):
-        return max((each.number("at") or 0.0 for each in events), default=None)
+        return max((each.at for each in events), default=None)
 
 
 def _commands(orders: Iterable[OrderView]) -> Iterator[CommandView]:
@@ -244,63 +252,62 @@ def _commands(orders: Iterable[OrderView]) -> Iterator[CommandView]:
             yield from attempt.commands
 
 
-def _added(usages: Iterable[UsageView]) -> UsageView:
-    return sum(usages, UsageView())
-
-
-def _with_cost(roles: Sequence[RoleUsage], usage: UsageView) -> Iterator[RoleUsage]:
+def _with_cost(roles: Sequence[RoleUsage], usage: UsageRecord) -> Iterator[RoleUsage]:
     """Yield the roles; where there is one alone, the record's own figures are more exact."""
     for each in roles:
-        whole = usage if len(roles) == 1 and usage.calls + usage.replayed else each.usage
+        whole = usage if len(roles) == 1 and usage.calls + usage.replayed_calls else each.usage
         yield RoleUsage(each.role, each.model, whole, each.seconds)
 
 
-def _settings(head: Fields, plan: PlanView) -> Iterator[tuple[str, str]]:
+def _settings(head: RunDocument, plan: PlanView) -> Iterator[tuple[str, str]]:
     """Yield what the run was given, as name and value."""
-    models = head.fields("model_settings")
-    yield "models", ", ".join(dict.fromkeys(models.texts("models"))) or head.text("model")
+    models = head.model_settings
+    yield "models", ", ".join(dict.fromkeys(models.models)) or head.model
     yield "replies", _replies(models)
-    yield "attempts at an order, at most", str(head.whole("max_attempts") or "")
-    yield "time for a command, at most", _seconds_text(head.number("timeout_seconds"))
-    yield "repository", head.text("repo")
-    yield "plan", head.text("workdir")
-    yield "plan's hash", head.text("manifest_sha256")
+    yield "attempts at an order, at most", str(head.max_attempts or "")
+    yield "time for a command, at most", _seconds_text(head.timeout_seconds)
+    yield "repository", str(head.repo or "")
+    yield "plan", str(head.workdir or "")
+    yield "plan's hash", head.manifest_sha256
     yield "specification", plan.spec
-    yield "author of the commits", head.text("author")
-    yield "llmch", head.text("llmch_version")
+    yield "author of the commits", head.author
+    yield "llmch", head.llmch_version
 
 
-def _replies(models: Fields) -> str:
-    asked = models.text("base_url")
-    if models.text("replies") == "replay":
+def _replies(models: ModelSettings) -> str:
+    if models.replies == "replay":
         return "replayed from a transcript: no model was asked"
-    return f"live, from {asked}" if asked else models.text("replies")
+    return f"live, from {models.base_url}" if models.base_url else models.replies
 
 
 def _seconds_text(seconds: float | None) -> str:
     return f"{seconds:g} s" if seconds else ""
 
 
-def _messages(events: Iterable[Fields]) -> Iterator[str]:
+def _messages(events: Iterable[TimedEvent]) -> Iterator[str]:
     for each in events:
-        if each.text("event") in ("warned", "noted"):
-            yield each.text("message")
+        if isinstance(each.event, Warned | Noted):
+            yield each.event.message
+
+
+def _unread(faults: Faults) -> Iterator[str]:
+    """Yield what is damaged, or written by a version that wrote something else."""
+    named = tuple(dict.fromkeys(faults.named))
+    yield from named[:_MOST_UNREAD]
+    if len(named) > _MOST_UNREAD:
+        yield f"{len(named) - _MOST_UNREAD} more parts of records cannot be read"
 
 
 def _gaps(
-    run: RunOnRecord,
-    head: Fields,
-    found: FoundRun,
-    plan: PlanView,
-    orders: Sequence[OrderView],
-    events: Sequence[Fields],
+    found: FoundRun, plan: PlanView, orders: Sequence[OrderView], events: Sequence[TimedEvent]
 ) -> Iterator[str]:
     """Yield what the records lack, each with what that means for the page."""
-    if not head:
+    run, head = found.run, found.run.head
+    if head == NO_DOCUMENT:
         yield f"run.json cannot be read in {run.folder}: neither branch nor orders are known"
     elif not run.orders():
         yield "run.json names no order"
-    if head.text("status") == "running" and found.pid is None:
+    if head.status == "running" and found.pid is None:
         yield (
             "the run did not end by itself: it was killed, or it goes on where nothing here can "
             "see it; the same command again goes on from there"
@@ -309,7 +316,7 @@ def _gaps(
         yield "there are no events on record, so there is no time line"
     if found.ground.git is None:
         yield (
-            f"the repository {head.text('repo')} is not here: the changes of commits are "
+            f"the repository {head.repo or ''} is not here: the changes of commits are "
             "missing; `--repo DIR` names a clone"
         )
     if plan.missing:
@@ -320,12 +327,8 @@ def _gaps(
             f"what {len(lost)} of {len(orders)} orders ask for is not on record: they had not "
             "begun, and the plan is gone"
         )
-    if not (run.folder / "transcript.jsonl").is_file() and not _replayed(head):
+    if not (run.folder / "transcript.jsonl").is_file() and head.model_settings.replies != "replay":
         yield "the transcript of the run is not beside its records"
-
-
-def _replayed(head: Fields) -> bool:
-    return head.fields("model_settings").text("replies") == "replay"
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,13 +395,12 @@ def accepted_order(acceptance: Acceptance, commit: str, parent: str) -> OrderVie
 
 
 def _commands_stated(predicate: Judged) -> tuple[CommandView, ...]:
-    sandboxes = tuple(map(_sandbox, predicate.sandboxes))
     written = as_written(predicate.order.document.acceptance_commands)
-    return tuple(_command(each, written, sandboxes) for each in predicate.commands)
+    return tuple(_command(each, written, predicate.sandboxes) for each in predicate.commands)
 
 
 def _command(
-    command: CommandPart, written: Written, sandboxes: Sequence[SandboxView]
+    command: CommandPart, written: Written, sandboxes: Sequence[SandboxRecord]
 ) -> CommandView:
     known = 0 <= command.sandbox < len(sandboxes)
     return CommandView(
@@ -411,17 +413,6 @@ def _command(
         tests=command.tests.describe() if command.tests else "",
         note=command.note,
         sandbox=sandboxes[command.sandbox] if known else None,
-    )
-
-
-def _sandbox(record: SandboxRecord) -> SandboxView:
-    guarantees = record.guarantees
-    return SandboxView(
-        backend=record.backend,
-        version=record.version,
-        held=tuple(name for name, holds in guarantees.items() if holds),
-        missing=tuple(name for name, holds in guarantees.items() if not holds),
-        limits=tuple(record.limits.items()),
     )
 
 

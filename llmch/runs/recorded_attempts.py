@@ -5,23 +5,24 @@ from __future__ import annotations
 import contextlib
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
+from factory.orders.documents import AttemptRecord, CmdResult, RunSummary, SandboxRecord
 from factory.record.runs_on_record import AttemptOnRecord, RunOnRecord, attempts_of_order
 from factory.workbench.tree import patch_of_attempt
-from llmch.runs.record_files import Fields, calls_of_attempt, read_fields, read_list
+from llmch.runs.record_files import calls_of_attempt
 from llmch.runs.run_model import (
     AttemptView,
-    BriefView,
     Change,
     CommandView,
     Judged,
     Output,
-    SandboxView,
+    SandboxUse,
     TimeSpan,
 )
 from shared.errors import LlmchError
+from shared.files.typed_documents import Faults, read_record
 from shared.git import trees
 from shared.git.client import Git
 from shared.processes.shell_words import UnsplittableError, split_words
@@ -32,6 +33,7 @@ _OF_ATTEMPT = (("verify_result.json", VERIFICATION), ("acceptance_result.json", 
 _BEFORE = (("baseline", "before the work"), ("hollow", "on code that does nothing"))
 _RESULTS = "acceptance_result.json"
 _BY_ITSELF = "exited"
+_MOST_RESULTS = 1_000
 
 
 Written = Mapping[tuple[str, ...], str]
@@ -47,52 +49,44 @@ def as_written(commands: Iterable[str]) -> Written:
     return found
 
 
-def commands_of_attempt(folder: Path, written: Written) -> tuple[CommandView, ...]:
-    """Return the commands that judged the attempt whose records are in `folder`."""
-    return tuple(
-        _command(each, purpose, folder.parent, written)
-        for name, purpose in _OF_ATTEMPT
-        for each in read_list(folder / name)
-    )
-
-
-def trials_of_order(folder: Path, written: Written) -> tuple[CommandView, ...]:
+def trials_of_order(folder: Path, written: Written, faults: Faults) -> tuple[CommandView, ...]:
     """Return the acceptance commands of an order as they were tried before its work was done."""
     return tuple(
         _command(each, purpose, folder, written)
         for name, purpose in _BEFORE
-        for each in read_list(folder / name / _RESULTS)
+        for each in _results(folder / name / _RESULTS, faults)
     )
 
 
-def sandboxes_of(commands: Iterable[CommandView]) -> tuple[SandboxView, ...]:
+def _results(path: Path, faults: Faults) -> tuple[CmdResult, ...]:
+    return (read_record(path, tuple[CmdResult, ...], faults) or ())[:_MOST_RESULTS]
+
+
+def sandboxes_of(commands: Iterable[CommandView]) -> tuple[SandboxUse, ...]:
     """Return the sandboxes that commands ran in, each of them once, with the number of commands."""
-    found: dict[SandboxView, int] = {}
-    for each in commands:
-        if each.sandbox is not None:
-            found[each.sandbox] = found.get(each.sandbox, 0) + 1
-    return tuple(replace(sandbox, commands=number) for sandbox, number in found.items())
+    used = [each.sandbox for each in commands if each.sandbox is not None]
+    found: list[SandboxRecord] = []
+    found += (each for each in used if each not in found)
+    return tuple(SandboxUse(each, used.count(each)) for each in found)
 
 
-def _command(record: Fields, purpose: str, base: Path, written: Written) -> CommandView:
-    words = record.texts("command")
+def _command(result: CmdResult, purpose: str, base: Path, written: Written) -> CommandView:
     return CommandView(
         purpose=purpose,
-        text=written.get(words) or shlex.join(words),
-        exit_code=record.whole("exit_code"),
-        seconds=record.number("duration_seconds"),
-        stdout=_output(record, "stdout", base),
-        stderr=_output(record, "stderr", base),
-        tests=_tests(record.fields("tests")),
-        note=", ".join(_notes(record)),
-        sandbox=_sandbox(record.fields("sandbox")),
-        by_itself=record.text("cause") in ("", _BY_ITSELF),
+        text=written.get(result.command) or shlex.join(result.command),
+        exit_code=result.exit_code,
+        seconds=result.duration_seconds,
+        stdout=_output(result.stdout_trunc, result.stdout_path, base),
+        stderr=_output(result.stderr_trunc, result.stderr_path, base),
+        tests=result.tests.describe() if result.tests else "",
+        note=", ".join(_notes(result)),
+        sandbox=result.sandbox if result.sandbox.backend else None,
+        by_itself=result.cause == _BY_ITSELF,
     )
 
 
-def _output(record: Fields, stream: str, base: Path) -> Output:
-    path = record.text(f"{stream}_path")
-    return Output(record.text(f"{stream}_trunc"), path, _size_within(base, path))
+def _output(text: str, path: str, base: Path) -> Output:
+    return Output(text, path, _size_within(base, path))
 
 
 def _size_within(base: Path, path: str) -> int | None:
@@ -106,41 +100,13 @@ def _size_within(base: Path, path: str) -> int | None:
     return None
 
 
-def _tests(tests: Fields) -> str:
-    passed, failed = tests.whole("passed"), tests.whole("failed")
-    if passed is None or failed is None:
-        return ""
-    parts = [f"{passed:,} passed"]
-    if failed:
-        parts.append(f"{failed:,} failed")
-    if skipped := tests.whole("skipped"):
-        parts.append(f"{skipped:,} skipped")
-    least = "at least " if tests.is_true("at_least") else ""
-    return f"{least}{', '.join(parts)}"
-
-
-def _notes(record: Fields) -> Iterator[str]:
-    cause = record.text("cause")
-    if cause and cause != _BY_ITSELF:
-        yield cause.replace("_", " ")
-    if record.is_true("flaky"):
+def _notes(result: CmdResult) -> Iterator[str]:
+    if result.cause != _BY_ITSELF:
+        yield result.cause.replace("_", " ")
+    if result.flaky:
         yield "flaky: it passed when it was run again"
-    if note := record.text("note"):
-        yield note
-
-
-def _sandbox(record: Fields) -> SandboxView | None:
-    if not record.text("backend"):
-        return None
-    guarantees = record.fields("guarantees").value
-    limits = record.fields("limits")
-    return SandboxView(
-        backend=record.text("backend"),
-        version=record.text("version"),
-        held=tuple(name for name, holds in guarantees.items() if holds is True),
-        missing=tuple(name for name, holds in guarantees.items() if holds is not True),
-        limits=tuple((name, limits.whole(name) or 0) for name in limits.value),
-    )
+    if result.note:
+        yield result.note
 
 
 MOST_PATCH_BYTES = 256 * 1024
@@ -151,68 +117,62 @@ MOST_PATCH_BYTES = 256 * 1024
 class AttemptGround:
     """Hold what the attempts at an order have in common.
 
-    `git` is `None` where the repo is not here. `summary` is that of the order, and `written` has
-    the words of its commands as the order writes them.
+    `git` is `None` where the repo is not here. `summary` is that of the order, if there is one, and
+    `written` has the words of its commands as the order writes them. `faults` gets what cannot be
+    read.
     """
 
     run: RunOnRecord
     order: str
     git: Git | None
     common_dir: Path
-    summary: Fields
+    summary: RunSummary | None
     written: Written
+    faults: Faults
 
 
 def attempts_of(
     ground: AttemptGround, times: Mapping[tuple[str, int], TimeSpan]
 ) -> tuple[AttemptView, ...]:
     """Return the attempts of a run at an order; `times` has their spans by order and number."""
-    records = {each.whole("attempt_index"): each for each in ground.summary.many("attempt_records")}
+    recorded = ground.summary.attempt_records if ground.summary else ()
+    records = {each.attempt_index: each for each in recorded}
+    found = attempts_of_order(ground.run, ground.order, ground.common_dir, ground.faults)
     return tuple(
-        _attempt(
-            each, ground, records.get(each.number, Fields()), times.get((ground.order, each.number))
-        )
-        for each in attempts_of_order(ground.run, ground.order, ground.common_dir)
+        _attempt(each, ground, records.get(each.number), times.get((ground.order, each.number)))
+        for each in found
     )
 
 
 def _attempt(
-    attempt: AttemptOnRecord, ground: AttemptGround, record: Fields, span: TimeSpan | None
+    attempt: AttemptOnRecord,
+    ground: AttemptGround,
+    record: AttemptRecord | None,
+    span: TimeSpan | None,
 ) -> AttemptView:
-    brief = brief_of(read_fields(attempt.folder / "failure_brief.json"))
+    record = record or AttemptRecord(attempt_index=attempt.number)
+    brief = attempt.brief
     judged = Judged.PASSED if attempt.passed else Judged.FAILED if brief else Judged.OPEN
     # What landed is the change of the order.
-    has_landed = attempt.passed and ground.summary.text("commit")
+    has_landed = attempt.passed and ground.summary and ground.summary.commit
     return AttemptView(
         number=attempt.number,
         judged=judged,
-        model=record.text("model"),
+        model=record.model or "",
         summary=attempt.proposal.summary if attempt.proposal else "",
         start=span.start if span else None,
         end=span.end if span else None,
         brief=brief,
         change=Change() if has_landed else _change(attempt, ground.git),
-        commands=commands_of_attempt(attempt.folder, ground.written),
-        asked_again=tuple(
-            f"{each.text('reason')}: {each.text('note')}" for each in record.many("questions")
+        commands=tuple(
+            _command(each, purpose, attempt.folder.parent, ground.written)
+            for name, purpose in _OF_ATTEMPT
+            for each in _results(attempt.folder / name, ground.faults)
         ),
-        repairs=record.texts("repairs"),
-        repeats=record.whole("repeats"),
+        asked_again=tuple(f"{each.reason}: {each.note}" for each in record.questions),
+        repairs=record.repairs,
+        repeats=record.repeats,
         calls=calls_of_attempt(attempt.folder, ground.run.folder),
-    )
-
-
-def brief_of(record: Fields) -> BriefView | None:
-    """Return why something failed, out of its record; `None` where there is no record."""
-    if not record.text("stage"):
-        return None
-    return BriefView(
-        stage=record.text("stage"),
-        command=record.text("command"),
-        exit_code=record.whole("exit_code"),
-        excerpt=record.text("primary_error_excerpt") or record.text("excerpt"),
-        facts=record.texts("facts"),
-        remedy=record.text("remedy"),
     )
 
 

@@ -9,8 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeAlias
 
+from factory.orders.documents import (
+    NO_USAGE,
+    CommandFlag,
+    FailureBrief,
+    OrderFailure,
+    SandboxRecord,
+    UsageRecord,
+)
 from shared.work_order.work_order import CoveredRequirement
+
+Failure: TypeAlias = FailureBrief | OrderFailure
+"""Why an order is not on the branch: a brief of its last attempt has more to say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +39,6 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class SandboxView:
-    """Hold what a sandbox guaranteed; `commands` is the number of commands that ran in it."""
-
-    backend: str
-    version: str
-    held: tuple[str, ...]
-    missing: tuple[str, ...]
-    limits: tuple[tuple[str, int], ...]
-    commands: int = 1
-
-
-@dataclass(frozen=True, slots=True)
 class CommandView:
     """Hold one run of a command; `purpose` says what it was run for."""
 
@@ -50,7 +50,7 @@ class CommandView:
     stderr: Output
     tests: str = ""
     note: str = ""
-    sandbox: SandboxView | None = None
+    sandbox: SandboxRecord | None = None
     by_itself: bool = True
     """Whether the command chose its exit code: it was started, and nothing ended it."""
 
@@ -73,6 +73,14 @@ class Standing(StrEnum):
     """There are only the commits of a branch: no record says how the run that made them ended."""
 
 
+@dataclass(frozen=True, slots=True)
+class SandboxUse:
+    """Hold a sandbox, and the number of commands that ran in it."""
+
+    record: SandboxRecord
+    commands: int = 1
+
+
 class Judged(StrEnum):
     """Say how something ended that can pass or fail."""
 
@@ -80,18 +88,6 @@ class Judged(StrEnum):
     FAILED = "failed"
     OPEN = "open"
     """It goes on, or it was cut off."""
-
-
-@dataclass(frozen=True, slots=True)
-class BriefView:
-    """Hold why an attempt failed, as the next attempt and the user were informed."""
-
-    stage: str
-    command: str = ""
-    exit_code: int | None = None
-    excerpt: str = ""
-    facts: tuple[str, ...] = ()
-    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +140,7 @@ class AttemptView:
     """What the model says of its proposal."""
     start: float | None = None
     end: float | None = None
-    brief: BriefView | None = None
+    brief: FailureBrief | None = None
     change: Change = field(default_factory=Change)
     commands: tuple[CommandView, ...] = ()
     asked_again: tuple[str, ...] = ()
@@ -155,47 +151,13 @@ class AttemptView:
 
 
 @dataclass(frozen=True, slots=True)
-class UsageView:
-    """Hold what calls took; a cost of `None` is unknown."""
-
-    calls: int = 0
-    replayed: int = 0
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    reasoning_tokens: int = 0
-    cost_usd: float | None = 0.0
-
-    def __add__(self, other: UsageView) -> UsageView:
-        known = self.cost_usd is not None and other.cost_usd is not None
-        return UsageView(
-            self.calls + other.calls,
-            self.replayed + other.replayed,
-            self.input_tokens + other.input_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.output_tokens + other.output_tokens,
-            self.reasoning_tokens + other.reasoning_tokens,
-            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class RoleUsage:
     """Hold the usage of the calls of one role to one model, and the seconds that they took."""
 
     role: str
     model: str
-    usage: UsageView
+    usage: UsageRecord
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """Hold an acceptance command that proves less than it should."""
-
-    code: str
-    command: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,10 +188,10 @@ class OrderView:
     attempts: tuple[AttemptView, ...] = ()
     trials: tuple[CommandView, ...] = ()
     """The acceptance commands, tried on code that does not have the order's work."""
-    failure: BriefView | None = None
+    failure: Failure | None = None
     warnings: tuple[str, ...] = ()
-    flags: tuple[Flag, ...] = ()
-    usage: UsageView = field(default_factory=UsageView)
+    flags: tuple[CommandFlag, ...] = ()
+    usage: UsageRecord = NO_USAGE
     earlier_run: str = ""
     stated: tuple[CommandView, ...] = ()
     """The commands that judged the commit, as its statement says; no output is stated."""
@@ -327,7 +289,7 @@ class PlanningView:
     attempts: tuple[PlanAttemptView, ...] = ()
     reviews: tuple[PlanReviewView, ...] = ()
     spans: tuple[TimeSpan, ...] = ()
-    usage: UsageView = field(default_factory=UsageView)
+    usage: UsageRecord = NO_USAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,10 +314,10 @@ class RunView:
     overview: tuple[str, ...] = ()
     orders: tuple[OrderView, ...] = ()
     tracks: tuple[Track, ...] = ()
-    usage: UsageView = field(default_factory=UsageView)
+    usage: UsageRecord = NO_USAGE
     roles: tuple[RoleUsage, ...] = ()
     requirements: tuple[CoveredRequirement, ...] = ()
-    sandboxes: tuple[SandboxView, ...] = ()
+    sandboxes: tuple[SandboxUse, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
     messages: tuple[str, ...] = ()
     """What the run itself noted and warned of."""

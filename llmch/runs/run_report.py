@@ -23,6 +23,7 @@ from llmch.console.line import cost, count, duration, listed, one_line, short, s
 from shared.work_order.work_order import Asserted, CoveredRequirement
 
 if TYPE_CHECKING:
+    from factory.orders.documents import UsageRecord
     from llmch.runs.run_model import OrderView, RunView
 
 
@@ -56,7 +57,7 @@ class RunReportDocument(Document):
                 {"id": row.id, "orders": [each.id for each in row.orders]}
                 for row in run.requirements
             ],
-            "usage": asdict(run.usage),
+            "usage": _usage_json(run.usage),
             "gaps": list(run.gaps),
         }
 
@@ -94,6 +95,18 @@ def _head(run: RunView) -> Iterator[str]:
         yield f"{count(run.rejected, 'attempt')} rejected"
     if run.seconds is not None and run.run_id:
         yield duration(run.seconds)
+
+
+def _usage_json(usage: UsageRecord) -> dict[str, Any]:
+    return {
+        "calls": usage.calls,
+        "replayed": usage.replayed_calls,
+        "input_tokens": usage.input_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "output_tokens": usage.output_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+        "cost_usd": usage.cost_usd,
+    }
 
 
 def _order_json(order: OrderView) -> dict[str, Any]:
@@ -146,9 +159,10 @@ def _taken(run: RunView) -> Iterator[str]:
             f"{count(usage.calls, 'model call')}: {usage.input_tokens:,} tokens in, "
             f"{usage.output_tokens:,} out, {cost(usage.cost_usd)}"
         )
-    if usage.replayed:
-        yield f"{count(usage.replayed, 'reply', 'replies')} replayed"
-    for each in run.sandboxes:
+    if usage.replayed_calls:
+        yield f"{count(usage.replayed_calls, 'reply', 'replies')} replayed"
+    for used in run.sandboxes:
+        each = used.record
         missing = f"; not held: {', '.join(each.missing)}" if each.missing else ""
         held = count(len(each.held), "guarantee")
         yield f"sandbox {each.backend} {each.version}: {held} held{missing}"

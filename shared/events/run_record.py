@@ -28,7 +28,8 @@ from shared.events.events import (
 )
 from shared.files.atomic_io import make_folder, write_bytes, write_json, write_refused, write_text
 from shared.files.secret_values import redact, secret_values
-from shared.files.typed_documents import Misfit, read_as
+from shared.files.text_sources import read_regular_file
+from shared.files.typed_documents import Faults, Misfit, read_as
 
 _EPOCH_DIGITS = 12  # beyond the year 30000; git's own limit is not much further
 
@@ -50,12 +51,12 @@ class ModelSettings:
     answers. `base_url` has no credentials, and is empty where no server is asked.
     """
 
-    models: tuple[str, ...]
-    temperature: float | None
-    max_output_tokens: int | None
-    reasoning_effort: str | None
-    replies: str
-    base_url: str
+    models: tuple[str, ...] = ()
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    reasoning_effort: str | None = None
+    replies: str = ""
+    base_url: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "models": list(self.models), "base_url": self.base_url or None}
@@ -193,6 +194,42 @@ def recorded_run(folder: RunFolder, head: Mapping[str, Any], emit: Emit) -> Iter
         run_head.complete(ending, recording.results)
 
 
+@dataclass(frozen=True, slots=True)
+class TimedEvent:
+    """Hold an event of a log; `at` is the seconds since the run began."""
+
+    at: float
+    event: Event
+
+
+_MOST_LOG_BYTES = 64 * 1024 * 1024  # of one run; 200 orders of five attempts leave four
+
+
+def read_events(path: Path) -> Iterator[TimedEvent]:
+    """Yield the events of an `events.jsonl`; a line that is no event is left out.
+
+    The last line of a run that was killed may be cut off. A file that cannot be read has none.
+    """
+    try:
+        data = read_regular_file(path, "record", _MOST_LOG_BYTES).data
+    except InvalidInput:
+        return
+    for line in data.split(b"\n"):
+        try:
+            document = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(document, dict) and (event := event_from_json(document)):
+            yield TimedEvent(_time_of(document), event)
+
+
+def _time_of(document: Mapping[str, Any]) -> float:
+    try:
+        return max(0.0, read_as(float, document.get("at")))
+    except Misfit:
+        return 0.0
+
+
 def event_from_json(document: Mapping[str, Any]) -> Event | None:
     """Return the event that `event_to_json` made the document of; `None` if it is not one.
 
@@ -200,7 +237,7 @@ def event_from_json(document: Mapping[str, Any]) -> Event | None:
     """
     kind = _kinds().get(str(document.get("event", "")))
     try:
-        return None if kind is None else read_as(kind, dict(document))
+        return None if kind is None else read_as(kind, document, Faults())
     except Misfit:
         return None
 

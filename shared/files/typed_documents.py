@@ -50,7 +50,8 @@ class Misfit(ValueError):
 class Faults:
     """Collect what was left out of a record because it was not of the wanted type.
 
-    A field that has a default gets the default, and an item of a list is left out.
+    A field that has a default gets the default, and an item of a list is left out. A word that an
+    enumeration does not have is kept as text, because another version may have that member.
     """
 
     named: list[str] = dataclasses.field(default_factory=list)
@@ -172,9 +173,9 @@ def _reader_of_choices(choices: Mapping[Any, Any]) -> _Read:
     def read(value: Any, faults: Faults | None) -> Any:
         if not isinstance(value, str):
             raise Misfit("is not a string")
-        if value not in choices:
+        if value not in choices and faults is None:
             raise Misfit(f"has the unknown value {value[:_LONGEST_QUOTE]!r}")
-        return choices[value]
+        return choices.get(value, value)
 
     return read
 

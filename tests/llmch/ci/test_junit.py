@@ -13,9 +13,10 @@ import xmlschema
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factory.orders.documents import OrderFailure
 from llmch.ci.junit import render_junit, render_junit_of_error
 from llmch.runs.read_run import read_report
-from llmch.runs.run_model import BriefView, Judged, OrderView, RunView, Standing
+from llmch.runs.run_model import Judged, OrderView, RunView, Standing
 from tests.fakes import proposal, refused
 from tests.harness import Factory
 from tests.llmch.page.runs import COMMIT, drawn_run, order_view
@@ -142,7 +143,9 @@ def test_orders_that_were_not_made_are_skipped(state: str, words: str) -> None:
 
 @pytest.mark.parametrize("stage", ["environment", "error", "write_failed"])
 def test_what_is_not_the_work_s_fault_is_an_error(stage: str) -> None:
-    order = OrderView("WO-01", "Begin", "failed", failure=BriefView(stage, excerpt="no disk"))
+    order = OrderView(
+        "WO-01", "Begin", "failed", failure=OrderFailure(stage=stage, excerpt="no disk")
+    )
     assert outcomes(read(render_junit(run_of(order)))) == [(stage.replace("_", " "), "error")]
 
 

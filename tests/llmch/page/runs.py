@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from factory.orders.documents import CommandFlag, FailureBrief, SandboxRecord, UsageRecord
+from factory.orders.stages import Stage
 from llmch.runs.run_model import (
     AttemptView,
-    BriefView,
     CallView,
     Change,
     CommandView,
     Excerpt,
-    Flag,
     Judged,
     OrderView,
     Output,
@@ -18,12 +18,11 @@ from llmch.runs.run_model import (
     PlanReviewView,
     RoleUsage,
     RunView,
-    SandboxView,
+    SandboxUse,
     SpanKind,
     Standing,
     TimeSpan,
     Track,
-    UsageView,
 )
 from shared.work_order.work_order import Asserted, CoveredRequirement, CoveringOrder
 
@@ -40,8 +39,11 @@ index 1111111..2222222 100644
  # the end
 """
 COMMIT = "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678"
-SANDBOX = SandboxView(
-    "bwrap", "0.8.0", ("files", "network"), ("process_limit",), (("memory_bytes", 4 << 30),)
+SANDBOX = SandboxRecord(
+    backend="bwrap",
+    version="0.8.0",
+    guarantees={"files": True, "network": True, "process_limit": False},
+    limits={"memory_bytes": 4 << 30},
 )
 
 
@@ -74,14 +76,17 @@ def planning(text: str = "words") -> PlanningView:
             TimeSpan(SpanKind.MODEL, 0, 18, "model call: large", Judged.PASSED),
             TimeSpan(SpanKind.ATTEMPT, 20, 31, "attempt 2 at the plan", Judged.PASSED, 2),
         ),
-        usage=UsageView(3, 1, 900, 0, 90, 0, 0.5),
+        usage=UsageRecord(3, 900, 0, 90, 0, 0.5, 1),
     )
 
 
 def order_view(number: int, judged: Judged = Judged.PASSED, text: str = "words") -> OrderView:
     """Return an order whose last attempt ended so; `text` is in all that a record quotes."""
     name = f"WO-{number:02d}"
-    brief = BriefView("acceptance_failed", text, 1, text, (text, "`f()` returned 1"), text)
+    brief = FailureBrief.model_construct(
+        stage=Stage.ACCEPTANCE_FAILED, command=text, exit_code=1, primary_error_excerpt=text,
+        facts=(text, "`f()` returned 1"), remedy=text,
+    )  # fmt: skip
     attempts = [AttemptView(1, Judged.FAILED, "small", text, 1.0, 2.0, brief, Change(PATCH),
                             (command(text, 1),), (text,), (text,),
                             calls=(call(text), call(text, cut=True)))]  # fmt: skip
@@ -108,8 +113,8 @@ def order_view(number: int, judged: Judged = Judged.PASSED, text: str = "words")
         trials=(command(text, 1),),
         failure=None if landed else brief,
         warnings=(text,),
-        flags=(Flag("W252", text, text),),
-        usage=UsageView(2, 0, 200, 0, 20, 0, 0.01),
+        flags=(CommandFlag(code="W252", command=text, message=text),),
+        usage=UsageRecord(2, 200, 0, 20, 0, 0.01),
     )
 
 
@@ -152,8 +157,8 @@ def drawn_run(orders: int) -> RunView:
         overview=("The shop has `prices`.",),
         orders=views,
         tracks=tuple(map(track, numbers)),
-        usage=UsageView(2 * orders, 1, 200 * orders, 10, 20 * orders, 5, 0.01 * orders),
-        roles=(RoleUsage("factory", "small", UsageView(2 * orders, 1, 200, 10, 20, 5, 0.1), 9.0),),
+        usage=UsageRecord(2 * orders, 200 * orders, 10, 20 * orders, 5, 0.01 * orders, 1),
+        roles=(RoleUsage("factory", "small", UsageRecord(orders, 200, 10, 20, 5, 0.1, 1), 9.0),),
         requirements=tuple(
             CoveredRequirement(
                 f"FR-{each.id[3:]}",
@@ -168,7 +173,7 @@ def drawn_run(orders: int) -> RunView:
             )
             for each in views[:20]
         ),
-        sandboxes=(SANDBOX,),
+        sandboxes=(SandboxUse(SANDBOX),),
         settings=(("models", "small, large"), ("repository", "/somewhere")),
         messages=("sandbox bwrap",),
         gaps=("`notes` are missing",),

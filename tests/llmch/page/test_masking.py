@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from llmch.page.run_page import render_page
 from llmch.page.run_words import masked
-from llmch.runs.run_model import Change, Judged, Standing
+from llmch.runs.run_model import Change, Judged, SandboxUse, Standing
 from shared.files.secret_values import REDACTED, masking
-from tests.llmch.page.runs import PATCH, drawn_run
+from tests.llmch.page.runs import PATCH, SANDBOX, drawn_run, order_view
 
 _ESCAPED = "p&ss<w>rd'1\"23"
 _CUT = "token.of+a-person==/2"  # a highlighter makes several pieces of it
@@ -66,3 +66,16 @@ def test_every_text_of_a_run_is_masked_and_nothing_else_changes(mark: str) -> No
     assert isinstance(changed.standing, Standing)
     spans = [span for track in changed.tracks for span in track.spans]
     assert all(isinstance(span.judged, Judged) for span in spans)
+
+
+def test_no_field_of_a_recorded_type_keeps_a_secret() -> None:
+    """Briefs, flags and sandboxes are the types of the records, not the page's own."""
+    secret = "sk-of-a-record"
+    sandbox = SANDBOX.model_copy(update={"guarantees": {secret: True}, "version": secret})
+    run = replace(
+        drawn_run(1),
+        orders=(order_view(1, Judged.FAILED, secret),),
+        sandboxes=(SandboxUse(sandbox),),
+    )
+    assert secret in repr(run.orders[0].failure) and secret in repr(run.orders[0].flags)
+    assert secret not in repr(masked(run, masking({"SOME_TOKEN": secret})))

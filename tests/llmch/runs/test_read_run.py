@@ -263,7 +263,7 @@ def test_a_branch_has_the_orders_of_its_statements(factory: Factory, tmp_path: P
     assert (second.needs, second.covers, second.intent) == (("WO-01",), ("FR-2",), "`TWO` is 2.")
     assert second.maker == "scripted, 2 attempts"
     assert second.stated[-1].text == CHECK
-    assert [each.backend for each in run.sandboxes] == ["off"]
+    assert [each.record.backend for each in run.sandboxes] == ["off"]
     assert not any("statement" in each for each in run.gaps)
     page = render_page(run)
     assert 'id="graph"' in page and "as its statement says" in page
