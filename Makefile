@@ -2,12 +2,13 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+RUNTIME := $(VENV)/.runtime
 READY  := $(VENV)/.installed
 JOBS   ?= auto
 
 .PHONY: demo test test-rest test-full test-changed node-tools test-kill test-fleet test-live record check coverage bench bench-model format lock clean
 
-demo: $(READY)
+demo: $(RUNTIME)
 	$(BIN)/llmch demo $(NAME)
 
 # All but the tests that are marked `rest`: those that take long, mostly whole runs and processes.
@@ -95,17 +96,35 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# The marker is touched last, so that an interrupted install starts over.
-$(READY): requirements.lock pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "llmch needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	@touch $(READY)
+# One environment that grows: `make demo` installs what llmch needs to run, all else adds the
+# developers' tools. A marker is touched last, so that an interrupted install starts over.
+INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --no-input --progress-bar off
+# A dot for each package, as pip comes to it; the pipe keeps pip's exit code.
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
+DOTS := | awk '/^(Collecting|Requirement already)/ { printf "."; fflush() } END { print "" }'
 
-# Needs uv: resolves once for every platform and Python that pyproject.toml allows.
+$(RUNTIME): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "llmch needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
+	@echo "Making the environment $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+	@echo "Installing the $$(grep -c '^[a-z].*==' $<) packages of $< into $(VENV), each by its hash"
+	@$(INSTALL) --require-hashes --requirement $< $(DOTS)
+	@echo "Installing llmch from this folder"
+	@$(INSTALL) --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(READY): requirements-dev.lock $(RUNTIME)
+	@echo "Installing the developers' $$(grep -c '^[a-z].*==' $<) packages of $< into $(VENV), each by its hash"
+	@$(INSTALL) --require-hashes --requirement $< $(DOTS)
+	@touch $@
+
+# Needs uv: resolves once for every platform and Python that pyproject.toml allows. What is installed
+# to run llmch is a part of what is installed to change it.
+LOCK := uv pip compile pyproject.toml --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --extra html --group build
 lock:
-	uv pip compile pyproject.toml --extra fleet --extra mcp --extra otel --group dev --universal --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file requirements.lock
+	$(LOCK) --extra fleet --extra mcp --extra otel --group dev --output-file requirements-dev.lock
+	$(LOCK) --constraint requirements-dev.lock --output-file requirements.lock
 
 clean:
 	rm -rf $(VENV) dist build llmch-demo

@@ -1,7 +1,8 @@
 """Reads the edit tasks: a real file with a fault put in or a part taken out, and what to do.
 
-The files come from packages that the development environment installs from `requirements.lock`, so
-they are pinned and checked by hash; nothing of them is in this repo. Each package's licence stands
+The files come from packages that the development environment installs from
+`requirements-dev.lock`, so they are pinned and checked by hash; nothing of them is in this repo.
+Each package's licence stands
 in its task file. The authored solution of a task is the file as its package has it.
 """
 

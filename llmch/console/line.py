@@ -1,15 +1,19 @@
 """A shown line as a value: its columns, its figures, its text made safe for a terminal.
 
-This module is pure.
+All of it is pure, but for `this_program`.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
+import shutil
+import sys
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum, StrEnum, auto
+from pathlib import Path
 from typing import Any
 
 # The names before lines that are not of an order.
@@ -286,3 +290,15 @@ def listed(items: Sequence[str], limit: int) -> str:
     if len(items) <= limit:
         return ", ".join(items)
     return f"{', '.join(items[:limit])} and {len(items) - limit:,} more"
+
+
+def this_program() -> str:
+    """Return what a person types to start this llmch again from the folder they are in.
+
+    An environment that is not on the PATH was named by a path, which is then repeated.
+    """
+    typed = Path(sys.argv[0])
+    found = shutil.which("llmch")
+    if typed.name != "llmch" or not typed.parent.name or not typed.exists():
+        return "llmch"
+    return "llmch" if found and typed.samefile(found) else shlex.quote(sys.argv[0])

@@ -1,8 +1,6 @@
 """Turns events into lines.
 
 This module is pure.
-
-This module is pure.
 """
 
 from __future__ import annotations
@@ -26,6 +24,7 @@ from llmch.console.line import (
     on_texts,
     short,
     shorten,
+    this_program,
 )
 from shared.events.events import (
     AttemptFailed,
@@ -101,7 +100,7 @@ def fetch_lines(branch: str, remote: str) -> Iterator[Line]:
 def report_line(repo: str, cwd: str) -> Line:
     """Return the command that writes a page of the run, fit to be copied."""
     place = "" if repo in ("", cwd) else f" --repo {shlex.quote(repo)}"
-    return Line(Mark.COPY, f"llmch report --html report.html{place}")
+    return Line(Mark.COPY, f"{this_program()} report --html report.html{place}")
 
 
 def usage_text(event: UsageCounted) -> str:

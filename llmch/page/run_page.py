@@ -39,7 +39,7 @@ from llmch.page.run_words import (
     masked,
 )
 from llmch.runs.run_model import RunView, SpanKind, Standing, calls_of
-from shared.errors import InvalidInput
+from shared.errors import CommandFailed, InvalidInput
 from shared.events.events import Emit, Warned
 from shared.files.atomic_io import write_text
 from shared.files.secret_values import masking
@@ -163,8 +163,17 @@ def _asset(name: str) -> str:
 
 @cache
 def _environment() -> Environment:
-    """Return the templates' environment: every value is escaped and has no unseen characters."""
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
+    """Return the templates' environment: every value is escaped and has no unseen characters.
+
+    Raises `CommandFailed` where the extra `html` is not installed.
+    """
+    try:
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
+    except ModuleNotFoundError as error:
+        raise CommandFailed(
+            f"the package {error.name} is not installed, which the page of a run needs",
+            "pip install 'llmch[html]'",
+        ) from error
 
     environment = Environment(
         loader=FunctionLoader(_asset),

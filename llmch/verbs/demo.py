@@ -366,7 +366,8 @@ def show_program(repo: Path, branch: str, options: DemoOptions, console: Console
     """
     git = Git(repo)
     git.run("switch", "--quiet", branch)
-    console.remark("", f"$ git switch {branch}", "$ git log --oneline")
+    place = shlex.quote(os.path.relpath(repo))
+    console.remark("", f"$ cd {place}", f"$ git switch {branch}", "$ git log --oneline")
     console.remark(git.run("log", "--oneline", "--no-decorate"))
     results = [_run(argv, repo, options, console) for argv in options.example.run]
     return all(results)

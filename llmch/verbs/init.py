@@ -21,6 +21,7 @@ from typing import Final
 
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Shape
+from llmch.console.line import this_program
 from planner.spec.read_spec import CONSTRAINTS, REQUIREMENTS, SUMMARY
 from shared.errors import InvalidInput, PreflightRefused
 from shared.files.text_sources import RepoSources
@@ -171,8 +172,9 @@ def _steps(place: TargetFolder, spec: Path, written: Sequence[Path], cwd: Path) 
     elif own:
         names = " ".join(_word(each, base) for each in own)
         yield f"{git} add {names} && {git} commit -m 'Set up llmch'"
-    yield f"llmch plan --spec {_word(spec, cwd)}{repo} --outdir {plan}"
-    yield f"llmch run-all{repo} --workdir {plan}"
+    program = this_program()
+    yield f"{program} plan --spec {_word(spec, cwd)}{repo} --outdir {plan}"
+    yield f"{program} run-all{repo} --workdir {plan}"
 
 
 def _is_within(path: Path, folder: Path) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from llmch.ci.run_reports import add_report_arguments, reports_asked, write_junit
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark
-from llmch.console.line import count
+from llmch.console.line import count, this_program
 from llmch.entry.command_line import add_optional_repo, add_record_arguments, repo_meant
 from shared.errors import InvalidInput
 
@@ -104,8 +104,9 @@ def _run_report(args: argparse.Namespace, console: Console) -> Outcome:
                        console)  # fmt: skip
     write_junit(reports, run, None, console)
     if target is None and not args.watch:
-        how = f"llmch report {shlex.quote(args.run)} " if args.run else "llmch report "
-        console.remark(f"`{how}--html report.html` writes a page with changes and output")
+        run_id = f" {shlex.quote(args.run)}" if args.run else ""
+        how = f"{this_program()} report{run_id} --html report.html"
+        console.remark(f"`{how}` writes a page with changes and output")
     if target is not None:
         write_page(target, run)
         if args.open and not args.watch:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from llmch.console import Console, Format
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Rows
+from llmch.console.line import this_program
 
 if TYPE_CHECKING:
     from factory.orders.stages import PlanAtHand
@@ -129,12 +130,13 @@ def _ways_to_look(document: dict[str, Any], place: str) -> Iterator[str]:
     order = _first_failed(document)
     failure, attempt = order["failure"], order["failure"]["attempt"]
     name = f"{order['id']} {attempt}" if attempt else order["id"]
+    program = this_program()
     if attempt:
-        yield f"`llmch diff {name}{place}`"
+        yield f"`{program} diff {name}{place}`"
     if attempt and failure["command"]:
-        yield f"`llmch repro {name}{place}`"
+        yield f"`{program} repro {name}{place}`"
     if failure["stage"] != "error":
-        yield f"`llmch explain {failure['stage']}`"
+        yield f"`{program} explain {failure['stage']}`"
 
 
 def _first_failed(document: dict[str, Any]) -> dict[str, Any]:

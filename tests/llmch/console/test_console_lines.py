@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from llmch.console import Color, Format, Verbosity, open_console
+from llmch.console.line import this_program
 from shared.events.events import (
     AttemptFailed,
     AttemptStarted,
@@ -413,3 +416,19 @@ def test_the_last_facts_of_a_failure_stand_below_its_excerpt() -> None:
     text = told(replace(failed(), facts=facts))
     assert "      two\n      three\n      `f(1)` returned None, expected 2\n" in text
     assert "one\n" not in text
+
+
+def test_a_command_to_copy_begins_as_this_program_was_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "my bin" / "llmch"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["my bin/llmch", "run-all"])
+    assert this_program() == "'my bin/llmch'"
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert this_program() == "llmch"
+    monkeypatch.setattr(sys, "argv", ["llmch", "run-all"])
+    assert this_program() == "llmch"

@@ -146,3 +146,18 @@ def test_the_short_form_loads_nothing_that_only_the_page_needs(told: Words) -> N
     command = [sys.executable, "-c", script, "report", *map(str, told), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_page_without_its_package_is_refused_with_the_command_that_installs_it(
+    told: Words, cwd: Path
+) -> None:
+    script = (
+        "import sys; sys.modules['jinja2'] = None\nfrom llmch.cli import main\nsys.exit(main())"
+    )
+    options = ["report", *map(str, told), "--html", str(cwd / "report.html")]
+    done = subprocess.run(
+        [sys.executable, "-c", script, *options], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    assert "pip install 'llmch[html]'" in done.stderr and "Traceback" not in done.stderr
+    assert not (cwd / "report.html").exists()
