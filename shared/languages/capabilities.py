@@ -118,11 +118,12 @@ class Outlines:
     reader: PublicNames
     comment: str = "//"
     definition: re.Pattern[str] = DEFINITION
+    noun: str = "file"
 
     @property
     def file_noun(self) -> str:
         """Return "Go file"."""
-        return f"{self.name} file"
+        return f"{self.name} {self.noun}"
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
         """Return what the reader finds."""

@@ -1,4 +1,4 @@
-"""What a person would point out in code.
+"""Implements `Notes` for Python: what a person would point out in code.
 
 The message comes from a command that ran code of a model: it is only ever compared with what the
 sources say.

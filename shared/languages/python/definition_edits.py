@@ -1,4 +1,4 @@
-"""Brings named definitions into the text of a Python file."""
+"""Implements `Edits` for Python: brings named definitions into the text of a file."""
 
 from __future__ import annotations
 
@@ -38,12 +38,17 @@ from shared.languages.python.python_source import (
     Definition,
     PythonDeclarations,
     PythonDeclared,
+    check_rewrite,
+    defined_names,
     is_docstring,
+    outline,
     read_python,
     role_of,
     split_chunks,
 )
 from shared.languages.read_commands import CodeProblem
+
+__all__ = ["check_rewrite", "defined_names", "edit_definitions", "outline"]  # what `Edits` asks
 
 _CLOSE_NAMES_SHOWN: Final = 5
 _FIRST_LINES: Final = re.compile(r"#!|#.*coding[:=]")

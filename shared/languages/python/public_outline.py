@@ -15,7 +15,12 @@ _SHOWN_METHODS = frozenset({"__init__", "__new__", "__call__"})
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def public_names(source: str, *, reexports: bool = False) -> tuple[str, ...] | None:
+def public_names(path: str, text: str) -> tuple[str, ...] | None:
+    """Return the public names of a module, and what a package passes on."""
+    return module_outline(text, reexports=path.endswith("__init__.py"))
+
+
+def module_outline(source: str, *, reexports: bool = False) -> tuple[str, ...] | None:
     """Return one line for each public class, function, method and constant, bodies as `...`.
 
     With `reexports`, the names that a package's `__init__.py` imports from its own modules are

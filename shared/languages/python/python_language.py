@@ -1,146 +1,83 @@
-"""Puts Python behind the protocol of languages. Each method imports what it needs."""
+"""Python as a member of the registry: what is known of it at once, and what loads when asked."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from shared.languages.base import Language
-from shared.languages.capabilities import (
-    ContractViolation,
-    DefinitionEdit,
-    EditRefused,
-    Examples,
-    NamedCode,
-    OutlineEntry,
-    Unwritten,
+from shared.languages.capabilities import ContractViolation, Examples, Outlines
+from shared.languages.language_tools import (
+    CheckerProcess,
+    FaultReport,
+    ManifestFiles,
+    Prepared,
+    SecondLook,
+    Tools,
+    Workshop,
+    find_faults,
 )
-from shared.languages.language_tools import CheckerProcess, FaultReport, SecondLook, Tools
 from shared.languages.planned_code import Chain, ChainCode
-from shared.languages.python.python_code import NAME, has_names_to_declare, is_test_file
-from shared.languages.python.python_packages import (
-    PythonDependencies,
-    PythonFailures,
-    PythonPackages,
+from shared.languages.python import (
+    code_notes,
+    conformance,
+    declared_requirements,
+    definition_edits,
+    judge_code,
+    merge_stubs,
+    public_outline,
+    python_code,
+    python_commands,
+    python_packages,
+    python_reports,
+    second_look,
+    skeletons,
+    type_checker,
 )
 from shared.languages.read_commands import Arguments, Command, Run, Weakness
 from shared.work_order.work_order import Interface, WorkOrder
 
+_NAME: Final = "Python"
+_SUFFIXES: Final = (".py", ".pyi")
 _INTERPRETER = re.compile(r"python(?:3(?:\.[0-9]+)?)?t?")
 _DEFINITION = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 _PYTEST: Final = frozenset({"pytest", "py.test"})
-
-
-class PythonOutlines:
-    """Implement `Outliner` for Python."""
-
-    name: Final = NAME
-    outlined: Final = (".py",)
-    fence: Final = "python"
-    comment: Final = "#"
-    file_noun: Final = "Python module"
-    definition: Final = _DEFINITION
-
-    def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
-        from shared.languages.python.public_outline import public_names
-
-        return public_names(text, reexports=path.endswith("__init__.py"))
-
-
-class PythonEdits:
-    """Implement `Edits` for Python."""
-
-    def outline(self, text: str) -> tuple[OutlineEntry, ...]:
-        from shared.languages.python.python_source import outline
-
-        return outline(text)
-
-    def edit_definitions(
-        self, path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
-    ) -> tuple[DefinitionEdit | EditRefused, ...]:
-        from shared.languages.python.definition_edits import edit_definitions
-
-        return edit_definitions(path, text, edits, changes)
-
-    def defined_names(self, fragment: str) -> tuple[str, ...]:
-        from shared.languages.python.python_source import defined_names
-
-        return defined_names(fragment)
-
-    def check_rewrite(
-        self, path: str, before: str, after: str, changes: Sequence[str]
-    ) -> tuple[ContractViolation, ...]:
-        from shared.languages.python.python_source import check_rewrite
-
-        return check_rewrite(path, before, after, changes)
+_MANIFESTS: Final = frozenset({
+    "pyproject.toml", "setup.cfg", "setup.py",
+    "uv.lock", "poetry.lock", "pdm.lock", "Pipfile", "Pipfile.lock",
+})  # fmt: skip
 
 
 class PythonConformance:
     """Implement `Conformance` for Python."""
 
     def reads(self, path: str) -> bool:
-        return path.endswith(PYTHON.suffixes)
+        return path.endswith(_SUFFIXES)
 
     def contracts_in_force(self, orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
-        from shared.languages.python.merge_stubs import contracts_in_force
-
-        in_force = contracts_in_force(orders)
-        return tuple(each for each in in_force if each.path.endswith(PYTHON.suffixes))
+        in_force = merge_stubs.contracts_in_force(orders)
+        return tuple(each for each in in_force if each.path.endswith(_SUFFIXES))
 
     def open_checker(self) -> CheckerProcess:
-        from shared.languages.python.type_checker import TypeChecker
-
-        return TypeChecker()
+        return type_checker.TypeChecker()
 
     def warm_up(self, tools: Tools) -> None:
         """Have mypy read the standard library's stubs, which take most of a first question."""
-        from shared.languages.python.python_code import ROOTS
-
-        checker = tools.checker(NAME, self.open_checker)
-        checker.check({"nothing.py": ""}, ["nothing.py"], ROOTS)
+        checker = tools.checker(_NAME, self.open_checker)
+        checker.check({"nothing.py": ""}, ["nothing.py"], python_code.ROOTS)
 
     def check_conformance(
         self, interfaces: Sequence[Interface], sources: Mapping[str, str], tools: Tools
     ) -> tuple[ContractViolation, ...]:
-        from shared.languages.python.conformance import check_conformance
-
-        checker = tools.checker(NAME, self.open_checker)
-        return check_conformance(interfaces, sources, checker)
+        checker = tools.checker(_NAME, self.open_checker)
+        return conformance.check_conformance(interfaces, sources, checker)
 
     def build_skeleton(
         self, interfaces: Sequence[Interface], sources: Mapping[str, str]
     ) -> Mapping[str, str]:
-        from shared.languages.python.skeletons import build_skeleton
-
-        return build_skeleton(interfaces, sources)
-
-
-class PythonNotes:
-    """Implement `Notes` for Python."""
-
-    def find_unwritten(self, path: str, before: str, after: str) -> tuple[Unwritten, ...]:
-        from shared.languages.python.code_notes import find_unwritten
-
-        return find_unwritten(path, before, after)
-
-    def names_in(self, source: str) -> Collection[str] | None:
-        from shared.languages.python.code_notes import names_in
-
-        return names_in(source)
-
-    def note_syntax(self, path: str, source: str) -> str:
-        from shared.languages.python.code_notes import note_syntax
-
-        return note_syntax(path, source)
-
-    def note_errors(
-        self, output: str, sources: Mapping[str, str], files: Iterable[str]
-    ) -> tuple[str, ...]:
-        from shared.languages.python.code_notes import note_errors
-
-        return note_errors(output, sources, files)
+        return skeletons.build_skeleton(interfaces, sources)
 
 
 class PythonCommands:
@@ -154,92 +91,112 @@ class PythonCommands:
         return program != "py.test"
 
     def read_run(self, program: str, arguments: Arguments) -> Run:
-        from shared.languages.python.python_commands import read_run
-
-        return read_run(program, arguments)
+        return python_commands.read_run(program, arguments)
 
     def needed_paths(self, command: Command) -> tuple[str, ...]:
-        from shared.languages.python.python_commands import needed_paths
-
-        return needed_paths(command)
+        return python_commands.needed_paths(command)
 
     def script_paths(self, path: str) -> tuple[str, ...]:
         return path, f"{path}/__main__.py"
 
     def read_paths(self, command: Command) -> Iterator[str]:
-        from shared.languages.python.python_commands import read_paths
-
-        return read_paths(command)
+        return python_commands.read_paths(command)
 
     def makes_files(self, command: Command) -> bool:
         """Return false: no tool of Python builds what another command runs by its path."""
         return False
 
     def module_paths(self, module: str) -> Iterator[str]:
-        from shared.languages.python.python_commands import module_paths
-
-        return module_paths(module)
+        return python_commands.module_paths(module)
 
     def is_loaded_unasked(self, path: str) -> bool:
+        """Return whether pytest loads the file by itself."""
         return posixpath.basename(path) == "conftest.py"
 
     def weakness(self, command: Command) -> Weakness | None:
-        from shared.languages.python.python_commands import weakness
-
-        return weakness(command)
+        return python_commands.weakness(command)
 
 
 class PythonReports:
     """Implement `Reports` for pytest, tracebacks and linters of Python."""
 
     def find_failed_tests(self, lines: Sequence[str]) -> Iterator[FaultReport]:
-        from shared.languages.python.python_reports import find_test_failures
-
-        return find_test_failures(lines)
+        return python_reports.find_test_failures(lines)
 
     def find_faults(self, lines: Sequence[str]) -> Iterator[FaultReport]:
-        from shared.languages.language_tools import find_faults
-        from shared.languages.python.python_reports import TOOLS, find_tracebacks
-
-        yield from find_tracebacks(lines)
-        yield from find_faults(TOOLS, lines)
+        yield from python_reports.find_tracebacks(lines)
+        yield from find_faults(python_reports.TOOLS, lines)
 
     def second_look(self, argv: Sequence[str], stderr: Sequence[str]) -> SecondLook | None:
-        from shared.languages.python.second_look import second_look
+        return second_look.second_look(argv, stderr)
 
-        return second_look(argv, stderr)
+
+class PythonPackages:
+    """Implement `Packages` for distributions of Python."""
+
+    def declares(self, path: str) -> bool:
+        return declared_requirements.declares_requirements(path)
+
+    def declared(self, text: str) -> frozenset[str]:
+        return declared_requirements.required_names(text)
+
+    def normal_name(self, name: str) -> str:
+        return declared_requirements.normal_name(name)
+
+    def provides(self, names: Collection[str], module: str) -> bool:
+        return declared_requirements.provides_module(names, module)
+
+    def not_installed(self, text: str, output: str) -> tuple[str, ...]:
+        return declared_requirements.modules_not_found(text, output)
+
+
+class PythonDependencies:
+    """Implement `Dependencies` for distributions, which uv or pip install as wheels."""
+
+    variables: Final = r"(PIP|UV)_\w+|REQUESTS_CA_BUNDLE"
+
+    def is_manifest(self, path: str) -> bool:
+        """Return whether the file declares distributions, locks them, or may be a list of them."""
+        folder, _, name = path.rpartition("/")
+        if name in _MANIFESTS:
+            return True
+        if not name.endswith(".txt"):
+            return False
+        listed = "requirements" in name or "constraints" in name
+        return listed or folder.rpartition("/")[2] == "requirements"
+
+    def prepare(self, files: ManifestFiles, workshop: Workshop) -> Prepared:
+        return python_packages.prepare_python(files, workshop)
 
 
 class PythonPlans:
     """Implement `Plans` for Python."""
 
     def has_names_to_declare(self, path: str) -> bool:
-        return has_names_to_declare(path)
+        return python_code.has_names_to_declare(path)
 
     def is_test_file(self, path: str) -> bool:
-        return is_test_file(path)
+        return python_code.is_test_file(path)
 
     def module_name(self, path: str) -> str:
         return posixpath.basename(path).removesuffix(".py")
 
     def read_chain(self, chain: Chain) -> ChainCode:
-        from shared.languages.python.judge_code import PythonChain
-
-        return PythonChain(chain)
+        return judge_code.PythonChain(chain)
 
 
 PYTHON: Final = Language(
-    PythonOutlines(),
+    Outlines(_NAME, (".py",), "python", public_outline, "#", _DEFINITION, noun="module"),
     more_suffixes=(".pyi",),
+    contracted=_SUFFIXES,
     commands=PythonCommands(),
-    contracted=(".py", ".pyi"),
     plans=PythonPlans(),
     conformance=PythonConformance(),
-    edits=PythonEdits(),
-    notes=PythonNotes(),
+    edits=definition_edits,
+    notes=code_notes,
     packages=PythonPackages(),
     dependencies=PythonDependencies(),
-    failures=PythonFailures(),
+    failures=python_packages,
     reports=PythonReports(),
     examples=Examples("shared.languages.python"),
 )

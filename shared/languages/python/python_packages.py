@@ -21,15 +21,12 @@ from shared.languages.python.declared_requirements import (
     TEST_NAMES,
     DeclaredRequirement,
     check_declared,
-    declares_requirements,
     from_lists,
     from_pyproject,
     from_setup_cfg,
     from_setup_py,
-    modules_not_found,
     normal_name,
     provides_module,
-    required_names,
 )
 from shared.languages.python.locks import (
     LockedEdge,
@@ -41,59 +38,6 @@ from shared.languages.python.locks import (
     read_poetry_lock,
     read_uv_lock,
 )
-
-_MANIFESTS: Final = frozenset({
-    "pyproject.toml", "setup.cfg", "setup.py",
-    "uv.lock", "poetry.lock", "pdm.lock", "Pipfile", "Pipfile.lock",
-})  # fmt: skip
-
-
-class PythonFailures:
-    """Implement `Failures` for modules and for plugins of pytest."""
-
-    def find_lack(self, output: str, project: Installable) -> Lack | None:
-        names = project.declared | {normal_name(each) for each in project.allowed}
-        if module := next(_missing_modules(output, names), ""):
-            ways = _ways_to_install(module, provides_module(names, module), project)
-            return Lack(f"The module {module!r} is not installed for the Python of commands.", ways)
-        if plugin := next(_missing_plugins(output, project), ""):
-            ways = (*_ways_to_install(plugin, plugin in names, project), _LEAVE_OUT)
-            what = f"The plugin {plugin!r} of pytest is not installed for the Python of commands."
-            return Lack(what, ways)
-        return None
-
-    def ways_to_program(self, program: str, *, is_command: bool) -> tuple[str, ...]:
-        """Return nothing: environments have programs, and those are named in any case."""
-        return ()
-
-
-class PythonPackages:
-    """Implement `Packages` for distributions of Python."""
-
-    declares = staticmethod(declares_requirements)
-    declared = staticmethod(required_names)
-    normal_name = staticmethod(normal_name)
-    provides = staticmethod(provides_module)
-    not_installed = staticmethod(modules_not_found)
-
-
-class PythonDependencies:
-    """Implement `Dependencies` for distributions, which uv or pip install as wheels."""
-
-    variables: Final = r"(PIP|UV)_\w+|REQUESTS_CA_BUNDLE"
-
-    def is_manifest(self, path: str) -> bool:
-        folder, _, name = path.rpartition("/")
-        if name in _MANIFESTS:
-            return True
-        if not name.endswith(".txt"):
-            return False
-        listed = "requirements" in name or "constraints" in name
-        return listed or folder.rpartition("/")[2] == "requirements"
-
-    def prepare(self, files: ManifestFiles, workshop: Workshop) -> Prepared:
-        return prepare_python(files, workshop)
-
 
 _IMPORT_FAILED = re.compile(
     r"^(?:E\s+)?ModuleNotFoundError: No module named '(\w+)'\s*$", re.MULTILINE
@@ -122,6 +66,24 @@ _LEAVE_OUT: Final = (
     "pass a --verify that leaves its options out (`python -m pytest -q -o addopts=`)"
 )
 _MISSING_PLUGINS = re.compile(r"^ERROR: Missing required plugins: ([\w.-]+)", re.MULTILINE)
+
+
+def find_lack(output: str, project: Installable) -> Lack | None:
+    """Return the module, else the plugin of pytest, that is not installed; `None` without any."""
+    names = project.declared | {normal_name(each) for each in project.allowed}
+    if module := next(_missing_modules(output, names), ""):
+        ways = _ways_to_install(module, provides_module(names, module), project)
+        return Lack(f"The module {module!r} is not installed for the Python of commands.", ways)
+    if plugin := next(_missing_plugins(output, project), ""):
+        ways = (*_ways_to_install(plugin, plugin in names, project), _LEAVE_OUT)
+        what = f"The plugin {plugin!r} of pytest is not installed for the Python of commands."
+        return Lack(what, ways)
+    return None
+
+
+def ways_to_program(program: str, *, is_command: bool) -> tuple[str, ...]:
+    """Return nothing: environments have programs, and those are named in any case."""
+    return ()
 
 
 def _ways_to_install(name: str, declared: bool, project: Installable) -> tuple[str, ...]:

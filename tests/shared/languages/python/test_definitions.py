@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.languages.capabilities import DefinitionEdit, EditRefused, NamedCode, Splice
-from shared.languages.python.definition_edits import edit_definitions
-from shared.languages.python.python_language import PythonEdits
+from shared.languages.python.definition_edits import defined_names, edit_definitions
 from shared.languages.python.python_source import split_chunks
 
 MODULE = '''\
@@ -290,7 +289,7 @@ def test_several_edits_of_one_file_are_made_of_the_same_text() -> None:
         NamedCode("Inventory.add", "def add(self): return 2"),
         NamedCode("fresh", "def fresh(): return 3"),
     ]
-    made = PythonEdits().edit_definitions("inventory.py", MODULE, edits, ())
+    made = edit_definitions("inventory.py", MODULE, edits, ())
     splices = [each for one in made if isinstance(one, DefinitionEdit) for each in one.splices]
     after = ast.parse(spliced(MODULE, splices))
     inventory = next(node for node in after.body if isinstance(node, ast.ClassDef))
@@ -383,4 +382,4 @@ def test_whatever_is_written_is_an_edit_or_a_reason(code: str, name: str, text: 
 
 def test_names_are_read_from_lines_that_do_not_parse() -> None:
     fragment = "    return 1\n\ndef f(\n    def inner():\nclass A:\n    def g(self):\nasync def h"
-    assert PythonEdits().defined_names(fragment) == ("f", "A", "g", "h")
+    assert defined_names(fragment) == ("f", "A", "g", "h")

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.languages.python.python_language import PythonNotes
+from shared.languages.python import code_notes
 
 DO_WORK = "Write the statements that do the work."
 
 
 def unwritten(code: str, before: str = "") -> list[str]:
-    return [each.message for each in PythonNotes().find_unwritten("a.py", before, code)]
+    return [each.message for each in code_notes.find_unwritten("a.py", before, code)]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_methods_are_named_with_their_class() -> None:
 
 
 def test_a_stub_file_has_no_bodies() -> None:
-    assert PythonNotes().find_unwritten("a.pyi", "", "def f(x: int) -> str: ...\n") == ()
+    assert code_notes.find_unwritten("a.pyi", "", "def f(x: int) -> str: ...\n") == ()
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_a_stub_file_has_no_bodies() -> None:
     ],
 )
 def test_what_somebody_may_have_meant_is_not_certain(code: str, is_certain: bool) -> None:
-    (found,) = PythonNotes().find_unwritten("a.py", code, code)
+    (found,) = code_notes.find_unwritten("a.py", code, code)
     assert (found.is_certain, found.was_so) == (is_certain, True)
 
 
@@ -95,7 +95,7 @@ def test_what_somebody_may_have_meant_is_not_certain(code: str, is_certain: bool
     ],
 )
 def test_the_line_that_does_not_parse_is_quoted(code: str, said: str) -> None:
-    assert PythonNotes().note_syntax("a.py", code) == said
+    assert code_notes.note_syntax("a.py", code) == said
 
 
 SOURCES = {
@@ -170,7 +170,7 @@ FILES = (*SOURCES, "src/shop/tools/tax.py")
     ],
 )
 def test_an_error_about_a_name_says_what_there_is(error: str, note: str) -> None:
-    assert PythonNotes().note_errors(f"Traceback ...\n{error}\n", SOURCES, FILES) == (note,)
+    assert code_notes.note_errors(f"Traceback ...\n{error}\n", SOURCES, FILES) == (note,)
 
 
 @pytest.mark.parametrize(
@@ -186,12 +186,12 @@ def test_an_error_about_a_name_says_what_there_is(error: str, note: str) -> None
     ],
 )
 def test_an_error_that_the_sources_do_not_explain_has_no_note(error: str) -> None:
-    assert PythonNotes().note_errors(error, SOURCES, FILES) == ()
+    assert code_notes.note_errors(error, SOURCES, FILES) == ()
 
 
 def test_a_name_used_above_its_definition_is_not_to_be_imported_from_its_own_file() -> None:
     output = "File \"src/shop/money.py\", line 1\nNameError: name 'rounded' is not defined"
-    assert PythonNotes().note_errors(output, SOURCES, FILES) == ()
+    assert code_notes.note_errors(output, SOURCES, FILES) == ()
 
 
 @given(st.text(), st.dictionaries(st.sampled_from(["a.py", "b/c.py"]), st.text()))
@@ -199,8 +199,8 @@ def test_nothing_that_a_model_writes_is_too_much_for_the_notes(
     output: str, sources: dict[str, str]
 ) -> None:
     errors = f"NameError: name 'x' is not defined\n{output}"
-    for note in PythonNotes().note_errors(errors, sources, sources):
+    for note in code_notes.note_errors(errors, sources, sources):
         assert note.endswith(".")
     for path, text in sources.items():
-        assert isinstance(PythonNotes().note_syntax(path, text), str)
-        assert all(each.path == path for each in PythonNotes().find_unwritten(path, output, text))
+        assert isinstance(code_notes.note_syntax(path, text), str)
+        assert all(each.path == path for each in code_notes.find_unwritten(path, output, text))

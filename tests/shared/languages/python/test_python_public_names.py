@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.languages.python.public_outline import public_names
+from shared.languages.python.public_outline import module_outline
 
 
 def names_of(source: str) -> str | None:
-    lines = public_names(textwrap.dedent(source))
+    lines = module_outline(textwrap.dedent(source))
     return None if lines is None else "\n".join(lines)
 
 
@@ -124,30 +124,30 @@ def test_names_in_branches_are_found() -> None:
 
 def test_a_package_shows_what_it_passes_on() -> None:
     source = "import os\nfrom typing import Any\nfrom .a import f, g as h, _p\nfrom . import b\n"
-    assert public_names(source, reexports=True) == ("from .a import f, g as h", "from . import b")
-    assert public_names(source) == ()
+    assert module_outline(source, reexports=True) == ("from .a import f, g as h", "from . import b")
+    assert module_outline(source) == ()
 
 
 @pytest.mark.parametrize(
     "source", ["def (", "x = '\0'", "\ud800", "(" * 10_000, "1" + "+1" * 90_000]
 )
-def test_what_is_no_python_has_no_public_names(source: str) -> None:
-    assert public_names(source) is None
+def test_what_is_no_python_has_no_module_outline(source: str) -> None:
+    assert module_outline(source) is None
 
 
 def test_an_odd_escape_warns_nobody() -> None:
-    assert public_names("def f(x='\\d'): ...") == ("def f(x='\\\\d'): ...",)
+    assert module_outline("def f(x='\\d'): ...") == ("def f(x='\\\\d'): ...",)
 
 
 @given(st.text(max_size=60) | st.text(st.sampled_from("def class:(),=\n *@x1[]\"'"), max_size=60))
 def test_any_text_is_outlined_or_not(source: str) -> None:
-    lines = public_names(source)
+    lines = module_outline(source)
     assert lines is None or all(isinstance(each, str) for each in lines)
 
 
 def test_the_outline_of_every_module_here_is_python() -> None:
     root = Path(__file__).parents[4]
     for file in sorted(root.glob("planner/*.py")) + sorted(root.glob("shared/**/*.py")):
-        lines = public_names(file.read_text(encoding="utf-8"))
+        lines = module_outline(file.read_text(encoding="utf-8"))
         assert lines is not None
         ast.parse("\n".join(lines))
