@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from llmch.entry.answers import CODES, examples_of
+from llmch.entry.answers import examples_of, rule_codes
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "rules.md"
@@ -21,7 +21,7 @@ def render_page() -> str:
         "The examples below show a plan, or the fields of one order that matter. Those of E310 to "
         "E316 show a reply to the plan in `follows`, with the ids of its orders that `landed`.",
     ]
-    for rule in CODES.values():
+    for rule in rule_codes().values():
         parts += [f"## {rule.code}: {rule.title}", rule.why]
         for language, each in examples_of(rule).items():
             where = f" in {language}" if language else ""
@@ -34,7 +34,7 @@ def render_page() -> str:
 
 
 def _render_table() -> str:
-    rows = (f"| {rule.code} | {rule.title} |" for rule in CODES.values())
+    rows = (f"| {rule.code} | {rule.title} |" for rule in rule_codes().values())
     return "\n".join(("| code | |", "|---|---|", *rows))
 
 

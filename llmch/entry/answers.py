@@ -8,10 +8,11 @@ import contextlib
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from factory.judging.proof import FLAGS
+from factory.judging import proof
 from factory.orders.stages import ATTEMPT_STAGE_TEXTS, STAGE_TEXTS
 from llmch.console.document import (
     AlreadyShown,
@@ -25,12 +26,12 @@ from llmch.console.document import (
     Shape,
 )
 from llmch.console.line import count, short
-from llmch.previews.plan_difference import changed_requirements
-from planner.rules.judge_plan import RULES
+from llmch.previews import plan_difference
+from planner.rules import judge_plan
 from shared.errors import Example, InvalidInput, RuleText
 from shared.events.events import Emit, Noted
 from shared.files.strict_documents import JsonValue
-from shared.languages.registry import LANGUAGES
+from shared.languages import registry
 
 if TYPE_CHECKING:
     from factory.orders.documents import BatchSummary, RunSummary
@@ -120,7 +121,7 @@ class PlanDocument(Document):
         )
         yield AlreadyShown((*rule_findings(result.report), end))
         if result.change is not None:
-            yield from changed_requirements(result.change.task.difference)
+            yield from plan_difference.changed_requirements(result.change.task.difference)
         if self.preview is not None:
             from llmch.previews.preview_document import short_form
 
@@ -215,9 +216,11 @@ def _refuse_landed(folder: Path, taken: EditedPlan, repo: Path, branch: str | No
         )
 
 
-CODES: Final[dict[str, RuleText]] = {
-    each.code: each for each in sorted((*RULES, *FLAGS), key=lambda rule: rule.code)
-}
+@cache
+def rule_codes() -> Mapping[str, RuleText]:
+    """Return all rules and flags by their codes."""
+    rules = (*judge_plan.RULES, *proof.FLAGS)
+    return {each.code: each for each in sorted(rules, key=lambda rule: rule.code)}
 
 
 def examples_of(rule: RuleText) -> Mapping[str, Example]:
@@ -227,7 +230,9 @@ def examples_of(rule: RuleText) -> Mapping[str, Example]:
     """
     if rule.bad:
         return {"": Example(rule.bad, rule.good)}
-    read = {each.name: each.examples.read() for each in LANGUAGES if each.examples is not None}
+    read = {
+        each.name: each.examples.read() for each in registry.LANGUAGES if each.examples is not None
+    }
     return {name: found[rule.code] for name, found in read.items() if rule.code in found}
 
 

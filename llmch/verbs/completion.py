@@ -110,9 +110,9 @@ def _words(verb: str, action: argparse.Action) -> Iterator[str]:
 
 
 def _codes() -> tuple[str, ...]:
-    from llmch.entry.answers import CODES, STAGE_NAMES
+    from llmch.entry.answers import STAGE_NAMES, rule_codes
 
-    return (*CODES, *STAGE_NAMES)
+    return (*rule_codes(), *STAGE_NAMES)
 
 
 def _examples() -> tuple[str, ...]:

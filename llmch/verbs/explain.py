@@ -83,14 +83,14 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
     if args.code is not None and (stage := explain_stage(_as_stage(args.code))):
         return Outcome(stage)
-    from llmch.entry.answers import CODES, examples_of
+    from llmch.entry.answers import examples_of, rule_codes
 
     if args.code is None:
-        return Outcome(RuleList(tuple(CODES.values()), STAGE_NAMES))
-    rule = CODES.get(args.code.upper())
+        return Outcome(RuleList(tuple(rule_codes().values()), STAGE_NAMES))
+    rule = rule_codes().get(args.code.upper())
     if rule is None:
         near = (
-            *difflib.get_close_matches(args.code.upper(), CODES, n=3, cutoff=0.5),
+            *difflib.get_close_matches(args.code.upper(), rule_codes(), n=3, cutoff=0.5),
             *difflib.get_close_matches(_as_stage(args.code), STAGE_NAMES, n=2),
         )
         raise InvalidInput(

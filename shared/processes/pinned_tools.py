@@ -10,8 +10,6 @@ import platform
 import shutil
 import tarfile
 import tempfile
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -141,12 +139,14 @@ def _address(tool: PinnedTool, build: Build, environ: Mapping[str, str]) -> str:
 
 
 def _download(address: str) -> bytes:
+    import urllib.request  # it loads the SSL library, which hardly any run needs for this
+
     if not address.startswith(("https://", "http://")):
         raise FetchFailed(f"{address} is not an address of the web", "set npm_config_registry")
     try:
         with urllib.request.urlopen(address, timeout=_SECONDS) as answer:  # noqa: S310
             content: bytes = answer.read(_MAX_ARCHIVE + 1)
-    except (OSError, ValueError, urllib.error.URLError) as error:
+    except (OSError, ValueError) as error:
         raise FetchFailed(
             f"{address} could not be fetched: {error}",
             "look at the network, or npm_config_registry",

@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from packaging.markers import default_environment
-from packaging.requirements import InvalidRequirement, Requirement
-
 from shared.errors import InvalidInput
 from shared.files.strict_documents import Table, read_toml
 from shared.languages.capabilities import Installable, Lack
@@ -199,6 +196,8 @@ def _lines(declared: Iterable[DeclaredRequirement]) -> tuple[str, ...]:
 
 
 def _edge(declared: DeclaredRequirement) -> LockedEdge:
+    from packaging.requirements import InvalidRequirement, Requirement  # slow to import
+
     try:
         wanted = Requirement(re.sub(r"\s+--hash=\S+", "", declared.line))
     except InvalidRequirement:
@@ -257,6 +256,8 @@ def _is_pytest(requirement: str) -> bool:
 
 def _markers_of(tag: str) -> Mapping[str, str]:
     """Return the values of markers for an interpreter of this machine, by its cache tag."""
+    from packaging.markers import default_environment  # slow to import
+
     values = {name: str(value) for name, value in default_environment().items()}
     digits = tag.rpartition("-")[2]
     if digits.isdigit() and len(digits) > 1:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from llmch.entry.answers import CODES, STAGE_NAMES
+from llmch.entry.answers import STAGE_NAMES, rule_codes
 from llmch.entry.command_line import parser_of
 from llmch.entry.verb_table import TOPICS, VERBS, module_of
 from llmch.verbs.completion import read_grammar
@@ -70,8 +70,8 @@ def test_every_option_of_every_verb_is_offered(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("llmch explain ", {*CODES, *STAGE_NAMES}),
-        ("llmch explain E10", {each for each in CODES if each.startswith("E10")}),
+        ("llmch explain ", {*rule_codes(), *STAGE_NAMES}),
+        ("llmch explain E10", {each for each in rule_codes() if each.startswith("E10")}),
         ("llmch explain --quiet verify_", {"verify_failed"}),
         ("llmch help ", {*TOPICS, *VERBS}),
         ("llmch completion ", {*SHELLS}),

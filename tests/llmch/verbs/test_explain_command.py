@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from factory.orders.stages import AttemptStage, Stage
-from llmch.entry.answers import CODES as RULE_TEXTS
+from llmch.entry.answers import rule_codes
 from tests.llmch.command_line import Say
 
-CODES = list(RULE_TEXTS)
+CODES = list(rule_codes())
 KEYS = {"code", "title", "severity", "why", "bad", "good", "examples", "remedy"}
 
 

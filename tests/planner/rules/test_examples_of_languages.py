@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from llmch.entry.answers import CODES, examples_of
+from llmch.entry.answers import examples_of, rule_codes
 from planner.rules.judge_plan import RULES
 from shared.errors import Example
 from shared.languages.language_tools import Tools
@@ -95,6 +95,6 @@ def test_only_rules_that_languages_decide_have_examples_of_languages() -> None:
 
 @pytest.mark.parametrize("code", sorted(EVERYWHERE))
 def test_what_all_languages_report_has_an_example_of_each(code: str) -> None:
-    shown = set(examples_of(CODES[code]))
+    shown = set(examples_of(rule_codes()[code]))
     assert {"Python", "Go", "Rust"} <= shown
     assert shown & {"TypeScript", "JavaScript"}
