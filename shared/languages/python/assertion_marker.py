@@ -60,7 +60,7 @@ class Statement:
 
 
 class Marker:
-    """Put the recorder's calls into the tree of a piece of code."""
+    """Put calls of the recorder into the tree of a piece of code."""
 
     def __init__(self, code: str) -> None:
         self.code = code
@@ -98,7 +98,7 @@ class Marker:
             self.mark_below(each, function)
 
     def mark_assertion(self, node: ast.Assert, number: int) -> ast.expr:
-        """Have the assertion's values kept; return the call that first drops the earlier ones."""
+        """Mark an assertion, and return the call that drops the values of its earlier runs."""
         first = len(self.slots)
         test, node.test = self.mark_test(node.test)
         self.statements[number].test = test
@@ -156,7 +156,7 @@ class Marker:
 
 
 class NamesMarker(ast.NodeTransformer):
-    """Have the values of the variables in an expression kept; functions called are not values."""
+    """Mark the variables in an expression; functions that are called are not values."""
 
     def __init__(self, marker: Marker, slot: Slot) -> None:
         self.marker = marker

@@ -1,4 +1,4 @@
-"""Facts read off a command's code."""
+"""Reads facts off a command's code."""
 
 from __future__ import annotations
 

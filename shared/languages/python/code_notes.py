@@ -24,35 +24,14 @@ _MAX_NAMES: Final = 8
 _MAX_ERRORS: Final = 20
 _NAME: Final = r"[A-Za-z_]\w{0,99}"
 _DOTTED: Final = rf"{_NAME}(?:\.{_NAME}){{0,20}}"
+_OF_TYPING: Final = (
+    "Any", "Callable", "ClassVar", "Dict", "Final", "FrozenSet", "Generator", "Iterable",
+    "Iterator", "List", "Literal", "Mapping", "NamedTuple", "Optional", "Protocol", "Sequence",
+    "Set", "Tuple", "Type", "TypeVar", "TypedDict", "Union",
+)  # fmt: skip
 # Names that code often uses without importing them, and the modules that have them.
 _OF_MODULES: Final = {
-    **dict.fromkeys(
-        (
-            "Any",
-            "Callable",
-            "ClassVar",
-            "Dict",
-            "Final",
-            "FrozenSet",
-            "Generator",
-            "Iterable",
-            "Iterator",
-            "List",
-            "Literal",
-            "Mapping",
-            "NamedTuple",
-            "Optional",
-            "Protocol",
-            "Sequence",
-            "Set",
-            "Tuple",
-            "Type",
-            "TypeVar",
-            "TypedDict",
-            "Union",
-        ),
-        "typing",
-    ),
+    **dict.fromkeys(_OF_TYPING, "typing"),
     "Counter": "collections",
     "OrderedDict": "collections",
     "defaultdict": "collections",

@@ -1,4 +1,4 @@
-"""A place in a command's code, what is known there, and the question it puts.
+"""Holds a place in a command's code, what is known there, and what the checker is asked.
 
 Python lets a name, a list or a dict hold anything, whatever it held before. Where the checker
 objects to such a store, its later complaints about the same name are about values that the name

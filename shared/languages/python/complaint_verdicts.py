@@ -1,4 +1,4 @@
-"""Rules on complaints about attributes, calls and values.
+"""Judges complaints about attributes, calls and values.
 
 A verdict is an error only where the complaint is about something that the project declares, and
 where types certainly differ. Any other complaint gives a warning or no verdict.

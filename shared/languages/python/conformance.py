@@ -1,4 +1,4 @@
-"""Whether code keeps its declared interfaces."""
+"""Checks whether code keeps its declared interfaces."""
 
 from __future__ import annotations
 

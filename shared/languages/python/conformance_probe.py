@@ -16,7 +16,7 @@ from typing import Final, Literal
 from shared.languages.python.merge_stubs import after_future_imports
 from shared.languages.python.python_code import base_names, decorator_names, name_behind
 from shared.languages.python.signatures import quoted_type
-from shared.languages.python.stubs import BoundName, declarations
+from shared.languages.python.stubs import BoundName, declarations, parameters_of
 
 # A class with one of these bases is not called, or its body does not say how to call it.
 _SPECIAL_BASES: Final = frozenset(
@@ -390,11 +390,13 @@ def _annotated_function(
         or node.returns is not None
     ):
         return node
-    types = {each.arg: each.annotation for each in _parameters(declared.args)}
+    types = {each.arg: each.annotation for each in parameters_of(declared.args)}
     new = _copy_function(node)
     # A type checker ignores the parameter names of a function that has no annotation at all.
     anything = ast.Name("_Any")
-    parameters = _parameters(new.args)[skip_first and "staticmethod" not in decorator_names(node) :]
+    parameters = parameters_of(new.args)[
+        skip_first and "staticmethod" not in decorator_names(node) :
+    ]
     for parameter in parameters:
         annotation = types.get(parameter.arg)
         parameter.annotation = anything if annotation is None else erase(annotation, variables)
@@ -416,10 +418,5 @@ def _copy_function(node: _FunctionNode) -> _FunctionNode:
     return ast.copy_location(type(node)(**{**fields, "args": args}), node)
 
 
-def _parameters(args: ast.arguments) -> list[ast.arg]:
-    every = [*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg]
-    return [each for each in every if each is not None]
-
-
 def _is_annotated(args: ast.arguments) -> bool:
-    return any(each.annotation is not None for each in _parameters(args))
+    return any(each.annotation is not None for each in parameters_of(args))

@@ -1,4 +1,4 @@
-"""What a project's manifests declare."""
+"""Reads what a project's manifests declare."""
 
 from __future__ import annotations
 

@@ -429,7 +429,7 @@ def _is_method(node: Definition) -> bool:
 
 
 Role = tuple[str, int]
-"""What a definition is among those of its name; overloads are numbered."""
+"""The part of a definition among those of its name; overloads are numbered."""
 
 
 def _roles_in_file(places: Sequence[PythonDeclared]) -> Mapping[Role, PythonDeclared]:

@@ -1,4 +1,4 @@
-"""Answers about the Python of a planned chain, judged by the type checker.
+"""Judges the Python of a planned chain by the type checker.
 
 An error must be right. So a diagnostic is an error only at a place where the code does not expect
 a failure, and where the command has not replaced the declared things that it uses.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final, TypeVar
 
 from shared.languages.declared.declarations import normal_changes
@@ -19,6 +19,7 @@ from shared.languages.python.stubs import (
     BoundName,
     PythonStub,
     declarations,
+    parameters_of,
     parse_stub,
     qualified,
     target_names,
@@ -66,7 +67,7 @@ def merge(base: Sequence[ast.stmt], delta: Sequence[ast.stmt]) -> list[ast.stmt]
     kept = _with_merged_classes(without(base, declarations(added).keys()), merged)
     front = [each for each in added if _is_import(each)]
     rest = [each for each in added if not _is_import(each)]
-    at = _after_future_imports(kept)
+    at = after_future_imports(kept)
     return [*kept[:at], *front, *kept[at:], *rest]
 
 
@@ -90,7 +91,7 @@ def without(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
 
 def loosened(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
     """Return `body` with each binding of `names` replaced by one of the type `Any`."""
-    at = _after_future_imports(body)
+    at = after_future_imports(body)
     import_any = ast.ImportFrom("typing", [ast.alias("Any", _ANY)], 0)
     return [*body[:at], import_any, *_loosened(body[at:], names)]
 
@@ -213,7 +214,8 @@ def _with_body(statement: ast.ClassDef, body: list[ast.stmt]) -> ast.ClassDef:
     return _copy(statement, body=body or [ast.Pass()])
 
 
-def _after_future_imports(body: Sequence[ast.stmt]) -> int:
+def after_future_imports(body: Sequence[ast.stmt]) -> int:
+    """Return the index behind the last `from __future__` import, or else behind the docstring."""
     for index in range(len(body), 0, -1):
         each = body[index - 1]
         if isinstance(each, ast.ImportFrom) and each.module == "__future__":
@@ -283,16 +285,6 @@ def _alias(name: str, declared: Collection[str]) -> ast.stmt:
     return ast.ImportFrom("builtins", [ast.alias(name, _PREFIX + name)], 0)
 
 
-def after_future_imports(body: Sequence[ast.stmt]) -> int:
-    """Return the index behind the last `from __future__` import, and 0 where there is none."""
-    ends = [
-        index
-        for index, each in enumerate(body, 1)
-        if isinstance(each, ast.ImportFrom) and each.module == "__future__"
-    ]
-    return ends[-1] if ends else 0
-
-
 class _Renaming(ast.NodeTransformer):
     """Rename hidden types in the annotations of a module, and collect their names in `used`."""
 
@@ -318,7 +310,7 @@ class _Renaming(ast.NodeTransformer):
         return node
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        for each in _parameters(node.args):
+        for each in parameters_of(node.args):
             each.annotation = self._type(each.annotation)
         node.returns = self._type(node.returns)
 
@@ -364,11 +356,6 @@ class _Named(ast.NodeTransformer):
 
 def _is_literal(node: ast.Name | ast.Attribute) -> bool:
     return (node.id if isinstance(node, ast.Name) else node.attr) == "Literal"
-
-
-def _parameters(args: ast.arguments) -> Iterator[ast.arg]:
-    yield from (*args.posonlyargs, *args.args, *args.kwonlyargs)
-    yield from (each for each in (args.vararg, args.kwarg) if each is not None)
 
 
 def contracts_in_force(orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:

@@ -1,4 +1,4 @@
-"""A project's Python files after each order of a plan."""
+"""Holds a project's Python files after each order of a plan."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""mypy's messages as complaints, each kind with its parts.
-
-`mypy_messages` makes complaints from mypy's messages.
+"""Reads mypy's messages as complaints, each kind with its parts.
 
 All code that depends on mypy's wording, its error codes and its way of counting columns is in this
 file, so that a new release of mypy changes this file alone. The patterns follow `messages.py` and

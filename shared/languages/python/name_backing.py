@@ -1,4 +1,4 @@
-"""What backs a name that a complaint mentions, and how sure one can be of its type."""
+"""Finds what backs a name in a complaint, and how certain its type is."""
 
 from __future__ import annotations
 

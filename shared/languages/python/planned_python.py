@@ -1,4 +1,4 @@
-"""The stubs, tests, packages and modules of a planned chain."""
+"""Reads the stubs, tests, packages and modules of a planned chain."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""The public names of a module, with their lines."""
+"""Writes the public names of a module as lines of code."""
 
 from __future__ import annotations
 
 import ast
 import warnings
 from collections.abc import Iterator, Sequence
+
+from shared.languages.python.stubs import parameters_of
 
 MAX_VALUE = 40  # characters of a default or a constant; a longer one is shown as `...`
 MAX_ANNOTATION = 120
@@ -89,9 +91,7 @@ def _function_lines(node: _Function) -> Iterator[str]:
 
 def _shortened(arguments: ast.arguments) -> ast.arguments:
     """Return `arguments` with `...` in place of long defaults and annotations."""
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    every += [each for each in (arguments.vararg, arguments.kwarg) if each]
-    for each in every:
+    for each in parameters_of(arguments):
         if each.annotation and len(ast.unparse(each.annotation)) > MAX_ANNOTATION:
             each.annotation = ast.Constant(...)
     arguments.defaults = [_short_default(each) for each in arguments.defaults]

@@ -1,4 +1,4 @@
-"""What a piece of Python says without being run.
+"""Reads a piece of Python without running it.
 
 llmch runs on several versions of Python, and the code that it judges runs on whichever version
 the target project has. All of them read the grammar of `OLDEST`: plans are held to that grammar,

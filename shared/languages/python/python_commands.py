@@ -1,4 +1,4 @@
-"""What the commands of Python's tools run, and whether they or code can fail."""
+"""Reads what the commands of Python's tools run, and whether they or code can fail."""
 
 from __future__ import annotations
 

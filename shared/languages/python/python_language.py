@@ -64,7 +64,7 @@ class PythonConformance:
         return type_checker.TypeChecker()
 
     def warm_up(self, tools: Tools) -> None:
-        """Have mypy read the standard library's stubs, which take most of a first question."""
+        """Ask a question for which mypy reads the standard library's stubs, the longest part."""
         checker = tools.checker(_NAME, self.open_checker)
         checker.check({"nothing.py": ""}, ["nothing.py"], python_code.ROOTS)
 

@@ -107,7 +107,7 @@ def _named(names: tuple[tuple[str, str], ...] | list[tuple[str, str]]) -> str:
 _PYTHON: Final = re.compile(r"python(?:3(?:\.\d+)?)?")
 _BEFORE_PYTHON: Final = frozenset({"env", "nice", "timeout"})
 _TAKES_A_VALUE: Final = frozenset({"-W", "-X", "--check-hash-based-pycs"})
-# What another one imports comes before it.
+# A module comes after those that it imports.
 _MODULES: Final = (shown_values, assertion_marker, observer)
 _START: Final = """\
 import sys, types

@@ -1,4 +1,4 @@
-"""Whether two declarations contradict each other, and names that a stub leaves undefined.
+"""Finds declarations that contradict each other, and names that a stub leaves undefined.
 
 Only the parts that both declarations have are compared: the later one may leave out an annotation,
 the base classes or the decorators that the earlier one has, and may add them where it has none.

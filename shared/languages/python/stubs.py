@@ -210,6 +210,12 @@ def bindings(statement: ast.stmt) -> Iterator[tuple[str, Kind]]:
                 yield statement.name.id, "variable"  # type: ignore[attr-defined]
 
 
+def parameters_of(args: ast.arguments) -> list[ast.arg]:
+    """Return all parameters in the order in which they are written."""
+    every = [*args.posonlyargs, *args.args, args.vararg, *args.kwonlyargs, args.kwarg]
+    return [each for each in every if each is not None]
+
+
 def target_names(target: ast.expr) -> Iterator[str]:
     match target:
         case ast.Name(id=name):

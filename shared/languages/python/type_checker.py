@@ -1,4 +1,4 @@
-"""mypy in a process of its own that stays warm."""
+"""Runs mypy in a process of its own that stays warm."""
 
 from __future__ import annotations
 
