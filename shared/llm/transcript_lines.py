@@ -12,18 +12,15 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
-from types import NoneType
 from typing import Any
 
 from shared.files.secret_values import redact
+from shared.files.typed_documents import read_as
 from shared.llm.model_client import (
-    Api,
     CallPlace,
     Completion,
     ReplyFailed,
-    ReplySchema,
     Request,
-    Role,
     Usage,
 )
 
@@ -115,47 +112,8 @@ def request_to_json(request: Request) -> dict[str, Any]:
     }
 
 
-def parse_request(document: Mapping[str, Any], place: CallPlace) -> Request:
-    """Return the request that was made at `place`; raise `ValueError` where it is malformed."""
-    model, prompt = document.get("model"), document.get("prompt")
-    temperature, limit = document.get("temperature"), document.get("max_output_tokens")
-    effort = document.get("reasoning_effort")
-    if not (isinstance(model, str) and isinstance(prompt, str) and isinstance(effort, str | None)):
-        raise ValueError("malformed request")
-    if type(temperature) not in (float, int, NoneType) or type(limit) not in (int, NoneType):
-        raise ValueError("malformed request")
-    return Request(
-        api=Api(str(document.get("api"))),
-        model=model,
-        prompt=prompt,
-        place=place,
-        reply_schema=_parse_schema(document.get("reply_schema")),
-        max_output_tokens=limit,
-        temperature=temperature,
-        reasoning_effort=effort,
-    )
-
-
-def _parse_schema(value: object) -> ReplySchema | None:
-    match value:
-        case None:
-            return None
-        case {"name": str(name), "schema": dict(schema)}:
-            return ReplySchema(name, schema)
-        case _:
-            raise ValueError("malformed reply schema")
-
-
 def place_to_json(place: CallPlace) -> dict[str, Any]:
     return {"role": place.role.value, "order": place.order, "attempt": place.attempt}
-
-
-def parse_place(document: Mapping[str, Any]) -> CallPlace:
-    """Return the place of a call; raise `ValueError` where it is malformed."""
-    order, attempt = document.get("order"), document.get("attempt")
-    if not isinstance(order, str | None) or type(attempt) is not int:
-        raise ValueError("malformed place")
-    return CallPlace(Role(str(document.get("role"))), attempt, order)
 
 
 def changed_parts(recorded: Request, wanted: Request) -> Iterator[str]:
@@ -256,9 +214,8 @@ def parse_record(line: bytes) -> Record:
         case "header":
             return _parse_header(document)
         case "intent":
-            place = parse_place(_mapping(document, "place"))
-            request = parse_request(_mapping(document, "request"), place)
-            return Intent(_text(document, "key"), request)
+            parts = {**_mapping(document, "request"), "place": _mapping(document, "place")}
+            return Intent(_text(document, "key"), read_as(Request, parts))
         case "response":
             return Response(_text(document, "key"), _parse_completion(document))
         case "failure":
@@ -299,15 +256,12 @@ def _record_to_json(record: Record) -> dict[str, Any]:
             }
 
 
+_COUNTS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
+
+
 def _usage_to_json(usage: Usage) -> dict[str, int]:
     """Return the tokens without their cost, which depends on the price table in use."""
-    return {
-        "calls": usage.calls,
-        "input_tokens": usage.input_tokens,
-        "cached_tokens": usage.cached_tokens,
-        "output_tokens": usage.output_tokens,
-        "reasoning_tokens": usage.reasoning_tokens,
-    }
+    return {name: getattr(usage, name) for name in _COUNTS}
 
 
 def _redacted(record: Record, secrets: Sequence[str]) -> Record:
@@ -359,8 +313,7 @@ def _parse_usage(document: Mapping[str, Any]) -> Usage:
     tokens = _mapping(document, "usage")
     if not all(type(count) is int and count >= 0 for count in tokens.values()):
         raise ValueError("usage holds something other than counts")
-    names = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
-    return Usage(**{name: tokens.get(name, 0) for name in names})
+    return Usage(**{name: tokens.get(name, 0) for name in _COUNTS})
 
 
 def _mapping(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
