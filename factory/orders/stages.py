@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Final, Literal, assert_never
+from typing import Final, Literal
 
 from shared.work_order.plan_folder import accept_edits
 
@@ -49,24 +49,31 @@ class Stage(StrEnum):
 
     @property
     def retryable(self) -> bool:
-        """Return whether another proposal could succeed.
-
-        None can fix the plan, the disk, or what is not installed.
-        """
-        return self not in (Stage.PREFLIGHT, Stage.WRITE_FAILED, Stage.ENVIRONMENT)
+        """Return whether another proposal could succeed."""
+        return TEXT_OF[self].retryable
 
 
 @dataclass(frozen=True, slots=True)
 class StageText:
-    """Explain a stage of a failure; `remedy` is what a person can do."""
+    """Say all that is said of a stage of a failure; `remedy` is what a person can do."""
 
     stage: Stage
     happened: str
     consequence: str
     """Why another attempt follows, or why none does."""
     remedy: str
+    next_step: str
+    """A clause of the last lines of a run: `{order}` is the order, `{place}` the option that names
+    the repo."""
+    reminder: str = ""
+    """A sentence of the next prompt, in either reply format: `{allowed}` are the allowed files."""
+    retryable: bool = True
+    """Nothing that a model proposes can fix the plan, the disk, or what is not installed."""
 
 
+_ASK_ANOTHER = "`llmch retry {order}{place} --llm-model MODEL` asks another model"
+_ASK_AGAIN = "`llmch retry {order}{place} --hint TEXT` asks again with what you tell it"
+_KEEP_COMMANDS = "The commands cannot be changed: change the files so that all commands succeed."
 _ANSWERED = "The next prompt contains this failure, and another proposal can answer it."
 
 STAGE_TEXTS: Final = (
@@ -77,6 +84,8 @@ STAGE_TEXTS: Final = (
         "under `--strict-acceptance`.",
         "No reply can fix the plan, so the model is not asked.",
         "Correct the order: the plan is wrong, not the code.",
+        "",  # depends on the plan: see `_correct`
+        retryable=False,
     ),
     StageText(
         Stage.EXCEPTION,
@@ -84,12 +93,15 @@ STAGE_TEXTS: Final = (
         "The same question can get another answer.",
         "Look at the excerpt. For cut replies, raise `factory.max_output_tokens` or split the "
         "order.",
+        _ASK_ANOTHER,
     ),
     StageText(
         Stage.LLM_OUTPUT_INVALID,
         "The reply could not be read as a proposal. The excerpt quotes it.",
         "The next prompt says what could not be read, and another reply can be right.",
         "Try another model, or `--reply-format files`. The reply is in `raw_llm_response.txt`.",
+        _ASK_ANOTHER,
+        reminder="Reply in exactly the format that is asked for, and nothing else.",
     ),
     StageText(
         Stage.REPEATED,
@@ -99,6 +111,8 @@ STAGE_TEXTS: Final = (
         "same files, so the order ends.",
         "Name a larger model after this one (`--llm-model small,large`), or say by `llmch retry "
         "ORDER --hint TEXT` what is missed.",
+        _ASK_AGAIN,
+        reminder="Give other files than before.",
     ),
     StageText(
         Stage.WRITE_SCOPE_VIOLATION,
@@ -106,6 +120,8 @@ STAGE_TEXTS: Final = (
         "would be stored by git with other content.",
         "Nothing was written. The next prompt names the files that are allowed.",
         "Where the model is right, add the file to `allowed_files`.",
+        _ASK_AGAIN,
+        reminder="Write only: {allowed}.",
     ),
     StageText(
         Stage.STALE_CONTEXT,
@@ -113,6 +129,8 @@ STAGE_TEXTS: Final = (
         "Nothing was written. The next attempt is shown the file as it is.",
         "Nothing, unless it comes again: then the model invents the hashes; try "
         "`--reply-format files`.",
+        _ASK_AGAIN,
+        reminder="Start from the files as they are now, not from an earlier state of them.",
     ),
     StageText(
         Stage.ENVIRONMENT,
@@ -122,12 +140,16 @@ STAGE_TEXTS: Final = (
         "acceptance command names is found before the model is asked.",
         "Do what the remedy says, then run the command again. A reply that came is on record and "
         "not paid for again.",
+        "provide what the command lacks",
+        retryable=False,
     ),
     StageText(
         Stage.WRITE_FAILED,
         "The disk or git refused to write a file.",
         "No other proposal could be written either, so the order ends.",
         "Check free space and permissions, then run the command again.",
+        "free space or correct the permissions",
+        retryable=False,
     ),
     StageText(
         Stage.CONTRACT_VIOLATED,
@@ -135,6 +157,8 @@ STAGE_TEXTS: Final = (
         "order does not name in `changes`.",
         _ANSWERED,
         "Where the loss is meant, name it in `changes`; where the interface is wrong, correct it.",
+        _ASK_AGAIN,
+        reminder="Keep every declared name and signature exactly as the work order gives it.",
     ),
     StageText(
         Stage.VERIFY_FAILED,
@@ -143,6 +167,8 @@ STAGE_TEXTS: Final = (
         _ANSWERED,
         "`llmch diff ORDER` shows the change, and `llmch repro ORDER` runs the command on it "
         "again. Run the verification on the base: it must pass there.",
+        _ASK_AGAIN,
+        reminder=_KEEP_COMMANDS,
     ),
     StageText(
         Stage.ACCEPTANCE_FAILED,
@@ -151,9 +177,13 @@ STAGE_TEXTS: Final = (
         _ANSWERED,
         "`llmch repro ORDER` runs the command on the change again. Read the command as well as "
         "the code: the model cannot change a command that is wrong.",
+        _ASK_AGAIN,
+        reminder=_KEEP_COMMANDS,
     ),
 )
 """The text of each stage of a failure, in the sequence in which an attempt can fail."""
+
+TEXT_OF: Final = {each.stage: each for each in STAGE_TEXTS}
 
 ATTEMPT_STAGE_TEXTS: Final = {
     AttemptStage.PROPOSE: "preconditions are checked, files are read, and the model is asked",
@@ -191,28 +221,11 @@ def next_step(
     """
     if remedy:
         return remedy
-    match stage:
-        case Stage.ENVIRONMENT:
-            return "provide what the command lacks"
-        case Stage.WRITE_FAILED:
-            return "free space or correct the permissions"
-        case Stage.PREFLIGHT:
-            return _correct(order, plan)
-        case Stage.EXCEPTION | Stage.LLM_OUTPUT_INVALID:
-            return f"`llmch retry {order}{place} --llm-model MODEL` asks another model"
-        case (
-            Stage.REPEATED
-            | Stage.WRITE_SCOPE_VIOLATION
-            | Stage.STALE_CONTEXT
-            | Stage.CONTRACT_VIOLATED
-            | Stage.VERIFY_FAILED
-            | Stage.ACCEPTANCE_FAILED
-        ):
-            return f"`llmch retry {order}{place} --hint TEXT` asks again with what you tell it"
-        case "error":
-            return ""
-        case _:
-            assert_never(stage)
+    if stage == "error":
+        return ""
+    if stage is Stage.PREFLIGHT:
+        return _correct(order, plan)
+    return TEXT_OF[stage].next_step.format(order=order, place=place)
 
 
 def _correct(order: str, plan: PlanAtHand | None) -> str:

@@ -17,7 +17,7 @@ from importlib import resources
 
 from factory.orders.documents import WHOLE_UP_TO_LINES, Offer, ReplyFormat
 from factory.orders.model_choice import PastAttempt
-from factory.orders.stages import Stage
+from factory.orders.stages import TEXT_OF, Stage
 from factory.proposal.assemble_edits import render_format
 from factory.proposal.prompt_parts import (
     REMOVED,
@@ -242,21 +242,7 @@ def reminder(stage: Stage, order: WorkOrder) -> str:
 
     The reminder is valid for either reply format, because the next attempt may use another format.
     """
-    match stage:
-        case Stage.WRITE_SCOPE_VIOLATION:
-            return f"Write only: {', '.join(order.allowed_files)}."
-        case Stage.STALE_CONTEXT:
-            return "Start from the files as they are now, not from an earlier state of them."
-        case Stage.LLM_OUTPUT_INVALID:
-            return "Reply in exactly the format that is asked for, and nothing else."
-        case Stage.VERIFY_FAILED | Stage.ACCEPTANCE_FAILED:
-            return "The commands cannot be changed: change the files so that all commands succeed."
-        case Stage.CONTRACT_VIOLATED:
-            return "Keep every declared name and signature exactly as the work order gives it."
-        case Stage.REPEATED:
-            return "Give other files than before."
-        case Stage.EXCEPTION | Stage.PREFLIGHT | Stage.WRITE_FAILED | Stage.ENVIRONMENT:
-            return ""
+    return TEXT_OF[stage].reminder.format(allowed=", ".join(order.allowed_files))
 
 
 @cache

@@ -516,3 +516,6 @@ def _is_verify_script(path: str) -> bool:
 def _is_noexec(flag: str) -> bool:
     short = flag.startswith("-") and not flag.startswith("--")
     return (short and "n" in flag) or flag == "noexec"
+
+
+RULES: Final = (E107, E108, E109, E110, E206, W230, W231, W232, W233)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from planner.plan.file_projection import matches_any
 from planner.rules.acceptance import runs_all_of, runs_verify_script
@@ -345,3 +346,6 @@ E112 = Rule(
     ),
     check=needed_removals,
 )
+
+
+RULES: Final = (E101, E102, E103, E104, E105, E106, E111, E112)

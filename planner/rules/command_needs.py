@@ -363,3 +363,22 @@ E240 = Rule(
     ),
     check=unknown_programs,
 )
+
+
+RULES: Final = (
+    E210,
+    E211,
+    E212,
+    E213,
+    E214,
+    E216,
+    E217,
+    E240,
+    E241,
+    E242,
+    E299,
+    W101,
+    W221,
+    W222,
+    W224,
+)

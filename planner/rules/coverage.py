@@ -244,3 +244,6 @@ def _assertions(orders: Sequence[WorkOrder]) -> Iterator[Mapping[str, Asserted]]
         for each in order.acceptance_files:
             earlier.pop(each.path, None)  # so that it comes last
             earlier[each.path] = each.content
+
+
+RULES: Final = (E301, E302, W302)

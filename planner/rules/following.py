@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from typing import Final
 
 from planner.replan.merge_plans import Answer, Place
 from planner.replan.predecessor import FollowUp, covers_of
@@ -323,3 +324,6 @@ E315 = Rule(
         "orders as they were."
     ),
 )
+
+
+RULES: Final = (E310, E311, E312, E313, E314, E315, E316)

@@ -286,3 +286,6 @@ W245 = Rule(
     remedy="Call what it provides in an acceptance command, let a later order use it, or drop it.",
     check=unused_modules,
 )
+
+
+RULES: Final = (E201, E202, E203, E204, E243, E246, W223, W245)

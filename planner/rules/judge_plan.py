@@ -11,40 +11,17 @@ from typing import Final, TypedDict
 from planner.plan.file_projection import NOTHING_MORE, Allowed, TargetRepo, project
 from planner.plan.parse_plan import Plan, with_history
 from planner.replan.merge_plans import Answer
-from planner.rules.acceptance import (
-    E107,
-    E108,
-    E109,
-    E110,
-    E206,
-    W230,
-    W231,
-    W232,
-    W233,
-    weak_commands,
+from planner.rules import (
+    acceptance,
+    chain,
+    command_needs,
+    coverage,
+    following,
+    interfaces,
+    structure,
 )
-from planner.rules.chain import E101, E102, E103, E104, E105, E106, E111, E112
-from planner.rules.command_needs import (
-    E210,
-    E211,
-    E212,
-    E213,
-    E214,
-    E216,
-    E217,
-    E240,
-    E241,
-    E242,
-    E299,
-    W101,
-    W221,
-    W222,
-    W224,
-    unmet_needs,
-)
-from planner.rules.coverage import E301, E302, W302
-from planner.rules.following import E310, E311, E312, E313, E314, E315, E316
-from planner.rules.interfaces import E201, E202, E203, E204, E243, E246, W223, W245
+from planner.rules.acceptance import weak_commands
+from planner.rules.command_needs import unmet_needs
 from planner.rules.rule_model import (
     Finding,
     Pass,
@@ -57,18 +34,7 @@ from planner.rules.rule_model import (
     read_codes,
     read_orders,
 )
-from planner.rules.structure import (
-    E000,
-    E001,
-    E003,
-    E004,
-    E005,
-    E006,
-    E007,
-    E215,
-    W102,
-    unjudgeable_code,
-)
+from planner.rules.structure import unjudgeable_code
 from shared.errors import Severity
 from shared.languages.language_tools import Tools
 from shared.projects.manifests import VerifyCommand
@@ -106,14 +72,10 @@ PASSES: Final = (
 )
 
 
-RULES: Final[tuple[Rule, ...]] = (
-    *(E000, E001, E003, E004, E005, E006, E007),
-    *(E101, E102, E103, E104, E105, E106, E107, E108, E109, E110, E111, E112),
-    *(E201, E202, E203, E204, E206, E210, E211, E212, E213, E214, E215, E216, E217),
-    *(E240, E241, E242, E243, E246, E299),
-    *(E301, E302, E310, E311, E312, E313, E314, E315, E316),
-    *(W101, W102),
-    *(W221, W222, W223, W224, W230, W231, W232, W233, W245, W302),
+_FAMILIES: Final = (acceptance, chain, command_needs, coverage, following, interfaces, structure)
+
+RULES: Final[tuple[Rule, ...]] = tuple(
+    sorted((rule for family in _FAMILIES for rule in family.RULES), key=lambda rule: rule.code)
 )
 
 # Every judge of a plan imports this: a code without an owner, or with two, makes the import fail.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from planner.rules.rule_model import Finding, PlanView, Rule, Step, each_step, plan_finding
 from shared.errors import quoted
@@ -245,3 +246,6 @@ def _code_problems(step: Step) -> Iterator[tuple[FieldPath, CodeRun, CodeProblem
             continue
         if run.quoted or command.operator is None:
             yield at("acceptance_commands", index), run, run.code.problem
+
+
+RULES: Final = (E000, E001, E003, E004, E005, E006, E007, E215, W102)
