@@ -21,7 +21,7 @@ from shared.llm.model_client import Request
 from shared.work_order.parse_order import EMPTY_SHA256, parse_document
 from shared.work_order.work_order import WorkOrder
 from tests.fakes import Reply, proposal
-from tests.harness import Factory, commit_all, fingerprint, git, order, stages
+from tests.harness import Factory, blob, commit_all, fingerprint, git, order, stages
 
 GOOD = proposal({"hello.txt": "hello\n"})
 
@@ -31,6 +31,15 @@ def write(path: str, content: str = "x\n", base: str = EMPTY_SHA256) -> dict[str
 
 
 def refused(factory: Factory, *writes: dict[str, str], **changes: Any) -> str:
+    """Have these writes refused where this is decided; return what was said of them."""
+    document = parse_document(WorkOrder, order(acceptance_commands=["true"], **changes))
+    proposed = WriteProposal.model_validate_json(json.dumps({"summary": "s", "writes": writes}))
+    refusals = check_proposal(document, proposed, {}, Tree(factory.repo))
+    assert {each.stage for each in refusals} == {Stage.WRITE_SCOPE_VIOLATION}
+    return "\n".join(each.message for each in refusals)
+
+
+def refused_by_a_run(factory: Factory, *writes: dict[str, str], **changes: Any) -> str:
     """Have these writes refused, then good ones pass; return what was said of the first."""
     seen: list[object] = []
 
@@ -52,6 +61,25 @@ def refused(factory: Factory, *writes: dict[str, str], **changes: Any) -> str:
     assert brief.constraints_reminder.startswith("Write only: ")
     assert brief.primary_error_excerpt in factory.prompt(1)
     return brief.primary_error_excerpt
+
+
+@pytest.mark.parametrize(
+    "writes",
+    [
+        [write(".git/hooks/pre-commit")],
+        [write("../outside.txt"), write("hello.txt")],
+        [write("a\0b")],
+        [write("")],
+        [write("src/app.py", base="0" * 64)],
+        [write("hello.txt", "a\0b")],
+        [write("Hello.txt"), write("-rf")],
+    ],
+    ids=lambda writes: repr(writes[0]["path"]),
+)
+def test_a_run_says_the_same_and_has_nothing_written(
+    factory: Factory, writes: list[dict[str, str]]
+) -> None:
+    assert refused_by_a_run(factory, *writes) == refused(factory, *writes)
 
 
 GIT_SPELLINGS = [
@@ -249,22 +277,27 @@ NAMES = [
     ":(top)",
     "a" * 255,
     "é" * 127,
-    ".gitignore",
     ".gitkeep",
     "x.git",
     ".github/x",
 ]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_odd_names_that_are_allowed_are_written_as_they_are(factory: Factory, name: str) -> None:
-    document = order(allowed_files=[name], acceptance_commands=["true"])
-    reply: Reply = json.dumps({"summary": "s", "writes": [write(name, "odd\n")]})
-    if name == ".gitignore":
-        reply = proposal({name: "odd\n"})
+def test_odd_names_that_are_allowed_are_written_as_they_are(factory: Factory) -> None:
+    document = order(allowed_files=NAMES, acceptance_commands=["true"])
+    writes = [write(name, f"odd {number}\n") for number, name in enumerate(NAMES)]
+    reply = json.dumps({"summary": "s", "writes": writes})
     assert factory.run(document, [reply]).verdict == "PASS"
-    changed = git(factory.repo, "diff", "-z", "--name-only", "main", "work").rstrip("\0")
-    assert changed == name
+    changed = git(factory.repo, "diff", "-z", "--name-only", "main", "work").split("\0")
+    assert sorted(changed) == sorted([*NAMES, ""])
+    for each in writes:
+        assert blob(factory.repo, "work", each["path"]) == each["content"].encode()
+
+
+def test_the_list_of_ignored_files_can_be_written(factory: Factory) -> None:
+    document = order(allowed_files=[".gitignore"], acceptance_commands=["true"])
+    assert factory.run(document, [proposal({".gitignore": "odd\n"})]).verdict == "PASS"
+    assert git(factory.repo, "diff", "--name-only", "main", "work") == ".gitignore"
 
 
 # What stands in the way
