@@ -49,8 +49,8 @@ class AskedOrder:
 class RunDocument:
     """Hold what readers use of a `run.json`, of runs of orders and of the planner's runs.
 
-    Earlier versions wrote fewer keys, and named the `model` alone. The first ones had the `summary`
-    of the run in here.
+    Earlier versions wrote fewer keys, and named the `model` alone. The first ones named the orders
+    in the `summary` of the run only.
     """
 
     command: str = ""
@@ -91,6 +91,7 @@ class RunOutcome:
 
     verdict: str = ""
     state: str = ""
+    work_order: str = ""
     tip: str = ""
     commit: str = ""
     usage: UsageRecord | None = None
@@ -112,7 +113,12 @@ class RunOnRecord:
 
     def orders(self) -> tuple[str, ...]:
         """Return the orders that the run was asked for."""
-        return tuple(each.id for each in self.head.orders)
+        whole = self.head.summary
+        if self.head.orders or whole is None:
+            return tuple(each.id for each in self.head.orders)
+        return (
+            (whole.work_order,) if whole.work_order else tuple(o.work_order for o in whole.orders)
+        )
 
     def folder_of(self, order: str) -> Path:
         """Return the folder of an order's attempts, where there may be none."""
