@@ -23,7 +23,7 @@ _GROUPS = {
         "diff": "show what an attempt at an order changed, or how two plans differ",
         "repro": "run the command that failed again, on the files of the rejected attempt",
         "retry": "make one order of a plan again, with a hint for the model",
-        "accept": "have a commit of yours stand for an order, judged like any attempt",
+        "accept": "accept a commit of yours for an order, judged like any attempt",
         "skip": "leave an order out, and say why",
         "verify": "say what of the claims of commits can be proven; needs no model",
         "reset": "end a repo's unfinished run by force; commits stay",

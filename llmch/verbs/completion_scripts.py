@@ -31,7 +31,7 @@ class Value:
 class Option:
     """Describe an option. `value` is `None` where it takes none.
 
-    `rivals` are the spellings of options that may not stand beside it; its own are among them
+    `rivals` are the spellings of options that exclude it; its own are among them
     unless it may be repeated.
     """
 

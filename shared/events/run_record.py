@@ -206,7 +206,7 @@ _MOST_LOG_BYTES = 64 * 1024 * 1024  # of one run; 200 orders of five attempts le
 
 
 def read_events(path: Path) -> Iterator[TimedEvent]:
-    """Yield the events of an `events.jsonl`; a line that is no event is left out.
+    """Yield the events of an `events.jsonl`; a line that is not an event is left out.
 
     The last line of a run that was killed may be cut off. A file that cannot be read has none.
     """
@@ -233,7 +233,7 @@ def _time_of(document: Mapping[str, Any]) -> float:
 def event_from_json(document: Mapping[str, Any]) -> Event | None:
     """Return the event that `event_to_json` made the document of; `None` if it is not one.
 
-    An event is shown or not, and nothing depends on it, so one of another version is no error.
+    An event is shown or not, and nothing depends on it, so one of another version is not an error.
     """
     kind = _kinds().get(str(document.get("event", "")))
     try:

@@ -77,7 +77,7 @@ def read_as(kind: type[T], value: object, faults: Faults | None = None) -> T:
 def read_record(path: Path, kind: type[T], faults: Faults) -> T | None:
     """Return the record in a JSON file, as far as it can be read; `None` where it cannot be.
 
-    A file that is not there is no fault. Each other reason is noted, with the name of the file.
+    A missing file is not a fault. Each other reason is noted, with the name of the file.
     """
     try:
         data = read_regular_file(path, "record", MAX_DOCUMENT_BYTES + 1).data

@@ -107,7 +107,7 @@ def absolute(remote: str, tree: Path) -> str:
 
 
 def push_refs(git: Git, remote: str, refs: Mapping[str, str]) -> None:
-    """Have the refs of a remote stand for commits; an empty commit deletes the ref.
+    """Set the refs of a remote to commits; an empty commit deletes the ref.
 
     Raises `CommandFailed` with what git says, where the remote refuses one of them.
     """
@@ -117,7 +117,7 @@ def push_refs(git: Git, remote: str, refs: Mapping[str, str]) -> None:
 
 
 def move_ref(git: Git, remote: str, ref: str, new: str, old: str) -> None:
-    """Have a ref of a remote stand for `new` instead of `old`; "" means that it does not exist.
+    """Move a ref of a remote from `old` to `new`; "" means that it does not exist.
 
     Raises `CommandFailed` where the ref is elsewhere, or the remote refuses.
     """
@@ -140,7 +140,7 @@ def branch_tips(git: Git, remote: str) -> Mapping[str, str]:
 
 
 def fetch_refs(git: Git, remote: str, refs: Sequence[str], *, history: bool = True) -> None:
-    """Bring the commits that refs of a remote stand for; without their `history`, those alone.
+    """Fetch the commits of refs of a remote; without their `history`, those alone.
 
     No ref of this repo moves, unless a refspec `+THERE:HERE` names one.
     """

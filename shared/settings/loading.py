@@ -148,7 +148,7 @@ def _parse_config(text: str, path: Path) -> dict[str, object]:
     except RecursionError as error:
         raise InvalidInput(f"config {path} is nested too deep", "flatten it") from error
     except (ValueError, ArithmeticError) as error:
-        # These errors also stand for integers of thousands of digits and for endless exponents.
+        # These errors also report integers of thousands of digits and for endless exponents.
         raise InvalidInput(f"config {path} is not valid TOML: {error}", "correct it") from error
 
 
