@@ -118,18 +118,32 @@ def rejected_tree(
     proposal = _written(attempt)
     sweep_side_workspaces(place.git, place.common_dir)
     baseline = baseline_of(place.git, attempt)
+    with (
+        open_pool_beside_runs(baseline, place, options, emit) as (_, pool),
+        pool.lend(baseline) as bench,
+    ):
+        _put(bench, proposal, attempt)
+        bench.follow_manifests()
+        yield bench
+
+
+@contextlib.contextmanager
+def open_pool_beside_runs(
+    commit: str, place: RepoPlace | Repo, options: RunOptions, emit: Emit
+) -> Iterator[tuple[Repo, WorkbenchPool]]:
+    """Open workbenches that the next start removes if this process is killed.
+
+    The first one is opened on `commit` at once. Raises `SandboxUnavailable`.
+    """
     with registered(place.common_dir) as register:
         git = place.git.holding(register.descriptor)
         repo = Repo(
-            git, place.tree, place.git_dir, place.common_dir, baseline, "", place.ignored_filters
+            git, place.tree, place.git_dir, place.common_dir, commit, "", place.ignored_filters
         )
         pool = WorkbenchPool(options, repo, register, register.owner, emit)
         try:
-            pool.prepare(baseline)
-            with pool.lend(baseline) as bench:
-                _put(bench, proposal, attempt)
-                bench.follow_manifests()
-                yield bench
+            pool.prepare(commit)
+            yield repo, pool
         finally:
             with deferring_signals():
                 pool.close()
@@ -274,28 +288,12 @@ class CommitJudge:
 def open_judge(
     commit: str, place: RepoPlace, options: RunOptions, emit: Emit
 ) -> Iterator[CommitJudge]:
-    """Open workbenches that the next start removes if this process is killed.
+    """Open what judges commits; the first workbench is opened on `commit` at once.
 
-    The first workbench is opened on `commit` at once. Raises `SandboxUnavailable`.
+    Raises `SandboxUnavailable`.
     """
-    with registered(place.common_dir) as register:
-        repo = Repo(
-            place.git.holding(register.descriptor),
-            place.tree,
-            place.git_dir,
-            place.common_dir,
-            commit,
-            "",
-            place.ignored_filters,
-        )
-        pool = WorkbenchPool(options, repo, register, register.owner, emit)
-        tools = None
-        try:
-            pool.prepare(commit)
-            tools = warm_tools(options.settings.sandbox, place.tree)
-            yield CommitJudge(options, repo, pool, tools, emit)
-        finally:
-            with deferring_signals():
-                if tools is not None:
-                    tools.close()
-                pool.close()
+    with (
+        open_pool_beside_runs(commit, place, options, emit) as (repo, pool),
+        contextlib.closing(warm_tools(options.settings.sandbox, place.tree)) as tools,
+    ):
+        yield CommitJudge(options, repo, pool, tools, emit)

@@ -33,6 +33,7 @@ from factory.record.journal_entries import RunBegun
 from factory.record.landed import find_landed, plan_branch
 from factory.record.run_status import StateFile
 from factory.record.summary import public_json
+from factory.run import reproduce
 from factory.run.baseline import Baseline
 from factory.run.execution import Execution
 from factory.run.recovery import deferring_signals, recover, run_that_was_cut_off
@@ -48,7 +49,7 @@ from factory.run.run_request import (
     run_begun,
 )
 from factory.run.session import Outset, Session, announce_forecast
-from factory.workbench.pool import WorkbenchPool, registered
+from factory.workbench.pool import WorkbenchPool
 from shared.errors import InterruptedRun, InvalidInput, LlmchError
 from shared.events.events import Emit, Warned
 from shared.events.run_record import RunFolder, new_run_folder, new_run_id, recorded_run
@@ -265,16 +266,10 @@ def _base_of(repo: Repo, options: RunOptions) -> str:
 
 def _verify(base: str, repo: Repo, options: RunOptions, emit: Emit) -> None:
     with (
-        registered(repo.common_dir) as register,
+        reproduce.open_pool_beside_runs(base, repo, options, emit) as (repo, pool),
         tempfile.TemporaryDirectory(prefix="llmch-base-") as logs,
     ):
-        pool = WorkbenchPool(options, repo, register, register.owner, emit)
-        try:
-            pool.prepare(base)
-            baseline = Baseline(options, repo, pool, Path(logs), KnownCommits(), emit)
-            # Where nothing verifies the repo, the first orders of the plan may bring what does,
-            # and are then only compiled.
-            baseline.verify(base, exempt=not baseline.look(base).is_known)
-        finally:
-            with deferring_signals():
-                pool.close()
+        baseline = Baseline(options, repo, pool, Path(logs), KnownCommits(), emit)
+        # Where nothing verifies the repo, the first orders of the plan may bring what does, and are
+        # then only compiled.
+        baseline.verify(base, exempt=not baseline.look(base).is_known)
