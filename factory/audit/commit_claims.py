@@ -86,7 +86,7 @@ def rule_on_commit(case: Case) -> Ruling:
     if identity is None:
         return not_provable(claim, "it names no order")
     if case.statement is None or case.order is None:
-        return not_provable(claim, "what its message was made from stands in the statement")
+        return not_provable(claim, "what its message was made from is in the statement")
     terms = case.statement.predicate.terms
     made = remake_commit(case.order, identity, terms, commit.tree, case.parent)
     if made != commit.raw:
@@ -150,7 +150,7 @@ def rule_on_parent(case: Case) -> Ruling:
     """Return whether the parent is the base on which the commit was judged."""
     claim, stated = Claim.PARENT, case.stated
     if stated is None:
-        return not_provable(claim, "what it was judged on stands in the statement")
+        return not_provable(claim, "what it was judged on is in the statement")
     base, parents = stated.base, case.commit.parents
     # A person's commit may be a merge.
     if (parents if case.statement else parents[:1]) != (base.commit,):
@@ -166,7 +166,7 @@ def rule_on_files(case: Case) -> Ruling:
     """Return whether the commit changes what its order allows, and what its statement lists."""
     claim = Claim.FILES
     if case.order is None:
-        return not_provable(claim, "what it may change stands in the order, which is not at hand")
+        return not_provable(claim, "what it may change is in the order, which is not at hand")
     if not case.has_parent or not case.parent:
         return not_provable(claim, SHALLOW, UNSHALLOW)
     for fault in faults_of_change(case.git, case.order, case.parent, case.commit.id):
@@ -202,7 +202,7 @@ def rule_on_reply(case: Case) -> Ruling:
     """Return whether the recorded replies, read on the parent, give exactly the commit's files."""
     claim, statement, order = Claim.REPLY, case.statement, case.order
     if statement is None or order is None:
-        return not_provable(claim, "which reply it comes from stands in the statement")
+        return not_provable(claim, "which reply it comes from is in the statement")
     replies = statement.predicate.replies
     if not order.asks_model:
         if replies:

@@ -41,7 +41,7 @@ def rule_on_checks(case: Case, judge: Judge | None) -> Ruling:
     """Return whether the commands pass on the commit's tree; without `judge`, none is run."""
     claim, stated, order = Claim.CHECKS, case.stated, case.order
     if order is None:
-        return not_provable(claim, "which commands judge it stands in the order")
+        return not_provable(claim, "which commands judge it is in the order")
     if stated is not None and (fault := _fault_of_stated(order, stated)):
         return contradicted(claim, fault)
     if judge is None:
@@ -179,7 +179,7 @@ def rule_on_signature(case: Case) -> Ruling | None:
     if not envelope.signatures:
         if stated.signed:
             return contradicted(claim, f"its signature ({stated.signed}) was taken away")
-        said = "how the commit was made" if case.statement else "what the commit stands for"
+        said = "how the commit was made" if case.statement else "what the commit was accepted for"
         return not_provable(
             claim,
             f"the statement is not signed: it says {said}, and nobody vouches for that",
@@ -231,8 +231,8 @@ def rule_on_accepted_order(case: Case) -> Ruling:
         return proven(claim, f"{stated.order.id}, by the word of whoever signed the statement")
     return not_provable(
         claim,
-        f"a person made it, so its message names no order; that it stands for {stated.order.id} is "
-        "the word of its statement",
+        f"a person made it, so its message names no order; that it was accepted for "
+        f"{stated.order.id} is the word of its statement",
         "a signature of somebody who is trusted here proves whose word that is",
     )
 
@@ -249,7 +249,7 @@ def rule_on_accepted_files(case: Case) -> Ruling:
     """Return whether the commit changes exactly what is stated, all beyond the order by name."""
     claim, stated, order = Claim.FILES, _acceptance_of(case).predicate, case.order
     if order is None:
-        return not_provable(claim, "what it may change stands in the order, which is not at hand")
+        return not_provable(claim, "what it may change is in the order, which is not at hand")
     if not case.has_parent or not case.parent:
         return not_provable(claim, SHALLOW, UNSHALLOW)
     git, commit = case.git, case.commit.id

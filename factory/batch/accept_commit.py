@@ -130,7 +130,7 @@ def find_offered_commit(
         )
     if problem := next(lacking(git, order, commit), ""):
         raise InvalidInput(
-            f"{commit[:12]} cannot stand for {name}: {problem}",
+            f"{commit[:12]} cannot be accepted for {name}: {problem}",
             f"amend the commit by what {plan.path} says{_where(order)}, and name the new one",
         )
     return OfferedCommit(commit, parent, changed, beyond)
@@ -235,7 +235,8 @@ def take_back(plan: PlanOnBranch, name: str, place: RepoPlace, options: RunOptio
         before = plan.decisions(place.common_dir).get(name, NOTHING_DECIDED)
         if before.accepted is None:
             raise InvalidInput(
-                f"no commit stands for {name} on {plan.branch}", "there is nothing to take back"
+                f"no commit was accepted for {name} on {plan.branch}",
+                "there is nothing to take back",
             )
         commit = before.accepted.commit
         terms = commit_terms(git, options.settings.commit, None)

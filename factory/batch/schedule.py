@@ -315,8 +315,8 @@ class Choice:
             asked = not self.only or name == self.only
             if each.accepted is not None and asked and name not in done:
                 raise PreflightRefused(
-                    f"the commit {each.accepted.commit[:12]}, which stands for {name}, is not on "
-                    "the branch",
+                    f"the commit {each.accepted.commit[:12]}, which was accepted for {name}, "
+                    "is not on the branch",
                     f"name the commit that has its work now by `llmch accept {name} --commit SHA`, "
                     f"or have the order made by `llmch retry {name}`",
                 )

@@ -136,7 +136,7 @@ class Asked:
 
     assignment: Assignment
     future: Future[OrderProgress] = field(default_factory=Future)
-    told: set[str] = field(default_factory=set)
+    reported: set[str] = field(default_factory=set)
     """The commits that it announced."""
     last_event: int = 0
     shown: Counter[str] = field(default_factory=Counter)
@@ -251,18 +251,18 @@ class OutcomeWatch:
             self._thread.join()
 
     def _run(self) -> None:
-        told = False
+        reported = False
         while not self._closed.wait(LOOK_EVERY_SECONDS):
             try:
                 self._look()
             except FleetUnavailable as lost:
-                if not told:
+                if not reported:
                     self.emit(Warned(f"{lost.message}; the run waits for it"))
-                told = True
+                reported = True
             else:
-                if told:
+                if reported:
                     self.emit(Noted("the fleet's database is back"))
-                told = False
+                reported = False
 
     def _look(self) -> None:
         now = time.monotonic()
@@ -284,8 +284,8 @@ class OutcomeWatch:
     def _announce(self, asked: Mapping[str, Asked]) -> None:
         for job, commits in announced(self.link.database, list(asked)).items():
             for commit in commits:
-                if commit not in asked[job].told:
-                    asked[job].told.add(commit)
+                if commit not in asked[job].reported:
+                    asked[job].reported.add(commit)
                     asked[job].assignment.announce(commit)
 
     def _show_events(self, asked: Mapping[str, Asked]) -> None:

@@ -167,7 +167,7 @@ class Service:
         ended: threading.Event,
     ) -> None:
         steady_since: float | None = None
-        told, tidied, freed, unfit = False, -math.inf, time.monotonic(), False
+        reported, tidied, freed, unfit = False, -math.inf, time.monotonic(), False
         while not ended.wait(lease.seconds_between_beats):
             if time.monotonic() - freed > _FREE_EVERY_SECONDS:
                 free_what_was_closed()
@@ -185,13 +185,13 @@ class Service:
                     tidied = time.monotonic()
             except FleetUnavailable as lost:
                 steady_since = None
-                if not told:
+                if not reported:
                     self.emit(Warned(f"{lost.message}; results are kept, and tried again"))
-                told = True
+                reported = True
             else:
-                if told:
+                if reported:
                     self.emit(Noted("the fleet's database is back"))
-                told = False
+                reported = False
 
     def _pause_while_unfit(self, claimer: JobClaimer, before: bool) -> bool:
         """Have this worker claim nothing while its machine is unfit; return whether it is."""

@@ -73,7 +73,7 @@ def test_an_acceptance_is_taken_back(factory: Factory) -> None:
         == 0
     )
     assert coverage_of_repo(Git(factory.repo)) == ()
-    with pytest.raises(InvalidInput, match="no commit stands for WO-02 on work"):
+    with pytest.raises(InvalidInput, match="no commit was accepted for WO-02 on work"):
         person.take_back("WO-02")
     assert person.accept("WO-02", commit).failure is None, "it can be accepted again"
 
@@ -212,7 +212,7 @@ def test_a_commit_that_left_the_branch_is_asked_about(factory: Factory) -> None:
     git(factory.repo, "branch", "--force", "work", tip)
     with pytest.raises(PreflightRefused) as refusal:
         go_on(factory)
-    assert "which stands for WO-02, is not on the branch" in refusal.value.message
+    assert "which was accepted for WO-02, is not on the branch" in refusal.value.message
     assert "llmch accept WO-02" in refusal.value.hint
     assert person.retry("WO-02", [wrote(2, "by hand\n")]).state is OrderState.LANDED
 
