@@ -395,6 +395,7 @@ def _for_others(plan: PlanDocument, emit: Emit) -> Emit:
 
 def _publish_notes(landing: LandingOnRemote, session: Session) -> None:
     try:
+        session.finish_notes()
         landing.publish_notes()
     except CommandFailed as failed:
         session.run.emit(Warned(f"notes on commits were not pushed: {failed.message}"))

@@ -136,6 +136,9 @@ def begin_run(request: Request, emit: Emit) -> Iterator[Session]:
             yield session
         except KeyboardInterrupt as interrupt:
             raise InterruptedRun(after_interruption(session.continuation)) from interrupt
+        finally:
+            with deferring_signals():
+                session.finish_notes()
 
 
 def _close(tools: Tools, pool: WorkbenchPool) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import re
 import time
 from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -49,7 +50,7 @@ from factory.run.forecast import (
 )
 from factory.run.recovery import deferring_signals
 from factory.run.run_request import Continuation, Request
-from factory.workbench.workspace import side_by_side
+from factory.workbench.workspace import in_background, side_by_side
 from shared.errors import CommandFailed, Interrupted, LlmchError
 from shared.events.events import (
     CommandFlagged,
@@ -105,6 +106,7 @@ class Session:
     """The commit that the branch has, or will start from."""
     branch_exists: bool
     started: dict[str, float] = field(default_factory=dict)
+    _noting: Future[None] | None = None
 
     @property
     def branch(self) -> str:
@@ -212,14 +214,19 @@ class Session:
             self.run.emit(CommandFlagged(order.id, each.code, each.command, each.message))
         summary = summarise_order(result.verdict, about, result.records, tally)
         document = summary.model_dump(mode="json")
-        side_by_side(
-            lambda: write_json(task.folder / "run_summary.json", document),
-            lambda: self._annotate(task, result),
-        )
+        write_json(task.folder / "run_summary.json", document)
+        self.finish_notes()
+        self._noting = in_background(lambda: self._annotate(task, result))
         failure = _failure_facts(result.verdict)
         self.run.journal.record(OrderConcluded(order.id, summary.verdict, failure, summary.usage))
         self._announce_end(summary, result.verdict)
         return summary
+
+    def finish_notes(self) -> None:
+        """Wait for the note on the order that was concluded last, which git adds meanwhile."""
+        if self._noting is not None:
+            self._noting.result()
+            self._noting = None
 
     def stop(
         self, task: OrderTask, cause: str, parent: str, verdict: Literal["FAIL", "ERROR"]
@@ -266,6 +273,7 @@ class Session:
         """
         if not self.run.options.push or not self.branch_exists:
             return None
+        self.finish_notes()
         done = refs.push(self.run.repo.git, "origin", self.branch)
         if done.exit_code:
             said = done.stderr.decode(errors="replace").strip()
@@ -291,6 +299,7 @@ class Session:
         return True
 
     def _move_branch(self, task: OrderTask, result: OrderResult, commit: str) -> None:
+        self.finish_notes()  # a landing on a remote brings the notes there
         old = self.tip if self.branch_exists else refs.NO_COMMIT
         begun = LandingBegun(task.name, self.branch, old, commit)
         side_by_side(

@@ -18,7 +18,7 @@ import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -82,6 +82,11 @@ def side_by_side(here: Callable[[], A], beside: Callable[[], B]) -> tuple[A, B]:
     finally:
         wait((other,))
     return result, other.result()
+
+
+def in_background(act: Callable[[], A]) -> Future[A]:
+    """Run `act` in another thread; the caller waits for it before the repo is let go."""
+    return _threads().submit(act)
 
 
 @cache
