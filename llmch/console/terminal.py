@@ -177,7 +177,8 @@ class TerminalPrinter:
 
     The cursor rests at the start of the region, not at its end. It stays there when the window
     changes its width and the terminal folds the region anew, so that the whole region can be
-    erased. The cursor is never hidden, so nothing needs to be restored after a SIGKILL.
+    erased. The cursor is never hidden, so nothing needs to be restored after a SIGKILL. The `Live`
+    of rich does neither.
 
     `protect` makes a model's text fit to be shown. The printer is safe for threads.
     """
