@@ -9,6 +9,7 @@ import os
 import sys
 
 from llmch import __version__
+from llmch.entry import boundary
 from llmch.entry.verb_table import VERBS, render_help
 
 _OBJECTS_BETWEEN_LOOKS = 100_000  # some 10 MB
@@ -34,9 +35,7 @@ def main(argv: list[str] | None = None) -> int:
     # Imports make very many objects that stay. To look for garbage among them again and again
     # takes a tenth of a run's start.
     gc.set_threshold(_OBJECTS_BETWEEN_LOOKS)
-    from llmch.entry.boundary import run_verb  # not needed for the quick answers above
-
-    return run_verb(arguments)
+    return boundary.run_verb(arguments)
 
 
 def command() -> int:

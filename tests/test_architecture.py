@@ -106,8 +106,8 @@ def test_no_two_files_import_each_other_in_a_circle() -> None:
         module.name: {
             each
             for name in module.imports()
-            for each in (name, name.rpartition(".")[0])
-            if each in BY_NAME and each != module.name
+            if (each := name if name in BY_NAME else name.rpartition(".")[0]) in BY_NAME
+            and each != module.name
         }
         for module in MODULES
     }

@@ -11,6 +11,7 @@ from pathlib import Path
 from shared.errors import InvalidInput, PreflightRefused
 from shared.files.paths import fold_path, is_git_path
 from shared.files.strict_documents import JsonObject, JsonValue
+from shared.languages import registry
 from shared.processes.shell_words import UnsplittableError, split_words
 from shared.work_order.parse_order import (
     DocumentInvalid,
@@ -72,11 +73,9 @@ def known_to(order: WorkOrder, earlier: Sequence[WorkOrder]) -> tuple[Interface,
     stale = changed.intersection(each.path for each in declared)
     if not stale:
         return tuple(declared)
-    from shared.languages.registry import LANGUAGES  # most runs never need it
-
     still = [
         each
-        for language in LANGUAGES
+        for language in registry.LANGUAGES
         if language.conformance is not None
         for each in language.conformance.contracts_in_force(earlier)
         if each.path in stale

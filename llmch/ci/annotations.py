@@ -16,6 +16,7 @@ from llmch.console.line import count, one_line, shorten
 from llmch.page.run_words import printed
 from llmch.runs.run_model import OrderView, RunView
 from shared.errors import LlmchError
+from shared.work_order import plan_folder
 
 Mask: TypeAlias = Callable[[str], str]
 
@@ -135,8 +136,8 @@ def order_files(plan: Path | None, orders: Iterable[str]) -> Mapping[str, str]:
     """
     if plan is None:
         return {}
-    from shared.work_order.plan_folder import order_file_name
-
     is_folder = plan.is_dir()
-    paths = {each: plan / order_file_name(each) if is_folder else plan for each in orders}
+    paths = {
+        each: plan / plan_folder.order_file_name(each) if is_folder else plan for each in orders
+    }
     return {each: in_checkout(path) for each, path in paths.items() if path.is_file()}

@@ -12,16 +12,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import quote
 
+from llmch.ci import annotations as ci_annotations
+from llmch.ci import run_reports
 from llmch.console import Console
 from llmch.console.line import count
 from llmch.console.plain_printer import runs_in_actions
 from llmch.page.run_words import printed
+from planner.rules import judge_plan
 from planner.rules.rule_model import Finding
 from shared import VERSION
-from shared.errors import RuleText
+from shared.errors import InvalidInput, LlmchError, RuleText
 from shared.events.events import Noted
-from shared.files.strict_documents import JsonPlace, JsonPlaces, JsonProblem, place_of_problem
-from shared.work_order.plan_folder import MANIFEST_NAME, order_file_name
+from shared.files import text_sources
+from shared.files.strict_documents import (
+    MAX_DOCUMENT_BYTES,
+    JsonPlace,
+    JsonPlaces,
+    JsonProblem,
+    place_of_problem,
+)
+from shared.git import client, repos
+from shared.work_order.plan_folder import MANIFEST_NAME, list_plan_files, order_file_name
 
 if TYPE_CHECKING:
     from llmch.ci.annotations import Annotation
@@ -56,10 +67,9 @@ def finding_files(args: argparse.Namespace) -> FindingFiles:
     """
     if args.sarif is None and args.code_quality is None:
         return FindingFiles()
-    from llmch.ci.run_reports import place_for_report
 
     def place(flag: str, path: Path | None, mark: str) -> Path | None:
-        return None if path is None else place_for_report(flag, path, mark)
+        return None if path is None else run_reports.place_for_report(flag, path, mark)
 
     return FindingFiles(
         place("--sarif", args.sarif, SARIF_MAKER),
@@ -71,61 +81,56 @@ def report_findings(folder: Path, report: Report, files: FindingFiles, console: 
     """Write and annotate the findings on the plan in `folder`. Raises `CommandFailed`."""
     if files == FindingFiles() and not runs_in_actions(os.environ):
         return
-    from llmch.ci.annotations import render_annotations
-    from llmch.ci.run_reports import mask_secrets, write_report
-    from planner.rules.judge_plan import RULES
-
     placed, plan = place_findings(report.findings, _texts(folder)), _plan_at(folder)
     if files.sarif:
-        write_report(files.sarif, render_sarif(placed, RULES, plan, mask_secrets))
+        run_reports.write_report(
+            files.sarif, render_sarif(placed, judge_plan.RULES, plan, run_reports.mask_secrets)
+        )
         console(Noted(f"SARIF: {files.sarif}"))
     if files.code_quality:
-        write_report(files.code_quality, render_code_quality(placed, plan, mask_secrets))
+        run_reports.write_report(
+            files.code_quality, render_code_quality(placed, plan, run_reports.mask_secrets)
+        )
         console(Noted(f"code quality: {files.code_quality}"))
-    console.annotate(render_annotations(_annotations(folder, placed), mask_secrets))
+    console.annotate(
+        ci_annotations.render_annotations(_annotations(folder, placed), run_reports.mask_secrets)
+    )
 
 
 def annotate_spec(spec: Path, report: Report, console: Console) -> None:
     """Have GitHub Actions show, at the specification, why there is no plan of it."""
     if not runs_in_actions(os.environ):
         return
-    from llmch.ci.annotations import in_checkout, render_annotations
-    from llmch.ci.run_reports import mask_secrets
-
-    found = (_annotation(each, in_checkout(spec)) for each in place_findings(report.findings, {}))
-    console.annotate(render_annotations(found, mask_secrets))
+    found = (
+        _annotation(each, ci_annotations.in_checkout(spec))
+        for each in place_findings(report.findings, {})
+    )
+    console.annotate(ci_annotations.render_annotations(found, run_reports.mask_secrets))
 
 
 def _annotations(folder: Path, placed: tuple[PlacedFinding, ...]) -> Iterator[Annotation]:
-    from llmch.ci.annotations import in_checkout
-
-    names = {each.file: in_checkout(folder / each.file) for each in placed}
+    names = {each.file: ci_annotations.in_checkout(folder / each.file) for each in placed}
     return (_annotation(each, names[each.file]) for each in placed)
 
 
-def _annotation(each: PlacedFinding, file: str) -> Annotation:
-    from llmch.ci.annotations import Annotation, Level
-
+def _annotation(each: PlacedFinding, file: str) -> ci_annotations.Annotation:
     finding = each.finding
     title = f"{finding.code} {finding.order or 'plan'}"
     line, column = (each.place.line, each.place.column) if each.place else (1, 0)
-    level = Level(finding.severity)
+    level = ci_annotations.Level(finding.severity)
     if not file:
-        return Annotation(level, title, each.message)
-    return Annotation(level, title, each.message, file, line, column)
+        return ci_annotations.Annotation(level, title, each.message)
+    return ci_annotations.Annotation(level, title, each.message, file, line, column)
 
 
 def _texts(folder: Path) -> Mapping[str, str]:
     """Return the texts of a plan's files by name; one that cannot be read is empty."""
-    from shared.errors import InvalidInput
-    from shared.files.strict_documents import MAX_DOCUMENT_BYTES
-    from shared.files.text_sources import read_regular_file
-    from shared.work_order.plan_folder import list_plan_files
-
     texts = {}
     for name in list_plan_files(folder):
         try:
-            data = read_regular_file(folder / name, "file of the plan", MAX_DOCUMENT_BYTES).data
+            data = text_sources.read_regular_file(
+                folder / name, "file of the plan", MAX_DOCUMENT_BYTES
+            ).data
         except InvalidInput:
             data = b""
         texts[name] = data.decode("utf-8", "replace")
@@ -134,13 +139,9 @@ def _texts(folder: Path) -> Mapping[str, str]:
 
 def _plan_at(folder: Path) -> PlanAt:
     """Return where a plan is: in its repo, or on this machine."""
-    from shared.errors import LlmchError
-    from shared.git import repos
-    from shared.git.client import Git
-
     here = folder.resolve()
     try:
-        found = repos.layout(Git(here))
+        found = repos.layout(client.Git(here))
     except LlmchError:
         found = None
     if found is None or not here.is_relative_to(root := found[0].resolve()):

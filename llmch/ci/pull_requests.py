@@ -21,11 +21,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
+from factory import preflight
+from llmch.ci import run_reports
 from llmch.console import Console
 from llmch.console.document import Paragraph
 from llmch.console.line import clean, one_line, shorten
+from llmch.runs import read_run, run_report
 from shared.errors import InvalidInput, LlmchError
 from shared.events.events import Noted, Warned
+from shared.git import refs
+from shared.processes import process
 
 if TYPE_CHECKING:
     from factory.orders.documents import BatchSummary, RunSummary
@@ -294,11 +299,8 @@ class _Requesting:
     options: RunOptions
 
     def answer(self) -> PullRequestAnswer:
-        from factory.preflight import find_repo
-        from shared.git.refs import url_of
-
-        git = find_repo(self.options.repo).git
-        remote = parse_remote(url_of(git, _REMOTE))
+        git = preflight.find_repo(self.options.repo).git
+        remote = parse_remote(refs.url_of(git, _REMOTE))
         if remote is None:
             return PullRequestAnswer(problem=f"{_REMOTE} is not on a host that has any")
         request = self._request()
@@ -317,21 +319,19 @@ class _Requesting:
 
     def _request(self) -> Request:
         """Return what the request says."""
-        from llmch.ci.run_reports import markdown_of, mask_secrets
-        from llmch.runs.read_run import read_report
-        from llmch.runs.run_report import RunReportDocument
-
-        run = read_report(self.run_id, self.options.repo, self.options.settings.artifacts_dir)
-        title = shorten(one_line(clean(mask_secrets(run.title))), _LONGEST_TITLE) or self.branch
-        report = markdown_of(RunReportDocument(run))
+        run = read_run.read_report(
+            self.run_id, self.options.repo, self.options.settings.artifacts_dir
+        )
+        title = (
+            shorten(one_line(clean(run_reports.mask_secrets(run.title))), _LONGEST_TITLE)
+            or self.branch
+        )
+        report = run_reports.markdown_of(run_report.RunReportDocument(run))
         return Request(self.branch, self._base(), title, report)
 
     def _base(self) -> str:
         """Return the branch that the checkout is on, if the remote has it; else ""."""
-        from factory.preflight import find_repo
-        from shared.git import refs
-
-        git = find_repo(self.options.repo).git
+        git = preflight.find_repo(self.options.repo).git
         done = git.try_run("symbolic-ref", "--quiet", "--short", "HEAD")
         name = done.stdout.decode("utf-8", "replace").strip()
         if done.exit_code or name == self.branch:
@@ -380,22 +380,19 @@ def _asked(call: Call) -> object:
 
 def _run(call: Call) -> bytes:
     """Return what a program prints. Raises `_Refused` where it fails."""
-    from llmch.ci.run_reports import mask_secrets
-    from shared.processes.process import ProgramMissing, ToolFailed, run_tool
-
     # Not in the repo: its config could have git, which the programs ask, run something.
     with tempfile.TemporaryDirectory(prefix="llmch-") as nowhere:
         try:
-            done = run_tool(
+            done = process.run_tool(
                 call.argv, cwd=Path(nowhere), env=_environment(os.environ), stdin=call.stdin,
                 timeout_seconds=_CALL_SECONDS,
             )  # fmt: skip
-        except (ProgramMissing, ToolFailed) as missing:
+        except (process.ProgramMissing, process.ToolFailed) as missing:
             raise _Refused(str(missing)) from missing
     if done.exit_code or done.timed_out:
         said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
         why = "gave no answer in time" if done.timed_out else said or f"exit {done.exit_code}"
-        text = one_line(clean(mask_secrets(why)))
+        text = one_line(clean(run_reports.mask_secrets(why)))
         raise _Refused(f"{call.argv[0]}: {shorten(text, _LONGEST_PROBLEM)}")
     return done.stdout
 

@@ -14,8 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from llmch.console import Console
+from llmch.ci import annotations as ci_annotations
+from llmch.ci import junit
+from llmch.console import Console, render
+from llmch.console import console as consoles
+from llmch.console import document as documents
 from llmch.console.plain_printer import runs_in_actions
+from llmch.runs import read_run, run_report
 from shared.errors import InvalidInput, LlmchError
 from shared.events.events import Noted, Warned
 from shared.files.atomic_io import write_text
@@ -60,9 +65,7 @@ def reports_asked(args: argparse.Namespace, plan: Path | None = None) -> Reports
     asks = getattr(args, "pr", False)
     if args.junit is None:
         return Reports(plan=plan, pull_request=asks)
-    from llmch.ci.junit import MAKER
-
-    return Reports(place_for_report("--junit", args.junit, MAKER), plan, asks)
+    return Reports(place_for_report("--junit", args.junit, junit.MAKER), plan, asks)
 
 
 @contextmanager
@@ -114,13 +117,11 @@ def _report(
 
 def report_records(reports: Reports, folder: Path, artifacts: Path, console: Console) -> None:
     """Report the run whose records are in `folder`, which a fleet may have made elsewhere."""
-    from llmch.runs.read_run import read_report
-
     summary = summary_file(os.environ)
     if not (summary or reports.junit or runs_in_actions(os.environ)):
         return
     try:
-        run = read_report(str(folder), None, artifacts)
+        run = read_run.read_report(str(folder), None, artifacts)
     except LlmchError as refused:
         console(Warned(f"the run cannot be reported: {refused.message}"))
         return
@@ -133,12 +134,10 @@ def write_junit(
     """Write the JUnit file where one is asked for. Raises `CommandFailed`."""
     if reports.junit is None:
         return
-    from llmch.ci.junit import render_junit, render_junit_of_error
-
     if run is not None:
-        text = render_junit(run, mask_secrets)
+        text = junit.render_junit(run, mask_secrets)
     else:
-        text = render_junit_of_error(*_in_words(error), mask_secrets)
+        text = junit.render_junit_of_error(*_in_words(error), mask_secrets)
     write_report(reports.junit, text)
     console(Noted(f"JUnit: {reports.junit}"))
 
@@ -147,10 +146,10 @@ def annotate_orders(run: RunView, plan: Path | None, console: Console) -> None:
     """Have GitHub Actions show the orders that failed, each at its file in the checkout."""
     if not runs_in_actions(os.environ):
         return
-    from llmch.ci.annotations import failed_orders, order_files, render_annotations
-
-    files = order_files(plan, [each.id for each in run.orders])
-    console.annotate(render_annotations(failed_orders(run, files), mask_secrets))
+    files = ci_annotations.order_files(plan, [each.id for each in run.orders])
+    console.annotate(
+        ci_annotations.render_annotations(ci_annotations.failed_orders(run, files), mask_secrets)
+    )
 
 
 def mask_secrets(text: str) -> str:
@@ -172,22 +171,18 @@ def _in_words(error: BaseException | None) -> tuple[str, str, str]:
 
 
 def _latest(options: RunOptions) -> RunView | None:
-    from llmch.runs.read_run import read_report
-
     try:
-        return read_report(None, options.repo, options.settings.artifacts_dir)
+        return read_run.read_report(None, options.repo, options.settings.artifacts_dir)
     except LlmchError:
         return None
 
 
 def _latest_id(options: RunOptions) -> str:
-    from llmch.runs.read_run import FoundRun, find_run
-
     try:
-        found = find_run(None, options.repo, options.settings.artifacts_dir)
+        found = read_run.find_run(None, options.repo, options.settings.artifacts_dir)
     except LlmchError:
         return ""
-    return found.run.run_id if isinstance(found, FoundRun) else ""
+    return found.run.run_id if isinstance(found, read_run.FoundRun) else ""
 
 
 _FILE = "GITHUB_STEP_SUMMARY"
@@ -207,24 +202,20 @@ def append_summary(
 
     A summary that cannot be written is a warning.
     """
-    from llmch.console.document import ErrorDocument
-    from llmch.runs.run_report import RunReportDocument
-
     parts = []
     if run is not None:
-        parts.append(markdown_of(RunReportDocument(run)))
+        parts.append(markdown_of(run_report.RunReportDocument(run)))
     if isinstance(error, LlmchError):
         code = error.exit_code
-        parts.append(markdown_of(ErrorDocument(error.message, error.hint, code, code.name)))
+        parts.append(
+            markdown_of(documents.ErrorDocument(error.message, error.hint, code, code.name))
+        )
     _append(path, "\n".join(parts), console)
 
 
 def markdown_of(document: Document) -> str:
     """Return a document as Markdown, without control characters and secrets."""
-    from llmch.console.console import protection
-    from llmch.console.render import render_markdown_document
-
-    return render_markdown_document(document, protection(masking(os.environ)))
+    return render.render_markdown_document(document, consoles.protection(masking(os.environ)))
 
 
 def _append(path: Path, text: str, console: Console) -> None:

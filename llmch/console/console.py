@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
+from llmch.console import activity, narration, terminal
 from llmch.console.document import Block, Document, ErrorDocument, Patch, Remark, Verbatim
 from llmch.console.line import Line, Verbosity, Weight, clean
 from llmch.console.plain_printer import (
@@ -176,11 +177,9 @@ class Console:
             else:
                 self._print(text_lines((block,), self._protect))
 
-    def _begin(self) -> Narrator:
-        from llmch.console.narration import Narrator
-
+    def _begin(self) -> narration.Narrator:
         verbose = self._verbosity is Verbosity.VERBOSE
-        self._narrator = Narrator(verbose=verbose, cwd=_cwd(), protect=self._protect)
+        self._narrator = narration.Narrator(verbose=verbose, cwd=_cwd(), protect=self._protect)
         return self._narrator
 
     def _answer(self, text: str) -> None:
@@ -246,11 +245,8 @@ def open_console(
         ):
             fit = inert if in_actions and not stream.is_file else str
             return PlainPrinter(stream, heartbeat_seconds, protect, clock, fit)
-        from llmch.console.activity import Activity
-        from llmch.console.terminal import TerminalPrinter
-
         colour = color is Color.AUTO and not environ.get("NO_COLOR")
-        return TerminalPrinter(stream, Activity(), protect, colour=colour)
+        return terminal.TerminalPrinter(stream, activity.Activity(), protect, colour=colour)
 
     out, err = Stream(stdout), Stream(stderr)
     err_printer = OnDemand(lambda: open_printer(err))

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, Protocol, TextIO
 
+from llmch.console import activity as activities
 from llmch.console.line import BATCH, GLYPHS, Line, Mark, lay_out, ticking
 
 if TYPE_CHECKING:
@@ -211,10 +212,8 @@ class PlainPrinter:
         if ticker is not None:
             ticker.close()
 
-    def _begin(self) -> Activity:
-        from llmch.console.activity import Activity  # imports all events, which takes time
-
-        self._activity = Activity()
+    def _begin(self) -> activities.Activity:
+        self._activity = activities.Activity()
         return self._activity
 
     def _beat(self) -> None:

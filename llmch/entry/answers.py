@@ -13,7 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from factory.judging import proof
+from factory.orders import read_orders
 from factory.orders.stages import ATTEMPT_STAGE_TEXTS, STAGE_TEXTS
+from factory.record import landed as landings
+from factory.record import summary as summaries
+from factory.run import forecast as forecasts
 from llmch.console.document import (
     AlreadyShown,
     Block,
@@ -26,12 +30,16 @@ from llmch.console.document import (
     Shape,
 )
 from llmch.console.line import count, short
-from llmch.previews import plan_difference
+from llmch.previews import plan_difference, preview_document
+from planner import run_plan
+from planner.plan import parse_plan, plan_edits
+from planner.repo import planned_repo
 from planner.rules import judge_plan
 from shared.errors import Example, InvalidInput, RuleText
 from shared.events.events import Emit, Noted
 from shared.files.strict_documents import JsonValue
 from shared.languages import registry
+from shared.work_order import plan_folder
 
 if TYPE_CHECKING:
     from factory.orders.documents import BatchSummary, RunSummary
@@ -84,9 +92,7 @@ class BatchDocument(Document):
 
 
 def _json(summary: RunSummary | BatchSummary, request: PullRequestAnswer | None) -> object:
-    from factory.record.summary import public_json
-
-    document = public_json(summary)
+    document = summaries.public_json(summary)
     return document if request is None else {**document, "pull_request": request.to_json()}
 
 
@@ -104,12 +110,9 @@ class PlanDocument(Document):
     preview: PlanPreview | None = None
 
     def to_json(self) -> object:
-        from factory.run.forecast import forecast_document
-        from planner.run_plan import plan_document
-
         foreseen = self.preview.forecast if self.preview else None
-        forecast = forecast_document(foreseen) if foreseen is not None else None
-        return {**plan_document(self.result), "forecast": forecast}
+        forecast = forecasts.forecast_document(foreseen) if foreseen is not None else None
+        return {**run_plan.plan_document(self.result), "forecast": forecast}
 
     def blocks(self) -> Iterator[Block]:
         result = self.result
@@ -123,17 +126,13 @@ class PlanDocument(Document):
         if result.change is not None:
             yield from plan_difference.changed_requirements(result.change.task.difference)
         if self.preview is not None:
-            from llmch.previews.preview_document import short_form
-
-            yield from short_form(self.preview, cost=False)
+            yield from preview_document.short_form(self.preview, cost=False)
             yield from _forecast(self.preview)
 
 
 def _forecast(preview: PlanPreview) -> Iterator[Block]:
-    from factory.run.forecast import forecast_lines
-
     if preview.forecast is not None:
-        yield Remark(forecast_lines(preview.forecast))
+        yield Remark(forecasts.forecast_lines(preview.forecast))
 
 
 def rule_findings(report: Report) -> tuple[RuleFinding, ...]:
@@ -168,14 +167,11 @@ def read_edits(folder: Path, repo: Path | None, branch: str | None) -> PlanEdits
     Raises `InvalidInput` where an order was edited that has landed in the repo: its commit stays,
     and the order would be made again.
     """
-    from planner.plan.plan_edits import take_edits
-    from shared.work_order.plan_folder import FileMalformed, read_plan_files
-
     try:
-        read = read_plan_files(folder)
-    except FileMalformed:
+        read = plan_folder.read_plan_files(folder)
+    except plan_folder.FileMalformed:
         return None  # the rules say what is wrong with it
-    taken = take_edits(read)
+    taken = plan_edits.take_edits(read)
     if taken is None:
         return None
     if repo is not None:
@@ -185,26 +181,21 @@ def read_edits(folder: Path, repo: Path | None, branch: str | None) -> PlanEdits
 
 def note_edited(folder: Path, emit: Emit) -> None:
     """Report a plan that was edited and not taken: `run` and `run-all` refuse it."""
-    from shared.work_order.plan_folder import edited_manifest, read_manifest
-
     with contextlib.suppress(InvalidInput):  # the rules say what is wrong with it
-        manifest = read_manifest(folder)
+        manifest = plan_folder.read_manifest(folder)
         if manifest is not None and manifest.was_edited:
-            error = edited_manifest(folder)
+            error = plan_folder.edited_manifest(folder)
             emit(Noted(f"{error.message}; {error.hint}"))
 
 
 def _refuse_landed(folder: Path, taken: EditedPlan, repo: Path, branch: str | None) -> None:
-    from factory.orders.read_orders import LoadedOrder
-    from factory.record.landed import landed_otherwise
-    from planner.plan.parse_plan import parse_plan
-    from planner.repo.planned_repo import open_repo
-
-    drafts = parse_plan(taken.document).drafts
-    orders = [LoadedOrder(each.order, taken.plan) for each in drafts if each.order is not None]
+    drafts = parse_plan.parse_plan(taken.document).drafts
+    orders = [
+        read_orders.LoadedOrder(each.order, taken.plan) for each in drafts if each.order is not None
+    ]
     if not orders or taken.plan is None:
         return
-    landed = landed_otherwise(open_repo(repo), orders, branch)
+    landed = landings.landed_otherwise(planned_repo.open_repo(repo), orders, branch)
     if landed:
         names = ", ".join(f"{name} ({commit[:12]})" for name, commit in sorted(landed.items()))
         raise InvalidInput(

@@ -14,6 +14,9 @@ from datetime import UTC, datetime
 from types import FrameType
 from typing import TypeVar
 
+from llmch import telemetry
+from llmch.ci import annotations as ci_annotations
+from llmch.ci import run_reports
 from llmch.console import Color, Console, Format, Verbosity, open_console
 from llmch.console.console import protection
 from llmch.console.document import Outcome
@@ -102,11 +105,11 @@ def traced(verb: str, console: Console, environ: Mapping[str, str] = os.environ)
             f"{VARIABLE}={asked[:100]!r} has no meaning",
             f"set it to {_ON[0]}, to {_CONTENT} (texts of models, too) or to {_OFF[1]}",
         )
-    from llmch.telemetry import Tracing
-
     protect = protection(masking(environ))
     try:
-        tracing = Tracing(verb, content=asked == _CONTENT, protect=protect, environ=environ)
+        tracing = telemetry.Tracing(
+            verb, content=asked == _CONTENT, protect=protect, environ=environ
+        )
     except ModuleNotFoundError as error:
         raise CommandFailed(
             f"the package {error.name} is not installed, which {VARIABLE}={asked} needs",
@@ -218,10 +221,7 @@ class _Bug(LlmchError):
 def _report(console: Console, error: LlmchError) -> ExitCode:
     console.error(error.message, error.hint, error.exit_code, error.exit_code.name)
     if runs_in_actions(os.environ):
-        from llmch.ci.annotations import error_annotation
-        from llmch.ci.run_reports import mask_secrets
-
-        console.annotate([error_annotation(error, mask_secrets)])
+        console.annotate([ci_annotations.error_annotation(error, run_reports.mask_secrets)])
     return error.exit_code
 
 

@@ -15,14 +15,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
+from factory.batch import decide
+from factory.orders import read_orders
+from factory.record import runs_on_record
+from factory.run import reproduce
 from llmch.console import Console, Format
 from llmch.console.document import Outcome
 from llmch.console.plain_printer import Stream
 from llmch.entry.verb_table import EXAMPLES, VERBS, module_of
 from shared.errors import FleetUnavailable, InvalidInput
 from shared.events.events import Emit, Noted
+from shared.git import client, repos
 from shared.settings.declaration import FlagGroup
-from shared.settings.loading import add_setting_flags
+from shared.settings.loading import add_setting_flags, flags_given
 from shared.settings.setting_values import DatabaseUrl
 from shared.settings.settings import KEYS, Settings
 from shared.work_order.plan_folder import holds_plan
@@ -231,10 +236,7 @@ def repo_meant(args: argparse.Namespace, emit: Emit, without: str) -> Path | Non
 
 def lies_in_repo(folder: Path) -> bool:
     """Return whether `folder` lies in the working tree of a git repo. Raises `GitFailed`."""
-    from shared.git import repos
-    from shared.git.client import Git
-
-    return repos.layout(Git(folder.resolve())) is not None
+    return repos.layout(client.Git(folder.resolve())) is not None
 
 
 _MOST_DIGITS = 4
@@ -290,15 +292,13 @@ def attempt_asked_for(
     args: argparse.Namespace, settings: Settings, place: RepoPlace
 ) -> AttemptOnRecord:
     """Return the attempt that the command line means. Raises `InvalidInput` as `find_attempt`."""
-    from factory.record.runs_on_record import find_attempt
-
     words = parse_attempt_words(args.attempt)
     run = getattr(args, "run", None)
     if run is not None and words.run is not None:
         raise InvalidInput(
             f"both {words.run!r} and --run {run} name the run", "leave one of them out"
         )
-    return find_attempt(
+    return runs_on_record.find_attempt(
         settings.artifacts_dir,
         place.common_dir,
         place.tree,
@@ -350,11 +350,8 @@ def order_asked_for(args: argparse.Namespace, place: RepoPlace) -> tuple[PlanOnB
 
     Raises `InvalidInput` where the plan or the order is missing.
     """
-    from factory.batch.decide import plan_on_branch
-    from factory.orders.read_orders import parse_order_word
-
-    name = parse_order_word(args.order)
-    plan = plan_on_branch(place, args.workdir, args.branch)
+    name = read_orders.parse_order_word(args.order)
+    plan = decide.plan_on_branch(place, args.workdir, args.branch)
     plan.named(name)
     return plan, name
 
@@ -366,15 +363,11 @@ def as_in_the_latest_run(
 
     What the command line says of them counts instead, if it says anything.
     """
-    from factory.run.reproduce import options_of_run
-    from shared.settings.loading import flags_given
-    from shared.settings.settings import KEYS
-
     given = (name for name, value in flags_given(args).items() if value is not None)
     groups = {flag.group for name in given if (flag := KEYS[name].flag)}
     if plan.latest is None or not groups.isdisjoint(_OF_COMMANDS) or args.deps == "auto":
         return options
-    return options_of_run(plan.latest.head, plan.latest.folder, options, place, emit)
+    return reproduce.options_of_run(plan.latest.head, plan.latest.folder, options, place, emit)
 
 
 def fleet_of(settings: Settings) -> DatabaseUrl:

@@ -9,15 +9,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from factory import preflight
+from factory.fleet import submission
+from factory.orders import documents
 from factory.orders.stages import Stage
 from factory.orders.task import RunOptions
+from factory.record import run_status
 from factory.run_flags import run_options
 from factory.sandbox import Backend
+from llmch.ci import pull_requests, run_reports
 from llmch.console import Console
 from llmch.console.console import agrees, someone_is_there
 from llmch.console.document import Outcome
 from llmch.console.line import count
+from llmch.entry import wiring
 from llmch.entry.answers import BatchDocument, OrderDocument
+from llmch.previews import plan_preview, preview_document
 from shared.errors import ExitCode, InterruptedRun, LlmchError, SandboxUnavailable
 from shared.events.events import Warned
 
@@ -39,14 +46,10 @@ def options_and_source(
     Where the model's key is missing and `read_orders` fails too, the error of `read_orders` is
     raised: a key would not help.
     """
-    from factory.preflight import find_repo
-    from llmch.ci.pull_requests import pushing
-    from llmch.entry.wiring import inputs_first, model_source, settings_for
-
-    settings = settings_for(args, console, repo=args.repo)
-    with inputs_first(read_orders, lambda: find_repo(args.repo)):
-        source = model_source(args, settings, settings.factory)
-    return pushing(run_options(args, settings), args), source
+    settings = wiring.settings_for(args, console, repo=args.repo)
+    with wiring.inputs_first(read_orders, lambda: preflight.find_repo(args.repo)):
+        source = wiring.model_source(args, settings, settings.factory)
+    return pull_requests.pushing(run_options(args, settings), args), source
 
 
 def run_reported(
@@ -56,14 +59,12 @@ def run_reported(
     console: Console,
 ) -> Outcome:
     """Run an order or a plan as `run_with_consent`, and report the run."""
-    from llmch.ci.run_reports import reporting
-
-    with reporting(options, reports, console):
+    with run_reports.reporting(options, reports, console):
         return run_with_consent(run, options, reports, console)
 
 
 def run_with_consent(
-    run: Callable[[RunOptions], RunSummary | BatchSummary],
+    run: Callable[[RunOptions], documents.RunSummary | BatchSummary],
     options: RunOptions,
     reports: Reports,
     console: Console,
@@ -72,11 +73,9 @@ def run_with_consent(
 
     The exit code is 0 where all orders landed, else 1, or 5 for the environment.
     """
-    from factory.orders.documents import RunSummary
-
     summary = with_consent(run, options, console)
     request = _pull_request(summary, options, reports, console)
-    if isinstance(summary, RunSummary):
+    if isinstance(summary, documents.RunSummary):
         return Outcome(OrderDocument(summary, request), exit_code_of(summary))
     return Outcome(BatchDocument(summary, request), exit_code_of(*summary.orders))
 
@@ -87,9 +86,7 @@ def _pull_request(
     """Ask for the pull request where the command line does; return what came of it."""
     if not reports.pull_request:
         return None
-    from llmch.ci.pull_requests import request_pull
-
-    return request_pull(summary, options, console)
+    return pull_requests.request_pull(summary, options, console)
 
 
 def exit_code_of(*orders: RunSummary) -> ExitCode:
@@ -140,17 +137,14 @@ def agreed_to_execute(
     `may_ask`, or where nobody is at the terminal, nobody is asked and the answer is yes. `read`
     is called only where the plan is looked at. `common_dir` is the git folder of the repo.
     """
-    from llmch.previews.plan_preview import OrderStand
-    from llmch.previews.preview_document import short_form
-
     may_ask = may_ask and someone_is_there()
     if not (is_new or may_ask):
         return True
     preview = read()
-    left = preview.count(OrderStand.TO_DO)
+    left = preview.count(plan_preview.OrderStand.TO_DO)
     asks = may_ask and left > 0 and (is_new or not _has_begun(preview, common_dir))
     if is_new or asks:
-        console.say(*short_form(preview))
+        console.say(*preview_document.short_form(preview))
     if not asks:
         return True
     what = f"these {count(left, 'order')}" if left > 1 else "this order"
@@ -159,14 +153,12 @@ def agreed_to_execute(
 
 def _has_begun(preview: PlanPreview, common_dir: Path) -> bool:
     """Say whether an order is on the branch, or the latest run of the repo executed this plan."""
-    from factory.record.run_status import read_status
-
     # The orders that a plan has from the one before may have landed without anybody's consent to
     # the new ones.
     if not preview.ground.follows and any(e.standing.stand.on_branch for e in preview.orders):
         return True
     with contextlib.suppress(LlmchError):  # a run that follows reports it
-        status = read_status(common_dir)
+        status = run_status.read_status(common_dir)
         orders = {each.id: each.title for each in preview.orders}
         return (
             status is not None
@@ -184,14 +176,10 @@ def await_plan(
     They are reported as `reports` asks. Raises the error that ended the run. Whoever stops to wait
     does not stop the plan.
     """
-    from factory.fleet.submission import Awaited
-    from llmch.ci.run_reports import report_records
-    from llmch.entry.answers import BatchDocument
-
     try:
-        summary = Awaited(link, plan, console).summary(settings.artifacts_dir.absolute())
+        summary = submission.Awaited(link, plan, console).summary(settings.artifacts_dir.absolute())
     except KeyboardInterrupt as interrupt:
         hint = f"the plan goes on: `llmch fleet wait {plan}` waits for it again"
         raise InterruptedRun(hint) from interrupt
-    report_records(reports, Path(summary.run_dir), settings.artifacts_dir, console)
+    run_reports.report_records(reports, Path(summary.run_dir), settings.artifacts_dir, console)
     return Outcome(BatchDocument(summary), exit_code_of(*summary.orders))

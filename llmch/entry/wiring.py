@@ -13,10 +13,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factory import preflight
+from factory.batch import decide
+from factory.fleet import submission
+from factory.orders import read_orders
+from factory.record import decisions
+from factory.record import landed as landings
+from factory.workbench import judging_tools
+from planner.replan import predecessor
 from shared.errors import InvalidInput, ModelUnavailable, PreflightRefused
 from shared.events.events import Emit, Warned
-from shared.git import refs
+from shared.git import client, refs, repos
 from shared.languages.language_tools import ToolRunner
+from shared.llm import live_client
 from shared.llm.budget import Budget, ModelTables
 from shared.llm.call_retry import Pace
 from shared.llm.model_client import ByRoleClient, LlmClient, Role
@@ -139,9 +148,9 @@ def live_source(
     access = check_access(os.environ, role.base_url)
 
     def open_live(emit: Emit) -> LlmClient:
-        from shared.llm.live_client import LiveClient  # not needed to replay
-
-        return LiveClient(access, emit, pace=pace_at(access.display_url) if pace_at else None)
+        return live_client.LiveClient(
+            access, emit, pace=pace_at(access.display_url) if pace_at else None
+        )
 
     return ModelSource(
         Mode.LIVE,
@@ -159,9 +168,7 @@ def tool_runner(settings: Settings, repo: Path | None) -> ToolRunner:
     Nothing is opened before the first question. `repo` is the checkout, from which no tool is
     taken.
     """
-    from factory.workbench.judging_tools import SandboxRunner
-
-    return SandboxRunner(settings.sandbox, repo)
+    return judging_tools.SandboxRunner(settings.sandbox, repo)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,37 +186,26 @@ def target_of(args: argparse.Namespace, emit: Emit) -> Submission:
     `PreflightRefused` where the remote does not have that commit, and `CommandFailed` where the
     remote does not answer.
     """
-    from factory.preflight import find_repo
-    from shared.git import repos
-    from shared.git.client import Git
-
     folder = Path(args.repo)
     if not folder.is_dir():
         return _of_url(args, args.repo, emit)
-    if repos.is_bare(Git(folder)):
+    if repos.is_bare(client.Git(folder)):
         return _of_url(args, str(folder.resolve()), emit)
-    return _of_clone(args, find_repo(folder).tree, emit)
+    return _of_clone(args, preflight.find_repo(folder).tree, emit)
 
 
 def _of_url(args: argparse.Namespace, url: str, emit: Emit) -> Submission:
-    from factory.fleet.submission import fetch_project, find_target
-    from shared.git.client import Git
-
     with tempfile.TemporaryDirectory(prefix="llmch-") as folder:
         project = Path(folder).resolve()
-        target = find_target(Git(project), url, args.base or "")
-        base = fetch_project(target, project)
+        target = submission.find_target(client.Git(project), url, args.base or "")
+        base = submission.fetch_project(target, project)
         settings = settings_for(args, emit, repo=project, fetched=True)
     return Submission(replace(target, base=base), settings)
 
 
 def _of_clone(args: argparse.Namespace, tree: Path, emit: Emit) -> Submission:
-    from factory.fleet.submission import find_target
-    from shared.git import refs, repos
-    from shared.git.client import Git
-
     settings = settings_for(args, emit, repo=tree)
-    git, name = Git(tree), settings.fleet.remote
+    git, name = client.Git(tree), settings.fleet.remote
     remote = refs.url_of(git, name)
     if not remote:
         raise InvalidInput(
@@ -217,7 +213,7 @@ def _of_clone(args: argparse.Namespace, tree: Path, emit: Emit) -> Submission:
             "add one that all workers reach, or name it in the setting `fleet.remote`",
         )
     here = repos.changes(git)
-    target = find_target(git, refs.absolute(remote, tree), args.base or here.branch)
+    target = submission.find_target(git, refs.absolute(remote, tree), args.base or here.branch)
     if not args.base and here.head != target.base:
         raise PreflightRefused(
             f"{here.branch} is at {here.head[:12]} here, and at {target.base[:12]} on {remote}",
@@ -233,23 +229,21 @@ def following(options: PlanOptions, folder: Path, place: RepoPlace | None) -> Pl
     Without a branch in the options it is the one that `run-all` would choose for the plan. Without
     a `place` nothing has landed. Raises `InvalidInput` where the folder has no plan.
     """
-    from factory.batch.decide import PlanOnBranch
-    from factory.orders.read_orders import read_workdir
-    from factory.record.decisions import left_out
-    from factory.record.landed import plan_branch
-    from planner.replan.predecessor import read_predecessor
-
-    before = read_predecessor(folder, ())  # says what is wrong with a plan in a planner's words
+    before = predecessor.read_predecessor(
+        folder, ()
+    )  # says what is wrong with a plan in a planner's words
     if place is None:
         return replace(options, follows=before)
-    orders = read_workdir(folder)
-    own = plan_branch(place.git, orders)
+    orders = read_orders.read_workdir(folder)
+    own = landings.plan_branch(place.git, orders)
     # Where nothing was executed yet, the plan begins where the first one did.
     branch = options.branch or (own if refs.tip_of_branch(place.git, own) else None)
-    plan = PlanOnBranch(folder, orders, branch or own)
+    plan = decide.PlanOnBranch(folder, orders, branch or own)
     landed = plan.landed(place.git, place.common_dir)
-    reasons = left_out(plan.decisions(place.common_dir))
-    return replace(options, follows=read_predecessor(folder, landed, reasons), branch=branch)
+    reasons = decisions.left_out(plan.decisions(place.common_dir))
+    return replace(
+        options, follows=predecessor.read_predecessor(folder, landed, reasons), branch=branch
+    )
 
 
 def history_on(folder: Path, repo: Path | None, branch: str | None) -> frozenset[str]:
@@ -258,15 +252,13 @@ def history_on(folder: Path, repo: Path | None, branch: str | None) -> frozenset
     They are history to the rules, which read the branch's files then. Without a repo or a branch
     there are none, and none of a plan that cannot be executed.
     """
-    from factory.batch.decide import PlanOnBranch
-    from factory.orders.read_orders import read_workdir
-    from factory.preflight import find_repo
-
     if repo is None or branch is None:
         return frozenset()
     try:
-        orders = read_workdir(folder)
+        orders = read_orders.read_workdir(folder)
     except InvalidInput:
         return frozenset()  # the rules say what is wrong with the plan
-    place = find_repo(repo)
-    return frozenset(PlanOnBranch(folder, orders, branch).landed(place.git, place.common_dir))
+    place = preflight.find_repo(repo)
+    return frozenset(
+        decide.PlanOnBranch(folder, orders, branch).landed(place.git, place.common_dir)
+    )

@@ -44,6 +44,7 @@ from planner.rules.judge_plan import Report
 from shared.errors import InvalidInput
 from shared.git import refs, repos, trees
 from shared.git.client import Git
+from shared.llm import budget
 from shared.settings.settings import Settings
 from shared.work_order.parse_order import DocumentInvalid, parse_document
 from shared.work_order.plan_folder import PlanFacts, StoredManifest
@@ -331,10 +332,8 @@ def _cost(forecast: Forecast) -> str:
 
 
 def _amount(usage: Usage) -> str:
-    from shared.llm.budget import total_tokens
-
     if usage.cost_usd is None:
-        return f"{total_tokens(usage):,} tokens"
+        return f"{budget.total_tokens(usage):,} tokens"
     return line.cost(float(usage.cost_usd))
 
 

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from planner.spec.requirements import Requirement, derive_requirements
-from planner.spec.strict_yaml import NotText, Tree
+from planner.spec.strict_yaml import NotText, Tree, parse_spec_json, parse_spec_yaml
 from shared.errors import InvalidInput
 from shared.files.text_sources import read_text_input
 from shared.work_order.work_order import MAX_LISTED
@@ -110,12 +110,8 @@ def _structured(text: str, path: Path) -> SpecDocument | None:
     named = f"spec {path}"
     match path.suffix.lower():
         case ".yaml" | ".yml":
-            from planner.spec.strict_yaml import parse_spec_yaml
-
             return parse_spec_document(parse_spec_yaml(text, named), named)
         case ".json":
-            from planner.spec.strict_yaml import parse_spec_json
-
             return parse_spec_document(parse_spec_json(text, named), named)
         case _:
             return None
