@@ -318,13 +318,15 @@ def check_rewrite(
 def _lost(
     path: str, before: Declarations, after: Declarations, gone: Collection[str]
 ) -> Iterator[ContractViolation]:
-    has = {each.name for each in after.items} | {each.name for each in after.imports}
+    imported = {each.name for each in after.imports}
+    own = {each.name for each in after.items} - imported
+    has = own | imported
     if "*" in has:
         return  # any name may come from there
     for item in dict.fromkeys(each.name for each in before.items if each.is_public):
         owner = item.rpartition(".")[0]
-        # The methods of a type that is gone itself are not reported.
-        if item not in has and item not in gone and (not owner or owner in has):
+        # The methods of a type that is gone itself, or moved elsewhere, are not reported.
+        if item not in has and item not in gone and (not owner or owner in own):
             yield ContractViolation(path, item, f"`{item}` is gone, and no interface says so")
 
 

@@ -64,7 +64,7 @@ def note_errors(output: str, sources: Mapping[str, str], files: Iterable[str]) -
     `sources` has the texts of files by path, and `files` all paths of the repository. An error that
     the sources do not explain has no sentence.
     """
-    known = _Known(sources, tuple(files))
+    known = _KnownSources(sources, tuple(files))
     notes: dict[str, None] = {}
     for pattern, note in _ERRORS:
         for number, found in enumerate(pattern.finditer(output)):
@@ -74,7 +74,7 @@ def note_errors(output: str, sources: Mapping[str, str], files: Iterable[str]) -
     return tuple(notes)
 
 
-class _Known:
+class _KnownSources:
     """Answer what the sources declare."""
 
     def __init__(self, sources: Mapping[str, str], files: Sequence[str]) -> None:
@@ -112,7 +112,7 @@ class _Known:
                 yield path, declaration
 
 
-def _missing_in_module(known: _Known, found: re.Match[str]) -> str:
+def _missing_in_module(known: _KnownSources, found: re.Match[str]) -> str:
     path = known.path_of(found["module"])
     if path is None:
         return ""
@@ -128,7 +128,7 @@ def _missing_in_module(known: _Known, found: re.Match[str]) -> str:
     return f"{path} has no `{name}`. {_offer(name, declared)}"
 
 
-def _missing_member(known: _Known, found: re.Match[str]) -> str:
+def _missing_member(known: _KnownSources, found: re.Match[str]) -> str:
     name = found["name"]
     for path, declaration in known.classes(found["class"]):
         members = {*declaration.members, *_attributes(declaration)}
@@ -139,7 +139,7 @@ def _missing_member(known: _Known, found: re.Match[str]) -> str:
     return ""
 
 
-def _missing_here(known: _Known, found: re.Match[str]) -> str:
+def _missing_here(known: _KnownSources, found: re.Match[str]) -> str:
     name = found["name"]
     for path in known.places_of(name):
         if path in found.string:  # the file that defines it is where it was used, too early
@@ -157,7 +157,7 @@ def _missing_here(known: _Known, found: re.Match[str]) -> str:
     return ""
 
 
-def _missing_module(known: _Known, found: re.Match[str]) -> str:
+def _missing_module(known: _KnownSources, found: re.Match[str]) -> str:
     module = found["module"]
     last = module.rpartition(".")[2]
     same = [
@@ -170,7 +170,7 @@ def _missing_module(known: _Known, found: re.Match[str]) -> str:
     return f"There is no module `{module}`. The repository has {', '.join(same[:3])}."
 
 
-def _wrong_call(known: _Known, found: re.Match[str]) -> str:
+def _wrong_call(known: _KnownSources, found: re.Match[str]) -> str:
     owner, _, name = found["function"].rpartition(".")
     for path in known.places_of(owner or name):
         declaration = known.declared(path)[owner or name]
@@ -204,7 +204,9 @@ def _offer(name: str, existing: Iterable[str]) -> str:
     return f"It has {', '.join(f'`{each}`' for each in public[:_MAX_NAMES])}{more}."
 
 
-_ERRORS: Final[tuple[tuple[re.Pattern[str], Callable[[_Known, re.Match[str]], str]], ...]] = (
+_ERRORS: Final[
+    tuple[tuple[re.Pattern[str], Callable[[_KnownSources, re.Match[str]], str]], ...]
+] = (
     (
         re.compile(
             rf"ImportError: cannot import name '(?P<name>{_NAME})' from "

@@ -280,7 +280,7 @@ def _take_out(
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _DiagnosedComplaint:
     """Hold a diagnostic of a command with its diagnosis."""
 
     question: CodeInQuestion
@@ -290,7 +290,7 @@ class _Judged:
 
 def _faults(
     diagnostics: Sequence[Diagnostic], targets: Mapping[str, CodeInQuestion], view: ModuleView
-) -> Iterator[_Judged]:
+) -> Iterator[_DiagnosedComplaint]:
     """Yield the diagnosed diagnostics of the commands, each fault once."""
     names = BackedNames(view)
     by_path: dict[str, list[Diagnostic]] = {}
@@ -309,11 +309,11 @@ def _faults(
                 continue
             if (key := (diagnosis.code, diagnosis.about)) not in reported:
                 reported.add(key)
-                yield _Judged(question, each, diagnosis)
+                yield _DiagnosedComplaint(question, each, diagnosis)
 
 
 def _confirmed(
-    judged: Sequence[_Judged],
+    judged: Sequence[_DiagnosedComplaint],
     files: Mapping[str, str],
     view: ModuleView,
     checker: Checker,

@@ -40,7 +40,7 @@ class LockedEdge:
 
 
 @dataclass(frozen=True, slots=True)
-class Locked:
+class LockedPackage:
     """Hold one locked package. `local` is true for the project itself and its parts."""
 
     name: str
@@ -61,7 +61,7 @@ class PackageLock:
     """
 
     path: str
-    packages: Mapping[str, Sequence[Locked]]
+    packages: Mapping[str, Sequence[LockedPackage]]
     is_complete: bool = False
 
     def lacking(self, names: Collection[str]) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ def pinned(
     Raises `InvalidInput`, which names the package, where one has no hash.
     """
     waiting = list(wanted)
-    chosen: dict[str, Locked] = {}
+    chosen: dict[str, LockedPackage] = {}
     seen: set[tuple[str, tuple[str, ...]]] = set()
     while waiting:
         edge = waiting.pop()
@@ -94,7 +94,9 @@ def pinned(
     return tuple(sorted(_line(lock, each) for each in chosen.values() if not each.local))
 
 
-def _find(lock: PackageLock, edge: LockedEdge, environment: Mapping[str, str]) -> Locked | None:
+def _find(
+    lock: PackageLock, edge: LockedEdge, environment: Mapping[str, str]
+) -> LockedPackage | None:
     found = [
         each
         for each in lock.packages.get(edge.name, ())
@@ -103,7 +105,7 @@ def _find(lock: PackageLock, edge: LockedEdge, environment: Mapping[str, str]) -
     return found[0] if found else None
 
 
-def _line(lock: PackageLock, package: Locked) -> str:
+def _line(lock: PackageLock, package: LockedPackage) -> str:
     if not package.hashes:
         raise InvalidInput(
             f"{lock.path}: {package.name} {package.version} has no sha256 of a wheel", _REMEDY
@@ -125,7 +127,7 @@ def holds(marker: str, environment: Mapping[str, str]) -> bool:
 
 def read_uv_lock(path: str, document: Table) -> PackageLock:
     """Return the packages of a `uv.lock`. Raises `InvalidInput` for one of a foreign source."""
-    packages: dict[str, list[Locked]] = {}
+    packages: dict[str, list[LockedPackage]] = {}
     for each in tables_in(document.get("package")):
         source = table(each, "source")
         local = "virtual" in source or "editable" in source
@@ -135,7 +137,7 @@ def read_uv_lock(path: str, document: Table) -> PackageLock:
         extras = {normal_name(name): tuple(_uv_edges(edges)) for name, edges in groups}
         edges = tuple(_uv_edges(each.get("dependencies")))
         hashes = wheel_hashes(each.get("wheels"))
-        found = Locked(*package, hashes, edges, extras, local=local)
+        found = LockedPackage(*package, hashes, edges, extras, local=local)
         packages.setdefault(found.name, []).append(found)
     return PackageLock(path, packages)
 
@@ -157,7 +159,7 @@ def _uv_edges(listed: object) -> Iterator[LockedEdge]:
 
 def read_poetry_lock(path: str, document: Table) -> PackageLock:
     """Return the packages of a `poetry.lock`. Raises `InvalidInput` for one of a foreign source."""
-    packages: dict[str, list[Locked]] = {}
+    packages: dict[str, list[LockedPackage]] = {}
     older = table(document, "metadata", "files")  # where Poetry before 1.3 kept the hashes
     for each in tables_in(document.get("package")):
         source = table(each, "source")
@@ -166,7 +168,7 @@ def read_poetry_lock(path: str, document: Table) -> PackageLock:
         package = named_package(path, each, foreign, str(source.get("url", "")), local=False)
         edges = tuple(_poetry_edges(table(each, "dependencies")))
         marker = each.get("markers", "")
-        found = Locked(
+        found = LockedPackage(
             *package,
             wheel_hashes(each.get("files") or older.get(str(each.get("name", "")))),
             edges,
@@ -238,7 +240,7 @@ def read_pdm_lock(path: str, document: Table) -> PackageLock:
 
     A package with extras is an entry of its own there, beside the one without.
     """
-    packages: dict[str, list[Locked]] = {}
+    packages: dict[str, list[LockedPackage]] = {}
     extras: dict[tuple[str, str], dict[str, tuple[LockedEdge, ...]]] = {}
     for each in tables_in(document.get("package")):
         foreign = next((key for key in _PDM_LOCK_FOREIGN if key in each), "")
@@ -252,7 +254,7 @@ def read_pdm_lock(path: str, document: Table) -> PackageLock:
         marker = each.get("marker", "")
         hashes = wheel_hashes(each.get("files"))
         held = marker if isinstance(marker, str) else ""
-        packages.setdefault(name, []).append(Locked(name, version, hashes, edges, own, held))
+        packages.setdefault(name, []).append(LockedPackage(name, version, hashes, edges, own, held))
     return PackageLock(path, packages)
 
 
@@ -297,7 +299,7 @@ def read_pipfile_lock(path: str, document: Table) -> PackageLock:
 
     Raises `InvalidInput` for a package that comes from elsewhere than an index.
     """
-    packages: dict[str, list[Locked]] = {}
+    packages: dict[str, list[LockedPackage]] = {}
     for key in _LOCKED:
         for name, entry in table(document, key).items():
             locked = _locked(path, name, entry if isinstance(entry, dict) else {})
@@ -305,7 +307,7 @@ def read_pipfile_lock(path: str, document: Table) -> PackageLock:
     return PackageLock(path, packages, is_complete=True)
 
 
-def _locked(path: str, name: str, entry: Table) -> Locked:
+def _locked(path: str, name: str, entry: Table) -> LockedPackage:
     foreign = next((key for key in _PIPENV_FOREIGN if entry.get(key)), "")
     version = str(entry.get("version", "")).removeprefix("==")
     package = {"name": name, "version": version}
@@ -313,7 +315,7 @@ def _locked(path: str, name: str, entry: Table) -> Locked:
     listed = entry.get("hashes")
     hashes = {str(each) for each in listed} if isinstance(listed, list) else set()
     marker = entry.get("markers", "")
-    return Locked(
+    return LockedPackage(
         *named,
         tuple(sorted(each for each in hashes if HASH.fullmatch(each))),
         (),

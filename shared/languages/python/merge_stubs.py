@@ -149,11 +149,11 @@ def _without_targets(
     if bound <= set(names):
         return []
     # In `a, b = 1, 2` only `a` is removed: it is renamed, and `b` stays.
-    renamed = [_Renamed(names).visit(copy.deepcopy(target)) for target in targets]
+    renamed = [_TargetRenaming(names).visit(copy.deepcopy(target)) for target in targets]
     return [_copy(statement, targets=renamed)]
 
 
-class _Renamed(ast.NodeTransformer):
+class _TargetRenaming(ast.NodeTransformer):
     def __init__(self, names: Collection[str]) -> None:
         self._names = names
 
@@ -246,7 +246,7 @@ def with_outer_types(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     outer = _TYPES | {name for name in declared if name not in here}
     if not (here & _TYPES or any(_hides_inside(each, outer) for each in declared.values())):
         return list(body)
-    renaming = _Renaming(here & _TYPES, outer)
+    renaming = _TypeRenaming(here & _TYPES, outer)
     renamed = [renaming.visit(copy.deepcopy(each)) for each in body]
     if not renaming.used:
         return list(body)
@@ -285,7 +285,7 @@ def _alias(name: str, declared: Collection[str]) -> ast.stmt:
     return ast.ImportFrom("builtins", [ast.alias(name, _PREFIX + name)], 0)
 
 
-class _Renaming(ast.NodeTransformer):
+class _TypeRenaming(ast.NodeTransformer):
     """Rename hidden types in the annotations of a module, and collect their names in `used`."""
 
     def __init__(self, hidden: Collection[str], outer: Collection[str]) -> None:
@@ -321,13 +321,13 @@ class _Renaming(ast.NodeTransformer):
     def _type(self, annotation: ast.expr | None) -> ast.expr | None:
         if annotation is None or not self._hidden:
             return annotation
-        named = _Named(self._hidden)
+        named = _AnnotationRenaming(self._hidden)
         found: ast.expr = named.visit(annotation)
         self.used |= named.used
         return found
 
 
-class _Named(ast.NodeTransformer):
+class _AnnotationRenaming(ast.NodeTransformer):
     """Rename hidden types in one annotation, except in `Literal`, which lists values."""
 
     def __init__(self, hidden: frozenset[str]) -> None:

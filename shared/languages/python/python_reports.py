@@ -312,7 +312,7 @@ _MAX_SAID = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TestReport:
     """Hold what pytest reports of one failed test."""
 
     name: str
@@ -337,7 +337,7 @@ def find_test_failures(lines: Sequence[str]) -> Iterator[FaultReport]:
             yield FaultReport(range(number, number + 1), f"{short['test']} failed{said}")
 
 
-def read_blocks(lines: Sequence[str]) -> Iterator[Block]:
+def read_blocks(lines: Sequence[str]) -> Iterator[TestReport]:
     """Yield the parts of pytest's report that say why a test failed or could not be collected."""
     heads = [at for at, line in enumerate(lines) if _TEST.match(line) or _SECTION.match(line)]
     for start, stop in pairwise((*heads, len(lines))):
@@ -346,7 +346,7 @@ def read_blocks(lines: Sequence[str]) -> Iterator[Block]:
             yield block
 
 
-def _read_block(lines: Sequence[str], start: int, stop: int) -> Block | None:
+def _read_block(lines: Sequence[str], start: int, stop: int) -> TestReport | None:
     heading = _TEST.match(lines[start])
     said = [number for number in range(start, stop) if _SAID.match(lines[number])]
     if not heading or not said:
@@ -358,7 +358,7 @@ def _read_block(lines: Sequence[str], start: int, stop: int) -> Block | None:
     last = said[-1] + 1
     if places:
         last = max(last, next(at for at in range(last, stop) if _PLACE.match(lines[at])) + 1)
-    return Block(
+    return TestReport(
         name=heading["name"],
         lines=range(max(start, first), last),
         sources=tuple(found["source"] for found in sources),
@@ -367,13 +367,13 @@ def _read_block(lines: Sequence[str], start: int, stop: int) -> Block | None:
     )
 
 
-def _fact(block: Block) -> str:
+def _fact(block: TestReport) -> str:
     if not block.said:
         return f"{block.name} failed"
     source = block.sources[-1] if block.sources else ""
     if source.startswith("assert "):
         where = f" ({block.place})" if block.place else ""
-        return f"In {block.name}{where}: {_told_assertion(block, source)}"
+        return f"In {block.name}{where}: {_assertion_sentence(block, source)}"
     error = stable_error("; ".join(block.said[:_MAX_SAID]))
     under_way = f"`{block.sources[0]}` ended with " if block.sources else ""
     shown = f": `{source}`" if len(block.sources) > 1 else ""
@@ -382,7 +382,7 @@ def _fact(block: Block) -> str:
     return f"{'In' if name == block.name else 'While'} {name}: {under_way}{error}{where}"
 
 
-def _told_assertion(block: Block, source: str) -> str:
+def _assertion_sentence(block: TestReport, source: str) -> str:
     shown = next((each for each in map(_asserted, block.said) if each), "")
     failed = values_of(source.removeprefix("assert "), shown) if shown else None
     sentence = tell(failed) if failed else ""

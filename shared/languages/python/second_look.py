@@ -58,7 +58,7 @@ class _Test(_Report):
     names: _Names
 
 
-class _Observed(_Report):
+class _ObservationReport(_Report):
     code: _Text
     tests: Annotated[tuple[_Test, ...], Field(strict=False, max_length=8)] = ()
     names: _Names = ()
@@ -81,7 +81,7 @@ def read_observation(stderr: str) -> Observation | None:
     if not mark:
         return None
     try:
-        observed = _Observed.model_validate(json.loads(text.partition("\n")[0]))
+        observed = _ObservationReport.model_validate(json.loads(text.partition("\n")[0]))
     except (ValueError, RecursionError, ValidationError):
         return None
     found = (_sentence(each) for each in observed.tests)

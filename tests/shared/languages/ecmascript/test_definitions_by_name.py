@@ -266,4 +266,6 @@ def test_the_text_of_a_class_that_goes_or_moves_does_not_count() -> None:
     game = f"export class Game {{\n{methods}}}\n"
     rest = "".join(f"export const v{n} = {n};\n" for n in range(25))
     assert lost("a.js", f"{game}{rest}", rest, "Game") == []
+    moved = 'import { Game } from "./game.js";\nexport { Game };\nexport const v0 = 0;\n'
+    assert lost("a.js", f"{game}export const v0 = 0;\n", moved) == []
     assert lost("a.js", f"{game}{rest}", "export const v0 = 0;\n", "Game")[-1] == ""
