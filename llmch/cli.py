@@ -41,6 +41,8 @@ def main(argv: list[str] | None = None) -> int:
 def command() -> int:
     """Run the command that the process was started for, and return its exit code."""
     code = main()
+    if "llmch.entry.boundary" not in sys.modules:
+        os._exit(code)  # all is printed, and to take Python down takes a tenth of such an answer
     # At its end Python looks for garbage among all that was loaded, which can take longer than a
     # short command. All that has to be closed is closed.
     gc.freeze()

@@ -145,8 +145,17 @@ def read_workdir(folder: Path) -> tuple[LoadedOrder, ...]:
         path = folder / file.name
         orders.append(_load(_require_object(file.document, path), path, plan))
     loaded = _in_sequence(folder, orders, _withdrawn(stored.manifest))
-    parsed = [each.order for each in loaded]
-    return tuple(_with_earlier(each, parsed[:position]) for position, each in enumerate(loaded))
+    return tuple(_each_with_earlier(loaded))
+
+
+def _each_with_earlier(loaded: Sequence[LoadedOrder]) -> Iterator[LoadedOrder]:
+    """Yield each order with what it must know about those before it."""
+    telling: list[WorkOrder] = []
+    for each in loaded:
+        yield _with_earlier(each, telling)
+        order = each.order
+        if order.interfaces or order.changes or order.removed_files or order.acceptance_files:
+            telling.append(order)
 
 
 def _load(document: JsonObject, path: Path, plan: PlanFacts | None) -> LoadedOrder:
