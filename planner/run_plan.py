@@ -224,7 +224,7 @@ def _change(outcome: Judged) -> PlanChange | None:
 
 
 def _manifest(outcome: Judged, inputs: CompileInputs, run_id: str) -> Manifest | None:
-    """Return the manifest of a valid plan, and `None` where there is no valid plan."""
+    """Return the manifest of a valid plan, or `None` without a valid plan."""
     if not outcome.ok:
         return None
     assert outcome.plan is not None, "a valid plan was parsed"

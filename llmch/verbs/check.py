@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from planner.plan.plan_edits import OrderEdit
     from planner.repo.planned_repo import RepoTree
     from planner.rules.judge_plan import Report
-    from planner.rules.repair import Mended
+    from planner.rules.repair import RepairedPlan
     from shared.work_order.work_order import CoveredRequirement
 
 
@@ -36,7 +36,7 @@ _CHECKED = Shape(
 class CheckDocument(Document):
     """Represent the answer of `check`: the report on a plan, the fixes, and the requirements."""
 
-    outcome: Mended
+    outcome: RepairedPlan
     edits: tuple[OrderEdit, ...] = ()
 
     def to_json(self) -> object:
@@ -96,7 +96,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     from planner.plan_flags import allowed_by
     from planner.repo.planned_repo import NO_TREE, open_tree
     from planner.rules.judge_plan import judge
-    from planner.rules.repair import Mended, mend
+    from planner.rules.repair import RepairedPlan, repair_plan
     from shared.languages.language_tools import Tools
 
     targets = finding_files(args)
@@ -123,7 +123,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
                 history=history,
             )
 
-        outcome = mend(plan, report) if args.fix else Mended(plan, report(plan))
+        outcome = repair_plan(plan, report) if args.fix else RepairedPlan(plan, report(plan))
     _write(args, edits, plan, outcome, tree)
     report_findings(args.dir, outcome.report, targets, console)
     code = ExitCode.OK if outcome.report.ok else ExitCode.INVALID
@@ -131,7 +131,11 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _write(
-    args: argparse.Namespace, edits: PlanEdits | None, plan: Plan, outcome: Mended, tree: RepoTree
+    args: argparse.Namespace,
+    edits: PlanEdits | None,
+    plan: Plan,
+    outcome: RepairedPlan,
+    tree: RepoTree,
 ) -> None:
     """Write what was edited and fixed; `plan` is the plan before the fixes."""
     from planner.repo.planned_repo import base_tree

@@ -84,7 +84,7 @@ def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
 def revision_prompt(first: str, refused: Judged) -> str:
     """Return the prompt that shows the model its refused plan and the findings on it.
 
-    Findings stand by order and code. Where there is no room for all, every error comes first.
+    Findings are sorted by order and code. Where there is no room for all, every error comes first.
     """
     report = refused.report
     again = render_revision if refused.answer is None else render_replan_revision

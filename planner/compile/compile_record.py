@@ -57,7 +57,7 @@ def summary_document(
 
 
 def errors_document(attempts: Sequence[Judged], error: str | None) -> dict[str, Any]:
-    """Return `validation_errors.json`, which says why there is no plan."""
+    """Return `validation_errors.json`, which says why the plan was refused."""
     failure = error or (attempts[-1].failure if attempts else "") or None
     return {**last_report(attempts).to_json(), "ok": False, "error": failure}
 
@@ -164,7 +164,7 @@ class CompileRecord:
 def summarised(folder: Path, settings: Mapping[str, Any]) -> Iterator[list[Judged]]:
     """Yield a list for the attempts, and record in `folder` how and why the block ends.
 
-    `compile_summary.json` is always written, and `validation_errors.json` where there is no valid
+    `compile_summary.json` is always written, and `validation_errors.json` without a valid
     plan.
     """
     attempts: list[Judged] = []

@@ -4,7 +4,7 @@ Bootstrap orders are left out. A fault with one certain remedy is repaired here,
 the model again.
 
 A reviewer may be wrong or talk nonsense. So a claim counts only where it names an order, quotes
-something that really stands in that order, and gives a command word for word.
+something that the order really contains, and gives a command word for word.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from planner.replan.merge_plans import Answer, merge, reply_text
 from planner.replan.predecessor import FollowUp
 from planner.replan.replan_prompt import render_difference, render_own
 from planner.rules.judge_plan import Report, judge, judge_answer
-from planner.rules.repair import Fix, mend
+from planner.rules.repair import Fix, repair_plan
 from shared.files.strict_documents import JsonProblem, JsonValue, parse_json
 from shared.languages.language_tools import Tools
 from shared.llm.model_client import ReplyMalformed, extract_json_array, extract_json_object
@@ -76,16 +76,16 @@ def judge_reply(
     verified = _needs_no_script(inputs)
     dropped = left_out(reply.plan, inputs.repo.files, verified=verified)
     kept = skip_bootstrap(reply.plan, inputs.repo.files, verified=verified)
-    mended = mend(_traced(kept, inputs), lambda plan: judge(plan, None))
-    if dropped or mended.fixes:
+    repaired = repair_plan(_traced(kept, inputs), lambda plan: judge(plan, None))
+    if dropped or repaired.fixes:
         # The findings refer to the plan that is judged, so the model has to see that plan.
-        text = json.dumps(mended.plan.document, indent=1, ensure_ascii=False)
+        text = json.dumps(repaired.plan.document, indent=1, ensure_ascii=False)
     return Judged(
         attempt,
-        mended.plan,
-        mended.report,
+        repaired.plan,
+        repaired.report,
         reply=text,
-        fixes=mended.fixes,
+        fixes=repaired.fixes,
         left_out=tuple(render_left_out(draft, verified=verified) for draft in dropped),
     )
 
@@ -96,16 +96,16 @@ def _judge_change(
     """Return the outcome of a reply that changes the plan before: the whole plan is judged."""
     merged = merge(reply.plan, task, require_coverage=inputs.require_coverage)
     answer = merged.answer
-    mended = mend(merged.plan, lambda plan: judge(plan, answer))
-    plan = with_history(mended.plan, task.predecessor.landed)
-    if mended.fixes:
+    repaired = repair_plan(merged.plan, lambda plan: judge(plan, answer))
+    plan = with_history(repaired.plan, task.predecessor.landed)
+    if repaired.fixes:
         text = reply_text(plan, answer)
     return Judged(
         attempt,
         plan,
-        mended.report,
+        repaired.report,
         reply=text,
-        fixes=mended.fixes,
+        fixes=repaired.fixes,
         left_out=merged.left_out,
         answer=answer,
     )

@@ -100,7 +100,7 @@ class Promise:
     """Hold the files that an order leaves behind, as far as they can be read.
 
     `files` will exist and `possible` may exist. `patterns` are paths with glob characters, which
-    may stand for any file that they match. `readable` is false where some paths could not be read.
+    may mean any file that they match. `readable` is false where some paths could not be read.
     `removed` will not exist, unless the order provides them too.
     """
 

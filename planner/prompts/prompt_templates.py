@@ -258,7 +258,7 @@ def _lines_of(findings: Sequence[str], needed: int) -> Iterator[str]:
     if needed and sum(min(len(each), MAX_FINDING_CHARACTERS) + 3 for each in texts[:needed]) > (
         MAX_FINDINGS_CHARACTERS
     ):
-        # What stands for the characters left out takes room, too.
+        # The words that replace the characters left out take room, too.
         share = MAX_FINDINGS_CHARACTERS // needed - 3 - len(_left_out(MAX_FINDING_CHARACTERS))
         limits[:needed] = [max(_LEAST_OF_A_FINDING, share)] * needed
     for text, limit in zip(texts, limits, strict=True):

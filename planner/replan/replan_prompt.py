@@ -24,7 +24,7 @@ _MAX_FILES: Final = 12
 
 
 def render_difference(task: FollowUp) -> str:
-    """Return what became of the requirements, with those that stand beside the changed ones."""
+    """Return what became of the requirements, with those beside the changed ones."""
     difference = task.difference
     changed = (
         f"- changed {each.after.id}: {_line(each.after)}\n  before: {_line(each.before)}"

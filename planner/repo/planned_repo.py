@@ -1,4 +1,4 @@
-"""The repository that a plan is for, and how the planner's model is told of it.
+"""Reads the repository that a plan is for, and describes it to the planner's model.
 
 The text keeps to a budget, and the files nearest to the spec's words come first. The repo may be
 a stranger's and of any size: nothing is imported, no link is followed, and only files that may be
@@ -168,7 +168,7 @@ def base_tree(tree: RepoTree) -> BaseTree | None:
 
 
 def _hash(file: Path) -> str | None:
-    """Return the SHA-256 of a regular file, `None` where it is no such file or cannot be read."""
+    """Return the SHA-256 of a regular file, `None` for another kind or where it cannot be read."""
     if file.parent.resolve() != file.parent:
         return None  # behind a link
     try:

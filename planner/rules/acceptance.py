@@ -342,7 +342,7 @@ def tests_in_the_way(view: PlanView) -> Iterator[Finding]:
 
 
 def _in_the_way(step: Step, path: str) -> str:
-    """Return why a file that is no acceptance file stands there before the order; "" if none."""
+    """Return why another file than the acceptance file is there before the order, or ""."""
     before = step.draft.position - 1
     if not step.chain.may_exist(path, before):
         return ""

@@ -71,7 +71,7 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class RepairedPlan:
     """Hold a plan after its repair, its new report, and the fixes."""
 
     plan: Plan
@@ -79,23 +79,23 @@ class Mended:
     fixes: tuple[Fix, ...] = ()
 
 
-def mend(plan: Plan, judge: Judge) -> Mended:
+def repair_plan(plan: Plan, judge: Judge) -> RepairedPlan:
     """Return the plan, judged again, with all faults repaired that have one certain remedy.
 
     Paths and ids come first, because the other rules read an order only once it fits the schema.
     Paths come twice, because only the first repair shows where the interfaces belong. Any other
     step is taken only if it removes errors and adds none; otherwise its remedy was not certain.
     """
-    mended = Mended(plan, judge(plan))
+    repaired = RepairedPlan(plan, judge(plan))
     steps = (_normalise_paths, _normalise_paths, _renumber, _promise_files, _drop_verification)
     for step in steps:
-        mended = _taken(mended, step(mended.plan, mended.report.errors), judge, step)
-    return mended
+        repaired = _taken(repaired, step(repaired.plan, repaired.report.errors), judge, step)
+    return repaired
 
 
 def _taken(
-    before: Mended, change: tuple[list[Entry], list[Fix]] | None, judge: Judge, step: object
-) -> Mended:
+    before: RepairedPlan, change: tuple[list[Entry], list[Fix]] | None, judge: Judge, step: object
+) -> RepairedPlan:
     if change is None or not change[1] or not isinstance(before.plan.document, dict):
         return before
     orders, fixes = change
@@ -112,7 +112,7 @@ def _taken(
     # An order that could not be read before shows the rest of its faults only now.
     if step is not _normalise_paths and not _codes(report) < _codes(before.report):
         return before
-    return Mended(plan, report, (*before.fixes, *fixes))
+    return RepairedPlan(plan, report, (*before.fixes, *fixes))
 
 
 def _codes(report: Report) -> Counter[str]:

@@ -54,7 +54,7 @@ def _digest(words: str) -> str:
     return hashlib.sha256(words.encode("utf-8", "replace")).hexdigest()
 
 
-# Names of requirements that may stand right before their number, as in `R1` and `FR12`.
+# Names of requirements that may precede their number directly, as in `R1` and `FR12`.
 _KNOWN: Final = "REQ|RQ|NFR|FR|NF|UR|SR|SRS|BR|CR|US|UC|AC|SC|TR|IR|QR|DR|R|RULE|STORY|SPEC"
 _NUMBER: Final = r"\d{1,6}(?:\.\d{1,4}){0,3}[a-z]?"
 _ID: Final = (
@@ -94,7 +94,7 @@ _ONE_ID = re.compile(_ID)
 def split_own_id(text: str) -> tuple[str, str]:
     """Return the id that a text begins with and the text after it; "" and the text if it has none.
 
-    A box to be ticked (`[ ]`) before the id is left out, also where there is no id.
+    A box to be ticked (`[ ]`) before the id is left out, also without an id.
     """
     text = _BOX.sub("", text, count=1) if _BOX.match(text) else text
     begin = _BEGIN.match(text)

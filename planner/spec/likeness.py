@@ -14,7 +14,7 @@ from typing import Final
 _MAX_WORDS: Final = 120
 _STOP_WORD_WEIGHT: Final = 0.2
 _NUMBER_WEIGHT: Final = 0.5
-_LAST: Final = " .;,!"  # what may stand at the end of a text without changing it
+_LAST: Final = " .;,!"  # what may end a text without changing it
 
 _NOT_WORDS = re.compile(r"[\s*_`]+")
 _CODE = re.compile(r"(?<!`)(`+)([^`]+)\1(?!`)")

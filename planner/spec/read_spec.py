@@ -33,7 +33,7 @@ CONSTRAINTS: Final = ("Say what limits how it is built: language, dependencies, 
 
 
 def find_placeholders(text: str) -> Iterator[str]:
-    """Yield each of these sentences that stands at the end of a line of `text`, once."""
+    """Yield each of these sentences that ends a line of `text`, once."""
     ends = [line.rstrip() for line in text.splitlines()]
     for sentence in (SUMMARY, *REQUIREMENTS, *CONSTRAINTS):
         if any(line.endswith(sentence) for line in ends):

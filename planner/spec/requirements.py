@@ -60,7 +60,7 @@ def with_settled_ids(statements: Sequence[Statement], named: str) -> list[Statem
 def with_owned_text(statements: Sequence[Statement]) -> list[Statement]:
     """Return the statements with those that belong to an id of the author's as a part of its text.
 
-    What stands below an item or a heading with an id belongs to it, except below a heading whose
+    The text below an item or a heading with an id belongs to it, except below a heading whose
     section has further ids.
     """
     owners = _owners(statements)
@@ -262,7 +262,7 @@ def _goes_on(before: Statement, step: Statement) -> bool:
 
 
 def _step_of(statement: Statement) -> str:
-    """Return the word that a step begins with, "" for what is no step."""
+    """Return the word that a step begins with, "" where it is not a step."""
     found = _STEP.match(statement.text) if statement.is_item and not statement.own_id else None
     return (found["bold"] or found["plain"]).casefold() if found else ""
 

@@ -238,7 +238,7 @@ def compare_requirements(
 
     An id that the author gave decides. All ids of `after` count as given with `ids_given`; else
     those that say so, and those that do not have the form of derived ids. Otherwise equal words
-    are the same requirement wherever they stand, and then the most alike ones, so that a derived
+    are the same requirement in any place, and then the most alike ones, so that a derived
     id is kept when words change. A requirement that gets another id from the author while its
     words stay keeps the id that orders and commits name; its text then begins with the new one.
     """

@@ -247,7 +247,7 @@ _NOUN = re.compile(
 )
 _LEAD_END = re.compile(r":[*_]{0,3}$")
 _SENTENCE_WORDS: Final = 5
-_ID_COLUMNS: Final = 2  # an id stands in one of the first columns of a table
+_ID_COLUMNS: Final = 2  # an id is in one of the first columns of a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +290,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True)
 class _BlockPlace:
-    """Hold what a block stands in: headings, and what leads up to it or owns it, by indentation."""
+    """Hold what surrounds a block: headings, and what leads up to it or owns it, by indentation."""
 
     headings: tuple[Heading, ...] = ()
     leads: tuple[tuple[int, str], ...] = ()
@@ -300,7 +300,7 @@ class _BlockPlace:
 def find_statements(text: str) -> Iterator[Statement]:
     """Yield the statements of a text, in their order.
 
-    A line that only leads up to a list, as it ends in a colon, is no statement unless it demands
+    A line that only leads up to a list, as it ends in a colon, is not a statement unless it demands
     something itself. A heading with such an id is one, with its title as text, and the last of its
     own `headings`.
     """

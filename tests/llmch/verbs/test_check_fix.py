@@ -1,4 +1,4 @@
-"""`llmch check --fix`: what has one certain remedy is mended on disk, and nothing else changes."""
+"""`llmch check --fix` repairs on disk what has one certain remedy, and changes nothing else."""
 
 from __future__ import annotations
 

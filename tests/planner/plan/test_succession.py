@@ -8,7 +8,7 @@ import pytest
 
 from planner.plan.parse_plan import parse_plan
 from planner.rules.judge_plan import judge
-from planner.rules.repair import mend
+from planner.rules.repair import repair_plan
 from tests.planner.plans import findings, order, plan
 
 LINEAGE = {"manifest_sha256": "a" * 64, "title": "First"}
@@ -54,9 +54,9 @@ def test_what_cannot_be_read_is_a_fault_of_the_document(key: str, value: Any, fi
 
 def test_orders_of_a_plan_that_follows_another_one_are_not_renumbered() -> None:
     document = following(order(1), order(4))
-    mended = mend(parse_plan(document), judge)
-    assert mended.plan.document == document
-    assert mended.fixes == ()
+    repaired = repair_plan(parse_plan(document), judge)
+    assert repaired.plan.document == document
+    assert repaired.fixes == ()
 
 
 def test_history_has_no_findings_and_leaves_its_files_to_the_repo() -> None:

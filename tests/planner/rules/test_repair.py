@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from planner.plan.parse_plan import parse_plan
 from planner.rules.judge_plan import judge
-from planner.rules.repair import mend
+from planner.rules.repair import repair_plan
 from shared.events.events import PlanJudged, PlanRepaired
 from shared.languages.python.type_checker import TypeChecker
 from tests.planner.planning import Planner
@@ -20,31 +20,33 @@ from tests.warm_checker import tools_with
 VERIFY = "bash scripts/verify.sh"
 
 
-def mended(
+def repaired(
     document: dict[str, Any],
 ) -> tuple[list[tuple[str, str, str | None, str | None]], set[str]]:
     """Return code, order, before and after of each fix, and the error codes that are left."""
-    result = mend(parse_plan(document), judge)
+    result = repair_plan(parse_plan(document), judge)
     fixes = [(each.code, each.order, each.before, each.after) for each in result.fixes]
     return fixes, {each.code for each in result.report.errors}
 
 
 def test_a_missing_postcondition_is_added() -> None:
     half = order(1, allowed_files=["a.txt", "b.txt"], postconditions=exists("a.txt"))
-    assert mended(plan(half)) == ([("E104", "WO-01", None, "file_exists b.txt")], set())
+    assert repaired(plan(half)) == ([("E104", "WO-01", None, "file_exists b.txt")], set())
 
 
 def test_verification_is_dropped_from_acceptance_where_others_remain() -> None:
     both = order(1, acceptance_commands=[VERIFY, "python -m compileall -q ."])
-    assert mended(plan(both)) == ([("E105", "WO-01", VERIFY, None)], set())
+    assert repaired(plan(both)) == ([("E105", "WO-01", VERIFY, None)], set())
 
 
 def test_verification_alone_is_left_to_the_model() -> None:
-    assert mended(plan(order(1, acceptance_commands=[VERIFY]))) == ([], {"E105"})
+    assert repaired(plan(order(1, acceptance_commands=[VERIFY]))) == ([], {"E105"})
 
 
 def test_rising_numbers_with_a_gap_are_renumbered_also_where_others_depend_on_them() -> None:
-    result = mend(parse_plan(plan(order(1), order(3), order(5, depends_on=["WO-03"]))), judge)
+    result = repair_plan(
+        parse_plan(plan(order(1), order(3), order(5, depends_on=["WO-03"]))), judge
+    )
     assert [draft.label for draft in result.plan.drafts] == ["WO-01", "WO-02", "WO-03"]
     assert result.plan.drafts[2].raw["depends_on"] == ["WO-02"]
     assert result.report.ok
@@ -52,7 +54,7 @@ def test_rising_numbers_with_a_gap_are_renumbered_also_where_others_depend_on_th
 
 @pytest.mark.parametrize("given", ["WO-1", "WO-001", "wo-01", "1", "WO_01"])
 def test_an_id_of_another_form_that_means_the_number_is_corrected(given: str) -> None:
-    assert mended(plan(order(1, id=given), order(2))) == (
+    assert repaired(plan(order(1, id=given), order(2))) == (
         [("E001", "WO-01", given, "WO-01")],
         set(),
     )
@@ -69,12 +71,12 @@ def test_an_id_of_another_form_that_means_the_number_is_corrected(given: str) ->
     ids=["out of order", "twice", "no number", "spoken of in a text"],
 )
 def test_ids_that_could_be_meant_in_two_ways_are_left(orders: list[dict[str, Any]]) -> None:
-    assert mended(plan(*orders)) == ([], {"E001"})
+    assert repaired(plan(*orders)) == ([], {"E001"})
 
 
 def test_backslashes_in_a_path_become_slashes() -> None:
     windows = creating(1, "src\\a.txt")
-    fixes, left = mended(plan(windows))
+    fixes, left = repaired(plan(windows))
     assert ([fix[0] for fix in fixes], left) == (["E005", "E005"], set())
     assert {fix[3] for fix in fixes} == {"src/a.txt"}
 
@@ -83,7 +85,9 @@ def test_an_interface_follows_its_file(checker: TypeChecker) -> None:
     interface = {"path": "src\\a.py", "stub": "def one() -> int: ..."}
     command = 'python -c "from src.a import one; assert one() == 1"'
     windows = creating(1, "src\\a.py", interfaces=[interface], acceptance_commands=[command])
-    result = mend(parse_plan(plan(windows)), lambda each: judge(each, tools=tools_with(checker)))
+    result = repair_plan(
+        parse_plan(plan(windows)), lambda each: judge(each, tools=tools_with(checker))
+    )
     assert [(each.code, str(each.at)) for each in result.fixes] == [
         ("E005", "allowed_files[0]"),
         ("E005", "postconditions[0].path"),
@@ -94,13 +98,13 @@ def test_an_interface_follows_its_file(checker: TypeChecker) -> None:
 
 @pytest.mark.parametrize("path", ["/src/a.txt", "src/", "..\\a.txt", "C:\\a.txt", "\\a.txt", ""])
 def test_a_path_that_may_mean_several_files_is_left(path: str) -> None:
-    assert mended(plan(order(1, allowed_files=[path]))) == ([], {"E005"})
+    assert repaired(plan(order(1, allowed_files=[path]))) == ([], {"E005"})
 
 
 def test_a_remedy_that_would_bring_another_error_is_not_taken() -> None:
     half = order(1, allowed_files=["a.txt", "b.txt"], postconditions=exists("a.txt"))
     later = creating(2, "b.txt", preconditions=absent("b.txt"))
-    assert mended(plan(half, later)) == ([], {"E104"})
+    assert repaired(plan(half, later)) == ([], {"E104"})
 
 
 def test_a_mended_plan_costs_no_further_call_and_the_fixes_are_on_record(planner: Planner) -> None:
@@ -149,6 +153,6 @@ ORDERS = st.fixed_dictionaries(
 @settings(max_examples=100, deadline=None)
 def test_no_plan_is_made_worse_and_a_second_repair_finds_nothing_to_do(orders: list[Any]) -> None:
     before = parse_plan({"work_orders": orders})
-    result = mend(before, judge)
+    result = repair_plan(before, judge)
     assert judge(before).ok <= result.report.ok
-    assert mend(result.plan, judge).fixes == ()
+    assert repair_plan(result.plan, judge).fixes == ()
