@@ -118,7 +118,6 @@ class StateUpdate(TypedDict, total=False):
 
 
 def first_state() -> FactoryState:
-    """Return the state that an order starts from."""
     return FactoryState(attempt=Attempt(1), past=(), records=(), evidence=None, verdict=None)
 
 

@@ -104,7 +104,6 @@ class Audit:
 
     @property
     def rulings(self) -> tuple[Ruling, ...]:
-        """Return all rulings."""
         return (*(each for one in self.commits for each in one.rulings), self.chain)
 
     @property

@@ -346,12 +346,10 @@ class Ruling:
 
 
 def proven(claim: Claim, text: str) -> Ruling:
-    """Return that a claim holds."""
     return Ruling(claim, ClaimState.PROVEN, text)
 
 
 def contradicted(claim: Claim, text: str) -> Ruling:
-    """Return that a claim is false."""
     return Ruling(claim, ClaimState.CONTRADICTED, text)
 
 

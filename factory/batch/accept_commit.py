@@ -247,7 +247,6 @@ def take_back(plan: PlanOnBranch, name: str, place: RepoPlace, options: RunOptio
 
 
 def acceptance_document(accepted: JudgedCommit) -> dict[str, Any]:
-    """Return the document of `accept --json`."""
     judged = accepted.judged
     passed = isinstance(judged, VerifiedBy)
     return {

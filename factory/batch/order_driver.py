@@ -126,7 +126,7 @@ _LOOK_EVERY_SECONDS: Final = 0.05
 
 
 class Signals(Protocol):
-    """Hear of what happens to the orders of a train."""
+    """React to what happens to the orders of a train."""
 
     def begin(self, position: int) -> OrderTask:
         """Begin an order, because its first step starts; return its task."""
@@ -171,7 +171,6 @@ class OrderDriver:
 
     @property
     def is_busy(self) -> bool:
-        """Return whether a step is still running."""
         return bool(self._running)
 
     def make_again(self, position: int, task: OrderTask) -> None:

@@ -135,7 +135,6 @@ class OrderGraph:
 
 
 def _reached(position: int, edges: Sequence[frozenset[int]]) -> frozenset[int]:
-    """Return all that can be reached from an order."""
     found: set[int] = set()
     to_follow = [position]
     while to_follow:
@@ -191,7 +190,6 @@ class _PathNode:
 
 
 def _claim(root: _PathNode, path: str, position: int) -> None:
-    """Record that an order writes `path`."""
     place = root
     for name in path.split("/"):
         place.writers_below.add(position)
@@ -309,7 +307,6 @@ def render_tree(graph: OrderGraph) -> list[str]:
 
 
 def render_mermaid(graph: OrderGraph) -> list[str]:
-    """Return the graph as a Mermaid flowchart."""
     lines = ["flowchart TD"]
     for position, name in enumerate(graph.ids):
         title = " ".join(graph.titles[position].split()).replace('"', "#quot;")
@@ -319,7 +316,6 @@ def render_mermaid(graph: OrderGraph) -> list[str]:
 
 
 def render_dot(graph: OrderGraph) -> list[str]:
-    """Return the graph in Graphviz's language."""
     lines = ["digraph orders {", "    node [shape=box];"]
     for position, name in enumerate(graph.ids):
         title = " ".join(graph.titles[position].split())

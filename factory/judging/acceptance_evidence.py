@@ -205,7 +205,6 @@ def _unexpected(regression: Sequence[str], results: Mapping[str, CmdResult]) -> 
 
 
 def _sources(tree: Tree, paths: Sequence[str]) -> dict[str, str]:
-    """Return the texts of the files that exist and are UTF-8."""
     found: dict[str, str] = {}
     for path in paths:
         try:

@@ -364,7 +364,6 @@ def _unwritten(
 
 
 def _words_of(order: WorkOrder) -> frozenset[str]:
-    """Return the words of what the order asks for."""
     stubs = (each.stub for each in order.interfaces)
     texts = (order.title, order.intent, order.notes or "", *order.changes, *stubs)
     return frozenset(re.findall(r"\w+", " ".join((*texts, *order.acceptance_commands))))

@@ -255,20 +255,17 @@ def read_node(text: str) -> Counted | None:
 
 
 def read_jest(text: str) -> Counted | None:
-    """Return the sum of jest's summaries."""
     runs = [_by_word(numbers_by_word(each[1])) for each in matches(text, "Tests:", _JEST)]
     none = [Counted() for _ in matches(text, "found, exiting", _FOUND_NONE)]
     return add_up((*runs, *none)) if runs or none else None
 
 
 def read_vitest(text: str) -> Counted | None:
-    """Return the sum of the summaries of vitest."""
     runs = [_by_word(numbers_by_word(each[1])) for each in matches(text, " Tests ", _VITEST)]
     return add_up(runs) if runs else None
 
 
 def read_mocha(text: str) -> Counted | None:
-    """Return the sum of the summaries of mocha."""
     found = [
         numbers_by_word(f"{each[1]} {each[2]}")
         for word in (" passing", " failing", " pending")

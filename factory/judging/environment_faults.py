@@ -151,7 +151,6 @@ def _full_disk(output: str) -> Fault | None:
 
 
 def full_disk() -> Fault:
-    """Return the fault of a disk that has no room left."""
     return Fault(
         "The disk is full.",
         "free space on the disk of the workspaces, or set LLMCH_WORKSPACES to a folder with room",

@@ -55,7 +55,6 @@ class Check:
         return dict(self.tolerated).get(exit_code)
 
     def passes(self, ended: Ended) -> bool:
-        """Return whether the command passed."""
         return ended.ok or (ended.cause is Cause.EXITED and bool(self.note_for(ended.exit_code)))
 
 

@@ -342,7 +342,6 @@ class LandingOnRemote:
 
     @property
     def branch(self) -> str:
-        """Return the name of the branch."""
         return self.here.branch
 
     def land(self, new: str, old: str) -> Path | None:

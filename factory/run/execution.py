@@ -54,8 +54,8 @@ class OrderProgress:
         return self.result is None and self.state["attempt"].waits_for_parent
 
 
-def _wait_for_no_commit(commit: str) -> None:
-    """Announce a commit where no other order waits for it."""
+def _announce_nowhere(commit: str) -> None:
+    """Ignore a commit for which no other order waits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +70,7 @@ class Assignment:
     task: OrderTask
     made: OrderProgress | None = None
     parent: str = ""
-    announce: Callable[[str], None] = _wait_for_no_commit
+    announce: Callable[[str], None] = _announce_nowhere
     drops: int = 0
     dropped: threading.Event = field(default_factory=threading.Event)
     reporting: threading.Lock = field(default_factory=threading.Lock)

@@ -345,7 +345,6 @@ class ForecastDocument(TypedDict):
 
 
 def forecast_document(forecast: Forecast) -> ForecastDocument:
-    """Return the forecast as plain values."""
     return {
         "orders": forecast.orders,
         "attempts": forecast.attempts,
