@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, Literal
 
-from shared.work_order.plan_folder import accept_edits
+from shared.work_order import plan_folder
 
 VerdictWord = Literal["PASS", "FAIL", "ERROR"]
 """How an order or a run was judged. A verdict says whether the requested work is done. The state
@@ -232,7 +232,7 @@ def _correct(order: str, plan: PlanAtHand | None) -> str:
     """Return how an order is corrected that no proposal can carry out."""
     if plan is None:
         return f"correct {order}, or plan again: `llmch check PLAN` judges the plan without a model"
-    command = f"`{accept_edits(plan.folder)}`"
+    command = f"`{plan_folder.accept_edits(plan.folder)}`"
     if plan.edited:
         return f"{command} takes what you edited in the plan"
     return f"correct {order} and take the edit by {command}, or plan again"

@@ -30,8 +30,7 @@ from shared.settings.declaration import FlagGroup
 from shared.settings.loading import add_setting_flags, flags_given
 from shared.settings.setting_values import DatabaseUrl
 from shared.settings.settings import KEYS, Settings
-from shared.work_order.plan_folder import holds_plan
-from shared.work_order.work_order import order_number
+from shared.work_order import plan_folder, work_order
 
 if TYPE_CHECKING:
     from factory.batch.decide import PlanOnBranch
@@ -318,9 +317,9 @@ def two_plans(words: Sequence[str]) -> tuple[Path, Path] | None:
     The words that name an attempt hold the id of an order, such as `WO-01`, so two words without
     one name two folders where either is a path or the folder of a plan. `./WO-01` is a path.
     """
-    if len(words) != 2 or any(order_number(each) is not None for each in words):
+    if len(words) != 2 or any(work_order.order_number(each) is not None for each in words):
         return None
-    if any("/" in each or holds_plan(Path(each)) for each in words):
+    if any("/" in each or plan_folder.holds_plan(Path(each)) for each in words):
         return Path(words[0]), Path(words[1])
     return None
 
