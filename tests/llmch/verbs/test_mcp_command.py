@@ -358,7 +358,6 @@ async def _plan(client: Client, spec: str) -> None:
     await client.call("plan", spec=spec)
 
 
-@pytest.mark.rest
 def test_a_read_only_server_has_no_tool_that_writes_or_is_paid_for(mcp: Mcp, workdir: Path) -> None:
     async def look(client: Client) -> None:
         assert set(await client.tools()) == LOOKING

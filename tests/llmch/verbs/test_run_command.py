@@ -72,6 +72,15 @@ def test_an_order_becomes_a_commit(run: Run, repo: Path, server: ScriptedServer)
     assert "switch work" in said.out
 
 
+def test_uncommitted_changes_are_refused_unless_they_are_allowed(
+    run: Run, repo: Path, server: ScriptedServer
+) -> None:
+    (repo / "README.md").write_text("changed\n")
+    assert run("--branch", "work").code == 5
+    assert run("--branch", "work", "--allow-dirty").code == 0
+    assert blob(repo, "work", "README.md") != b"changed\n"
+
+
 def test_the_users_checkout_stays_where_it_is(run: Run, repo: Path, server: ScriptedServer) -> None:
     assert run("--branch", "work").code == 0
     assert git(repo, "branch", "--show-current") == "main"

@@ -53,7 +53,6 @@ def test_the_document_has_each_claim(say: Say, repo: Path, branch: str) -> None:
     assert document["required_and_not_proven"] == []
 
 
-@pytest.mark.rest
 @pytest.mark.parametrize(
     ("asked", "code"),
     [
