@@ -16,8 +16,7 @@ from uuid import uuid4
 
 # These are set before the import: traces of prompts and code must not leave the machine because
 # some other program's settings are in the environment.
-os.environ["LANGSMITH_TRACING"] = "false"
-os.environ["LANGCHAIN_TRACING_V2"] = "false"
+os.environ.update(LANGSMITH_TRACING="false", LANGCHAIN_TRACING_V2="false")
 
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph

@@ -25,7 +25,7 @@ from enum import StrEnum
 from functools import cache, cached_property
 from typing import Any
 
-from factory.workbench.dependencies import is_manifest
+from factory.workbench.dependencies import manifests_among
 from shared.languages.acceptance_commands import analyse_command
 from shared.languages.read_commands import Command
 from shared.languages.registry import LANGUAGES, language_named
@@ -170,7 +170,7 @@ def derive_graph(orders: Sequence[WorkOrder]) -> OrderGraph:
         known.append(_with_their_needs(direct, known))
         for path in _written(order):
             _claim(root, path, position)
-        for path in filter(is_manifest, (*order.allowed_files, *order.removed_files)):
+        for path in manifests_among((*order.allowed_files, *order.removed_files)):
             manifests[path.rpartition("/")[0]] = position
         for path in _touched(order) if has_removals else ():
             users.setdefault(path, set()).add(position)

@@ -185,7 +185,7 @@ class Manifests:
             here = [entry.name for entry in root.iterdir()]
         except OSError:
             here = []
-        found = sorted({path for path in (*tracked, *here) if is_manifest(path)})
+        found = sorted(set(manifests_among((*tracked, *here))))
         return cls(root, tuple(found[:_MOST_FILES]))
 
     def named(self, name: str) -> tuple[str, ...]:
@@ -237,10 +237,14 @@ class Manifests:
             os.close(current)
 
 
-def is_manifest(path: str) -> bool:
-    """Return whether a file of this path is a manifest or a lock of any language, by its name."""
-    known = (each.dependencies for each in LANGUAGES if each.dependencies is not None)
-    return any(each.is_manifest(path) for each in known)
+def manifests_among(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the paths that are manifests or locks of any language, by their names."""
+    known = [each.dependencies for each in LANGUAGES if each.dependencies is not None]
+    for path in paths:
+        for each in known:
+            if each.is_manifest(path):
+                yield path
+                break
 
 
 def kept(cache: Path, key: str, make: Callable[[Path], None]) -> Path:
