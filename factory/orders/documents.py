@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
@@ -485,10 +485,15 @@ class AttemptRecord(_Record):
     failure_brief: FailureBrief | None = None
 
 
-class OrderFailure(_Record):
-    """Say why an order did not land, as `--json` shows it."""
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Say why an attempt or an order failed, as the journal and the summaries record it.
 
-    stage: str
+    The stage is "error" if the harness or its environment failed, not a proposal. `remedy` is what
+    a person can do where no other attempt would help, and "" elsewhere.
+    """
+
+    stage: Stage | Literal["error"]
     command: str | None = None
     exit_code: int | None = None
     excerpt: str = ""
@@ -524,7 +529,7 @@ class RunSummary(_Record):
     commit: str | None = None
     parent: str = ""
     attempts: int = 0
-    failure: OrderFailure | None = None
+    failure: Failure | None = None
     warnings: tuple[str, ...] = ()
     flags: tuple[CommandFlag, ...] = ()
     usage: UsageRecord = UNKNOWN_USAGE

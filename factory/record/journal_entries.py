@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, get_args
 
-from factory.orders.documents import UsageRecord
-from factory.orders.stages import AttemptStage, Stage, VerdictWord
+from factory.orders.documents import Failure, UsageRecord
+from factory.orders.stages import AttemptStage, VerdictWord
 from shared.events.events import Ending
 from shared.files.typed_documents import read_as
 from shared.llm.replayed_replies import EarlierRun
@@ -48,21 +48,6 @@ class ListedOrder:
     id: str
     title: str
     key: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class FailureFacts:
-    """Say why an attempt or an order failed: the stage, the failed command if any, an excerpt.
-
-    The stage is "error" if the harness or its environment failed, not a proposal. `remedy` is what
-    a person can do where no other attempt would help, and "" elsewhere.
-    """
-
-    stage: Stage | Literal["error"]
-    command: str | None = None
-    exit_code: int | None = None
-    excerpt: str = ""
-    remedy: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +124,7 @@ class FailedAttempt:
     step: ClassVar[JournalStep] = JournalStep.ATTEMPT_FAILED
     order: str
     attempt: int
-    failure: FailureFacts
+    failure: Failure
     usage: UsageRecord | None = None
 
 
@@ -169,7 +154,7 @@ class CandidateDropped:
     order: str
     because: str
     attempt: int = 1
-    failure: FailureFacts | None = None
+    failure: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +193,7 @@ class OrderConcluded:
     step: ClassVar[JournalStep] = JournalStep.ORDER_ENDED
     order: str
     verdict: VerdictWord
-    failure: FailureFacts | None
+    failure: Failure | None
     usage: UsageRecord
 
 
@@ -263,7 +248,7 @@ def render_entry(entry: Entry) -> str:
 def _render(entry: Entry, name: str, value: object) -> Iterator[tuple[str, object]]:
     """Yield the keys and values of one field; an optional field without a value yields nothing."""
     match value:
-        case FailureFacts(stage, command, exit_code, excerpt, remedy):
+        case Failure(stage, command, exit_code, excerpt, remedy):
             yield ("stage" if isinstance(entry, FailedAttempt) else "failure"), stage
             yield from (("command", command), ("exit_code", exit_code), ("excerpt", excerpt))
             if remedy:
@@ -312,7 +297,7 @@ class _Stepped:
 
 
 _TYPES: Mapping[JournalStep, type[Entry]] = {each.step: each for each in get_args(Entry)}
-_FAILURE = tuple(each.name for each in fields(FailureFacts))
+_FAILURE = tuple(each.name for each in fields(Failure))
 
 
 def _with_failure(document: dict[str, Any]) -> dict[str, Any]:

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from factory.orders.documents import FailureBrief, UsageRecord
+from factory.orders.documents import Failure, FailureBrief, UsageRecord
 from factory.orders.stages import AttemptStage
 from factory.record.journal import Journal
-from factory.record.journal_entries import FailedAttempt, FailureFacts, StageBegun
+from factory.record.journal_entries import FailedAttempt, StageBegun
 from shared.errors import Interrupted
 from shared.events.events import AttemptFailed, AttemptStarted, Emit, StageStarted
 from shared.files.secret_values import redact, secret_values
@@ -109,12 +109,12 @@ class AttemptProgress:
             yield
 
 
-def failure_facts(brief: FailureBrief) -> FailureFacts:
+def failure_facts(brief: FailureBrief) -> Failure:
     """Return what the journal records of a failure, with an excerpt of a few lines.
 
     Neither the excerpt nor the remedy contains secrets.
     """
-    return FailureFacts(
+    return Failure(
         brief.stage,
         brief.command,
         brief.exit_code,

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import assert_never
 
-from factory.orders.documents import UsageRecord
+from factory.orders.documents import Failure, UsageRecord
 from factory.orders.stages import AttemptStage
 from factory.record.journal_entries import (
     CandidateCoupled,
     CandidateDropped,
     Entry,
     FailedAttempt,
-    FailureFacts,
     LandingBegun,
     OrderBegun,
     OrderConcluded,
@@ -81,7 +80,7 @@ class OrderStatus:
     max_attempts: int | None = None
     doing: AttemptStage | None = None
     failed_attempt: int = 0
-    failure: FailureFacts | None = None
+    failure: Failure | None = None
     candidate: CandidateCoupled | None = None
     """The commit that is judged, or that waits for its turn to land."""
     commit: str = ""

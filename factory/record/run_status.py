@@ -12,11 +12,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from factory.orders.documents import Failure
 from factory.orders.task import Decision, DecisionKey
 from factory.preflight import holder
 from factory.record.decisions import read_decisions
 from factory.record.journal import journal_path, read_journal
-from factory.record.journal_entries import CandidateCoupled, Entry, FailureFacts, RunConcluded
+from factory.record.journal_entries import CandidateCoupled, Entry, RunConcluded
 from factory.record.projection import (
     IllegalTransition,
     OrderActivity,
@@ -195,7 +196,7 @@ def _attempts_left(order: OrderStatus) -> int | None:
     return max(0, order.max_attempts - order.failed_attempt)
 
 
-def _failure_document(attempt: int, failure: FailureFacts | None) -> dict[str, Any] | None:
+def _failure_document(attempt: int, failure: Failure | None) -> dict[str, Any] | None:
     if failure is None:
         return None
     return {

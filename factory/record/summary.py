@@ -11,8 +11,8 @@ from factory.orders.documents import (
     AttemptRecord,
     BatchSummary,
     CommandFlag,
+    Failure,
     FailureBrief,
-    OrderFailure,
     RunSummary,
     UsageRecord,
     VerifiedBy,
@@ -141,18 +141,18 @@ def public_json(summary: RunSummary | BatchSummary) -> dict[str, object]:
     return summary.model_dump(mode="json", exclude=exclude)  # type: ignore[arg-type]  # pydantic's alias is private
 
 
-def _failure(verdict: Verdict) -> OrderFailure | None:
+def _failure(verdict: Verdict) -> Failure | None:
     match verdict:
         case Passed():
             return None
         case Failed(brief):
             return _from_brief(brief)
         case Errored(cause):
-            return OrderFailure(stage="error", excerpt=cause)
+            return Failure(stage="error", excerpt=cause)
 
 
-def _from_brief(brief: FailureBrief) -> OrderFailure:
-    return OrderFailure(
+def _from_brief(brief: FailureBrief) -> Failure:
+    return Failure(
         stage=brief.stage,
         command=brief.command,
         exit_code=brief.exit_code,

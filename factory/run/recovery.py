@@ -17,13 +17,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from factory.orders.documents import Failure
 from factory.orders.order_commit import NOTES_REF
 from factory.orders.stages import Stage
 from factory.preflight import RepoPlace, checkout_of, hold
 from factory.record.journal import journal_path, read_journal, read_understood, unfinished
 from factory.record.journal_entries import (
     Entry,
-    FailureFacts,
     JournalStep,
     LandingBegun,
     OrderConcluded,
@@ -300,7 +300,7 @@ def _gave_up(entries: Iterable[Entry]) -> Iterator[str]:
     """
     for each in entries:
         match each:
-            case OrderConcluded(verdict="FAIL", failure=FailureFacts(stage=Stage() as stage)):
+            case OrderConcluded(verdict="FAIL", failure=Failure(stage=Stage() as stage)):
                 if stage.retryable:
                     yield each.order
             case _:

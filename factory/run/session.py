@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from factory.attempt.attempt_state import Run
 from factory.landing.land import Landing, LandingOnRemote, Notary, publish_notes
-from factory.orders.documents import CommandFlag, RunSummary
+from factory.orders.documents import CommandFlag, Failure, RunSummary
 from factory.orders.model_choice import parse_ladder
 from factory.orders.order_commit import NOTES_REF, CommitTerms, render_note
 from factory.orders.read_orders import LoadedOrder
@@ -21,7 +21,6 @@ from factory.orders.stages import OrderState
 from factory.orders.task import Decision, Errored, Failed, OrderResult, OrderTask, Passed, Verdict
 from factory.preflight import TargetBranch, find_repo
 from factory.record.journal_entries import (
-    FailureFacts,
     LandingBegun,
     OrderBegun,
     OrderConcluded,
@@ -361,14 +360,14 @@ def error_of(result: OrderResult) -> LlmchError | None:
     return result.verdict.error if isinstance(result.verdict, Errored) else None
 
 
-def _failure_facts(verdict: Verdict) -> FailureFacts | None:
+def _failure_facts(verdict: Verdict) -> Failure | None:
     match verdict:
         case Passed():
             return None
         case Failed(brief):
             return failure_facts(brief)
         case Errored(cause):
-            return FailureFacts("error", excerpt=short_excerpt(cause))
+            return Failure("error", excerpt=short_excerpt(cause))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,12 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from factory.orders.documents import OrderFailure
+from factory.orders.documents import Failure, FailureBrief
 from llmch.console.line import count, listed, one_line, short, shorten
 from llmch.page.run_words import printed
 from llmch.runs.run_model import (
     AttemptView,
     CommandView,
-    Failure,
     Judged,
     OrderView,
     RunView,
@@ -175,17 +174,17 @@ def _commands(attempt: AttemptView) -> Iterator[Case]:
         )
 
 
-def _failed(command: CommandView, brief: Failure | None) -> bool:
+def _failed(command: CommandView, brief: FailureBrief | None) -> bool:
     return not command.passed or (
         command.exit_code != 0 and brief is not None and _names(brief, command)
     )
 
 
-def _names(brief: Failure, command: CommandView) -> bool:
+def _names(brief: FailureBrief, command: CommandView) -> bool:
     return brief.command == command.text
 
 
-def _ended(command: CommandView, brief: Failure | None) -> str:
+def _ended(command: CommandView, brief: FailureBrief | None) -> str:
     code = "unknown" if command.exit_code is None else command.exit_code
     parts = [f"exit code {code}", command.note, brief.facts[-1] if brief and brief.facts else ""]
     return _line(": ".join(filter(None, parts)))
@@ -193,7 +192,7 @@ def _ended(command: CommandView, brief: Failure | None) -> str:
 
 def _stage(order: OrderView, last: AttemptView | None) -> Case:
     """Return the case of an order that failed although none of its commands did."""
-    brief = (last.brief if last else None) or order.failure or OrderFailure(stage="error")
+    brief = (last.brief if last else None) or order.failure or Failure("error")
     told = brief.facts[-1] if brief.facts else brief.excerpt
     words = brief.stage.replace("_", " ")
     return Case(
@@ -205,7 +204,7 @@ def _stage(order: OrderView, last: AttemptView | None) -> Case:
     )
 
 
-def _account(brief: Failure) -> str:
+def _account(brief: FailureBrief | Failure) -> str:
     parts = (brief.command and f"$ {brief.command}", *brief.facts, brief.excerpt, brief.remedy)
     return _bounded("\n".join(filter(None, parts)))
 

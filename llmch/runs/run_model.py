@@ -9,20 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
 
 from factory.orders.documents import (
     NO_USAGE,
     CommandFlag,
+    Failure,
     FailureBrief,
-    OrderFailure,
     SandboxRecord,
     UsageRecord,
 )
 from shared.work_order.work_order import CoveredRequirement
-
-Failure: TypeAlias = FailureBrief | OrderFailure
-"""Why an order is not on the branch: a brief of its last attempt has more to say."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Literal
 from xml.etree.ElementTree import Element, fromstring
 
 import pytest
@@ -13,7 +14,8 @@ import xmlschema
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.orders.documents import OrderFailure
+from factory.orders.documents import Failure
+from factory.orders.stages import Stage
 from llmch.ci.junit import render_junit, render_junit_of_error
 from llmch.runs.read_run import read_report
 from llmch.runs.run_model import Judged, OrderView, RunView, Standing
@@ -141,11 +143,9 @@ def test_orders_that_were_not_made_are_skipped(state: str, words: str) -> None:
     assert skipped is not None and words in (skipped.get("message") or "")
 
 
-@pytest.mark.parametrize("stage", ["environment", "error", "write_failed"])
-def test_what_is_not_the_work_s_fault_is_an_error(stage: str) -> None:
-    order = OrderView(
-        "WO-01", "Begin", "failed", failure=OrderFailure(stage=stage, excerpt="no disk")
-    )
+@pytest.mark.parametrize("stage", [Stage.ENVIRONMENT, "error", Stage.WRITE_FAILED])
+def test_what_is_not_the_work_s_fault_is_an_error(stage: Stage | Literal["error"]) -> None:
+    order = OrderView("WO-01", "Begin", "failed", failure=Failure(stage, excerpt="no disk"))
     assert outcomes(read(render_junit(run_of(order)))) == [(stage.replace("_", " "), "error")]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from factory.orders.documents import CommandFlag, FailureBrief, SandboxRecord, UsageRecord
+from factory.orders.documents import CommandFlag, Failure, FailureBrief, SandboxRecord, UsageRecord
 from factory.orders.stages import Stage
 from llmch.runs.run_model import (
     AttemptView,
@@ -111,7 +111,7 @@ def order_view(number: int, judged: Judged = Judged.PASSED, text: str = "words")
         change=Change(PATCH, command="git diff a b") if landed else Change(),
         attempts=tuple(attempts),
         trials=(command(text, 1),),
-        failure=None if landed else brief,
+        failure=None if landed else Failure(Stage.ACCEPTANCE_FAILED, text, 1, text, text),
         warnings=(text,),
         flags=(CommandFlag(code="W252", command=text, message=text),),
         usage=UsageRecord(2, 200, 0, 20, 0, 0.01),
