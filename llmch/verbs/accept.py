@@ -10,10 +10,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from factory import preflight
+from factory.batch import accept_commit
+from factory.orders import stages
+from factory.run import run_request
 from factory.run_flags import add_judging_arguments, judging_options
 from llmch.console import Console
 from llmch.console.document import Block, Conclusion, Document, Outcome, Paragraph, Remark, Shape
 from llmch.console.line import short
+from llmch.entry import run_orders, wiring
 from llmch.entry.command_line import (
     add_branch_argument,
     add_order_argument,
@@ -38,9 +43,7 @@ class AcceptDocument(Document):
     """Whether other orders of the plan are still to be made."""
 
     def to_json(self) -> object:
-        from factory.batch.accept_commit import acceptance_document
-
-        return acceptance_document(self.accepted)
+        return accept_commit.acceptance_document(self.accepted)
 
     def blocks(self) -> Iterator[Block]:
         accepted, order = self.accepted, self.accepted.order.id
@@ -101,24 +104,17 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
     It is 5 where the environment lacks what a command needs. With `--undo`, nothing is judged.
     """
-    from factory.batch.accept_commit import accept_commit, take_back
-    from factory.orders.stages import Stage
-    from factory.preflight import find_repo
-    from factory.run.run_request import place_option
-    from llmch.entry.run_orders import with_consent
-    from llmch.entry.wiring import settings_for
-
-    settings = settings_for(args, console, repo=args.repo)
-    place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
+    settings = wiring.settings_for(args, console, repo=args.repo)
+    place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
     plan, name = order_asked_for(args, place)
-    run_all = plan.run_all(place_option(args.repo))
+    run_all = plan.run_all(run_request.place_option(args.repo))
     options = judging_options(args, settings)
     if args.undo:
-        commit = take_back(plan, name, place, options)
+        commit = accept_commit.take_back(plan, name, place, options)
         return Outcome(TakenBackDocument(name, plan.branch, commit, run_all))
     options = as_in_the_latest_run(args, plan, options, place, console)
-    accepted = with_consent(
-        lambda each: accept_commit(
+    accepted = run_orders.with_consent(
+        lambda each: accept_commit.accept_commit(
             plan, name, args.commit, place, each, console, allow_more=args.allow_more
         ),
         options,
@@ -126,8 +122,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     )
     code = ExitCode.OK
     if accepted.failure is not None:
-        environment = accepted.failure.stage is Stage.ENVIRONMENT
+        environment = accepted.failure.stage is stages.Stage.ENVIRONMENT
         code = ExitCode.PREFLIGHT if environment else ExitCode.FAILED
-    undo = plan.command(f"accept {name} --undo", place_option(args.repo))
+    undo = plan.command(f"accept {name} --undo", run_request.place_option(args.repo))
     others = bool(plan.still_to_make(place.git, place.common_dir))
     return Outcome(AcceptDocument(accepted, run_all, undo, others), code)

@@ -10,19 +10,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factory import preflight
+from factory.batch import batch
 from factory.orders.task import RunOptions
+from factory.run import run_order
 from factory.run_flags import add_batch_arguments, add_run_arguments, run_options
 from llmch.ci.finding_reports import annotate_spec
 from llmch.ci.pull_requests import add_pull_request_argument, pushing
-from llmch.ci.run_reports import Reports, add_report_arguments, reports_asked
+from llmch.ci.run_reports import Reports, add_report_arguments, reporting, reports_asked
 from llmch.console import Console, Format
 from llmch.console.document import Outcome
+from llmch.entry import wiring
 from llmch.entry.answers import PlanDocument
 from llmch.entry.command_line import add_model_arguments, add_record_arguments
-from llmch.entry.run_orders import run_with_consent
+from llmch.entry.run_orders import agreed_to_execute, run_with_consent, with_consent
+from llmch.previews import preview_document
 from llmch.previews.plan_difference import changed_requirements
+from planner import known_plans
 from planner.plan_flags import add_acceptance_arguments, add_planner_flags, compile_options
+from planner.spec import read_spec
 from shared.errors import ExitCode, InterruptedRun
+from shared.llm import budget, stack
 
 if TYPE_CHECKING:
     from factory.preflight import RepoPlace
@@ -63,14 +71,10 @@ class _BuildContext:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Make the plan, unless the same plan is on file already, then run all its orders."""
-    from llmch.ci.run_reports import reporting
-    from planner.known_plans import known_plan
-    from shared.llm.stack import Mode
-
     ground = _ground(args, console)
     planning = _planning(args, ground)
-    is_known = known_plan(planning, ground.place.common_dir) is not None
-    is_paid = ground.planner.mode is Mode.LIVE and not is_known
+    is_known = known_plans.known_plan(planning, ground.place.common_dir) is not None
+    is_paid = ground.planner.mode is stack.Mode.LIVE and not is_known
     options = pushing(run_options(args, ground.settings), args)
     with reporting(options, ground.reports, console):
         options = _check_first(options, console, verify=is_paid)
@@ -84,11 +88,8 @@ def _plan_and_run(
     ground: _BuildContext,
     console: Console,
 ) -> Outcome:
-    from llmch.entry.wiring import tool_runner
-    from planner.known_plans import plan_once
-
-    runner = tool_runner(ground.settings, args.repo)
-    plan = plan_once(planning, ground.place.common_dir, ground.planner, console, runner)
+    runner = wiring.tool_runner(ground.settings, args.repo)
+    plan = known_plans.plan_once(planning, ground.place.common_dir, ground.planner, console, runner)
     if plan.folder is not None:
         return _run_plan(plan.folder, plan.result, options, args, ground, console)
     assert plan.result is not None, "a plan that is not on file was just asked for"
@@ -99,24 +100,15 @@ def _plan_and_run(
 
 
 def _ground(args: argparse.Namespace, console: Console) -> _BuildContext:
-    from factory.preflight import find_repo
-    from llmch.entry.wiring import (
-        inputs_first,
-        model_source,
-        planning_source,
-        reviews_plan,
-        settings_for,
-    )
-    from planner.spec.read_spec import read_spec
-    from shared.llm.budget import SharedBudget
-
     reports = reports_asked(args)
-    settings = settings_for(args, console, repo=args.repo, spec=args.spec)
-    with inputs_first(lambda: read_spec(args.spec), lambda: find_repo(args.repo)):
-        planner = planning_source(args, settings, review=reviews_plan(args))
-        factory = model_source(args, settings, settings.factory)
-    purse = SharedBudget(planner.budget)
-    place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
+    settings = wiring.settings_for(args, console, repo=args.repo, spec=args.spec)
+    with wiring.inputs_first(
+        lambda: read_spec.read_spec(args.spec), lambda: preflight.find_repo(args.repo)
+    ):
+        planner = wiring.planning_source(args, settings, review=wiring.reviews_plan(args))
+        factory = wiring.model_source(args, settings, settings.factory)
+    purse = budget.SharedBudget(planner.budget)
+    place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
     return _BuildContext(
         settings, reports, place, replace(planner, purse=purse), replace(factory, purse=purse)
     )
@@ -124,18 +116,15 @@ def _ground(args: argparse.Namespace, console: Console) -> _BuildContext:
 
 def _planning(args: argparse.Namespace, ground: _BuildContext) -> PlanOptions:
     """Return the options to plan with: after the repo's last plan, where the spec follows it."""
-    from llmch.entry.wiring import following, reviews_plan
-    from planner.known_plans import known_plan, plan_to_follow
-
     # Orders work from HEAD beside uncommitted changes, so their plan is made for HEAD too.
     start = args.commit_hash or ("HEAD" if args.allow_dirty else None)
-    options = compile_options(args, ground.settings, args.repo, review=reviews_plan(args))
+    options = compile_options(args, ground.settings, args.repo, review=wiring.reviews_plan(args))
     options = replace(options, start=start)
     common_dir = ground.place.common_dir
-    if args.anew or args.template or known_plan(options, common_dir) is not None:
+    if args.anew or args.template or known_plans.known_plan(options, common_dir) is not None:
         return options
-    before = plan_to_follow(options, common_dir)
-    return following(options, before, ground.place) if before else options
+    before = known_plans.plan_to_follow(options, common_dir)
+    return wiring.following(options, before, ground.place) if before else options
 
 
 def _run_plan(
@@ -150,25 +139,23 @@ def _run_plan(
 
     `made` is the result of the planning, `None` where the plan was on file.
     """
-    from factory.batch.batch import run_all
-    from llmch.entry.run_orders import agreed_to_execute
-    from llmch.previews.preview_document import KeptPlanDocument, read_preview
-    from shared.llm.stack import Mode
-
     source = ground.factory
     silent = args.yes or args.output_format in (Format.JSON, Format.MARKDOWN)
     if made is not None and made.change is not None:
         console.say(*changed_requirements(made.change.task.difference))
     try:
         if not agreed_to_execute(
-            lambda: read_preview(folder, args.repo, args.branch, ground.settings),
+            lambda: preview_document.read_preview(folder, args.repo, args.branch, ground.settings),
             *(ground.place.common_dir, console),
             is_new=made is not None,
-            may_ask=source.mode is Mode.LIVE and not silent,
+            may_ask=source.mode is stack.Mode.LIVE and not silent,
         ):
-            return Outcome(KeptPlanDocument(folder), ExitCode.FAILED)
+            return Outcome(preview_document.KeptPlanDocument(folder), ExitCode.FAILED)
         return run_with_consent(
-            lambda each: run_all(folder, each, source, console), options, ground.reports, console
+            lambda each: batch.run_all(folder, each, source, console),
+            options,
+            ground.reports,
+            console,
         )
     except InterruptedRun:
         raise
@@ -183,11 +170,9 @@ def _check_first(options: RunOptions, console: Console, *, verify: bool) -> RunO
 
     Return the options to run the orders with: the user may have agreed to do without a sandbox.
     """
-    from factory.run.run_order import check_before_plan
-    from llmch.entry.run_orders import with_consent
 
     def check(each: RunOptions) -> RunOptions:
-        check_before_plan(each, console, verify=verify)
+        run_order.check_before_plan(each, console, verify=verify)
         return each
 
     return with_consent(check, options, console)

@@ -12,10 +12,16 @@ from llmch.ci.finding_reports import add_finding_arguments, finding_files, repor
 from llmch.console import Console
 from llmch.console.document import Block, Conclusion, Document, Outcome, Remark, Shape
 from llmch.console.line import count
-from llmch.entry.answers import rule_findings
+from llmch.entry import wiring
+from llmch.entry.answers import note_edited, read_edits, rule_findings
 from llmch.entry.command_line import add_optional_repo, repo_meant
-from planner.plan_flags import add_tree_argument
+from llmch.runs import run_report
+from planner.plan import parse_plan, plan_edits
+from planner.plan_flags import add_tree_argument, allowed_by
+from planner.repo import planned_repo
+from planner.rules import coverage, judge_plan, repair
 from shared.errors import ExitCode
+from shared.languages import language_tools
 
 if TYPE_CHECKING:
     from llmch.entry.answers import PlanEdits
@@ -45,19 +51,15 @@ class CheckDocument(Document):
     @property
     def requirements(self) -> tuple[CoveredRequirement, ...]:
         """Return the plan's requirements, each with the orders that carry it out."""
-        from planner.rules.coverage import coverage_of_plan
-
-        return coverage_of_plan(self.outcome.plan)
+        return coverage.coverage_of_plan(self.outcome.plan)
 
     def blocks(self) -> Iterator[Block]:
-        from llmch.runs.run_report import render_assertions
-
         report, fixes = self.outcome.report, self.outcome.fixes
         taken = "taken" if report.ok else "not taken"
         yield Remark(tuple(f"{taken}: {each.render()}" for each in self.edits))
         yield Remark(tuple(f"fixed {each.render()}" for each in fixes))
         yield from rule_findings(report)
-        yield Remark(render_assertions(self.requirements))
+        yield Remark(run_report.render_assertions(self.requirements))
         counts = [
             count(len(self.outcome.plan.drafts), "work order"),
             count(len(report.errors), "error"),
@@ -89,31 +91,29 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
     With `--accept-edits`, nothing is written where an error is left.
     """
-    from llmch.entry.answers import note_edited, read_edits
-    from llmch.entry.wiring import history_on, settings_for, tool_runner
-    from planner.plan.parse_plan import parse_plan
-    from planner.plan.plan_edits import read_plan_folder
-    from planner.plan_flags import allowed_by
-    from planner.repo.planned_repo import NO_TREE, open_tree
-    from planner.rules.judge_plan import judge
-    from planner.rules.repair import RepairedPlan, repair_plan
-    from shared.languages.language_tools import Tools
-
     targets = finding_files(args)
     repo = repo_meant(args, console, "the plan is judged for an empty one")
     edits = read_edits(args.dir, repo, args.branch) if args.accept_edits else None
-    plan = parse_plan(edits.taken.document) if edits else read_plan_folder(args.dir)
+    plan = (
+        parse_plan.parse_plan(edits.taken.document)
+        if edits
+        else plan_edits.read_plan_folder(args.dir)
+    )
     if edits is None:
         note_edited(args.dir, console)
-    settings = settings_for(args, console, repo=repo)
+    settings = wiring.settings_for(args, console, repo=repo)
     allowed = allowed_by(settings)
-    tree = open_tree(repo, args.branch, settings.verify, console) if repo else NO_TREE
+    tree = (
+        planned_repo.open_tree(repo, args.branch, settings.verify, console)
+        if repo
+        else planned_repo.NO_TREE
+    )
     files, verification = tree.files.paths, tree.verification
-    history = history_on(args.dir, repo, args.branch)
-    with Tools(tool_runner(settings, repo)) as tools:
+    history = wiring.history_on(args.dir, repo, args.branch)
+    with language_tools.Tools(wiring.tool_runner(settings, repo)) as tools:
 
         def report(plan: Plan) -> Report:
-            return judge(
+            return judge_plan.judge(
                 plan,
                 files,
                 tree.files,
@@ -123,7 +123,11 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
                 history=history,
             )
 
-        outcome = repair_plan(plan, report) if args.fix else RepairedPlan(plan, report(plan))
+        outcome = (
+            repair.repair_plan(plan, report)
+            if args.fix
+            else repair.RepairedPlan(plan, report(plan))
+        )
     _write(args, edits, plan, outcome, tree)
     report_findings(args.dir, outcome.report, targets, console)
     code = ExitCode.OK if outcome.report.ok else ExitCode.INVALID
@@ -138,15 +142,12 @@ def _write(
     tree: RepoTree,
 ) -> None:
     """Write what was edited and fixed; `plan` is the plan before the fixes."""
-    from planner.repo.planned_repo import base_tree
-    from planner.rules.repair import rewrite_plan_folder, write_edits
-
     known, verified = tree.files.paths if args.repo else None, bool(tree.verification)
     if edits is None:
         if outcome.fixes:
-            rewrite_plan_folder(args.dir, plan, outcome.plan, known, verified=verified)
+            repair.rewrite_plan_folder(args.dir, plan, outcome.plan, known, verified=verified)
     elif outcome.report.ok:
         orders = [each.order for each in outcome.plan.drafts if each.order is not None]
-        base = base_tree(tree) if args.repo else None
+        base = planned_repo.base_tree(tree) if args.repo else None
         recorded = base.base_files(orders) if base else ()
-        write_edits(args.dir, edits.read, outcome.plan, known, recorded, verified=verified)
+        repair.write_edits(args.dir, edits.read, outcome.plan, known, recorded, verified=verified)

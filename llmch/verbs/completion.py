@@ -10,8 +10,10 @@ from typing import Final
 
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Verbatim
+from llmch.entry import answers
 from llmch.entry.command_line import find_verb, parser_of
 from llmch.entry.verb_table import FIRST_OPTIONS, TOPICS, VERBS
+from llmch.verbs import demo
 from llmch.verbs.completion_scripts import (
     Option,
     Positional,
@@ -110,15 +112,11 @@ def _words(verb: str, action: argparse.Action) -> Iterator[str]:
 
 
 def _codes() -> tuple[str, ...]:
-    from llmch.entry.answers import STAGE_NAMES, rule_codes
-
-    return (*rule_codes(), *STAGE_NAMES)
+    return (*answers.rule_codes(), *answers.STAGE_NAMES)
 
 
 def _examples() -> tuple[str, ...]:
-    from llmch.verbs.demo import list_examples
-
-    return tuple(each.name for each in list_examples())
+    return tuple(each.name for each in demo.list_examples())
 
 
 # Words that no parser lists, because it would take long to collect them.

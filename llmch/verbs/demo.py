@@ -25,12 +25,12 @@ from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Rows, Shape
 from llmch.entry.answers import BatchDocument, PlanDocument
 from llmch.entry.command_line import add_record_arguments
-from llmch.entry.wiring import live_source, tool_runner
+from llmch.entry.wiring import live_source, settings_for, tool_runner
 from planner.compile.inputs import PlannerModel, PlanOptions
 from planner.plan_flags import planning_model
 from planner.run_plan import PlanResult, run_plan
 from shared.errors import ExitCode, InvalidInput, PreflightRefused
-from shared.events.events import Emit, Warned
+from shared.events.events import Emit, Noted, Warned
 from shared.files.atomic_io import make_folder, write_bytes
 from shared.git.client import Git, clean_environment
 from shared.llm.stack import Mode, ModelSource
@@ -100,9 +100,6 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _build(args: argparse.Namespace, console: Console, name: str) -> Outcome:
-    from llmch.entry.wiring import settings_for
-    from shared.events.events import Noted
-
     example = find_example(name)
     demand(example)
     settings = settings_for(args, console)

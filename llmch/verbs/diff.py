@@ -8,16 +8,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factory import preflight
+from factory.workbench import tree
 from llmch.console import Console, Format
 from llmch.console.document import Block, Document, Outcome, Paragraph, Patch, Remark, Rows, Shape
 from llmch.console.line import count
-from llmch.entry.command_line import add_attempt_arguments, attempt_asked_for, two_plans
+from llmch.entry import wiring
+from llmch.entry.command_line import (
+    add_attempt_arguments,
+    attempt_asked_for,
+    lies_in_repo,
+    two_plans,
+)
+from llmch.previews import plan_difference, preview_document
 from shared.errors import InvalidInput
 from shared.git import trees
 
 if TYPE_CHECKING:
     from factory.record.runs_on_record import AttemptOnRecord
-    from llmch.previews.plan_difference import PlanDifferenceDocument
     from shared.git.client import PatchedFile
 
 
@@ -71,24 +79,18 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Print what an attempt changed, or how plans differ. The exit code is 0, also for nothing."""
     if plans := two_plans(args.attempt):
         return Outcome(_compared(*plans, args))
-    from factory.preflight import find_repo
-    from factory.workbench.tree import patch_of_attempt
-    from llmch.entry.wiring import settings_for
-
-    place = find_repo(args.repo)
-    attempt = attempt_asked_for(args, settings_for(args, console, repo=args.repo), place)
-    patch = patch_of_attempt(place.git, attempt)
+    place = preflight.find_repo(args.repo)
+    attempt = attempt_asked_for(args, wiring.settings_for(args, console, repo=args.repo), place)
+    patch = tree.patch_of_attempt(place.git, attempt)
     counted = args.stat or args.output_format == Format.JSON
     files = trees.files_in(place.git, patch) if counted else ()
     return Outcome(DiffDocument(attempt, patch.decode("utf-8", "replace"), files, args.stat))
 
 
-def _compared(before: Path, after: Path, args: argparse.Namespace) -> PlanDifferenceDocument:
+def _compared(
+    before: Path, after: Path, args: argparse.Namespace
+) -> plan_difference.PlanDifferenceDocument:
     """Return how two plans differ, and which of their orders have landed where a repo is known."""
-    from llmch.entry.command_line import lies_in_repo
-    from llmch.previews.plan_difference import PlanDifferenceDocument
-    from llmch.previews.preview_document import read_difference
-
     if args.stat:
         raise InvalidInput(
             "--stat is for the change of an attempt", "leave it out to compare plans"
@@ -96,7 +98,9 @@ def _compared(before: Path, after: Path, args: argparse.Namespace) -> PlanDiffer
     # The default is the current folder, which need not be in a repo.
     known = args.repo != Path() or lies_in_repo(args.repo)
     repo = args.repo if known else None
-    return PlanDifferenceDocument(before, after, read_difference(before, after, repo))
+    return plan_difference.PlanDifferenceDocument(
+        before, after, preview_document.read_difference(before, after, repo)
+    )
 
 
 def _outcome(attempt: AttemptOnRecord) -> str:

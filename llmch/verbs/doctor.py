@@ -8,10 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factory import factory_checkups as factory_health
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph, Shape
+from llmch.entry import wiring
 from llmch.entry.command_line import add_record_arguments, lies_in_repo
 from shared.errors import ExitCode, LlmchError
+from shared.git import checkups
+from shared.llm import live_client
+from shared.processes import pinned_tools
 
 if TYPE_CHECKING:
     from shared.git.checkups import Checkup
@@ -60,38 +65,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Examine the machine. The exit code is 1 where a fault keeps llmch from working, else 0."""
-    from llmch.entry.wiring import settings_for
-
     repo = args.repo or _repo_here()
-    settings = settings_for(args, console, repo=repo)
+    settings = wiring.settings_for(args, console, repo=repo)
     if args.fetch:
-        from shared.processes.pinned_tools import TOOLS, fetch
-
-        fetch(TOOLS[args.fetch])
+        pinned_tools.fetch(pinned_tools.TOOLS[args.fetch])
     document = DoctorDocument(tuple(_examine(settings, repo, online=args.online)))
     return Outcome(document, ExitCode.OK if document.ok else ExitCode.FAILED)
 
 
-def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator[Checkup]:
+def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator[checkups.Checkup]:
     """Yield the checkups in a fixed order. The machine is not changed."""
-    from factory import factory_checkups as factory_health
-    from shared.git.checkups import Checkup, Health, check_folder, check_git, check_tools
-    from shared.llm.live_client import check_model
-
-    yield check_git()
+    yield checkups.check_git()
     yield factory_health.check_interpreter(settings.python, repo)
     yield from factory_health.check_sandboxes()
     yield from factory_health.check_toolchains(settings.sandbox, repo)
-    yield from check_tools()
+    yield from checkups.check_tools()
     for name, role in _roles(settings).items():
-        yield check_model(name, role.model, role.base_url, online=online)
-    yield check_folder("records", settings.artifacts_dir, "--artifacts-dir")
+        yield live_client.check_model(name, role.model, role.base_url, online=online)
+    yield checkups.check_folder("records", settings.artifacts_dir, "--artifacts-dir")
     yield factory_health.check_workspaces()
     if repo is not None:
         yield from factory_health.check_repo(repo, settings.verify)
     else:
         detail = f"{Path.cwd()} is not in a git repo"
-        yield Checkup("repo", Health.LIMITED, detail, "name one with --repo DIR")
+        yield checkups.Checkup("repo", checkups.Health.LIMITED, detail, "name one with --repo DIR")
 
 
 def _repo_here() -> Path | None:

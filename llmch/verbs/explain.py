@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Shape
+from llmch.entry import answers
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -79,25 +80,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    from llmch.entry.answers import STAGE_NAMES, explain_stage
-
-    if args.code is not None and (stage := explain_stage(_as_stage(args.code))):
+    if args.code is not None and (stage := answers.explain_stage(_as_stage(args.code))):
         return Outcome(stage)
-    from llmch.entry.answers import examples_of, rule_codes
-
     if args.code is None:
-        return Outcome(RuleList(tuple(rule_codes().values()), STAGE_NAMES))
-    rule = rule_codes().get(args.code.upper())
+        return Outcome(RuleList(tuple(answers.rule_codes().values()), answers.STAGE_NAMES))
+    rule = answers.rule_codes().get(args.code.upper())
     if rule is None:
         near = (
-            *difflib.get_close_matches(args.code.upper(), rule_codes(), n=3, cutoff=0.5),
-            *difflib.get_close_matches(_as_stage(args.code), STAGE_NAMES, n=2),
+            *difflib.get_close_matches(args.code.upper(), answers.rule_codes(), n=3, cutoff=0.5),
+            *difflib.get_close_matches(_as_stage(args.code), answers.STAGE_NAMES, n=2),
         )
         raise InvalidInput(
             f"{args.code!r} is neither a rule nor a stage",
             f"did you mean {' or '.join(near)}?" if near else "`llmch explain` lists all of them",
         )
-    return Outcome(RuleDocument(rule, examples_of(rule)))
+    return Outcome(RuleDocument(rule, answers.examples_of(rule)))
 
 
 def _as_stage(code: str) -> str:

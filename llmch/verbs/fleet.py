@@ -8,14 +8,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from factory.fleet.fleet_admin import FleetStatus, Initialised, PlanState
-from factory.fleet.leases import WorkerSeen
+from factory.fleet.fleet_admin import (
+    FleetStatus,
+    Initialised,
+    PlanState,
+    cancel_plan,
+    initialise,
+    read_fleet,
+)
+from factory.fleet.leases import WorkerSeen, linked
 from factory.fleet.wire import JobState
 from llmch.ci.run_reports import add_report_arguments, reports_asked
 from llmch.console import Console, Format
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Rows, Shape
 from llmch.console.line import count
-from llmch.entry.command_line import add_record_arguments
+from llmch.entry import run_orders, wiring
+from llmch.entry.command_line import add_record_arguments, fleet_of
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -43,11 +51,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Do what the action says. The exit code is 9 where the database cannot be used."""
-    from factory.fleet.leases import linked
-    from llmch.entry.command_line import fleet_of
-    from llmch.entry.run_orders import await_plan
-    from llmch.entry.wiring import settings_for
-
     if (args.plan is None) == (args.action in _OF_A_PLAN):
         raise InvalidInput(
             "`llmch fleet wait` and `cancel` need a PLAN, and nothing else takes one",
@@ -58,14 +61,14 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     if args.junit is not None and args.action != "wait":
         raise InvalidInput("--junit belongs to `llmch fleet wait`", "leave it out")
     reports = reports_asked(args)
-    settings = settings_for(args, console)
+    settings = wiring.settings_for(args, console)
     url = fleet_of(settings)
     match args.action:
         case "init":
             return _init(url)
         case "wait":
             with linked(url, "fleet wait") as link:
-                return await_plan(link, args.plan, settings, reports, console)
+                return run_orders.await_plan(link, args.plan, settings, reports, console)
         case "cancel":
             return _cancel(url, args.plan)
         case _:
@@ -73,20 +76,14 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _init(url: DatabaseUrl) -> Outcome:
-    from factory.fleet.fleet_admin import initialise
-
     return Outcome(InitialisedDocument(initialise(url)))
 
 
 def _cancel(url: DatabaseUrl, plan: str) -> Outcome:
-    from factory.fleet.fleet_admin import cancel_plan
-
     return Outcome(CancelledDocument(plan, tuple(cancel_plan(url, plan))))
 
 
 def _status(url: DatabaseUrl, args: argparse.Namespace, console: Console) -> Outcome:
-    from factory.fleet.fleet_admin import read_fleet
-
     document = FleetDocument(read_fleet(url))
     while args.watch and not document.idle:
         if args.output_format != Format.JSON:

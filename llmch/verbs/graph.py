@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factory.batch import order_graph
+from factory.orders import read_orders
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph
+from shared.files import atomic_io
 
 if TYPE_CHECKING:
     from factory.batch.order_graph import GraphFormat, OrderGraph
@@ -33,28 +36,20 @@ class GraphDocument(Document):
     format: GraphFormat
 
     def to_json(self) -> object:
-        from factory.batch.order_graph import graph_document
-
-        return graph_document(self.graph)
+        return order_graph.graph_document(self.graph)
 
     def blocks(self) -> Iterator[Block]:
-        from factory.batch.order_graph import GraphFormat, render_dot, render_mermaid, render_tree
-        from shared.files.atomic_io import render_json
-
         match self.format:
-            case GraphFormat.MERMAID:
-                yield Paragraph(tuple(render_mermaid(self.graph)))
-            case GraphFormat.DOT:
-                yield Paragraph(tuple(render_dot(self.graph)))
-            case GraphFormat.JSON:
-                yield Paragraph(tuple(render_json(self.to_json()).splitlines()))
-            case GraphFormat.TREE:
-                yield Paragraph(tuple(render_tree(self.graph)))
+            case order_graph.GraphFormat.MERMAID:
+                yield Paragraph(tuple(order_graph.render_mermaid(self.graph)))
+            case order_graph.GraphFormat.DOT:
+                yield Paragraph(tuple(order_graph.render_dot(self.graph)))
+            case order_graph.GraphFormat.JSON:
+                yield Paragraph(tuple(atomic_io.render_json(self.to_json()).splitlines()))
+            case order_graph.GraphFormat.TREE:
+                yield Paragraph(tuple(order_graph.render_tree(self.graph)))
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    from factory.batch.order_graph import GraphFormat, derive_graph
-    from factory.orders.read_orders import read_workdir
-
-    graph = derive_graph([each.order for each in read_workdir(args.dir)])
-    return Outcome(GraphDocument(graph, GraphFormat(args.format)))
+    graph = order_graph.derive_graph([each.order for each in read_orders.read_workdir(args.dir)])
+    return Outcome(GraphDocument(graph, order_graph.GraphFormat(args.format)))

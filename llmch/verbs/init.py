@@ -24,6 +24,7 @@ from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, 
 from llmch.console.line import this_program
 from planner.spec.read_spec import CONSTRAINTS, REQUIREMENTS, SUMMARY
 from shared.errors import InvalidInput, PreflightRefused
+from shared.files import atomic_io
 from shared.files.text_sources import RepoSources
 from shared.git import refs, repos, trees
 from shared.git.client import Git
@@ -47,14 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Write the files that are not there yet. The exit code is 0, also where all of them were."""
-    from shared.files.atomic_io import write_new_files
-
     cwd = Path.cwd()
     place = look_at(args.repo)
     spec = cwd / args.spec if args.spec else _spec_in(place.root)
     config = place.root / _CONFIG
     files = {config: render_config(place), spec: render_spec(place.name, spec.suffix)}
-    written = write_new_files(files)
+    written = atomic_io.write_new_files(files)
     kept = tuple(each for each in files if each not in written)
     steps = tuple(_steps(place, spec, written, cwd))
     return Outcome(InitDocument(place, written, kept, steps, cwd))

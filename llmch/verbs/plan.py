@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 
+from factory import preflight
 from llmch.ci.finding_reports import annotate_spec
 from llmch.console import Console
 from llmch.console.document import Outcome, Paragraph
+from llmch.entry import wiring
 from llmch.entry.answers import PlanDocument
 from llmch.entry.command_line import (
     add_model_arguments,
@@ -14,7 +16,10 @@ from llmch.entry.command_line import (
     add_record_arguments,
     repo_meant,
 )
+from llmch.previews import preview_document
+from planner import run_plan
 from planner.plan_flags import add_plan_arguments, plan_options
+from planner.spec import read_spec
 from shared.errors import ExitCode
 
 
@@ -27,28 +32,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Compile the spec. The exit code is 0 for a valid plan, and 2 where E-codes are left."""
-    from factory.preflight import find_repo
-    from llmch.entry.wiring import (
-        following,
-        inputs_first,
-        planning_source,
-        reviews_plan,
-        settings_for,
-        tool_runner,
-    )
-    from llmch.previews.preview_document import read_preview
-    from planner.run_plan import run_plan
-    from planner.spec.read_spec import read_spec
-
     repo = repo_meant(args, console, "the plan is for an empty one")
-    settings = settings_for(args, console, repo=repo, spec=args.spec)
-    review = reviews_plan(args)
-    with inputs_first(lambda: read_spec(args.spec)):
-        source = planning_source(args, settings, review=review)
+    settings = wiring.settings_for(args, console, repo=repo, spec=args.spec)
+    review = wiring.reviews_plan(args)
+    with wiring.inputs_first(lambda: read_spec.read_spec(args.spec)):
+        source = wiring.planning_source(args, settings, review=review)
     options = plan_options(args, settings, repo, review=review)
     if args.follows is not None:
-        options = following(options, args.follows, find_repo(repo) if repo else None)
-    result = run_plan(options, source, console, tool_runner(settings, repo))
+        options = wiring.following(
+            options, args.follows, preflight.find_repo(repo) if repo else None
+        )
+    result = run_plan.run_plan(options, source, console, wiring.tool_runner(settings, repo))
     if args.print_summary:
         summary = (result.run_dir / "compile_summary.json").read_text("utf-8").rstrip()
         console.say(Paragraph((summary,)))
@@ -58,5 +52,5 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         annotate_spec(args.spec, result.report, console)
         return Outcome(PlanDocument(result), ExitCode.INVALID)
     assert result.output_dir is not None, "a valid plan is written"
-    preview = read_preview(result.output_dir, repo, args.branch, settings)
+    preview = preview_document.read_preview(result.output_dir, repo, args.branch, settings)
     return Outcome(PlanDocument(result, preview))

@@ -6,15 +6,23 @@ import argparse
 import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factory.record import landed
 from llmch.ci.run_reports import add_report_arguments, reports_asked, write_junit
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark
 from llmch.console.line import count, this_program
+from llmch.entry import wiring
 from llmch.entry.command_line import add_optional_repo, add_record_arguments, repo_meant
+from llmch.page import run_page
+from llmch.runs import read_run, run_model, run_report
+from planner.repo import planned_repo
+from planner.rules import coverage
 from shared.errors import InvalidInput
+from shared.work_order import plan_folder
 
 if TYPE_CHECKING:
     from llmch.runs.run_model import RunView
@@ -33,18 +41,14 @@ class CoverageDocument(Document):
     rows: tuple[CoveredRequirement, ...]
 
     def to_json(self) -> object:
-        from llmch.runs.run_report import coverage_document
-
-        return coverage_document(self.rows)
+        return run_report.coverage_document(self.rows)
 
     def blocks(self) -> Iterator[Block]:
-        from llmch.runs.run_report import count_covered, render_asserted, render_coverage
-
-        yield Paragraph(tuple(render_coverage(self.rows)))
-        covered, wanted = count_covered(self.rows)
+        yield Paragraph(tuple(run_report.render_coverage(self.rows)))
+        covered, wanted = run_report.count_covered(self.rows)
         text = f"{covered} of {count(wanted, 'requirement')} covered"
         if any(each.asserted_by for each in self.rows):
-            text += f", {render_asserted(self.rows)}"
+            text += f", {run_report.render_asserted(self.rows)}"
         yield Remark((text if self.rows else _NONE,))
 
 
@@ -85,43 +89,35 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _run_report(args: argparse.Namespace, console: Console) -> Outcome:
-    from llmch.entry.wiring import settings_for
-    from llmch.page.run_page import open_page, place_for, write_page
-    from llmch.runs.read_run import read_report
-    from llmch.runs.run_report import RunReportDocument
-
     if args.open and args.html is None and not args.watch:
         raise InvalidInput(
             "--open opens the page that --html writes", "name a file: --html report.html --open"
         )
-    target = place_for(args.html) if args.html is not None else None
+    target = run_page.place_for(args.html) if args.html is not None else None
     reports = reports_asked(args)
-    settings = settings_for(args, console)
+    settings = wiring.settings_for(args, console)
     repo = None if args.no_repo else args.repo or Path()
-    run: RunView = read_report(args.run, repo, settings.artifacts_dir)
+    run: RunView = read_run.read_report(args.run, repo, settings.artifacts_dir)
     if args.watch:
-        run = _watched(run, lambda: read_report(run.run_id, repo, settings.artifacts_dir), args,
-                       console)  # fmt: skip
+        read = partial(read_run.read_report, run.run_id, repo, settings.artifacts_dir)
+        run = _watched(run, read, args, console)
     write_junit(reports, run, None, console)
     if target is None and not args.watch:
         run_id = f" {shlex.quote(args.run)}" if args.run else ""
         how = f"{this_program()} report{run_id} --html report.html"
         console.remark(f"`{how}` writes a page with changes and output")
     if target is not None:
-        write_page(target, run)
+        run_page.write_page(target, run)
         if args.open and not args.watch:
-            open_page(target.as_uri(), console)
-    return Outcome(RunReportDocument(run, target))
+            run_page.open_page(target.as_uri(), console)
+    return Outcome(run_report.RunReportDocument(run, target))
 
 
 def _watched(
     run: RunView, look: Callable[[], RunView], args: argparse.Namespace, console: Console
 ) -> RunView:
     """Serve the page of a run until the run ends, and return the run as it ended."""
-    from llmch.page.run_page import open_page, serve_live
-    from llmch.runs.run_model import Standing
-
-    if run.standing is not Standing.RUNNING:
+    if run.standing is not run_model.Standing.RUNNING:
         raise InvalidInput(
             f"run {run.run_id} is {run.standing}: there is nothing to watch",
             "start a run first, or leave out --watch",
@@ -130,25 +126,20 @@ def _watched(
     def announce(address: str) -> None:
         console.say(Paragraph((f"page: {address}",)))
         if args.open:
-            open_page(address, console)
+            run_page.open_page(address, console)
 
-    return serve_live(look, announce)
+    return run_page.serve_live(look, announce)
 
 
 def _coverage(args: argparse.Namespace, console: Console) -> Outcome:
-    from factory.record.landed import coverage_of_repo, landed_commits, with_proofs_of
-    from planner.repo.planned_repo import open_repo
-    from planner.rules.coverage import coverage_of_folder, no_commits
-    from shared.work_order.plan_folder import holds_plan, read_manifest
-
-    if holds_plan(args.coverage):
+    if plan_folder.holds_plan(args.coverage):
         repo = repo_meant(args, console, "no commits are shown")
-        git = open_repo(repo) if repo else None
-        manifest = read_manifest(args.coverage)
+        git = planned_repo.open_repo(repo) if repo else None
+        manifest = plan_folder.read_manifest(args.coverage)
         plan = manifest.facts if manifest else None
-        commits_of = landed_commits(git, plan).of if git else no_commits
-        rows = coverage_of_folder(args.coverage, commits_of)
+        commits_of = landed.landed_commits(git, plan).of if git else coverage.no_commits
+        rows = coverage.coverage_of_folder(args.coverage, commits_of)
     else:
-        git = open_repo(args.coverage)
-        rows = coverage_of_repo(git)
-    return Outcome(CoverageDocument(with_proofs_of(git, rows) if git else rows))
+        git = planned_repo.open_repo(args.coverage)
+        rows = landed.coverage_of_repo(git)
+    return Outcome(CoverageDocument(landed.with_proofs_of(git, rows) if git else rows))

@@ -8,9 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from factory import preflight, run_flags
+from factory.orders import task
+from factory.run import reproduce
+from factory.workbench import dependencies
 from llmch.console import Console
 from llmch.console.console import terminal_descriptors
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Shape
+from llmch.entry import wiring
 from llmch.entry.command_line import add_attempt_arguments, attempt_asked_for
 from shared.errors import ExitCode, InvalidInput
 
@@ -91,32 +96,23 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     The exit code is 0 where the command passes now or the shell has ended, and 1 where the command
     fails again.
     """
-    from factory.orders.task import RunOptions
-    from factory.preflight import find_repo
-    from factory.run.reproduce import recorded_options
-    from factory.run_flags import model_choice
-    from factory.workbench.dependencies import choose_python
-    from llmch.entry.wiring import settings_for
-
-    settings = settings_for(args, console, repo=args.repo)
-    place = find_repo(args.repo)
+    settings = wiring.settings_for(args, console, repo=args.repo)
+    place = preflight.find_repo(args.repo)
     attempt = attempt_asked_for(args, settings, place)
-    python = choose_python(settings.python, args.repo).python
-    options = RunOptions(args.repo, settings, model_choice(settings), python)
-    options = recorded_options(attempt, options, place, console)
-    place = find_repo(args.repo, allow_repo_filters=options.allow_repo_filters)
+    python = dependencies.choose_python(settings.python, args.repo).python
+    options = task.RunOptions(args.repo, settings, run_flags.model_choice(settings), python)
+    options = reproduce.recorded_options(attempt, options, place, console)
+    place = preflight.find_repo(args.repo, allow_repo_filters=options.allow_repo_filters)
     return (_shell if args.shell else _command)(attempt, place, options, console)
 
 
 def _command(
     attempt: AttemptOnRecord, place: RepoPlace, options: RunOptions, console: Console
 ) -> Outcome:
-    from factory.run.reproduce import failed_command, reproduce
-
-    command = failed_command(attempt)
+    command = reproduce.failed_command(attempt)
     console.say(Remark((f"{_about(attempt)}:", f"$ {command}")))
     output = LiveOutput(console)
-    reproduced = reproduce(attempt, place, options, console, output.take)
+    reproduced = reproduce.reproduce(attempt, place, options, console, output.take)
     output.close()
     code = ExitCode.OK if reproduced.ended.ok else ExitCode.FAILED
     return Outcome(ReproDocument(reproduced), code)
@@ -125,8 +121,6 @@ def _command(
 def _shell(
     attempt: AttemptOnRecord, place: RepoPlace, options: RunOptions, console: Console
 ) -> Outcome:
-    from factory.run.reproduce import UserTerminal, open_shell
-
     descriptors = terminal_descriptors()
     if descriptors is None:
         raise InvalidInput(
@@ -141,8 +135,10 @@ def _shell(
             Remark((f"{_about(attempt)}; `exit` ends the shell and removes the files", *failed))
         )
 
-    terminal = UserTerminal(*descriptors, announce)
-    return Outcome(ShellDocument(attempt, open_shell(attempt, place, options, console, terminal)))
+    terminal = reproduce.UserTerminal(*descriptors, announce)
+    return Outcome(
+        ShellDocument(attempt, reproduce.open_shell(attempt, place, options, console, terminal))
+    )
 
 
 def _about(attempt: AttemptOnRecord) -> str:

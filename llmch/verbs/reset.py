@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factory import preflight
+from factory.run import recovery
 from llmch.console import Console
 from llmch.console.console import agrees, someone_is_there
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, plain
@@ -45,11 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Remove working trees and state. The exit code is 8 where a run is still going on."""
-    from factory.preflight import find_repo
-    from factory.run.recovery import find_run_leftovers, reset_repo
-
-    place = find_repo(args.repo)
-    found = find_run_leftovers(place)
+    place = preflight.find_repo(args.repo)
+    found = recovery.find_run_leftovers(place)
     if not found.any:
         return Outcome(ResetDocument(found))
     if not args.yes:
@@ -58,7 +57,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
             Paragraph(("these paths will be removed; commits, artifacts and specs stay:", *paths))
         )
         _confirm()
-    return Outcome(ResetDocument(reset_repo(place)))
+    return Outcome(ResetDocument(recovery.reset_repo(place)))
 
 
 def _confirm() -> None:

@@ -6,10 +6,14 @@ import argparse
 import os
 from dataclasses import replace
 
+from factory import preflight
+from factory.batch import decide
+from factory.proposal import prompt_parts
 from factory.run_flags import add_run_arguments, run_options
 from llmch.ci.run_reports import add_report_arguments, reports_asked
 from llmch.console import Console
 from llmch.console.document import Outcome
+from llmch.entry import wiring
 from llmch.entry.command_line import (
     add_model_arguments,
     add_order_argument,
@@ -18,6 +22,7 @@ from llmch.entry.command_line import (
     order_asked_for,
 )
 from llmch.entry.run_orders import run_reported
+from shared.files import secret_values
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,24 +43,22 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
     An order that has landed is left alone.
     """
-    from factory.batch.decide import retry_order
-    from factory.preflight import find_repo
-    from factory.proposal.prompt_parts import parse_hint
-    from llmch.entry.wiring import inputs_first, model_source, settings_for
-    from shared.files.secret_values import secret_values
-
     reports = reports_asked(args)
-    hint = None if args.hint is None else parse_hint(args.hint, secret_values(os.environ))
-    settings = settings_for(args, console, repo=args.repo)
-    place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
+    hint = (
+        None
+        if args.hint is None
+        else prompt_parts.parse_hint(args.hint, secret_values.secret_values(os.environ))
+    )
+    settings = wiring.settings_for(args, console, repo=args.repo)
+    place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
     plan, name = order_asked_for(args, place)
-    with inputs_first():
-        source = model_source(args, settings, settings.factory)
+    with wiring.inputs_first():
+        source = wiring.model_source(args, settings, settings.factory)
     options = run_options(args, settings)
     options = as_in_the_latest_run(args, plan, options, place, console)
     reports = replace(reports, plan=plan.path)
     return run_reported(
-        lambda each: retry_order(plan, name, hint, place, each, source, console),
+        lambda each: decide.retry_order(plan, name, hint, place, each, source, console),
         options,
         reports,
         console,

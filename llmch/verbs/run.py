@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from factory.orders import read_orders
+from factory.run import run_order
 from factory.run_flags import add_run_arguments
 from llmch.ci.pull_requests import add_pull_request_argument
 from llmch.ci.run_reports import add_report_arguments, reports_asked
@@ -26,12 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Run the order. The exit code is 0 where its commit landed, and 1 where it failed."""
-    from factory.orders.read_orders import read_order
-    from factory.run.run_order import run_order
-
     file = args.work_order
     reports = reports_asked(args, file)
-    options, source = options_and_source(args, console, lambda: read_order(file))
+    options, source = options_and_source(args, console, lambda: read_orders.read_order(file))
     return run_reported(
-        lambda each: run_order(file, each, source, console), options, reports, console
+        lambda each: run_order.run_order(file, each, source, console), options, reports, console
     )

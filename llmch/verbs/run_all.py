@@ -10,12 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factory.batch import batch
+from factory.fleet import fleet_worker, job_queue, leases
+from factory.orders import read_orders
 from factory.run_flags import add_batch_arguments, add_run_arguments
 from llmch.ci.pull_requests import add_pull_request_argument
 from llmch.ci.run_reports import add_report_arguments, reports_asked
 from llmch.console import Console
 from llmch.console.document import Outcome
-from llmch.entry.command_line import add_model_arguments, add_record_arguments
+from llmch.entry.command_line import add_model_arguments, add_record_arguments, fleet_of
 from llmch.entry.run_orders import options_and_source, run_reported
 from shared.errors import InvalidInput
 
@@ -47,42 +50,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Run the orders. The exit code is 0 where all have landed, and 1 where one failed."""
-    from factory.batch.batch import THIS_PROCESS, run_all
-    from factory.orders.read_orders import read_workdir
-
     folder = args.workdir
     reports = reports_asked(args, folder)
-    options, source = options_and_source(args, console, lambda: read_workdir(folder))
-    kind: WorkerKind = THIS_PROCESS
+    options, source = options_and_source(args, console, lambda: read_orders.read_workdir(folder))
+    kind: WorkerKind = batch.THIS_PROCESS
     if args.on == "fleet":
         options, kind = _on_fleet(options, waits=not args.no_wait)
     elif args.no_wait:
         raise InvalidInput("--no-wait belongs to --on fleet", "leave it out")
     return run_reported(
-        lambda each: run_all(folder, each, source, console, kind), options, reports, console
+        lambda each: batch.run_all(folder, each, source, console, kind), options, reports, console
     )
 
 
-def _on_fleet(options: RunOptions, *, waits: bool) -> tuple[RunOptions, WorkerKind]:
+def _on_fleet(options: RunOptions, *, waits: bool) -> tuple[RunOptions, batch.WorkerKind]:
     """Return the options with the width of the fleet's train, and what opens the fleet."""
-    from factory.batch.batch import WorkerKind
-    from factory.fleet.fleet_worker import RunTerms, fleet_worker
-    from factory.fleet.job_queue import import_engine
-    from factory.fleet.leases import linked
-    from llmch.entry.command_line import fleet_of
-
     fleet = options.settings.fleet
     url = fleet_of(options.settings)
     # Earlier than a run does it by itself: what this imports takes longest of a run's start.
-    threading.Thread(target=import_engine, name="import the engine").start()
+    threading.Thread(target=job_queue.import_engine, name="import the engine").start()
 
     @contextlib.contextmanager
     def opened(session: Session) -> Iterator[Worker]:
         run = session.run.folder.run_id
         with (
-            linked(url, f"run {run}") as link,
-            fleet_worker(session, fleet, link, RunTerms(waits=waits)) as worker,
+            leases.linked(url, f"run {run}") as link,
+            fleet_worker.fleet_worker(
+                session, fleet, link, fleet_worker.RunTerms(waits=waits)
+            ) as worker,
         ):
             yield worker
 
-    return replace(options, jobs=fleet.train), WorkerKind(opened, import_engine)
+    return replace(options, jobs=fleet.train), batch.WorkerKind(opened, job_queue.import_engine)

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING
 
 from llmch.console import Console
 from llmch.console.document import Outcome
+from llmch.entry import wiring
 from llmch.entry.command_line import add_optional_repo, repo_meant
+from llmch.previews import preview_document
+from planner import plan_flags
+from planner.plan import plan_edits
+from planner.repo import planned_repo
+from planner.rules import judge_plan
 from shared.errors import ExitCode
+from shared.languages import language_tools
 
 if TYPE_CHECKING:
     from planner.rules.judge_plan import Report
@@ -31,35 +38,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Show the plan. The exit code is 2 where it could not be executed, and else 0."""
-    from llmch.entry.wiring import settings_for
-    from llmch.previews.preview_document import PreviewDocument, read_preview
-
     repo = repo_meant(args, console, "the plan is shown for an empty one")
-    settings = settings_for(args, console, repo=repo)
+    settings = wiring.settings_for(args, console, repo=repo)
     report = _report(args, console, repo, settings) if args.check else None
-    preview = read_preview(args.dir, repo, args.branch, settings, report)
+    preview = preview_document.read_preview(args.dir, repo, args.branch, settings, report)
     code = ExitCode.OK if preview.executable else ExitCode.INVALID
-    return Outcome(PreviewDocument(preview), code)
+    return Outcome(preview_document.PreviewDocument(preview), code)
 
 
 def _report(
     args: argparse.Namespace, console: Console, repo: Path | None, settings: Settings
 ) -> Report:
-    from llmch.entry.wiring import history_on, tool_runner
-    from planner.plan.plan_edits import read_plan_folder
-    from planner.plan_flags import allowed_by
-    from planner.repo.planned_repo import NO_TREE, open_tree
-    from planner.rules.judge_plan import judge
-    from shared.languages.language_tools import Tools
-
-    tree = open_tree(repo, args.branch, settings.verify, console) if repo else NO_TREE
-    with Tools(tool_runner(settings, repo)) as tools:
-        return judge(
-            read_plan_folder(args.dir),
+    tree = (
+        planned_repo.open_tree(repo, args.branch, settings.verify, console)
+        if repo
+        else planned_repo.NO_TREE
+    )
+    with language_tools.Tools(wiring.tool_runner(settings, repo)) as tools:
+        return judge_plan.judge(
+            plan_edits.read_plan_folder(args.dir),
             tree.files.paths,
             tree.files,
-            allowed=allowed_by(settings),
+            allowed=plan_flags.allowed_by(settings),
             verification=tree.verification,
             tools=tools,
-            history=history_on(args.dir, repo, args.branch),
+            history=wiring.history_on(args.dir, repo, args.branch),
         )

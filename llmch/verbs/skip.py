@@ -9,9 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factory import preflight
+from factory.batch import decide
+from factory.proposal import prompt_parts
+from factory.run import run_request
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Shape
 from llmch.entry.command_line import add_branch_argument, add_order_argument, order_asked_for
+from shared.files import secret_values
 
 if TYPE_CHECKING:
     from factory.batch.decide import LeftOut
@@ -59,16 +64,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Record the decision. The exit code is 0 where it is recorded."""
-    from factory.batch.decide import leave_out, take_up
-    from factory.preflight import find_repo
-    from factory.proposal.prompt_parts import parse_reason
-    from factory.run.run_request import place_option
-    from shared.files.secret_values import secret_values
-
-    place = find_repo(args.repo)
+    place = preflight.find_repo(args.repo)
     plan, name = order_asked_for(args, place)
     if args.undo:
-        decided = take_up(plan, name, place)
+        decided = decide.take_up(plan, name, place)
     else:
-        decided = leave_out(plan, name, parse_reason(args.reason, secret_values(os.environ)), place)
-    return Outcome(SkipDocument(decided, plan.run_all(place_option(args.repo))))
+        decided = decide.leave_out(
+            plan,
+            name,
+            prompt_parts.parse_reason(args.reason, secret_values.secret_values(os.environ)),
+            place,
+        )
+    return Outcome(SkipDocument(decided, plan.run_all(run_request.place_option(args.repo))))

@@ -10,6 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from factory import preflight
+from factory.batch import decide
+from factory.orders import stages
+from factory.record import run_status
 from llmch.console import Console, Format
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Rows
 from llmch.console.line import this_program
@@ -51,9 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Print the status. The exit code is 0 for any status, and 8 where it cannot be read."""
-    from factory.preflight import find_repo
-
-    common_dir = find_repo(args.repo).common_dir
+    common_dir = preflight.find_repo(args.repo).common_dir
     document = _look(common_dir)
     if args.watch:
         if document is None:
@@ -68,9 +70,7 @@ def _plan_at_fault(document: dict[str, Any] | None, common_dir: Path) -> PlanAtH
     failures = (order["failure"] for order in document["orders"]) if document else ()
     if not any(each and each["stage"] == "preflight" for each in failures):
         return None
-    from factory.batch.decide import plan_at_hand
-
-    return plan_at_hand(common_dir)
+    return decide.plan_at_hand(common_dir)
 
 
 def _place(args: argparse.Namespace) -> str:
@@ -98,10 +98,8 @@ def _follow(
 
 
 def _look(common_dir: Path) -> dict[str, Any] | None:
-    from factory.record.run_status import read_status, status_document
-
-    status = read_status(common_dir)
-    return None if status is None else status_document(status, common_dir)
+    status = run_status.read_status(common_dir)
+    return None if status is None else run_status.status_document(status, common_dir)
 
 
 def _steps(document: dict[str, Any]) -> object:
@@ -109,17 +107,15 @@ def _steps(document: dict[str, Any]) -> object:
 
 
 def _blocks(document: dict[str, Any], place: str) -> Iterator[Block]:
-    from factory.record.run_status import RunState, render_failures, render_status
-
     run = f"run {document['run_id']} on {document['branch']}: {document['state']}"
     if document["state"] == "running":
         run += f" (pid {document['pid']}, {document['elapsed_seconds']:.0f}s)"
-    elif RunState(document["state"]).can_go_on:
+    elif run_status.RunState(document["state"]).can_go_on:
         run += _going_on(document["orders"], document["branch"])
     yield Paragraph((run,))
     headings = ("order", "state", "attempts", "tokens", "cost", "")
-    yield Rows(tuple(map(tuple, render_status(document))), headings)
-    if failures := tuple(render_failures(document)):
+    yield Rows(tuple(map(tuple, run_status.render_status(document))), headings)
+    if failures := tuple(run_status.render_failures(document)):
         yield Paragraph(failures)
         if ways := ", ".join(_ways_to_look(document, place)):
             yield Remark((f"to look into it: {ways}",))
@@ -140,22 +136,19 @@ def _ways_to_look(document: dict[str, Any], place: str) -> Iterator[str]:
 
 
 def _first_failed(document: dict[str, Any]) -> dict[str, Any]:
-    from factory.record.run_status import is_left_out
-
     failed = (each for each in document["orders"] if each["failure"] and not each["commit"])
-    return next(each for each in failed if not is_left_out(each))
+    return next(each for each in failed if not run_status.is_left_out(each))
 
 
 def _next_step(document: dict[str, Any], place: str, plan: PlanAtHand | None) -> Iterator[Block]:
     """Yield the one thing to do about the first order that failed, unless it is still tried."""
-    from factory.orders.stages import next_step
-    from factory.record.run_status import RunState, render_failures
-
-    if document["state"] != RunState.ENDED or not any(render_failures(document)):
+    if document["state"] != run_status.RunState.ENDED or not any(
+        run_status.render_failures(document)
+    ):
         return
     order = _first_failed(document)
     failure = order["failure"]
-    step = next_step(
+    step = stages.next_step(
         failure["stage"], order["id"], place=place, remedy=failure["remedy"], plan=plan
     )
     if failure["stage"] == "error":

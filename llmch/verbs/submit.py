@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from factory.run_flags import add_submission_arguments
+from factory.fleet import leases, submission
+from factory.orders import read_orders
+from factory.run_flags import add_submission_arguments, submission_options
 from llmch.ci.run_reports import add_report_arguments, reports_asked
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark
-from llmch.entry.command_line import add_record_arguments
+from llmch.entry import run_orders, wiring
+from llmch.entry.command_line import add_record_arguments, fleet_of
 from shared.errors import InvalidInput
 from shared.settings.declaration import FlagGroup
 from shared.settings.loading import add_setting_flags
@@ -49,24 +52,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Queue the plan. With `--wait` the exit code is that of `run-all`, else 0."""
-    from factory.fleet.leases import linked
-    from factory.fleet.submission import submit_plan
-    from factory.orders.read_orders import read_workdir
-    from factory.run_flags import submission_options
-    from llmch.entry.command_line import fleet_of
-    from llmch.entry.run_orders import await_plan
-    from llmch.entry.wiring import target_of
-
     if args.junit is not None and not args.wait:
         raise InvalidInput("--junit needs --wait: the run is over only then", "add --wait")
     reports = reports_asked(args, args.workdir)
-    orders = read_workdir(args.workdir)
-    where = target_of(args, console)
+    orders = read_orders.read_workdir(args.workdir)
+    where = wiring.target_of(args, console)
     options = submission_options(args, where.settings)
-    with linked(fleet_of(where.settings), "submit") as link:
-        submitted = submit_plan(link, args.workdir, orders, where.target, options)
+    with leases.linked(fleet_of(where.settings), "submit") as link:
+        submitted = submission.submit_plan(link, args.workdir, orders, where.target, options)
         document = SubmittedDocument(submitted.plan, submitted.branch)
         if not args.wait:
             return Outcome(document)
         console.say(*document.blocks())
-        return await_plan(link, submitted.plan, where.settings, reports, console)
+        return run_orders.await_plan(link, submitted.plan, where.settings, reports, console)

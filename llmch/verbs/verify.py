@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factory import preflight
+from factory.audit import audit_evidence
+from factory.record import runs_on_record
 from factory.run_flags import add_judging_arguments, judging_options
 from llmch.console import Console
 from llmch.console.document import (
@@ -23,6 +26,7 @@ from llmch.console.document import (
     Tone,
 )
 from llmch.console.line import count, short
+from llmch.entry import run_orders, wiring
 from llmch.entry.command_line import add_record_arguments
 from shared.errors import ExitCode
 
@@ -81,9 +85,7 @@ class VerifyDocument(Document):
 
     @property
     def _ok(self) -> bool:
-        from factory.audit.audit_evidence import ClaimState
-
-        return self.audit.standing is not ClaimState.CONTRADICTED and not self.missed
+        return self.audit.standing is not audit_evidence.ClaimState.CONTRADICTED and not self.missed
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -118,19 +120,14 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     It is 1 as well where a required claim is not proven.
     """
     from factory.audit.audit import as_stored, audit, commits_named, rerunning
-    from factory.audit.audit_evidence import AuditEvidence, read_plan
-    from factory.preflight import find_repo
-    from factory.record.runs_on_record import places_of_runs
-    from llmch.entry.run_orders import with_consent
-    from llmch.entry.wiring import settings_for
 
-    settings = settings_for(args, console, repo=args.repo)
-    place = find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
+    settings = wiring.settings_for(args, console, repo=args.repo)
+    place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
     git = as_stored(place.git)
     ids = commits_named(git, args.commits)
-    plan = read_plan(args.plan, named=True) if args.plan else None
-    places = places_of_runs(settings.artifacts_dir, place.common_dir)
-    evidence = AuditEvidence(git, places, tuple(args.transcript), plan)
+    plan = audit_evidence.read_plan(args.plan, named=True) if args.plan else None
+    places = runs_on_record.places_of_runs(settings.artifacts_dir, place.common_dir)
+    evidence = audit_evidence.AuditEvidence(git, places, tuple(args.transcript), plan)
     if not args.rerun:
         return _outcome(audit(evidence, ids), args)
 
@@ -138,24 +135,20 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         with rerunning(ids[-1], place, options, console) as judge:
             return audit(evidence, ids, judge)
 
-    return _outcome(with_consent(rerun, judging_options(args, settings), console), args)
+    return _outcome(run_orders.with_consent(rerun, judging_options(args, settings), console), args)
 
 
 def _outcome(found: Audit, args: argparse.Namespace) -> Outcome:
-    from factory.audit.audit_evidence import ClaimState
-
     required = CLAIMS if args.strict else tuple(dict.fromkeys(args.require))
     missed = tuple(_missed(found, required))
-    failed = found.standing is ClaimState.CONTRADICTED or missed
+    failed = found.standing is audit_evidence.ClaimState.CONTRADICTED or missed
     return Outcome(VerifyDocument(found, missed), ExitCode.FAILED if failed else ExitCode.OK)
 
 
 def _missed(found: Audit, required: Sequence[str]) -> Iterator[str]:
-    from factory.audit.audit_evidence import Claim, ClaimState
-
     for claim in required:
-        if claim == Claim.CHAIN:
-            if found.chain.standing is not ClaimState.PROVEN:
+        if claim == audit_evidence.Claim.CHAIN:
+            if found.chain.standing is not audit_evidence.ClaimState.PROVEN:
                 yield claim
             continue
         for commit in found.commits:
@@ -164,35 +157,29 @@ def _missed(found: Audit, required: Sequence[str]) -> Iterator[str]:
 
 
 def _is_proven(commit: AuditedCommit, claim: str) -> bool:
-    from factory.audit.audit_evidence import Claim, ClaimState
-
     of_claim = [each for each in commit.rulings if each.claim == claim]
     if not of_claim:
         # An order without a plan names none.
-        return claim == Claim.PLAN and bool(commit.order or commit.accepted)
-    return all(each.standing is ClaimState.PROVEN for each in of_claim)
+        return claim == audit_evidence.Claim.PLAN and bool(commit.order or commit.accepted)
+    return all(each.standing is audit_evidence.ClaimState.PROVEN for each in of_claim)
 
 
 def _items(ruling: Ruling) -> Iterator[Item]:
     """Yield the line of a claim; below one that is not proven, what it says and what to do."""
-    from factory.audit.audit_evidence import DESCRIPTIONS, ClaimState
-
     word = str(ruling.standing).replace("_", " ")
-    sign = Sign.WARNING if ruling.standing is ClaimState.CONTRADICTED else Sign.NONE
+    sign = Sign.WARNING if ruling.standing is audit_evidence.ClaimState.CONTRADICTED else Sign.NONE
     claim = f"{ruling.claim} ({ruling.order})" if ruling.order else ruling.claim
     yield Item(f"{word:<{_WIDTH}} {claim}: {ruling.text}", sign)
-    if ruling.standing is not ClaimState.PROVEN:
+    if ruling.standing is not audit_evidence.ClaimState.PROVEN:
         remedy = f"; {ruling.remedy}" if ruling.remedy else ""
-        yield Item(f"{'':<{_WIDTH}} for: {DESCRIPTIONS[ruling.claim]}{remedy}")
+        yield Item(f"{'':<{_WIDTH}} for: {audit_evidence.DESCRIPTIONS[ruling.claim]}{remedy}")
 
 
 def _summary(audit: Audit) -> str:
-    from factory.audit.audit_evidence import ClaimState
-
     found = [each.standing for each in audit.rulings]
-    against = found.count(ClaimState.CONTRADICTED)
+    against = found.count(audit_evidence.ClaimState.CONTRADICTED)
     return (
         f"{count(len(audit.commits), 'commit')}, {against or 'nothing'} contradicted: "
-        f"{found.count(ClaimState.PROVEN)} proven, "
-        f"{found.count(ClaimState.NOT_PROVABLE)} not provable here"
+        f"{found.count(audit_evidence.ClaimState.PROVEN)} proven, "
+        f"{found.count(audit_evidence.ClaimState.NOT_PROVABLE)} not provable here"
     )

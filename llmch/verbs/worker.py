@@ -12,8 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factory import run_flags
+from factory.fleet import leases, shared_state, wire, worker_clones
+from factory.orders import task
+from factory.workbench import dependencies
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Remark
+from llmch.entry import command_line, wiring
+from shared.events import run_record
+from shared.files import secret_values
 from shared.settings.declaration import FlagGroup
 from shared.settings.loading import add_setting_flags
 
@@ -55,27 +62,21 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
     It is 9 where the database cannot be used, and 6 where no sandbox works.
     """
-    from factory.fleet.leases import linked
     from factory.fleet.service import Coordinator, Service, Terms
-    from factory.fleet.wire import Kind
-    from factory.fleet.worker_clones import Disk
     from factory.sandbox import end_all, require_backend
-    from llmch.entry.command_line import fleet_of
-    from llmch.entry.wiring import settings_for
-    from shared.events.run_record import new_run_id
 
-    settings = settings_for(args, console)
-    url = fleet_of(settings)
+    settings = wiring.settings_for(args, console)
+    url = command_line.fleet_of(settings)
     require_backend(settings.sandbox.backend)
-    worker = args.id or f"{socket.gethostname()}-{new_run_id()}"
+    worker = args.id or f"{socket.gethostname()}-{run_record.new_run_id()}"
     machine = _machine(worker, settings, console)
     terms = Terms(worker, args.slots, settings.fleet.lease_seconds, args.plans)
     try:
-        with linked(url, f"plans of {worker}") as link:
+        with leases.linked(url, f"plans of {worker}") as link:
             coordinator = Coordinator(machine.means, link, machine.folder)
-            handlers = dict.fromkeys((Kind.PROPOSE, Kind.JUDGE), machine.take)
-            handlers[Kind.COORDINATE] = coordinator.take
-            disk = Disk(machine.folder)
+            handlers = dict.fromkeys((wire.Kind.PROPOSE, wire.Kind.JUDGE), machine.take)
+            handlers[wire.Kind.COORDINATE] = coordinator.take
+            disk = worker_clones.Disk(machine.folder)
             service = Service(url, terms, handlers, console, end_all, disk.complaint)
             service.run(threading.Event())
     except KeyboardInterrupt:
@@ -88,33 +89,27 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 def _machine(worker: str, settings: Settings, console: Console) -> Machine:
     from factory.fleet.database import Database
     from factory.fleet.machine import Machine, Means
-    from factory.fleet.shared_state import FleetPace
-    from factory.fleet.worker_clones import clones_of
-    from factory.orders.task import RunOptions
-    from factory.run_flags import model_choice
-    from factory.workbench.dependencies import choose_python
-    from llmch.entry.command_line import fleet_of
-    from llmch.entry.wiring import live_source
-    from shared.files.secret_values import secret_values
 
-    chosen = choose_python(settings.python, None)
-    options = RunOptions(
+    chosen = dependencies.choose_python(settings.python, None)
+    options = task.RunOptions(
         repo=Path(),
         settings=settings,
-        models=model_choice(settings),
+        models=run_flags.model_choice(settings),
         python=chosen.python,
         python_why=chosen.why,
     )
-    database = Database(fleet_of(settings), f"worker {worker}")
+    database = Database(command_line.fleet_of(settings), f"worker {worker}")
     means = Means(
         worker,
         database,
         options,
-        live_source(settings, settings.factory, pace_at=lambda url: FleetPace(database, url)),
+        wiring.live_source(
+            settings, settings.factory, pace_at=lambda url: shared_state.FleetPace(database, url)
+        ),
         console,
-        secret_values(os.environ),
+        secret_values.secret_values(os.environ),
     )
-    return Machine(means, clones_of(worker))
+    return Machine(means, worker_clones.clones_of(worker))
 
 
 def _slots(text: str) -> int:

@@ -13,17 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from factory import preflight
 from factory.run_flags import add_standing_arguments
 from llmch.console import Console
 from llmch.console.console import has_standard_streams
 from llmch.console.document import Block, Document, Outcome
 from llmch.entry.command_line import add_model_arguments, add_record_arguments, find_verb, parser_of
+from llmch.verbs.mcp import tools
 from planner.plan_flags import add_planner_flags, add_review_arguments
 from shared.errors import CommandFailed, InvalidInput
-from shared.settings.loading import CONFIG_VARIABLE, own_config
+from shared.llm import budget
+from shared.settings.loading import CONFIG_VARIABLE, flags_given, load_settings, own_config
 
 if TYPE_CHECKING:
-    from llmch.verbs.mcp.tools import Grant
     from shared.settings.settings import Settings
 
 
@@ -94,21 +96,17 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     return Outcome(ServedDocument())
 
 
-def _grant(args: argparse.Namespace) -> Grant:
+def _grant(args: argparse.Namespace) -> tools.Grant:
     """Return what the client may do. Raises as the verbs do where an option cannot be used."""
-    from factory.preflight import find_repo
-    from llmch.verbs.mcp.tools import Grant
-    from shared.llm.budget import Budget
-
     cwd = Path.cwd()
     environ = _environment(cwd)
-    repos = tuple(dict.fromkeys(find_repo(each).tree for each in args.repo or [Path()]))
+    repos = tuple(dict.fromkeys(preflight.find_repo(each).tree for each in args.repo or [Path()]))
     settings = _settings(args, cwd, environ)
-    return Grant(
+    return tools.Grant(
         repos=repos,
         folders=tuple(_folder(each) for each in args.folder),
         artifacts=settings.artifacts_dir.resolve(),
-        budget=Budget(settings.max_tokens, settings.max_cost),
+        budget=budget.Budget(settings.max_tokens, settings.max_cost),
         options={verb: _options(verb, args) for verb in _VERBS},
         read_only=args.read_only,
         cwd=cwd,
@@ -135,8 +133,6 @@ def _environment(cwd: Path) -> Mapping[str, str]:
 
 
 def _settings(args: argparse.Namespace, cwd: Path, environ: Mapping[str, str]) -> Settings:
-    from shared.settings.loading import flags_given, load_settings
-
     # Each call reads the settings again, and reports what is ignored or changed in them.
     return load_settings(cwd=cwd, environ=environ, flags=flags_given(args)).settings
 

@@ -30,7 +30,7 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 
 import llmch
-from llmch import __version__
+from llmch import __version__, telemetry
 from llmch.entry.boundary import is_asked_for
 from llmch.verbs.mcp.call import Answered, Progressed, Spent, decode, error_answer
 from llmch.verbs.mcp.tools import Grant, Tool, tools_for
@@ -430,9 +430,7 @@ class _Session:
 def _traced_below() -> dict[str, str]:
     if not is_asked_for():
         return {}
-    from llmch.telemetry import carried
-
-    return carried()
+    return telemetry.carried()
 
 
 def _described(tool: Tool, grant: Grant) -> mcp.types.Tool:
