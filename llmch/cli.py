@@ -41,7 +41,7 @@ def main(argv: list[str] | None = None) -> int:
 def command() -> int:
     """Run the command that the process was started for, and return its exit code."""
     code = main()
-    if "llmch.entry.boundary" not in sys.modules:
+    if "llmch.console" not in sys.modules:  # no verb ran
         os._exit(code)  # all is printed, and to take Python down takes a tenth of such an answer
     # At its end Python looks for garbage among all that was loaded, which can take longer than a
     # short command. All that has to be closed is closed.

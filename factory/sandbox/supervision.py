@@ -178,6 +178,9 @@ class Warden:
                 self._send(fds)
 
     def _send(self, fds: Sequence[int]) -> None:
+        # The supervisor that a dead warden had ready may hold the socket for a moment longer.
+        if self._running is not None and self._running[1].poll() is not None:
+            self.close()
         if self._running is None:
             self._running = self._start()
         socket.send_fds(self._running[0], [b"+"], fds)
