@@ -27,7 +27,7 @@ from factory.batch.batch import run_all
 from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.task import RunOptions
 from factory.run.execution import prepare_graph
-from factory.sandbox import Backend
+from factory.sandbox.policy import Backend
 from shared.events.events import Event, OrderStarted
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import SandboxSettings, Settings

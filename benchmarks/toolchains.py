@@ -15,8 +15,9 @@ from pathlib import Path
 from benchmarks.measure import interleave, seconds_of
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench
-from factory.sandbox import Backend, Policy, Sandbox, open_sandbox
+from factory.sandbox.detect import Sandbox, open_sandbox
 from factory.sandbox.lent_folders import go_seed, standard_imports
+from factory.sandbox.policy import Backend, Policy
 from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.toolchain_search import find_toolchains
 from factory.sandbox.toolchains import NO_TOOLCHAINS, Toolchains

@@ -10,7 +10,7 @@ from typing import Final
 
 from factory.preflight import RepoPlace, find_repo, holder, inspect_repo
 from factory.run.recovery import find_run_leftovers
-from factory.sandbox import find_backends
+from factory.sandbox.detect import find_backends
 from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.toolchains import Unshown
 from factory.workbench.dependencies import choose_python

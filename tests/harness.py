@@ -20,7 +20,7 @@ from factory.orders.documents import AttemptRecord, BatchSummary, ReplyFormat, R
 from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.task import RunOptions
 from factory.run.run_order import run_order
-from factory.sandbox import Backend
+from factory.sandbox.policy import Backend
 from shared.events.events import Event, StageStarted
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import SandboxSettings, Settings

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from factory.sandbox import Backend, find_backends
+from factory.sandbox.detect import find_backends
 from factory.sandbox.lent_folders import go_seed
+from factory.sandbox.policy import Backend
 from factory.workbench.workspace import seeds_root
 from shared.settings.settings import SandboxSettings
 from tests.once import made_once

@@ -15,7 +15,8 @@ from benchmarks.model.tasks import Task
 from factory.orders.documents import ReplyFormat
 from factory.proposal.read_reply import ProposalInvalid, parse_proposal
 from factory.proposal.shown_code import hashes_of, texts_of
-from factory.sandbox import Backend, Policy, open_sandbox
+from factory.sandbox.detect import open_sandbox
+from factory.sandbox.policy import Backend, Policy
 from shared.llm.model_client import Api, CallPlace, LlmClient, ReplyFailed, Request, Role
 from shared.work_order.parse_order import sha256_bytes
 

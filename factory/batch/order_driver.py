@@ -26,7 +26,7 @@ from factory.orders.stages import OrderState
 from factory.orders.task import Failed, OrderTask, Passed
 from factory.run.execution import Assignment, Execution, OrderProgress
 from factory.run.session import error_of
-from factory.sandbox import end_all
+from factory.sandbox.supervision import end_all
 
 # For all threads together. A thread that still waits for a model after that writes nothing.
 _PATIENCE_SECONDS = 2.0

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from factory.orders.documents import CountedTests
-from factory.sandbox import Captured, Ended
+from factory.sandbox.policy import Captured, Ended
 
 # No summary of a test runner is as long. The bound keeps each pattern linear in the output.
 _LONGEST_LINE: Final = 4096

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from factory.orders.task import RunOptions
-from factory.sandbox import Cause, Ended
-from factory.sandbox.policy import Guarantee
+from factory.sandbox.policy import Cause, Ended, Guarantee
 from factory.sandbox.toolchain_search import hidden_programs
 from factory.sandbox.toolchains import Hidden
 from factory.workbench.pool import Workbench

@@ -24,7 +24,7 @@ from factory.orders.documents import (
 )
 from factory.orders.stages import Stage
 from factory.proposal.prompt import reminder
-from factory.sandbox import Captured, Cause, Ended
+from factory.sandbox.policy import Captured, Cause, Ended
 from shared.languages.language_tools import FaultReport, Reports, SecondLook, find_faults
 from shared.languages.registry import LANGUAGES
 from shared.work_order.work_order import WorkOrder

@@ -47,7 +47,7 @@ from factory.orders.documents import CmdResult, CountedTests, FailureBrief
 from factory.orders.stages import AttemptStage, Stage
 from factory.preflight import name_paths
 from factory.proposal.scope import FileKind, FileState
-from factory.sandbox import Cause, Ended
+from factory.sandbox.policy import Cause, Ended
 from factory.workbench.dependencies import RegistryUnreachable
 from factory.workbench.pool import Workbench
 from factory.workbench.tree import NotReadable, Tree

@@ -28,7 +28,7 @@ from factory.orders.documents import (
     count_of_tests,
 )
 from factory.orders.task import OrderTask
-from factory.sandbox import Cause, Ended
+from factory.sandbox.policy import Cause, Ended
 from shared.errors import RuleText
 from shared.languages.acceptance_commands import runs_tests
 from shared.languages.registry import language_of

@@ -22,7 +22,8 @@ from factory.orders.documents import CmdResult, SandboxRecord
 from factory.orders.stages import AttemptStage
 from factory.orders.task import OrderTask, RunOptions
 from factory.record.progress import Progress
-from factory.sandbox import Cause, Ended, Sandbox
+from factory.sandbox.detect import Sandbox
+from factory.sandbox.policy import Cause, Ended
 from factory.sandbox.toolchains import Toolchains
 from factory.sandbox.visible_files import Interpreter, interpreter_of
 from factory.workbench.pool import Workbench

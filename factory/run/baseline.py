@@ -26,7 +26,7 @@ from factory.orders.documents import CountedTests
 from factory.orders.stages import AttemptStage
 from factory.orders.task import RunOptions
 from factory.preflight import Repo
-from factory.sandbox import Cause, Ended
+from factory.sandbox.policy import Cause, Ended
 from factory.workbench.pool import Workbench, WorkbenchPool
 from shared.errors import PreflightRefused
 from shared.events.events import CommandEnded, CommandStarted, Emit, Noted

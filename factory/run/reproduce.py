@@ -25,7 +25,7 @@ from factory.preflight import Repo, RepoPlace, printable
 from factory.record.runs_on_record import AttemptOnRecord, RunDocument
 from factory.run.baseline import Baseline
 from factory.run.recovery import deferring_signals
-from factory.sandbox import Ended, SessionEnded
+from factory.sandbox.policy import Ended, SessionEnded
 from factory.sandbox.supervision import Show
 from factory.workbench.pool import Workbench, WorkbenchPool, registered, sweep_side_workspaces
 from factory.workbench.tree import NotReadable, Tree, baseline_of

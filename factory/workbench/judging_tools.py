@@ -31,7 +31,8 @@ from shared.processes.pinned_tools import tools_root
 from shared.settings.settings import SandboxBackend, SandboxNet, SandboxSettings
 
 if TYPE_CHECKING:
-    from factory.sandbox import Policy, Sandbox
+    from factory.sandbox.detect import Sandbox
+    from factory.sandbox.policy import Policy
 
 
 _KEPT = "target"  # where a compiler keeps what it has compiled
@@ -76,7 +77,7 @@ class SandboxRunner:
                 raise ToolMissing(f"{argv[0]} could not be run: {error}") from error
 
     def _run(self, files: Mapping[str, str], argv: Sequence[str], seconds: float) -> ToolResult:
-        from factory.sandbox import Cause
+        from factory.sandbox.policy import Cause
 
         opened = self._opened.get(argv[0]) or self._open(argv[0])
         _clear(opened.files)
@@ -87,7 +88,7 @@ class SandboxRunner:
         return ToolResult(exit_code, _text(log, "stdout"), _text(log, "stderr"))
 
     def _open(self, program: str) -> _Opened:
-        from factory.sandbox import open_sandbox
+        from factory.sandbox.detect import open_sandbox
 
         folder = Path(tempfile.mkdtemp(prefix="llmch-tools-"))
         self._folders.append(folder)
@@ -101,7 +102,7 @@ class SandboxRunner:
         return self._opened[program]
 
     def _policy(self, program: str, files: Path, private: Path) -> Policy:
-        from factory.sandbox import Policy
+        from factory.sandbox.policy import Policy
 
         settings = self._settings
         if Path(program).is_relative_to(tools_root()):  # fetched, and shown to no other command

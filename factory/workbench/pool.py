@@ -21,8 +21,9 @@ from typing import Protocol
 from factory.orders.task import RunOptions
 from factory.preflight import Repo
 from factory.record.journal_entries import Entry, WorkspaceOpened, WorkspaceOpening
-from factory.sandbox import Policy, Sandbox, open_sandbox
+from factory.sandbox.detect import Sandbox, open_sandbox
 from factory.sandbox.lent_folders import Linked
+from factory.sandbox.policy import Policy
 from factory.sandbox.toolchains import NO_TOOLCHAINS, Toolchains
 from factory.sandbox.visible_files import interpreter_of, python_paths
 from factory.workbench.judging_tools import Toolset, find_toolset

@@ -16,7 +16,7 @@ from factory.orders.stages import Stage
 from factory.orders.task import RunOptions
 from factory.record import run_status
 from factory.run_flags import run_options
-from factory.sandbox import Backend
+from factory.sandbox.policy import Backend
 from llmch.ci import pull_requests, run_reports
 from llmch.console import Console
 from llmch.console.console import agrees, someone_is_there

@@ -19,7 +19,8 @@ from factory.orders.documents import BatchSummary, ReplyFormat
 from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.task import RunOptions
 from factory.run_flags import model_choice
-from factory.sandbox import Policy, open_sandbox
+from factory.sandbox.detect import open_sandbox
+from factory.sandbox.policy import Policy
 from factory.workbench.judging_tools import toolchains_for
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Rows, Shape

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from factory.preflight import RepoPlace
     from factory.record.runs_on_record import AttemptOnRecord
     from factory.run.reproduce import Reproduced
-    from factory.sandbox import SessionEnded
+    from factory.sandbox.policy import SessionEnded
 
 
 _ATTEMPT = ("run_id=attempt.run.run_id", "work_order=attempt.order", "attempt=attempt.number")

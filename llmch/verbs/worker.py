@@ -63,7 +63,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     It is 9 where the database cannot be used, and 6 where no sandbox works.
     """
     from factory.fleet.service import Coordinator, Service, Terms
-    from factory.sandbox import end_all, require_backend
+    from factory.sandbox.detect import require_backend
+    from factory.sandbox.supervision import end_all
 
     settings = wiring.settings_for(args, console)
     url = command_line.fleet_of(settings)

@@ -19,7 +19,7 @@ from factory.batch.batch import run_all
 from factory.orders.documents import ReplyFormat
 from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.task import RunOptions
-from factory.sandbox import Backend
+from factory.sandbox.policy import Backend
 from shared.errors import LlmchError
 from shared.events.events import Event, Warned
 from shared.llm.model_client import Completion, Request, Usage

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from factory.sandbox import find_backends
+from factory.sandbox.detect import find_backends
 from shared.settings.settings import KEYS
 from tests.harness import commit_all, git, order
 from tests.llmch.command_line import Said, Say, model_server, plan_reply, write_reply

@@ -8,8 +8,8 @@ import pytest
 
 from factory.orders.documents import RunSummary
 from factory.orders.stages import Stage
-from factory.sandbox import Backend
 from factory.sandbox.detect import find_backends
+from factory.sandbox.policy import Backend
 from shared.settings.settings import SandboxNet, SandboxSettings
 from tests.fakes import proposal
 from tests.harness import Factory, order, stages

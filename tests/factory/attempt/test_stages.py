@@ -11,7 +11,8 @@ import pytest
 
 from factory.orders.documents import FailureBrief, RunSummary
 from factory.orders.stages import Stage
-from factory.sandbox import Backend, Guarantee, Limits, TriedBackend, find_backends
+from factory.sandbox.detect import TriedBackend, find_backends
+from factory.sandbox.policy import Backend, Guarantee, Limits
 from shared.errors import ModelUnavailable
 from shared.events.events import AttemptFailed, Event, StageStarted
 from shared.llm.model_client import ReplyFailed, Request

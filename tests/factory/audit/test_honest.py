@@ -12,7 +12,7 @@ import pytest
 
 from factory.audit.audit_evidence import Claim, ClaimState
 from factory.run.run_order import run_order
-from factory.sandbox import Backend
+from factory.sandbox.policy import Backend
 from shared.events.events import Event, OrderStarted
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import SandboxSettings

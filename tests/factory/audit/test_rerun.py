@@ -12,7 +12,7 @@ from factory.audit.audit import Audit, as_stored, audit, commits_named, rerunnin
 from factory.audit.audit_evidence import AuditEvidence, Claim, ClaimState
 from factory.orders.documents import reply_sha256
 from factory.preflight import find_repo
-from factory.sandbox import Backend
+from factory.sandbox.policy import Backend
 from shared.settings.settings import SandboxSettings
 from shared.work_order.parse_order import EMPTY_SHA256
 from tests.factory.audit.forging import Forger

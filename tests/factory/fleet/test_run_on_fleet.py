@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from factory.fleet.fleet_admin import cancel_plan, read_fleet
-from factory.sandbox import Backend, find_backends
+from factory.sandbox.detect import find_backends
+from factory.sandbox.policy import Backend
 from tests.factory.fleet.cluster import PASSWORD, Cluster
 from tests.factory.fleet.fleet_of_processes import until
 from tests.factory.fleet.scale import large

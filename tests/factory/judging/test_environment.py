@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factory.judging.environment_faults import Surroundings, find_fault
-from factory.sandbox import Backend, Captured, Cause, Ended
+from factory.sandbox.policy import Backend, Captured, Cause, Ended
 from factory.sandbox.toolchains import Hidden
 
 REPO = Surroundings(

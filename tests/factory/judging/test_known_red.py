@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from factory.judging.count_tests import Failures, count_failures
 from factory.judging.proof import KnownCommit, KnownCommits, KnownRed, RedCheck, more_failures
-from factory.sandbox import Cause
+from factory.sandbox.policy import Cause
 
 PYTEST = """\
 .F.E                                                                     [100%]

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from factory.orders.stages import Stage
-from factory.sandbox import Backend
+from factory.sandbox.policy import Backend
 from shared.errors import CommandFailed, PreflightRefused
 from shared.events.events import CommandEnded, CommandStarted, Noted
 from shared.llm.stack import Mode, ModelSource

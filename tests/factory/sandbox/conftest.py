@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 import pytest
 
-from factory.sandbox import Backend
+from factory.sandbox.policy import Backend
 from tests.factory.sandbox.sandbox_arena import (
     Arena,
     Driver,

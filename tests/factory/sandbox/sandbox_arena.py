@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from factory.sandbox import Backend, Guarantee
+from factory.sandbox.policy import Backend, Guarantee
 from tests import processes
 
 HERE = Path(__file__).resolve().parent

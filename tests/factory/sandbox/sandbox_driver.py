@@ -13,7 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from factory.sandbox import Backend, Limits, Policy, Sandbox, open_sandbox
+from factory.sandbox.detect import Sandbox, open_sandbox
+from factory.sandbox.policy import Backend, Limits, Policy
 from shared.errors import LlmchError
 
 PATHS = ("workspace", "git_dir", "private", "python")

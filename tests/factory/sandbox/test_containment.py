@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import pytest
 
-from factory.sandbox import Backend, Guarantee
+from factory.sandbox.policy import Backend, Guarantee
 from factory.sandbox.supervision import LOG_BYTES
 from tests import processes
 from tests.factory.sandbox.sandbox_arena import (

@@ -12,7 +12,8 @@ from uuid import uuid4
 import pytest
 
 from factory.judging.environment_faults import Surroundings, find_fault
-from factory.sandbox import Backend, Ended, Policy, open_sandbox
+from factory.sandbox.detect import open_sandbox
+from factory.sandbox.policy import Backend, Ended, Policy
 from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.toolchain_search import find_toolchains, hidden_programs, with_named
 from factory.sandbox.toolchains import needed_beside

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from factory.sandbox import Backend, Policy, detect, find_backends, open_sandbox
+from factory.sandbox import detect
+from factory.sandbox.detect import find_backends, open_sandbox
+from factory.sandbox.policy import Backend, Policy
 from shared.errors import ExitCode, InvalidInput, SandboxUnavailable
 
 

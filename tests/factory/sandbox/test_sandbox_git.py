@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.sandbox import Backend, Guarantee
+from factory.sandbox.policy import Backend, Guarantee
 from factory.sandbox.visible_files import scrubbed
 from tests.factory.sandbox.sandbox_arena import Arena
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.sandbox import Backend
+from factory.sandbox.policy import Backend
 from tests.factory.sandbox.sandbox_arena import Arena, Driver, User, opened_arena
 
 

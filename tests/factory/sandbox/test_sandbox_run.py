@@ -12,7 +12,8 @@ from uuid import uuid4
 
 import pytest
 
-from factory.sandbox import Backend, Cause, Ended, Limits, Policy, Sandbox, open_sandbox
+from factory.sandbox.detect import Sandbox, open_sandbox
+from factory.sandbox.policy import Backend, Cause, Ended, Limits, Policy
 from factory.sandbox.supervision import WARDEN
 from shared.errors import SandboxUnavailable
 from tests.factory.sandbox.sandbox_arena import processes_with, wait_until

@@ -9,8 +9,9 @@ from uuid import uuid4
 
 import pytest
 
-from factory.sandbox import Backend, Ended, Policy, Sandbox, open_sandbox
+from factory.sandbox.detect import Sandbox, open_sandbox
 from factory.sandbox.lent_folders import go_seed
+from factory.sandbox.policy import Backend, Ended, Policy
 from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.toolchain_search import find_toolchains
 from shared.errors import SandboxUnavailable

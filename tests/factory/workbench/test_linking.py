@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from factory.sandbox import Backend, find_backends
+from factory.sandbox.detect import find_backends
+from factory.sandbox.policy import Backend
 from shared.errors import PreflightRefused
 from shared.events.events import CommandTried, Warned
 from shared.settings.settings import SandboxSettings

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from factory.sandbox import Backend, find_backends
+from factory.sandbox.detect import find_backends
+from factory.sandbox.policy import Backend
 from shared.events.events import Warned
 from shared.settings.settings import SandboxSettings
 from tests.fakes import proposal

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.sandbox import Backend
+from factory.sandbox.policy import Backend
 from shared.errors import PreflightRefused, SandboxUnavailable
 from shared.events.events import Noted, Warned
 from shared.settings.settings import SandboxSettings

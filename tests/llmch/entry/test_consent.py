@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from factory.orders.task import RunOptions
-from factory.sandbox import Backend
+from factory.sandbox.policy import Backend
 from llmch.console import Color, Format, Verbosity, open_console
 from llmch.entry.run_orders import with_consent
 from shared.errors import SandboxUnavailable

@@ -18,7 +18,8 @@ from typing import Any, Self, TypeAlias
 
 import pytest
 
-from factory.sandbox import Backend, find_backends
+from factory.sandbox.detect import find_backends
+from factory.sandbox.policy import Backend
 from tests.harness import commit_all, git, order
 from tests.llmch.command_line import (
     Said,

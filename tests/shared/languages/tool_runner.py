@@ -12,8 +12,9 @@ from uuid import uuid4
 
 import pytest
 
-from factory.sandbox import Backend, Policy, open_sandbox
+from factory.sandbox.detect import open_sandbox
 from factory.sandbox.lent_folders import go_seed
+from factory.sandbox.policy import Backend, Policy
 from factory.sandbox.toolchain_search import find_toolchains
 from shared.languages.language_tools import ToolMissing, ToolResult
 from tests.once import made_once
