@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from planner.compile.inputs import PlanOptions
 from planner.prompts.prompt_templates import load_template
 from planner.replan.predecessor import read_predecessor
 from planner.run_plan import PlanResult, run_plan
@@ -17,10 +17,13 @@ from planner.spec.spec_difference import compare_requirements
 from shared.errors import InvalidInput
 from shared.events.events import Emit, Noted
 from shared.files.atomic_io import exclusively, make_folder, write_json
-from shared.languages.language_tools import ToolRunner
-from shared.llm.stack import ModelSource
 from shared.work_order.parse_order import canonical_json, sha256_bytes
 from shared.work_order.plan_folder import MANIFEST_NAME, PlanFacts, read_manifest
+
+if TYPE_CHECKING:
+    from planner.compile.inputs import PlanOptions
+    from shared.languages.language_tools import ToolRunner
+    from shared.llm.stack import ModelSource
 
 
 @dataclass(frozen=True, slots=True)

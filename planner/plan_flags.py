@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from planner.compile.inputs import PlannerModel, PlanOptions
 from planner.plan.file_projection import Allowed
 from shared.settings.declaration import FlagGroup
 from shared.settings.loading import add_setting_flags
-from shared.settings.settings import RoleSettings, Settings
+
+if TYPE_CHECKING:
+    from shared.settings.settings import RoleSettings, Settings
 
 
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.compile.compile_loop import Compilation, compile_plan
 from planner.compile.compile_record import CompileRecord, check_export, export_plan, summarised
@@ -26,7 +26,6 @@ from planner.compile.inputs import (
 from planner.compile.judge_reply import Judged, PlanJudge, chosen, remarks_on, remarks_on_kept
 from planner.plan.manifest import PlanOrigin, build_manifest, no_base
 from planner.replan.merge_plans import PlanChange, change_of, no_change
-from planner.replan.predecessor import FollowUp
 from planner.rules.judge_plan import Report
 from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events.events import Emit, Noted, PlanEnded, PlanStarted, Warned
@@ -40,12 +39,15 @@ from shared.events.run_record import (
 )
 from shared.files.atomic_io import make_folder
 from shared.languages.language_tools import ToolRunner, Tools
-from shared.llm.model_client import LlmClient
 from shared.llm.stack import ModelSource, open_model
 from shared.llm.usage import Tally, usage_counted, usage_document
 from shared.work_order.parse_order import order_key, parse_document
 from shared.work_order.plan_folder import write_plan
 from shared.work_order.work_order import Manifest
+
+if TYPE_CHECKING:
+    from planner.replan.predecessor import FollowUp
+    from shared.llm.model_client import LlmClient
 
 
 @dataclass(frozen=True, slots=True)

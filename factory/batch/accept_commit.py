@@ -14,14 +14,8 @@ from factory.landing.stand_in import as_text, change_of, lacking, paths_of
 from factory.orders.documents import FailureBrief, VerifiedBy
 from factory.orders.order_commit import NOTES_REF, add_acceptance, drop_acceptance
 from factory.orders.read_orders import decide_exempt
-from factory.orders.task import (
-    NOTHING_DECIDED,
-    AcceptedCommit,
-    Decision,
-    OrderTask,
-    RunOptions,
-    command_settings,
-)
+from factory.orders.stages import NOTHING_DECIDED, AcceptedCommit, Decision
+from factory.orders.task import OrderTask, RunOptions, command_settings
 from factory.preflight import RepoPlace, hold, name_paths
 from factory.record.decisions import write_decision
 from factory.record.runs_on_record import bases_on_record

@@ -11,8 +11,8 @@ from factory.batch.batch import run_orders
 from factory.batch.order_graph import derive_graph
 from factory.orders.documents import RunSummary
 from factory.orders.read_orders import LoadedOrder, read_order, read_workdir
-from factory.orders.stages import PlanAtHand
-from factory.orders.task import NOTHING_DECIDED, Decision, DecisionKey, RunOptions
+from factory.orders.stages import NOTHING_DECIDED, Decision, DecisionKey, PlanAtHand
+from factory.orders.task import RunOptions
 from factory.preflight import RepoPlace, hold
 from factory.record.decisions import (
     accepted_commits,

@@ -26,11 +26,12 @@ from functools import cache, cached_property
 from typing import Any
 
 from factory.workbench.dependencies import manifests_among
+from shared.files.paths import VERIFY_SCRIPT
 from shared.languages.acceptance_commands import analyse_command
 from shared.languages.read_commands import Command
 from shared.languages.registry import LANGUAGES, language_named
 from shared.projects.build_tools import LOCK_FILES
-from shared.work_order.work_order import VERIFY_SCRIPT, AcceptanceFile, WorkOrder
+from shared.work_order.work_order import AcceptanceFile, WorkOrder
 
 _WORD = re.compile(r"[\w./-]+")
 _MAX_WORDS = 40  # of one line

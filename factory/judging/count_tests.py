@@ -10,10 +10,14 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from factory.orders.documents import CountedTests
-from factory.sandbox.policy import Captured, Ended
+from factory.orders import documents
+
+if TYPE_CHECKING:
+    from factory.orders.documents import CountedTests
+    from factory.sandbox.policy import Captured, Ended
+
 
 # No summary of a test runner is as long. The bound keeps each pattern linear in the output.
 _LONGEST_LINE: Final = 4096
@@ -429,7 +433,7 @@ def tests_of(ended: Ended) -> CountedTests | None:
     if counted is None or (cut and not counted.ran):
         return None
     at_least = cut or not counted.exact
-    return CountedTests(
+    return documents.CountedTests(
         passed=counted.passed, failed=counted.failed, skipped=counted.skipped, at_least=at_least
     )
 

@@ -17,26 +17,24 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from factory.judging.count_tests import Failures, count_failures
-from factory.orders.documents import (
-    CmdResult,
-    CountedTests,
-    JudgingCommand,
-    VerifiedBy,
-    count_of_tests,
-)
-from factory.orders.task import OrderTask
+from factory.orders import documents
 from factory.sandbox.policy import Cause, Ended
 from shared.errors import RuleText
 from shared.languages.acceptance_commands import runs_tests
 from shared.languages.registry import language_of
-from shared.work_order.work_order import WorkOrder
+
+if TYPE_CHECKING:
+    from factory.orders.documents import CmdResult, CountedTests, JudgingCommand, VerifiedBy
+    from factory.orders.task import OrderTask
+    from shared.work_order.work_order import WorkOrder
+
 
 _TEST_FOLDERS: Final = frozenset({"test", "tests"})
 
-Tests = Mapping[str, CountedTests]
+Tests: TypeAlias = "Mapping[str, CountedTests]"
 """The tests that commands reported, by the text of the command. Others reported none."""
 
 
@@ -83,7 +81,7 @@ class FewerTests:
         """Return both numbers, in a few words."""
         least = "at least " if self.before.at_least else ""
         what = f"`{self.command}`" if self.command else "the verification"
-        tests = f"{least}{count_of_tests(self.before.ran)}"
+        tests = f"{least}{documents.count_of_tests(self.before.ran)}"
         if self.now is None:
             return (
                 f"{what} ran {tests} before this order; after it, its output does not say how many"
@@ -120,7 +118,7 @@ def _is_fewer(then: CountedTests, now: CountedTests) -> bool:
 
 
 def _sum(tests: Tests) -> CountedTests:
-    return CountedTests(
+    return documents.CountedTests(
         passed=sum(each.passed for each in tests.values()),
         failed=sum(each.failed for each in tests.values()),
         skipped=sum(each.skipped for each in tests.values()),
@@ -131,7 +129,7 @@ def _sum(tests: Tests) -> CountedTests:
 def verified_by(verify: Sequence[CmdResult], acceptance: Sequence[CmdResult]) -> VerifiedBy:
     """Return what a summary says of the commands that judged an order."""
     verification = tuple(map(_command, verify))
-    return VerifiedBy(
+    return documents.VerifiedBy(
         verification=verification,
         acceptance=tuple(map(_command, acceptance)),
         rests_on_acceptance=all(_runs_none(each) for each in verification),
@@ -139,7 +137,7 @@ def verified_by(verify: Sequence[CmdResult], acceptance: Sequence[CmdResult]) ->
 
 
 def _command(result: CmdResult) -> JudgingCommand:
-    return JudgingCommand(
+    return documents.JudgingCommand(
         command=shlex.join(result.command), exit_code=result.exit_code, tests=result.tests
     )
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WrapSerializer
 
-from factory.orders.stages import EndState, Stage, VerdictWord
+from factory.orders.stages import EndState, Failure, Stage, VerdictWord
 
 MAX_CONTEXT_BYTES: Final = 200 * 1024
 """The limit of what a prompt shows of files."""
@@ -343,6 +343,15 @@ def _is_empty(value: object) -> bool:
 Remedy = Annotated[str, Field(exclude_if=_is_empty)]
 """What a person can do where no other attempt would help; absent from the JSON if empty."""
 
+
+def _without_empty_remedy(
+    failure: Failure, render: Callable[[Failure], dict[str, object]]
+) -> object:
+    """Return the JSON of a failure; a remedy that is empty has no key in it."""
+    document = render(failure)
+    return document if failure.remedy else {k: v for k, v in document.items() if k != "remedy"}
+
+
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
 
@@ -485,26 +494,6 @@ class AttemptRecord(_Record):
     failure_brief: FailureBrief | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Say why an attempt or an order failed, as the journal and the summaries record it.
-
-    The stage is "error" if the harness or its environment failed, not a proposal. `remedy` is what
-    a person can do where no other attempt would help, and "" elsewhere.
-    """
-
-    stage: Stage | Literal["error"]
-    command: str | None = None
-    exit_code: int | None = None
-    excerpt: str = ""
-    remedy: Remedy = ""
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """Return nothing: the facts of a failure are in the brief of its attempt."""
-        return ()
-
-
 class CommandFlag(_Record):
     """Report an acceptance command that was seen to prove less than it should.
 
@@ -529,7 +518,7 @@ class RunSummary(_Record):
     commit: str | None = None
     parent: str = ""
     attempts: int = 0
-    failure: Failure | None = None
+    failure: Annotated[Failure, WrapSerializer(_without_empty_remedy)] | None = None
     warnings: tuple[str, ...] = ()
     flags: tuple[CommandFlag, ...] = ()
     usage: UsageRecord = UNKNOWN_USAGE

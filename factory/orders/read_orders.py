@@ -9,14 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shared.errors import InvalidInput, PreflightRefused
-from shared.files.paths import fold_path, is_git_path
-from shared.files.strict_documents import JsonObject, JsonValue
+from shared.files.paths import VERIFY_SCRIPT, fold_path, is_git_path
+from shared.files.strict_documents import JsonObject, JsonValue, at
 from shared.languages import registry
 from shared.processes.shell_words import UnsplittableError, split_words
 from shared.work_order.parse_order import (
     DocumentInvalid,
     SchemaProblem,
-    at,
     glob_paths,
     parse_document,
     unknown_keys,
@@ -31,14 +30,7 @@ from shared.work_order.plan_folder import (
     read_manifest,
     read_stored_plan,
 )
-from shared.work_order.work_order import (
-    VERIFY_SCRIPT,
-    Interface,
-    Manifest,
-    WorkOrder,
-    order_id,
-    order_number,
-)
+from shared.work_order.work_order import Interface, Manifest, WorkOrder, order_id, order_number
 
 
 def binding_on(order: WorkOrder, earlier: Sequence[WorkOrder]) -> Iterator[WorkOrder]:

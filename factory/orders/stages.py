@@ -289,3 +289,69 @@ EndState = Literal[
     OrderState.LEFT_OUT,
 ]
 """The states that an order can have when its run is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Say why an attempt or an order failed, as the journal and the summaries record it.
+
+    The stage is "error" if the harness or its environment failed, not a proposal. `remedy` is what
+    a person can do where no other attempt would help, and "" elsewhere.
+    """
+
+    stage: Stage | Literal["error"]
+    command: str | None = None
+    exit_code: int | None = None
+    excerpt: str = ""
+    remedy: str = ""
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """Return nothing: the facts of a failure are in the brief of its attempt."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionKey:
+    """Identify an order on a branch, also in the plans that follow its plan.
+
+    `plan` is the hash of the oldest plan, "" for an order without a plan. `key` is the hash of the
+    order's work: an order that is worded anew is another order.
+    """
+
+    branch: str
+    plan: str
+    order: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedCommit:
+    """Name the commit that stands for an order, and the requirements that it covers by that.
+
+    `beyond` are the files that it changes although the order does not allow it.
+    """
+
+    commit: str
+    title: str = ""
+    covers: tuple[str, ...] = ()
+    beyond: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Hold what holds of an order: `hint` for its prompts, the reason to leave it out, its commit.
+
+    A commit and a reason exclude each other. Empty values mean that nothing was decided.
+    """
+
+    hint: str = ""
+    left_out: str = ""
+    accepted: AcceptedCommit | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return self == NOTHING_DECIDED
+
+
+NOTHING_DECIDED: Final = Decision()

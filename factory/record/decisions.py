@@ -10,15 +10,17 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from factory.orders.read_orders import LoadedOrder
-from factory.orders.task import NOTHING_DECIDED, Decision, DecisionKey
+from factory.orders.stages import NOTHING_DECIDED, Decision, DecisionKey
 from shared.errors import Busy
 from shared.files.atomic_io import make_folder, write_json
 from shared.files.typed_documents import read_as
-from shared.work_order.parse_order import order_key
-from shared.work_order.work_order import WorkOrder
+from shared.work_order import parse_order
+
+if TYPE_CHECKING:
+    from factory.orders.read_orders import LoadedOrder
+    from shared.work_order.work_order import WorkOrder
 
 _FORMAT: Final = 1
 _MOST_BYTES: Final = 10_000_000
@@ -88,7 +90,7 @@ def decision_key(loaded: LoadedOrder, branch: str) -> DecisionKey:
 
 def key_in_plan(order: WorkOrder, root: str, branch: str) -> DecisionKey:
     """Return the key of an order whose oldest plan has the hash `root`, "" if it has no plan."""
-    return DecisionKey(branch, root, order.id, order_key(order))
+    return DecisionKey(branch, root, order.id, parse_order.order_key(order))
 
 
 def decisions_of(

@@ -11,13 +11,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, get_args
 
-from factory.orders.documents import Failure, UsageRecord
-from factory.orders.stages import AttemptStage, VerdictWord
+from factory.orders import documents
+from factory.orders.stages import AttemptStage, Failure, VerdictWord
 from shared.events.events import Ending
 from shared.files.typed_documents import read_as
 from shared.llm.replayed_replies import EarlierRun
+
+if TYPE_CHECKING:
+    from factory.orders.documents import UsageRecord
 
 
 class JournalStep(StrEnum):
@@ -259,7 +262,7 @@ def _render(entry: Entry, name: str, value: object) -> Iterator[tuple[str, objec
             pass
         case Path():
             yield name, str(value)
-        case UsageRecord():
+        case documents.UsageRecord():
             yield name, asdict(value)
         case tuple() if isinstance(entry, CandidateCoupled):
             yield name, list(value)

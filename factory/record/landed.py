@@ -21,7 +21,7 @@ from factory.orders.order_commit import (
     parse_proof,
 )
 from factory.orders.read_orders import LoadedOrder
-from factory.orders.task import AcceptedCommit, DecisionKey
+from factory.orders.stages import AcceptedCommit, DecisionKey
 from factory.record.decisions import read_decisions
 from shared.git import commits, refs, repos, trees
 from shared.git.client import FileChange, Git

@@ -12,8 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from factory.orders.documents import Failure
-from factory.orders.task import Decision, DecisionKey
+from factory.orders.stages import Decision, DecisionKey, Failure
 from factory.preflight import holder
 from factory.record.decisions import read_decisions
 from factory.record.journal import journal_path, read_journal

@@ -11,13 +11,12 @@ from factory.orders.documents import (
     AttemptRecord,
     BatchSummary,
     CommandFlag,
-    Failure,
     FailureBrief,
     RunSummary,
     UsageRecord,
     VerifiedBy,
 )
-from factory.orders.stages import OrderState, VerdictWord
+from factory.orders.stages import Failure, OrderState, VerdictWord
 from factory.orders.task import Errored, Failed, Passed, Verdict
 from factory.preflight import name_paths
 from shared.llm.usage import Tally, usage_document

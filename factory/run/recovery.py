@@ -17,9 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from factory.orders.documents import Failure
 from factory.orders.order_commit import NOTES_REF
-from factory.orders.stages import Stage
+from factory.orders.stages import Failure, Stage
 from factory.preflight import RepoPlace, checkout_of, hold
 from factory.record.journal import journal_path, read_journal, read_understood, unfinished
 from factory.record.journal_entries import (

@@ -13,12 +13,12 @@ from typing import Any, Literal
 
 from factory.attempt.attempt_state import Run
 from factory.landing.land import Landing, LandingOnRemote, Notary, publish_notes
-from factory.orders.documents import CommandFlag, Failure, RunSummary
+from factory.orders.documents import CommandFlag, RunSummary
 from factory.orders.model_choice import parse_ladder
 from factory.orders.order_commit import NOTES_REF, CommitTerms, render_note
 from factory.orders.read_orders import LoadedOrder
-from factory.orders.stages import OrderState
-from factory.orders.task import Decision, Errored, Failed, OrderResult, OrderTask, Passed, Verdict
+from factory.orders.stages import Decision, Failure, OrderState
+from factory.orders.task import Errored, Failed, OrderResult, OrderTask, Passed, Verdict
 from factory.preflight import TargetBranch, find_repo
 from factory.record.journal_entries import (
     LandingBegun,
@@ -60,13 +60,13 @@ from shared.events.events import (
     Warned,
 )
 from shared.files.atomic_io import make_folder, write_json
+from shared.files.paths import VERIFY_SCRIPT
 from shared.git import commits, refs, trees
 from shared.git.client import GitFailed
 from shared.languages.acceptance_commands import order_files
 from shared.llm.stack import Mode
 from shared.llm.usage import usage_counted
 from shared.settings.settings import Settings
-from shared.work_order.work_order import VERIFY_SCRIPT
 
 _CREDENTIALS = re.compile(r"://[^/@\s]*@")
 

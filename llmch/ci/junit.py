@@ -14,7 +14,8 @@ from enum import StrEnum
 from typing import Final, TypeAlias
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from factory.orders.documents import Failure, FailureBrief
+from factory.orders.documents import FailureBrief
+from factory.orders.stages import Failure
 from llmch.console.line import count, listed, one_line, short, shorten
 from llmch.page.run_words import printed
 from llmch.runs.run_model import (

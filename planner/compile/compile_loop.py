@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from planner.compile.compile_record import CompileRecord
-from planner.compile.inputs import CompileInputs, PlannerModel
 from planner.compile.judge_reply import (
     MAX_ROUNDS,
     Claim,
@@ -32,7 +31,6 @@ from planner.prompts.prompt_templates import (
     render_review_revision,
     render_revision,
 )
-from planner.replan.predecessor import FollowUp
 from planner.replan.replan_prompt import (
     relevant_words,
     render_difference,
@@ -42,12 +40,17 @@ from planner.replan.replan_prompt import (
 )
 from planner.repo.planned_repo import render_commands
 from planner.rules.judge_plan import RULE_BY_CODE
-from planner.rules.rule_model import Finding
 from planner.spec.requirements import render_requirements
 from shared.errors import Interrupted, LlmchError
 from shared.llm.model_client import LlmClient, ReplyFailed, Role
 from shared.llm.replayed_replies import NotOnRecord
 from shared.work_order.work_order import order_id
+
+if TYPE_CHECKING:
+    from planner.compile.compile_record import CompileRecord
+    from planner.compile.inputs import CompileInputs, PlannerModel
+    from planner.replan.predecessor import FollowUp
+    from planner.rules.rule_model import Finding
 
 
 def first_prompt(inputs: CompileInputs) -> str:

@@ -8,12 +8,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.compile.judge_reply import Judged, Review, chosen
-from planner.plan.parse_plan import Reply
 from planner.rules.judge_plan import Report, shown
-from planner.rules.repair import Fix
 from shared.errors import CommandFailed, InvalidInput, LlmchError
 from shared.events.events import (
     Emit,
@@ -24,9 +22,13 @@ from shared.events.events import (
     Warned,
 )
 from shared.files.atomic_io import write_json, write_text
-from shared.llm.model_client import Completion
 from shared.work_order.plan_folder import list_plan_files, replace_plan
-from shared.work_order.work_order import Manifest
+
+if TYPE_CHECKING:
+    from planner.plan.parse_plan import Reply
+    from planner.rules.repair import Fix
+    from shared.llm.model_client import Completion
+    from shared.work_order.work_order import Manifest
 
 
 def last_report(attempts: Sequence[Judged]) -> Report:

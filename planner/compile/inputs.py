@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from planner.plan.file_projection import NOTHING_MORE, Allowed
 from planner.plan.manifest import compile_hash
@@ -23,7 +23,9 @@ from planner.spec.spec_difference import compare_requirements
 from shared.errors import InvalidInput
 from shared.events.events import Emit, ignore
 from shared.llm.model_client import Api, CallPlace, Request, Role
-from shared.projects.manifests import VerifyCommand
+
+if TYPE_CHECKING:
+    from shared.projects.manifests import VerifyCommand
 
 
 @dataclass(frozen=True, slots=True)

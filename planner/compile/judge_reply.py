@@ -12,21 +12,23 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from planner.compile.inputs import CompileInputs
 from planner.plan.parse_plan import NO_SUCCESSION, Draft, Plan, Reply, with_history
 from planner.plan.plan_edits import left_out, render_left_out, skip_bootstrap
 from planner.prompts.prompt_templates import render_review
 from planner.replan.merge_plans import Answer, merge, reply_text
-from planner.replan.predecessor import FollowUp
 from planner.replan.replan_prompt import render_difference, render_own
 from planner.rules.judge_plan import Report, judge, judge_answer
 from planner.rules.repair import Fix, repair_plan
+from shared.files.paths import VERIFY_SCRIPT
 from shared.files.strict_documents import JsonProblem, JsonValue, parse_json
-from shared.languages.language_tools import Tools
 from shared.llm.model_client import ReplyMalformed, extract_json_array, extract_json_object
-from shared.work_order.work_order import VERIFY_SCRIPT
+
+if TYPE_CHECKING:
+    from planner.compile.inputs import CompileInputs
+    from planner.replan.predecessor import FollowUp
+    from shared.languages.language_tools import Tools
 
 Judge = Callable[[Plan, Answer | None], Report]
 """Applies all rules to a plan; the answer is `None` where the plan follows none."""

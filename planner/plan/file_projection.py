@@ -12,12 +12,15 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from planner.plan.parse_plan import Draft, Plan, condition_paths, is_inherited, strings
+from planner.plan import parse_plan
 from shared.files.paths import PathProblem, check_path, glob_characters
-from shared.projects.manifests import VerifyCommand
-from shared.work_order.work_order import Condition, VerifyContract, WorkOrder
+
+if TYPE_CHECKING:
+    from planner.plan.parse_plan import Draft, Plan
+    from shared.projects.manifests import VerifyCommand
+    from shared.work_order.work_order import Condition, VerifyContract, WorkOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +139,14 @@ def _promise_of_raw(draft: Draft) -> Promise:
     allowed = draft.raw.get("allowed_files", [])
     placed = draft.raw.get("acceptance_files", [])
     written = [
-        *(path for _, path in condition_paths(conditions)),
-        *(path for _, path in condition_paths(placed)),
-        *(path for _, path in strings(allowed)),
+        *(path for _, path in parse_plan.condition_paths(conditions)),
+        *(path for _, path in parse_plan.condition_paths(placed)),
+        *(path for _, path in parse_plan.strings(allowed)),
     ]
     fields = (conditions, allowed, placed)
     meant = sum(len(each) if isinstance(each, list) else 1 for each in fields)
     files, patterns = _read(written)
-    removed, _ = _read([path for _, path in strings(draft.raw.get("removed_files"))])
+    removed, _ = _read([path for _, path in parse_plan.strings(draft.raw.get("removed_files"))])
     readable = draft.is_object and len(files) + len(patterns) == meant
     return Promise(files, (), patterns, readable, removed)
 
@@ -278,7 +281,9 @@ def exempted_orders(
     projection = project(plan.drafts, repo_files)
 
     def is_own(position: int, order: WorkOrder) -> bool:
-        return not is_inherited(order, plan.succession) if own is None else position in own
+        return (
+            not parse_plan.is_inherited(order, plan.succession) if own is None else position in own
+        )
 
     def is_exempt(position: int) -> bool:
         contract = plan.contract

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from planner.plan.file_projection import exempted_orders
 from planner.plan.parse_plan import Plan, parse_succession
-from shared.files.strict_documents import JsonObject, JsonValue
 from shared.work_order.parse_order import (
     canonical_json,
     manifest_sha256,
@@ -15,6 +15,9 @@ from shared.work_order.parse_order import (
     sha256_bytes,
 )
 from shared.work_order.work_order import BaseFile, Manifest, Provenance, RequirementEntry, WorkOrder
+
+if TYPE_CHECKING:
+    from shared.files.strict_documents import JsonObject, JsonValue
 
 
 @dataclass(frozen=True, slots=True)

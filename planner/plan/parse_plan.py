@@ -9,19 +9,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TypeVar
-
-from pydantic import BaseModel
+from typing import TYPE_CHECKING, TypeVar
 
 from planner.spec.requirements import Requirement
 from shared.files.paths import glob_characters
-from shared.files.strict_documents import JsonProblem, JsonValue, parse_json
+from shared.files.strict_documents import FieldPath, JsonProblem, JsonValue, at, parse_json
 from shared.llm.model_client import ReplyIsArray, ReplyMalformed, extract_json_object
 from shared.work_order.parse_order import (
     DocumentInvalid,
-    FieldPath,
     SchemaProblem,
-    at,
     glob_paths,
     parse_document,
     unknown_keys,
@@ -42,6 +38,9 @@ from shared.work_order.work_order import (
     WorkOrder,
     order_number,
 )
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 E = TypeVar("E", WithdrawnOrder, NotRemoved)
 

@@ -9,8 +9,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from planner.plan.parse_plan import Draft, Plan, parse_plan, unreadable_plan
-from shared.files.strict_documents import JsonObject, JsonValue
-from shared.work_order.parse_order import SchemaProblem, at
+from shared.files.paths import VERIFY_SCRIPT
+from shared.files.strict_documents import JsonObject, JsonValue, at
+from shared.work_order.parse_order import SchemaProblem
 from shared.work_order.plan_folder import (
     MANIFEST_NAME,
     FileMalformed,
@@ -18,7 +19,7 @@ from shared.work_order.plan_folder import (
     StoredManifest,
     read_stored_plan,
 )
-from shared.work_order.work_order import VERIFY_SCRIPT, order_id, order_number
+from shared.work_order.work_order import order_id, order_number
 
 _NOTHING_LEFT = SchemaProblem(
     at("work_orders"), f"has no order left: the repo already has {VERIFY_SCRIPT}"

@@ -12,11 +12,14 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from shared.errors import InvalidInput
 from shared.files.text_sources import fill, read_text_input
-from shared.languages.base import Language
 from shared.languages.registry import LANGUAGES, language_of
+
+if TYPE_CHECKING:
+    from shared.languages.base import Language
 
 SPEC_PLACE = "PRODUCT_SPEC"
 PLACES = (SPEC_PLACE, "DOCTRINE", "REPO_HINTS", "REQUIREMENTS", "VERIFICATION", "LANGUAGES")

@@ -10,13 +10,18 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from planner.plan.parse_plan import Draft, Plan, parse_entries, parse_plan, with_history
-from planner.replan.predecessor import FollowUp
-from shared.files.strict_documents import JsonObject, JsonValue
-from shared.work_order.parse_order import SchemaProblem, at
-from shared.work_order.work_order import MAX_ORDERS, NotRemoved, WithdrawnOrder, WorkOrder
+from planner.plan import parse_plan
+from shared.files.strict_documents import at
+from shared.work_order import parse_order, work_order
+
+if TYPE_CHECKING:
+    from planner.plan.parse_plan import Draft, Plan
+    from planner.replan.predecessor import FollowUp
+    from shared.files.strict_documents import JsonObject, JsonValue
+    from shared.work_order.parse_order import SchemaProblem
+    from shared.work_order.work_order import NotRemoved, WithdrawnOrder, WorkOrder
 
 
 class Place(Enum):
@@ -87,13 +92,19 @@ def merge(reply: Plan, task: FollowUp, *, require_coverage: bool = False) -> Mer
     """
     before = task.predecessor.plan
     said = reply.document if isinstance(reply.document, dict) else {}
-    withdrawn, problems = parse_entries(WithdrawnOrder, "withdrawn", said.get("withdrawn"))
-    left, more = parse_entries(NotRemoved, "not_removed", said.get("not_removed"))
+    withdrawn, problems = parse_plan.parse_entries(
+        work_order.WithdrawnOrder, "withdrawn", said.get("withdrawn")
+    )
+    left, more = parse_plan.parse_entries(
+        work_order.NotRemoved, "not_removed", said.get("not_removed")
+    )
     drafts, too_many = _fitting(reply.drafts, before.drafts)
     gone = _gone(withdrawn, drafts, task)
     entries, orders = _put_together(drafts, said, task, gone)
     answer = Answer(task, entries, withdrawn, left)
-    plan = parse_plan({**_head(said, before), "work_orders": orders, **_succession(answer, gone)})
+    plan = parse_plan.parse_plan(
+        {**_head(said, before), "work_orders": orders, **_succession(answer, gone)}
+    )
     plan = replace(
         plan,
         requirements=task.difference.requirements,
@@ -104,7 +115,7 @@ def merge(reply: Plan, task: FollowUp, *, require_coverage: bool = False) -> Mer
         unknown=reply.unknown,
         is_json=reply.is_json,
     )
-    plan = with_history(plan, task.predecessor.landed)
+    plan = parse_plan.with_history(plan, task.predecessor.landed)
     return Merged(plan, answer, tuple(_left_out(answer, plan)))
 
 
@@ -128,10 +139,11 @@ def _fitting(
     drafts: tuple[Draft, ...], before: Sequence[Draft]
 ) -> tuple[tuple[Draft, ...], tuple[SchemaProblem, ...]]:
     """Return the reply's orders; none where both plans together have more than can be parsed."""
-    if len(drafts) + len(before) <= MAX_ORDERS:
+    if len(drafts) + len(before) <= work_order.MAX_ORDERS:
         return drafts, ()
-    message = f"has {len(drafts)} entries, at most {MAX_ORDERS - len(before)} may follow the plan"
-    return (), (SchemaProblem(at("work_orders"), message),)
+    room = work_order.MAX_ORDERS - len(before)
+    message = f"has {len(drafts)} entries, at most {room} may follow the plan"
+    return (), (parse_order.SchemaProblem(at("work_orders"), message),)
 
 
 def _gone(

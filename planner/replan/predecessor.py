@@ -6,12 +6,17 @@ import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from planner.plan.parse_plan import Draft, Plan, parse_plan, with_history
-from planner.spec.spec_difference import SpecDifference
+from planner.plan import parse_plan
 from shared.errors import InvalidInput
-from shared.work_order.plan_folder import PlanFacts, accept_edits, read_stored_plan
-from shared.work_order.work_order import Supersedes, order_number
+from shared.work_order import plan_folder, work_order
+
+if TYPE_CHECKING:
+    from planner.plan.parse_plan import Draft, Plan
+    from planner.spec.spec_difference import SpecDifference
+    from shared.work_order.plan_folder import PlanFacts
+    from shared.work_order.work_order import Supersedes
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +45,13 @@ class Predecessor:
     @property
     def last_number(self) -> int:
         """Return the highest number that an order has or had; withdrawn orders count too."""
-        numbers = (order_number(each.label) or 0 for each in self.plan.drafts)
+        numbers = (work_order.order_number(each.label) or 0 for each in self.plan.drafts)
         return max((*numbers, *self.plan.succession.withdrawn_numbers), default=0)
 
     @property
     def supersedes(self) -> Supersedes:
         """Return what the next plan says of this one."""
-        return Supersedes(
+        return work_order.Supersedes(
             manifest_sha256=self.facts.manifest_sha256,
             earlier=self.facts.lineage,
             title=self.facts.title,
@@ -67,7 +72,7 @@ def read_predecessor(
     person left out. Raises `InvalidInput` where there is no plan or no manifest, where the plan was
     edited, cannot be read, or names no requirements that its orders carry out.
     """
-    stored = read_stored_plan(folder)
+    stored = plan_folder.read_stored_plan(folder)
     if stored.manifest is None:
         raise InvalidInput(
             f"the plan in {folder} has no manifest, so no other plan can follow it",
@@ -77,17 +82,17 @@ def read_predecessor(
     if facts is None:
         raise InvalidInput(
             f"the plan in {folder} was edited: its hash is not the one that it states",
-            f"take the edits over first: `{accept_edits(folder)}`",
+            f"take the edits over first: `{plan_folder.accept_edits(folder)}`",
         )
-    plan = parse_plan(stored.document)
+    plan = parse_plan.parse_plan(stored.document)
     _refuse_unreadable(plan, folder)
     _refuse_untraced(plan, folder)
-    return Predecessor(folder, facts, with_history(plan, landed), frozenset(left_out))
+    return Predecessor(folder, facts, parse_plan.with_history(plan, landed), frozenset(left_out))
 
 
 def _refuse_unreadable(plan: Plan, folder: Path) -> None:
     ids = [each.label for each in plan.drafts]
-    well_formed = all(each.order and order_number(each.label) for each in plan.drafts)
+    well_formed = all(each.order and work_order.order_number(each.label) for each in plan.drafts)
     if plan.problems or not well_formed or len(set(ids)) < len(ids):
         raise InvalidInput(
             f"the plan in {folder} cannot be read",

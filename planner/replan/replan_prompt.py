@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from planner.plan.parse_plan import Draft, Plan
 from planner.prompts.prompt_templates import fenced
-from planner.replan.merge_plans import Answer
 from planner.replan.predecessor import FollowUp, covers_of
-from planner.spec.requirements import Requirement
-from shared.files.strict_documents import JsonValue
 from shared.languages.registry import LANGUAGES
-from shared.work_order.work_order import Interface
+
+if TYPE_CHECKING:
+    from planner.plan.parse_plan import Draft, Plan
+    from planner.replan.merge_plans import Answer
+    from planner.spec.requirements import Requirement
+    from shared.files.strict_documents import JsonValue
+    from shared.work_order.work_order import Interface
 
 # About 3,000 tokens: the outlines of the repo show most of these files as well.
 _MAX_INTERFACES: Final = 12_000

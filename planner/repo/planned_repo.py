@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from planner.prompts.prompt_templates import fenced
 from planner.repo.repo_outlines import (
@@ -36,8 +36,10 @@ from shared.git.client import Git, without_repo_filters
 from shared.git.trees import CommitSources
 from shared.languages.acceptance_commands import order_files
 from shared.projects.build_tools import LANDMARKS, Ground, find_projects, find_verification
-from shared.projects.manifests import Project, RepoFiles, VerifyCommand
 from shared.work_order.work_order import MAX_LISTED, BaseFile, WorkOrder
+
+if TYPE_CHECKING:
+    from shared.projects.manifests import Project, RepoFiles, VerifyCommand
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from planner.prompts.prompt_templates import fenced
-from shared.files.text_sources import TreeSources
-from shared.languages.capabilities import Outliner
 from shared.languages.registry import LANGUAGES, language_of
+
+if TYPE_CHECKING:
+    from shared.files.text_sources import TreeSources
+    from shared.languages.capabilities import Outliner
 
 # The weight of a shared stem in the file's own name, in its definitions, and in its folders.
 NAME_WEIGHT = 3

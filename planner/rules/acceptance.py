@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from planner.rules.rule_model import Finding, PlanView, Rule, Step, each_order
 from shared.errors import quoted
-from shared.files.paths import fold_path, glob_characters
+from shared.files.paths import VERIFY_SCRIPT, fold_path, glob_characters
+from shared.files.strict_documents import at
 from shared.languages.acceptance_commands import SHELLS, analyse_command, runs_tests
 from shared.languages.read_commands import (
     CodeRun,
@@ -27,9 +28,11 @@ from shared.languages.read_commands import (
 )
 from shared.languages.registry import language_named, language_of
 from shared.projects.build_tools import PACKAGE_TOOLS
-from shared.projects.manifests import VerifyCommand
-from shared.work_order.parse_order import FieldPath, at
-from shared.work_order.work_order import VERIFY_SCRIPT, WorkOrder
+
+if TYPE_CHECKING:
+    from shared.files.strict_documents import FieldPath
+    from shared.projects.manifests import VerifyCommand
+    from shared.work_order.work_order import WorkOrder
 
 _READS_ONLY: Final = frozenset({"cat", "head", "tail", "wc", "sort", "ls"})
 _FILE_TESTS: Final = frozenset({"-a", "-b", "-c", "-d", "-e", "-f", "-r", "-s", "-w", "-x"})

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from planner.plan.file_projection import matches_any
 from planner.rules.acceptance import runs_all_of, runs_verify_script
 from planner.rules.rule_model import Finding, PlanView, Rule, Step, each_order, plan_finding
 from shared.errors import quoted
-from shared.files.paths import fold_path, glob_characters
-from shared.work_order.parse_order import FieldPath, at
-from shared.work_order.work_order import VERIFY_SCRIPT, Condition, WorkOrder
+from shared.files.paths import VERIFY_SCRIPT, fold_path, glob_characters
+from shared.files.strict_documents import at
+
+if TYPE_CHECKING:
+    from shared.files.strict_documents import FieldPath
+    from shared.work_order.work_order import Condition, WorkOrder
 
 
 def unmet_preconditions(step: Step, order: WorkOrder) -> Iterator[Finding]:

@@ -10,20 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from planner.plan.file_projection import Projection
 from planner.rules.acceptance import runs_verify_script
 from planner.rules.rule_model import Finding, PlanView, Rule, Step
 from shared.errors import quoted, severity_of
 from shared.files.paths import path_inside
+from shared.files.strict_documents import at
 from shared.languages.acceptance_commands import SHELLS, analyse_command
 from shared.languages.planned_code import Need, first_with, missing_path, provided_later, unprovided
 from shared.languages.read_commands import Command, ScriptRun
 from shared.languages.registry import language_named
 from shared.projects.build_tools import BUILDERS, GENERATED_FOLDERS, PROGRAMS_BY_FILE
-from shared.projects.manifests import VerifyCommand
-from shared.work_order.parse_order import at
+
+if TYPE_CHECKING:
+    from planner.plan.file_projection import Projection
+    from shared.projects.manifests import VerifyCommand
 
 
 @dataclass(frozen=True, slots=True)

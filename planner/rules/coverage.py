@@ -7,18 +7,21 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from planner.plan.parse_plan import Plan, is_inherited
-from planner.plan.plan_edits import read_plan_folder
+from planner.plan import parse_plan, plan_edits
 from planner.rules.acceptance import run_files, weakness
 from planner.rules.rule_model import Finding, PlanView, Rule, Step, plan_finding
-from planner.spec.requirements import Requirement
 from shared.errors import InvalidInput, quoted
+from shared.files.strict_documents import at
 from shared.languages.acceptance_commands import analyse_command, runs_tests
 from shared.languages.read_commands import CodeRun, Command, ProgramRun, ShellCodeRun
-from shared.work_order.parse_order import at
-from shared.work_order.work_order import Asserted, CoveredRequirement, CoveringOrder, WorkOrder
+from shared.work_order import work_order
+
+if TYPE_CHECKING:
+    from planner.plan.parse_plan import Plan
+    from planner.spec.requirements import Requirement
+    from shared.work_order.work_order import Asserted, CoveredRequirement, WorkOrder
 
 
 def unknown_requirements(view: PlanView) -> Iterator[Finding]:
@@ -45,7 +48,7 @@ def _known_before(view: PlanView) -> set[str]:
         earlier = [order for position, order in orders if position not in own]
     else:
         succession = view.plan.succession
-        earlier = [order for _, order in orders if is_inherited(order, succession)]
+        earlier = [order for _, order in orders if parse_plan.is_inherited(order, succession)]
     return {name for order in earlier for name in order.covers}
 
 
@@ -141,11 +144,11 @@ def assertions_of(order: WorkOrder, earlier: Mapping[str, str]) -> Mapping[str, 
         by_test = frozenset(order.covers if tests else ())
         by_command = frozenset(order.covers if asserting else ())
     return {
-        name: Asserted.TEST
+        name: work_order.Asserted.TEST
         if name in by_test
-        else Asserted.COMMAND
+        else work_order.Asserted.COMMAND
         if name in by_command
-        else Asserted.NOTHING
+        else work_order.Asserted.NOTHING
         for name in order.covers
     }
 
@@ -190,7 +193,7 @@ def coverage_of_folder(
 
     Raises `InvalidInput` where there is no plan, or where a part of the plan cannot be read.
     """
-    plan = read_plan_folder(folder)
+    plan = plan_edits.read_plan_folder(folder)
     if plan.problems or any(draft.order is None for draft in plan.drafts):
         raise InvalidInput(
             f"the plan in {folder} cannot be read",
@@ -213,12 +216,12 @@ def coverage_of_plan(
     listed = {each.id: each for each in plan.requirements}
     named = {name: None for order in orders for name in order.covers}
     return tuple(
-        CoveredRequirement(
+        work_order.CoveredRequirement(
             name,
             listed[name].text if name in listed else "",
             listed[name].line if name in listed else None,
             tuple(
-                CoveringOrder(
+                work_order.CoveringOrder(
                     order.id,
                     order.title,
                     order.acceptance_commands,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from planner.replan.merge_plans import Answer, Place
 from planner.replan.predecessor import FollowUp, covers_of
 from planner.rules.rule_model import Finding, PlanView, Rule, plan_finding
-from planner.spec.requirements import Requirement
 from shared.errors import quoted
-from shared.work_order.parse_order import at
-from shared.work_order.work_order import order_id
+from shared.files.strict_documents import at
+from shared.work_order import work_order
+
+if TYPE_CHECKING:
+    from planner.spec.requirements import Requirement
 
 
 def landed_orders_again(view: PlanView) -> Iterator[Finding]:
@@ -93,7 +95,7 @@ def misnumbered_replies(view: PlanView) -> Iterator[Finding]:
             yield step.finding("E314", at("id"), message)
         if entry.place is not Place.NEW:
             continue
-        expected = order_id(following)
+        expected = work_order.order_id(following)
         following += 1
         if step.draft.is_object and given != expected:
             shown = quoted(given) if isinstance(given, str) else "no id"

@@ -6,14 +6,16 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from planner.rules.rule_model import Finding, PlanView, Rule, Step, each_order
 from shared.errors import quoted
 from shared.files.paths import PathProblem, check_path, glob_characters
+from shared.files.strict_documents import at
 from shared.languages.registry import LANGUAGES, language_of
-from shared.work_order.parse_order import at
-from shared.work_order.work_order import WorkOrder
+
+if TYPE_CHECKING:
+    from shared.work_order.work_order import WorkOrder
 
 E201 = Rule(
     "E201",

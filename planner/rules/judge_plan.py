@@ -6,11 +6,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
-from typing import Final, TypedDict
+from typing import TYPE_CHECKING, Final, TypedDict
 
+from planner.plan import parse_plan
 from planner.plan.file_projection import NOTHING_MORE, Allowed, TargetRepo, project
-from planner.plan.parse_plan import Plan, with_history
-from planner.replan.merge_plans import Answer
 from planner.rules import (
     acceptance,
     chain,
@@ -35,10 +34,14 @@ from planner.rules.rule_model import (
     read_orders,
 )
 from planner.rules.structure import unjudgeable_code
-from shared.errors import Severity
+from shared.files.strict_documents import FieldPath
 from shared.languages.language_tools import Tools
-from shared.projects.manifests import VerifyCommand
-from shared.work_order.parse_order import FieldPath
+
+if TYPE_CHECKING:
+    from planner.plan.parse_plan import Plan
+    from planner.replan.merge_plans import Answer
+    from shared.errors import Severity
+    from shared.projects.manifests import VerifyCommand
 
 
 def _needed_and_used(view: PlanView) -> Iterator[Finding]:
@@ -193,7 +196,7 @@ def judge(
     and what they declared counts no more than other code of the repo. `answer` is what a reply
     changes in the plan before; without it, the rules on replies (E310 to E316) find nothing.
     """
-    plan = with_history(plan, history)
+    plan = parse_plan.with_history(plan, history)
     target = TargetRepo(frozenset(repo_files), sources or {}, allowed, verification)
     chain = project(plan.drafts, target.files)
     orders = read_orders(plan.drafts)

@@ -11,16 +11,15 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from planner.plan import parse_plan
 from planner.plan.file_projection import exempted_orders
 from planner.plan.manifest import reseal
-from planner.plan.parse_plan import Plan, parse_plan
 from planner.rules.judge_plan import Report
-from planner.rules.rule_model import Finding
 from shared.errors import quoted
 from shared.files.paths import PathProblem, check_path
-from shared.files.strict_documents import JsonObject, JsonValue
-from shared.work_order.parse_order import FieldPath, at
+from shared.files.strict_documents import FieldPath, JsonObject, JsonValue, at
 from shared.work_order.plan_folder import (
     MANIFEST_NAME,
     list_plan_files,
@@ -29,7 +28,11 @@ from shared.work_order.plan_folder import (
 )
 from shared.work_order.work_order import MAX_LISTED, BaseFile, order_id
 
-Judge = Callable[[Plan], Report]
+if TYPE_CHECKING:
+    from planner.plan.parse_plan import Plan
+    from planner.rules.rule_model import Finding
+
+Judge = Callable[[parse_plan.Plan], Report]
 Entry = dict[str, JsonValue]
 
 # `WO-1`, `WO-001`, `wo_1` and `1` all mean a number.
@@ -101,7 +104,7 @@ def _taken(
     orders, fixes = change
     document: Entry = {**before.plan.document, "work_orders": list(orders)}
     plan = replace(
-        parse_plan(document),
+        parse_plan.parse_plan(document),
         requirements=before.plan.requirements,
         require_coverage=before.plan.require_coverage,
         succession=before.plan.succession,

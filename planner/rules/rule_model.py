@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from planner.plan.file_projection import Projection, TargetRepo, promise_of
-from planner.plan.parse_plan import Draft, Plan
-from planner.replan.merge_plans import Answer
 from shared.errors import RuleText, Severity, severity_of
 from shared.languages.acceptance_commands import analyse_command
-from shared.languages.base import Language
 from shared.languages.language_tools import Tools
 from shared.languages.planned_code import (
     AcceptanceText,
@@ -22,10 +19,15 @@ from shared.languages.planned_code import (
     Fault,
     OrderCode,
 )
-from shared.languages.read_commands import Command
 from shared.languages.registry import LANGUAGES
-from shared.work_order.parse_order import FieldPath
-from shared.work_order.work_order import WorkOrder
+
+if TYPE_CHECKING:
+    from planner.plan.parse_plan import Draft, Plan
+    from planner.replan.merge_plans import Answer
+    from shared.files.strict_documents import FieldPath
+    from shared.languages.base import Language
+    from shared.languages.read_commands import Command
+    from shared.work_order.work_order import WorkOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +116,7 @@ class PlanView:
 
 Check = Callable[[PlanView], Iterator[Finding]]
 StepCheck = Callable[[Step], Iterator[Finding]]
-OrderCheck = Callable[[Step, WorkOrder], Iterator[Finding]]
+OrderCheck: TypeAlias = "Callable[[Step, WorkOrder], Iterator[Finding]]"
 
 
 @dataclass(frozen=True, slots=True)

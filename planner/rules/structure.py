@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from planner.rules.rule_model import Finding, PlanView, Rule, Step, each_step, plan_finding
 from shared.errors import quoted
 from shared.files.paths import glob_characters
+from shared.files.strict_documents import at
 from shared.languages.planned_code import code_cannot_be_judged
 from shared.languages.read_commands import CodeProblem, CodeRun
-from shared.work_order.parse_order import FieldPath, at
-from shared.work_order.work_order import order_id, order_number
+from shared.work_order import work_order
+
+if TYPE_CHECKING:
+    from shared.files.strict_documents import FieldPath
 
 
 def malformed_parts(view: PlanView) -> Iterator[Finding]:
@@ -50,7 +53,7 @@ def misnumbered_orders(view: PlanView) -> Iterator[Finding]:
     seen: set[int] = set()
     for step in view.steps:
         given = step.draft.raw.get("id")
-        number = order_number(given) if isinstance(given, str) else None
+        number = work_order.order_number(given) if isinstance(given, str) else None
         while expected in withdrawn and expected != number:
             expected += 1
         if number is None:
@@ -61,7 +64,11 @@ def misnumbered_orders(view: PlanView) -> Iterator[Finding]:
             open_slots += 1
             yield step.finding("E001", at("id"), f"{given} stands twice")
         elif number > expected + open_slots:
-            yield step.finding("E001", at("id"), f"{order_id(expected)} is missing before {given}")
+            yield step.finding(
+                "E001",
+                at("id"),
+                f"{work_order.order_id(expected)} is missing before {given}",
+            )
             skipped += number - expected
             expected, open_slots = number + 1, 0
         elif number >= expected:

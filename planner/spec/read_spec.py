@@ -13,16 +13,18 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import ErrorDetails
 
 from planner.spec.requirements import Requirement, derive_requirements
 from planner.spec.strict_yaml import NotText, Tree, parse_spec_json, parse_spec_yaml
 from shared.errors import InvalidInput
 from shared.files.text_sources import read_text_input
 from shared.work_order.work_order import MAX_LISTED
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 SUMMARY: Final = "Say in a few sentences what the product is, who uses it, and what for."
 REQUIREMENTS: Final = (

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from planner.spec.blocks import derived_id, is_derived, section_of, split_own_id
 from planner.spec.likeness import Tie, exact_words, folded, pair_alike, say_the_same
 from planner.spec.requirements import Requirement
 from shared.errors import quoted
-from shared.files.strict_documents import JsonObject
+
+if TYPE_CHECKING:
+    from shared.files.strict_documents import JsonObject
 
 _Key = Callable[[Requirement], str]
 

@@ -8,6 +8,10 @@ from __future__ import annotations
 import posixpath
 import re
 import unicodedata
+from typing import Final
+
+# The script that verifies a whole project, where the project has it.
+VERIFY_SCRIPT: Final = "scripts/verify.sh"
 
 # A path of this form needs no normalising and no refusing. Nearly every path has this form.
 _PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*+(?:/[A-Za-z0-9_-][A-Za-z0-9_.-]*+)*+")

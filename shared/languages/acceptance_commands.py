@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.languages.read_commands import (
     Arguments,
@@ -30,7 +30,9 @@ from shared.processes.shell_words import (
     is_too_long,
     split_words,
 )
-from shared.work_order.work_order import WorkOrder
+
+if TYPE_CHECKING:
+    from shared.work_order.work_order import WorkOrder
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
 SHELLS: Final = frozenset({"bash", "sh", "dash", "ksh", "zsh"})

@@ -11,19 +11,21 @@ All paths are relative to the repository and use slashes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from shared.languages.capabilities import (
-    Advice,
-    Conformance,
-    Edits,
-    Examples,
-    Failures,
-    Notes,
-    Outliner,
-)
-from shared.languages.language_tools import Dependencies, Packages, Reports
-from shared.languages.planned_code import Plans
-from shared.languages.read_commands import CommandReader
+if TYPE_CHECKING:
+    from shared.languages.capabilities import (
+        Advice,
+        Conformance,
+        Edits,
+        Examples,
+        Failures,
+        Notes,
+        Outliner,
+    )
+    from shared.languages.language_tools import Dependencies, Packages, Reports
+    from shared.languages.planned_code import Plans
+    from shared.languages.read_commands import CommandReader
 
 
 @dataclass(frozen=True, slots=True)

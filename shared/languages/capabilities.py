@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from shared.errors import Example
-from shared.languages.language_tools import Tools
-from shared.work_order.work_order import Interface, WorkOrder
+
+if TYPE_CHECKING:
+    from shared.languages.language_tools import Tools
+    from shared.work_order.work_order import Interface, WorkOrder
 
 _FILE: Final = "PLANNING.md"
 

@@ -11,13 +11,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from shared.errors import quoted
 from shared.languages.capabilities import DOES_NOT_PARSE
-from shared.languages.language_tools import Tools
-from shared.languages.read_commands import Command, Weakness
-from shared.work_order.parse_order import FieldPath
+
+if TYPE_CHECKING:
+    from shared.files.strict_documents import FieldPath
+    from shared.languages.language_tools import Tools
+    from shared.languages.read_commands import Command, Weakness
 
 """Defines the capability to judge a plan's code before it exists.
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from shared.files.paths import VERIFY_SCRIPT
 from shared.projects.manifests import (
     BuildTool,
     Project,
@@ -34,7 +35,6 @@ from shared.projects.project_kinds import (
     Python,
     test_script,
 )
-from shared.work_order.work_order import VERIFY_SCRIPT
 
 BUILD_TOOLS: Final[tuple[BuildTool, ...]] = (
     Python(),

@@ -109,9 +109,6 @@ def _kind(value: object) -> str:
 
 SCHEMA_VERSION: Final = "1.0"
 
-# The script that verifies a whole project, where the project has it.
-VERIFY_SCRIPT: Final = "scripts/verify.sh"
-
 # The work order format sets this limit.
 MAX_CONTEXT_FILES: Final = 10
 # No honest plan comes near these limits: a reply of 64,000 tokens holds some hundred orders, a

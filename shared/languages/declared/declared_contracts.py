@@ -6,8 +6,9 @@ import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from shared.files.strict_documents import at
 from shared.languages.capabilities import DOES_NOT_PARSE, ContractViolation
 from shared.languages.declared.declarations import (
     MAX_BYTES,
@@ -23,7 +24,6 @@ from shared.languages.declared.declarations import (
 )
 from shared.languages.declared.declarations import Fault as StubFault
 from shared.languages.declared.declared_edits import code_problem
-from shared.languages.language_tools import Tools
 from shared.languages.planned_code import (
     Chain,
     DeclaredStub,
@@ -34,8 +34,10 @@ from shared.languages.planned_code import (
     stub_does_not_parse,
     stub_uses_undefined,
 )
-from shared.work_order.parse_order import at
 from shared.work_order.work_order import Interface, WorkOrder
+
+if TYPE_CHECKING:
+    from shared.languages.language_tools import Tools
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import text_of
-from shared.languages.ecmascript.compiler_view import View
-from shared.languages.ecmascript.contract_history import History, Moment
 from shared.languages.ecmascript.ecmascript_syntax import string_value, tree_of, walk
 from shared.languages.ecmascript.imports import Kind, imports_of, resolve
-from shared.languages.ecmascript.typescript_compiler import Complaint
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+    from shared.languages.ecmascript.compiler_view import View
+    from shared.languages.ecmascript.contract_history import History, Moment
+    from shared.languages.ecmascript.typescript_compiler import Complaint
 
 
 _WHOLE_IMPORTS: Final = frozenset({"import_clause", "namespace_import"})

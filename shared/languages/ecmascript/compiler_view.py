@@ -6,9 +6,8 @@ import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from shared.languages.ecmascript.contract_history import History, Layer, Moment
 from shared.languages.ecmascript.declaration_stubs import DEFAULT, Stub
 from shared.languages.ecmascript.ecmascript_syntax import (
     declaration_path,
@@ -20,6 +19,9 @@ from shared.languages.ecmascript.ecmascript_syntax import (
 from shared.languages.ecmascript.exports import declared_names
 from shared.languages.ecmascript.imports import Kind, imports_of, resolve
 from shared.languages.ecmascript.typescript_compiler import Asked, Complaint
+
+if TYPE_CHECKING:
+    from shared.languages.ecmascript.contract_history import History, Layer, Moment
 
 _MAX_FILES: Final = 2_000
 _MAX_BYTES: Final = 8_000_000

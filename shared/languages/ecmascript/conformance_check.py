@@ -23,10 +23,11 @@ from shared.languages.ecmascript.ecmascript_syntax import (
 from shared.languages.ecmascript.typescript_compiler import Complaint, PinnedCompiler, ask
 from shared.languages.language_tools import CheckerFailed, ToolMissing, Tools
 from shared.languages.planned_code import Chain
-from shared.work_order.work_order import Interface
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+    from shared.work_order.work_order import Interface
 
 
 _TYPES: Final = frozenset({"interface_declaration", "type_alias_declaration"})

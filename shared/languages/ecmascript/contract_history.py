@@ -6,10 +6,13 @@ import posixpath
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from shared.languages.ecmascript.declaration_stubs import Stub, StubFault, parse_stub, without_names
 from shared.languages.ecmascript.ecmascript_syntax import LOCKS, is_code
-from shared.languages.planned_code import Chain, DeclaredStub
+
+if TYPE_CHECKING:
+    from shared.languages.planned_code import Chain, DeclaredStub
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,11 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     tree_of,
     walk,
 )
-from shared.work_order.work_order import Interface
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+    from shared.work_order.work_order import Interface
 
 
 _MAX_DEPTH: Final = 6  # of types within each other

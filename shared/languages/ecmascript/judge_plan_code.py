@@ -32,7 +32,6 @@ from shared.languages.ecmascript.compiler_view import (
     may_fit,
     surely_differ,
 )
-from shared.languages.ecmascript.contract_history import History
 from shared.languages.ecmascript.declaration_stubs import DEFAULT
 from shared.languages.ecmascript.ecmascript_syntax import (
     is_code,
@@ -47,6 +46,8 @@ from shared.languages.planned_code import has_no_definition
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+    from shared.languages.ecmascript.contract_history import History
 
 
 _NO_EXPORT = re.compile(

@@ -5,12 +5,11 @@ from __future__ import annotations
 import posixpath
 import shlex
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.errors import quoted
 from shared.languages.ecmascript.assertions import weakness_of_code, weakness_of_text
 from shared.languages.ecmascript.chosen_tests import MAGIC, cases_of, chosen_files, weakness_of_run
-from shared.languages.ecmascript.contract_history import History, Moment
 from shared.languages.ecmascript.ecmascript_syntax import (
     MANIFEST,
     Manifest,
@@ -42,6 +41,9 @@ from shared.languages.planned_code import (
     undeclared_package,
 )
 from shared.languages.read_commands import Weakness
+
+if TYPE_CHECKING:
+    from shared.languages.ecmascript.contract_history import History, Moment
 
 _MAX_SCRIPTS: Final = 3  # scripts that run scripts
 _SHELL: Final = frozenset("|&;<>$`()*")

@@ -36,10 +36,11 @@ from shared.languages.declared.declared_contracts import (
 from shared.languages.go.go_modules import module_folder, read_modules
 from shared.languages.go.go_source import read_go
 from shared.languages.language_tools import CheckerFailed, ToolMissing, ToolRunner, Tools
-from shared.work_order.work_order import Interface, WorkOrder
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+    from shared.work_order.work_order import Interface, WorkOrder
 
 
 def generic_types(types: Iterable[Declared]) -> dict[str, TypeParameters]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import (
     ContractViolation,
@@ -16,12 +16,14 @@ from shared.languages.capabilities import (
     Unwritten,
 )
 from shared.languages.declared import declared_edits
-from shared.languages.declared.declarations import Declarations, Declared
 from shared.languages.declared.declared_contracts import folder_of
 from shared.languages.declared.declared_edits import Refused, offer
 from shared.languages.go.go_conformance import judge, read_complaints
 from shared.languages.go.go_modules import read_modules
 from shared.languages.go.go_source import read_go
+
+if TYPE_CHECKING:
+    from shared.languages.declared.declarations import Declarations, Declared
 
 _NAME: Final = re.compile(
     r"(?:func +|type +|var +|const +)?(?P<name>[^{]+?)\s*(?:\(.*)?", re.DOTALL

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from shared.languages.declared.declared_contracts import folder_of
 from shared.languages.go import judge_go
@@ -17,9 +18,11 @@ from shared.languages.go.go_commands import (
 )
 from shared.languages.go.go_conformance import package_of_folder
 from shared.languages.go.judge_go import PlannedGo, has_names_to_declare, is_test_file
-from shared.languages.language_tools import Tools
-from shared.languages.planned_code import Chain, ChainCode, Fault, Need
 from shared.languages.read_commands import Command, Weakness, program_words
+
+if TYPE_CHECKING:
+    from shared.languages.language_tools import Tools
+    from shared.languages.planned_code import Chain, ChainCode, Fault, Need
 
 __all__ = ["has_names_to_declare", "is_test_file", "module_name", "read_chain"]
 

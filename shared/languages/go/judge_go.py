@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
+from shared.files.strict_documents import at
 from shared.languages.declared.declarations import Declarations
 from shared.languages.declared.declared_contracts import PlannedCode, folder_of, unaskable, unjudged
 from shared.languages.go.go_conformance import (
@@ -43,7 +44,6 @@ from shared.languages.planned_code import (
     undeclared_package,
     unprovided,
 )
-from shared.work_order.parse_order import at
 
 SUFFIX: Final = ".go"
 TEST_SUFFIX: Final = "_test.go"

@@ -10,12 +10,12 @@ from typing import Final
 from shared.languages.base import Language
 from shared.languages.capabilities import Advice, Examples, Installable, Lack, Outlines
 from shared.languages.ecmascript import exports, node_commands
-from shared.languages.ecmascript.chain_code import NodeCommands
 from shared.languages.ecmascript.node_language import (
     EcmaConformance,
     EcmaEdits,
     EcmaNotes,
     EcmaPlans,
+    NodeCommands,
 )
 from shared.languages.javascript import node_modules
 from shared.languages.language_tools import NamedManifests, ToolReports

@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from shared.languages.language_tools import Diagnostic
 from shared.languages.python.mypy_messages import checkers_column
 from shared.languages.python.python_code import last_part
 from shared.languages.python.stubs import target_names
+
+if TYPE_CHECKING:
+    from shared.languages.language_tools import Diagnostic
 
 
 @dataclass(frozen=True, slots=True)

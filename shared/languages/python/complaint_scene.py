@@ -14,12 +14,12 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.errors import quoted
+from shared.files.strict_documents import FieldPath, at
 from shared.languages.planned_code import Fault, declared_by
 from shared.languages.python.code_facts import CodeFacts, Spot, mentions
-from shared.languages.python.module_views import Module, ModuleHistory, ModuleView
 from shared.languages.python.mypy_messages import (
     Complaint,
     NoVariant,
@@ -30,11 +30,13 @@ from shared.languages.python.mypy_messages import (
     WrongStore,
 )
 from shared.languages.python.name_backing import DATA_ATTRIBUTES, BackedNames, Certainty
-from shared.languages.python.planned_python import PlannedOrder, PlannedProject
 from shared.languages.python.python_code import NAME, name_behind, parse_code
 from shared.languages.python.type_text import CONTAINERS, TypeText
 from shared.languages.read_commands import Code, CodeRun
-from shared.work_order.parse_order import FieldPath, at
+
+if TYPE_CHECKING:
+    from shared.languages.python.module_views import Module, ModuleHistory, ModuleView
+    from shared.languages.python.planned_python import PlannedOrder, PlannedProject
 
 
 @dataclass(frozen=True, slots=True)

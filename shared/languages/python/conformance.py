@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import DOES_NOT_PARSE, ContractViolation
 from shared.languages.language_tools import Checker, CheckerFailed, Diagnostic
@@ -32,7 +32,9 @@ from shared.languages.python.signatures import normal, shown, surely_incompatibl
 from shared.languages.python.stubs import BoundName, declarations, plain_declarations
 from shared.languages.python.type_checker import TypeChecker
 from shared.languages.python.type_text import TypeText, surely_differ
-from shared.work_order.work_order import Interface
+
+if TYPE_CHECKING:
+    from shared.work_order.work_order import Interface
 
 _PROBES: Final = "llmch_probes/"
 

@@ -9,11 +9,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.errors import InvalidInput
 from shared.files.strict_documents import Table, parse_toml, table
-from shared.languages.language_tools import ManifestFiles
+
+if TYPE_CHECKING:
+    from shared.languages.language_tools import ManifestFiles
 
 _PROJECT: Final = "pyproject.toml"
 _REQUIREMENTS = re.compile(r"(?:.*/)?requirements[^/]*\.txt|requirements/[^/]+\.txt")

@@ -13,10 +13,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import Splice
-from shared.languages.declared.declarations import Imported
 from shared.languages.declared.declared_edits import Refused
 from shared.languages.python.python_source import (
     Definition,
@@ -28,6 +27,9 @@ from shared.languages.python.python_source import (
     multiline_strings,
     read_python,
 )
+
+if TYPE_CHECKING:
+    from shared.languages.declared.declarations import Imported
 
 
 class EditedFile:

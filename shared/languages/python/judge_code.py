@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
+from shared.files.strict_documents import FieldPath, at
 from shared.languages.declared.declarations import normal_changes
 from shared.languages.language_tools import Checker, CheckerFailed, Diagnostic, Tools
 from shared.languages.planned_code import (
@@ -71,7 +72,6 @@ from shared.languages.python.signatures import conflicts, undefined_names
 from shared.languages.python.stubs import PythonStub, StubProblem, depth_exceeds
 from shared.languages.python.type_checker import FileBlocked, TypeChecker
 from shared.languages.read_commands import CodeRun, Command, ModuleRun, Weakness
-from shared.work_order.parse_order import FieldPath, at
 
 # These complaints are about the call itself; the others are about one of its arguments.
 _OF_THE_CALL: Final = (WrongArity, MadeAbstract)

@@ -11,10 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from shared.languages.language_tools import Diagnostic
 from shared.languages.python.type_text import TypeText, parse_type
+
+if TYPE_CHECKING:
+    from shared.languages.language_tools import Diagnostic
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from shared.languages.python.code_facts import ImportedName
-from shared.languages.python.module_views import Module, ModuleView
 from shared.languages.python.python_code import base_names, decorator_names, name_behind
 from shared.languages.python.signatures import normal
-from shared.languages.python.stubs import BoundName
 from shared.languages.python.type_text import BUILTINS, TypeText, parse_type, surely_differ
+
+if TYPE_CHECKING:
+    from shared.languages.python.code_facts import ImportedName
+    from shared.languages.python.module_views import Module, ModuleView
+    from shared.languages.python.stubs import BoundName
 
 # Class decorators that a checker knows, or that leave a class as it is.
 _KNOWN_DECORATORS: Final = frozenset(

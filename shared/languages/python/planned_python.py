@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.errors import quoted
 from shared.files.paths import path_inside
@@ -33,7 +33,9 @@ from shared.languages.python.merge_stubs import merge
 from shared.languages.python.module_views import Change, ModuleHistory
 from shared.languages.python.python_code import read_code
 from shared.languages.python.stubs import PythonStub, StubProblem, parse_stub
-from shared.languages.read_commands import Code, Command, Import
+
+if TYPE_CHECKING:
+    from shared.languages.read_commands import Code, Command, Import
 
 SUFFIXES = (".py", ".pyi")
 

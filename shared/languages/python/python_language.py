@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.languages.base import Language
 from shared.languages.capabilities import ContractViolation, Examples, Outlines
@@ -19,7 +19,6 @@ from shared.languages.language_tools import (
     Workshop,
     find_faults,
 )
-from shared.languages.planned_code import Chain, ChainCode
 from shared.languages.python import (
     code_notes,
     conformance,
@@ -36,8 +35,11 @@ from shared.languages.python import (
     skeletons,
     type_checker,
 )
-from shared.languages.read_commands import Arguments, Command, Run, Weakness
-from shared.work_order.work_order import Interface, WorkOrder
+
+if TYPE_CHECKING:
+    from shared.languages.planned_code import Chain, ChainCode
+    from shared.languages.read_commands import Arguments, Command, Run, Weakness
+    from shared.work_order.work_order import Interface, WorkOrder
 
 _NAME: Final = "Python"
 _SUFFIXES: Final = (".py", ".pyi")

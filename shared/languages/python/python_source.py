@@ -14,15 +14,17 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import accumulate
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from shared.languages.capabilities import ContractViolation, OutlineEntry
 from shared.languages.declared import declared_edits
 from shared.languages.declared.declarations import Declarations, Declared, Fault, Imported, Kind
 from shared.languages.python.merge_stubs import is_meant
 from shared.languages.python.python_code import is_test_file, parse_as_here
 from shared.languages.python.stubs import BINDING_BLOCKS, bindings, declarations, flat
 from shared.languages.read_commands import CodeProblem
+
+if TYPE_CHECKING:
+    from shared.languages.capabilities import ContractViolation, OutlineEntry
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.languages.python.conformance_probe import constructor_of
 from shared.languages.python.merge_stubs import merge, merge_stubs
@@ -18,7 +18,9 @@ from shared.languages.python.python_code import base_names, decorator_names, las
 from shared.languages.python.signatures import quoted_type
 from shared.languages.python.stubs import BoundName, declarations
 from shared.languages.read_commands import CodeProblem
-from shared.work_order.work_order import Interface
+
+if TYPE_CHECKING:
+    from shared.work_order.work_order import Interface
 
 _VALUES: Final = {
     "int": "0", "float": "0.0", "bool": "False", "complex": "0j", "str": "''", "bytes": "b''",

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from shared.files.strict_documents import at
 from shared.languages.declared.declared_contracts import has_name, unaskable, unjudged
 from shared.languages.language_tools import ToolMissing, ToolResult, ToolRunner, Tools
 from shared.languages.planned_code import (
@@ -32,7 +33,6 @@ from shared.languages.rust.rust_plans import (
 )
 from shared.languages.rust.rust_skeletons import values_of, write_file
 from shared.languages.rust.rust_source import read_rust
-from shared.work_order.parse_order import at
 
 __all__ = ["has_names_to_declare", "is_test_file", "module_name", "read_chain"]
 

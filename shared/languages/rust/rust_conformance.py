@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import ContractViolation
 from shared.languages.declared.declarations import (
@@ -28,7 +28,9 @@ from shared.languages.rust.rust_crates import crate_of, read_crates
 from shared.languages.rust.rust_skeletons import build_skeleton as build_skeleton
 from shared.languages.rust.rust_skeletons import write_contract
 from shared.languages.rust.rust_source import read_rust
-from shared.work_order.work_order import Interface, WorkOrder
+
+if TYPE_CHECKING:
+    from shared.work_order.work_order import Interface, WorkOrder
 
 _SIGNATURE: Final = re.compile(r"fn (?:<.*? >)?\((?P<kinds>.*)\) -> (?P<result>.*)", re.DOTALL)
 _WHERE: Final = re.compile(r"\bwhere\b(?P<bounds>.*?)[,;{]?\s*$", re.DOTALL)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import (
     ContractViolation,
@@ -16,10 +16,12 @@ from shared.languages.capabilities import (
     Unwritten,
 )
 from shared.languages.declared import declared_edits
-from shared.languages.declared.declarations import Declarations, Declared
 from shared.languages.declared.declared_edits import Refused, indented, offer
 from shared.languages.rust.rust_plans import is_test_file
 from shared.languages.rust.rust_source import read_rust
+
+if TYPE_CHECKING:
+    from shared.languages.declared.declarations import Declarations, Declared
 
 _WORDS: Final = r"(?:pub(?:\([^)]*\))?|async|unsafe|const|fn|struct|enum|trait|type|impl|mod)"
 _NAME: Final = re.compile(rf"(?:{_WORDS}\s+)*(?P<name>[\w:.]+)(?:<[^()]*>)?\s*(?:\(.*)?", re.DOTALL)

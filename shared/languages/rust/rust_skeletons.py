@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import Declarations, Declared
 from shared.languages.declared.declared_contracts import Contract, merge, read_stubs
 from shared.languages.rust.rust_source import read_rust
-from shared.work_order.work_order import Interface
+
+if TYPE_CHECKING:
+    from shared.work_order.work_order import Interface
 
 _NUMBERS: Final = frozenset(
     {"u8", "u16", "u32", "u64", "u128", "usize", "i8", "i16", "i32", "i64", "i128", "isize"}

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factory.batch.order_graph import OrderGraph, derive_graph
-from shared.work_order.work_order import VERIFY_SCRIPT, WorkOrder
+from shared.files.paths import VERIFY_SCRIPT
+from shared.work_order.work_order import WorkOrder
 from tests.harness import writing
 
 PATHS = ("a", "a/b", "a/b/c.py", "d.py", "e/f.py", "e/go.mod", "package.json", "uv.lock")

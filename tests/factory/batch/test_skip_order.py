@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.batch.schedule import Schedule
-from factory.orders.stages import OrderState
-from factory.orders.task import AcceptedCommit, Decision, DecisionKey
+from factory.orders.stages import AcceptedCommit, Decision, DecisionKey, OrderState
 from factory.record.decisions import decisions_path, read_decisions, write_decision
 from factory.record.run_status import read_status, render_status, status_document
 from shared.errors import Busy, InvalidInput, PreflightRefused

@@ -25,7 +25,7 @@ from llmch.ci.finding_reports import (
 )
 from planner.rules.judge_plan import RULES
 from planner.rules.rule_model import Finding
-from shared.work_order.parse_order import at
+from shared.files.strict_documents import at
 
 HOSTILE = "\x1b[31m ::error::x %0A\r\n\u202e ]]> \x00 \ud800 ##[error]x"
 ORDER = json.dumps({"id": "WO-01", "title": "Begin", "preconditions": [{"path": "a"}]}, indent=2)

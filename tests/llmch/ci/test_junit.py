@@ -14,8 +14,7 @@ import xmlschema
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.orders.documents import Failure
-from factory.orders.stages import Stage
+from factory.orders.stages import Failure, Stage
 from llmch.ci.junit import render_junit, render_junit_of_error
 from llmch.runs.read_run import read_report
 from llmch.runs.run_model import Judged, OrderView, RunView, Standing

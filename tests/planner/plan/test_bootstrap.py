@@ -5,7 +5,7 @@ from typing import Any
 from planner.plan.parse_plan import Plan, parse_plan
 from planner.plan.plan_edits import left_out, render_left_out, skip_bootstrap
 from planner.rules.judge_plan import judge
-from shared.work_order.work_order import VERIFY_SCRIPT
+from shared.files.paths import VERIFY_SCRIPT
 from tests.planner.plans import creating, exists, order, plan, requiring
 
 REPO = [VERIFY_SCRIPT]

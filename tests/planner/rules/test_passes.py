@@ -19,7 +19,7 @@ from planner.rules.rule_model import (
     passes_of,
     plan_finding,
 )
-from shared.work_order.parse_order import at
+from shared.files.strict_documents import at
 
 PLAN = parse_plan({"work_orders": []})
 VIEW = PlanView(PLAN, (), project((), ()))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from planner.rules.judge_plan import Report
 from planner.rules.rule_model import Finding
-from shared.work_order.parse_order import at
+from shared.files.strict_documents import at
 
 CODES = st.sampled_from(["E101", "W221", "E211", "W232"])
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.work_order.parse_order import FieldPath, at
+from shared.files.strict_documents import FieldPath, at
 
 PARTS = st.lists(st.integers(0, 10**6) | st.text("abc_", min_size=1, max_size=3), max_size=4)
 

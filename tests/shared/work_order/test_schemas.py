@@ -4,13 +4,8 @@ from typing import Any
 
 import pytest
 
-from shared.work_order.parse_order import (
-    DocumentInvalid,
-    at,
-    glob_paths,
-    parse_document,
-    unknown_keys,
-)
+from shared.files.strict_documents import at
+from shared.work_order.parse_order import DocumentInvalid, glob_paths, parse_document, unknown_keys
 from shared.work_order.work_order import Manifest, WorkOrder, order_id, order_number
 
 MINIMAL: dict[str, Any] = {

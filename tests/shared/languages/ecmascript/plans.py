@@ -12,6 +12,7 @@ import pytest
 
 from planner.plan.file_projection import project, promise_of
 from planner.plan.parse_plan import parse_plan
+from shared.files.strict_documents import at
 from shared.languages.acceptance_commands import analyse_command
 from shared.languages.javascript.javascript_language import JAVASCRIPT
 from shared.languages.language_tools import ToolMissing, ToolResult, Tools
@@ -19,7 +20,6 @@ from shared.languages.planned_code import AcceptanceText, Chain, DeclaredStub, F
 from shared.languages.read_commands import CodeRun, Command
 from shared.languages.registry import LANGUAGES
 from shared.processes.pinned_tools import TSC, installed_program, tools_root
-from shared.work_order.parse_order import at
 
 FETCHED = tools_root()  # before a test gets a home of its own
 needs_tsc = pytest.mark.skipif(
