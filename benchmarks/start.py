@@ -10,10 +10,12 @@ from pathlib import Path
 
 from benchmarks.measure import interleave, run_child
 from benchmarks.rows import Aim, Row, Section
-from benchmarks.setting import Bench, plan_document
+from benchmarks.setting import Bench, make_repo, plan_document
 
 _LONGEST_SCRIPT = 1000
 _HEAVY = ("openai", "langgraph", "rich")
+# What reads no documents of its own does not wait for their library either.
+_QUICK = (*_HEAVY, "pydantic")
 _LOADED_BY = """
 import sys
 from llmch.cli import main
@@ -79,12 +81,19 @@ def _script_remark(program: str) -> str:
 def _import_rows(bench: Bench) -> list[Row]:
     folder = bench.folder("check")
     (folder / "WORK_ORDERS_MANIFEST.json").write_text(json.dumps(plan_document(3)))
-    verbs = (["--help"], ["--version"], ["explain", "E101"], ["check", str(folder)])
-    return [_import_row(bench, arguments) for arguments in verbs]
+    repo = make_repo(bench.folder("repo") / "project", 10)
+    verbs = (
+        (["--help"], _QUICK),
+        (["--version"], _QUICK),
+        (["explain", "E101"], _QUICK),
+        (["status", "--repo", str(repo)], _QUICK),
+        (["check", str(folder)], _HEAVY),
+    )
+    return [_import_row(bench, arguments, heavy) for arguments, heavy in verbs]
 
 
-def _import_row(bench: Bench, arguments: Sequence[str]) -> Row:
-    code = _LOADED_BY.format(heavy=_HEAVY)
+def _import_row(bench: Bench, arguments: Sequence[str], heavy: Sequence[str]) -> Row:
+    code = _LOADED_BY.format(heavy=tuple(heavy))
     done = run_child([*bench.python("-c", code), *arguments], bench.environment)
     assert done.exit_code == 0, f"llmch {' '.join(arguments)} failed"
     loaded = done.stdout.decode().rpartition("\n")[2].split()
@@ -94,5 +103,5 @@ def _import_row(bench: Bench, arguments: Sequence[str]) -> Row:
         unit="",
         aim=Aim(extra=0),
         counted=True,
-        notes=", ".join(loaded) or f"none of {', '.join(_HEAVY)}; output piped",
+        notes=", ".join(loaded) or f"none of {', '.join(heavy)}; output piped",
     )

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WrapSerializer
 
-from factory.orders.stages import EndState, Failure, Stage, VerdictWord
+from factory.orders.stages import EndState, Failure, Stage, UsageRecord, VerdictWord
 
 MAX_CONTEXT_BYTES: Final = 200 * 1024
 """The limit of what a prompt shows of files."""
@@ -217,31 +217,6 @@ class ReplyRecord(BaseModel):
 def reply_sha256(text: str) -> str:
     """Return the hash of a reply; also half of a surrogate pair, which is no text, has one."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class UsageRecord:
-    """Hold the tokens and the cost of model calls; `cost_usd` is null while a price is unknown."""
-
-    calls: int
-    input_tokens: int
-    cached_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-    cost_usd: float | None
-    replayed_calls: int = 0
-
-    def __add__(self, other: UsageRecord) -> UsageRecord:
-        known = self.cost_usd is not None and other.cost_usd is not None
-        return UsageRecord(
-            self.calls + other.calls,
-            self.input_tokens + other.input_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.output_tokens + other.output_tokens,
-            self.reasoning_tokens + other.reasoning_tokens,
-            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
-            self.replayed_calls + other.replayed_calls,
-        )
 
 
 NO_USAGE: Final = UsageRecord(0, 0, 0, 0, 0, 0.0)

@@ -1,6 +1,6 @@
-"""Stages, states and verdicts of an order: their names, words and remedies.
+"""Defines stages, states, failures and decisions of an order: their names, words and remedies.
 
-Nothing else is imported: `status` reads the journal by these names, and starts without pydantic.
+`status` reads the journal by these types, so nothing here imports pydantic.
 
 `llmch explain` and `docs/stages.md` both show these texts.
 
@@ -355,3 +355,28 @@ class Decision:
 
 
 NOTHING_DECIDED: Final = Decision()
+
+
+@dataclass(frozen=True, slots=True)
+class UsageRecord:
+    """Hold the tokens and the cost of model calls; `cost_usd` is null while a price is unknown."""
+
+    calls: int
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    cost_usd: float | None
+    replayed_calls: int = 0
+
+    def __add__(self, other: UsageRecord) -> UsageRecord:
+        known = self.cost_usd is not None and other.cost_usd is not None
+        return UsageRecord(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.output_tokens + other.output_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
+            self.replayed_calls + other.replayed_calls,
+        )

@@ -11,16 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, get_args
+from typing import Any, ClassVar, get_args
 
-from factory.orders import documents
-from factory.orders.stages import AttemptStage, Failure, VerdictWord
+from factory.orders.stages import AttemptStage, Failure, UsageRecord, VerdictWord
 from shared.events.events import Ending
 from shared.files.typed_documents import read_as
 from shared.llm.replayed_replies import EarlierRun
-
-if TYPE_CHECKING:
-    from factory.orders.documents import UsageRecord
 
 
 class JournalStep(StrEnum):
@@ -262,7 +258,7 @@ def _render(entry: Entry, name: str, value: object) -> Iterator[tuple[str, objec
             pass
         case Path():
             yield name, str(value)
-        case documents.UsageRecord():
+        case UsageRecord():
             yield name, asdict(value)
         case tuple() if isinstance(entry, CandidateCoupled):
             yield name, list(value)

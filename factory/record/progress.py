@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-from factory.orders.documents import FailureBrief, UsageRecord
-from factory.orders.stages import AttemptStage, Failure
+from factory.orders.documents import FailureBrief
+from factory.orders.stages import AttemptStage, Failure, UsageRecord
 from factory.record.journal import Journal
 from factory.record.journal_entries import FailedAttempt, StageBegun
 from shared.errors import Interrupted

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, assert_never
+from typing import assert_never
 
-from factory.orders.stages import AttemptStage, Failure
+from factory.orders.stages import AttemptStage, Failure, UsageRecord
 from factory.record.journal_entries import (
     CandidateCoupled,
     CandidateDropped,
@@ -25,9 +25,6 @@ from factory.record.journal_entries import (
     WorkspaceOpening,
 )
 from shared.events.events import Ending
-
-if TYPE_CHECKING:
-    from factory.orders.documents import UsageRecord
 
 
 class OrderActivity(StrEnum):

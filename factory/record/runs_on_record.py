@@ -15,12 +15,8 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from factory.orders.documents import (
-    FailureBrief,
-    RunSummary,
-    UsageRecord,
-    WriteProposal,
-)
+from factory.orders.documents import FailureBrief, RunSummary, WriteProposal
+from factory.orders.stages import UsageRecord
 from factory.preflight import name_paths
 from factory.record.journal import journal_path, read_understood
 from factory.record.journal_entries import CandidateCoupled, OrderBegun, RunBegun

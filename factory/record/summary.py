@@ -13,10 +13,9 @@ from factory.orders.documents import (
     CommandFlag,
     FailureBrief,
     RunSummary,
-    UsageRecord,
     VerifiedBy,
 )
-from factory.orders.stages import Failure, OrderState, VerdictWord
+from factory.orders.stages import Failure, OrderState, UsageRecord, VerdictWord
 from factory.orders.task import Errored, Failed, Passed, Verdict
 from factory.preflight import name_paths
 from shared.llm.usage import Tally, usage_document

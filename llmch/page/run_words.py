@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar, cast
 from markupsafe import Markup, escape
 from pydantic import BaseModel
 
-from factory.orders.documents import UsageRecord
+from factory.orders.stages import UsageRecord
 from llmch.console.line import cost, count, duration
 from llmch.runs.run_model import CallView, Excerpt, OrderView, RunView, Standing
 from shared.work_order.work_order import Asserted, CoveringOrder

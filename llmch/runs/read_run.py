@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from factory.audit.audit_evidence import how_to_fetch
-from factory.orders.documents import NO_USAGE, SandboxRecord, UsageRecord
+from factory.orders.documents import NO_USAGE, SandboxRecord
 from factory.orders.order_commit import (
     NOTES_REF,
     OrderIdentity,
@@ -26,6 +26,7 @@ from factory.orders.order_commit import (
     landed_orders,
     parse_proof,
 )
+from factory.orders.stages import UsageRecord
 from factory.preflight import RepoPlace, find_repo, holder
 from factory.record.runs_on_record import (
     LATEST,

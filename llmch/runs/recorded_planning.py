@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from factory.orders.documents import NO_USAGE, UNKNOWN_USAGE, UsageRecord
+from factory.orders.documents import NO_USAGE, UNKNOWN_USAGE
 from factory.orders.read_orders import read_workdir
+from factory.orders.stages import UsageRecord
 from factory.record.runs_on_record import NO_DOCUMENT, RunDocument, read_run_document
 from llmch.runs.record_files import calls_of_plan_attempt, calls_of_review
 from llmch.runs.run_model import (

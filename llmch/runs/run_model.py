@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from factory.orders.documents import NO_USAGE, CommandFlag, FailureBrief, SandboxRecord, UsageRecord
-from factory.orders.stages import Failure
+from factory.orders.documents import NO_USAGE, CommandFlag, FailureBrief, SandboxRecord
+from factory.orders.stages import Failure, UsageRecord
 from shared.work_order.work_order import CoveredRequirement
 
 

@@ -23,7 +23,7 @@ from llmch.console.line import cost, count, duration, listed, one_line, short, s
 from shared.work_order.work_order import Asserted, CoveredRequirement
 
 if TYPE_CHECKING:
-    from factory.orders.documents import UsageRecord
+    from factory.orders.stages import UsageRecord
     from llmch.runs.run_model import OrderView, RunView
 
 

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.orders.documents import UsageRecord
-from factory.orders.stages import AttemptStage, Failure, Stage
+from factory.orders.stages import AttemptStage, Failure, Stage, UsageRecord
 from factory.record.journal import journal_path, open_journal, read_journal, read_understood
 from factory.record.journal_entries import (
     CandidateCoupled,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from factory.orders.documents import CommandFlag, FailureBrief, SandboxRecord, UsageRecord
-from factory.orders.stages import Failure, Stage
+from factory.orders.documents import CommandFlag, FailureBrief, SandboxRecord
+from factory.orders.stages import Failure, Stage, UsageRecord
 from llmch.runs.run_model import (
     AttemptView,
     CallView,
