@@ -213,7 +213,7 @@ def _refuse_branch(repo: Repo, branch: str, protected: Collection[str]) -> None:
             "`git help check-ref-format` lists the rules for a branch name",
         )
     if branch == repo.branch and repo.changed:
-        # A landing that was cut off could not be told from the person's own changes.
+        # Nobody could distinguish a landing that was cut off from the person's own changes.
         raise PreflightRefused(
             f"branch {branch!r} is checked out in {repo.tree}, with uncommitted changes: "
             f"{name_paths(repo.changed)}",

@@ -305,7 +305,7 @@ def apply(state: FactoryState, step: Step) -> StateUpdate:
     """Put the proposal's files and the plan's acceptance files into the workspace.
 
     The files that the order removes are taken out of it first. The commit of what was written is
-    announced before it is judged. Return a brief that says why not, where nothing can be written.
+    announced before it is judged. If nothing can be written, the result is a brief with the reason.
     Raises `DoesNotFit` where the commit that it is to follow is not what the proposal was made for.
     """
     attempt = state["attempt"]

@@ -69,9 +69,9 @@ class Attempt:
     verify: tuple[CmdResult, ...] = ()
     acceptance: tuple[CmdResult, ...] = ()
     known: KnownCommit = NOTHING_KNOWN
-    """What the verification showed of the files written, if they passed."""
+    """The evidence from the verification of the files written, if they passed."""
     warnings: tuple[str, ...] = ()
-    """What a person should know of the checks that passed."""
+    """The notes for a person on the checks that passed."""
     verified: str = ""
     """The key of the verification that the tree passed; empty where it did not pass all of it."""
     brief: FailureBrief | None = None

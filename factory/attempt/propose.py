@@ -329,7 +329,7 @@ def propose(state: FactoryState, step: Step) -> StateUpdate:
         document = attempt.proposal.model_dump(mode="json")
         path = step.attempt_folder(attempt) / "proposed_writes.json"
         write_json(path, document, sync=False)
-        # What may not be written need not wait for the commit that it would follow.
+        # A forbidden write is refused at once, without waiting for the commit that it would follow.
         attempt = check_writes(attempt, step)
         if attempt.brief:
             step.progress.begin_stage(attempt.number, AttemptStage.APPLY)

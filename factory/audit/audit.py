@@ -179,7 +179,6 @@ def _commit(git: Git, name: str) -> str:
 
 
 def _present(git: Git, commits: Iterable[CommitObject]) -> Mapping[str, CommitObject]:
-    """Return the parents that the repo has."""
     return read_commits(git, tuple({each for one in commits for each in one.parents}))
 
 
@@ -222,8 +221,8 @@ def _rulings(case: Case, rules: _Rules) -> list[Ruling]:
 def _together(rulings: Sequence[Sequence[Ruling]]) -> Iterator[Ruling]:
     """Yield one ruling for each claim of several statements about the same commit.
 
-    Where no statement is wrong, the one that is proven counts. One that is wrong is not made good
-    by another one.
+    If no statement is wrong, the one that is proven counts. Another statement cannot make up for a
+    wrong one.
     """
     for claim in Claim:
         of_claim = [each for one in rulings for each in one if each.claim is claim]

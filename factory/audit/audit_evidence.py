@@ -1,4 +1,4 @@
-"""What speaks for a commit: statements, plan, records; and what it claims.
+"""Collects the evidence for a commit (statements, plan, records) and the claims that it makes.
 
 A commit has a case for each statement on it: runs that made the same commit each left one, and a
 person's commit has one for each order that it was accepted for.
@@ -57,7 +57,7 @@ class Plan:
 
 @dataclass
 class AuditEvidence:
-    """Hold what is at hand. Nothing of it is believed before it is compared with the commit.
+    """Hold the evidence at hand. None of it is believed before it is compared with the commit.
 
     `places` are the folders that have the folders of runs, and `transcripts` are files that are
     named beside them.
@@ -74,12 +74,12 @@ class AuditEvidence:
 
     @cached_property
     def has_statements(self) -> bool:
-        """Whether the ref of the statements is here."""
+        """Return whether the repo has the ref of the statements."""
         return bool(refs.commit_of(self.git, PROOF_REF))
 
     @cached_property
     def envelopes(self) -> Mapping[str, bytes]:
-        """The notes with statements, by the commit that each is attached to."""
+        """Return the notes with statements, by the commit that each is attached to."""
         if not self.has_statements:
             return {}
         try:
@@ -90,12 +90,12 @@ class AuditEvidence:
 
     @cached_property
     def attached(self) -> Mapping[str, tuple[Attached, ...]]:
-        """What the notes hold, by the commit that each is attached to."""
+        """Return the contents of the notes, by the commit that each is attached to."""
         return {commit: parse_bundle(text) for commit, text in self.envelopes.items()}
 
     @cached_property
     def statements(self) -> tuple[Statement | Acceptance, ...]:
-        """The statements that can be read."""
+        """Return the statements that can be read."""
         found = (each.statement for parts in self.attached.values() for each in parts)
         return tuple(each for each in found if each is not None)
 
@@ -238,8 +238,8 @@ def open_cases(
 ) -> tuple[Case, ...]:
     """Return what is at hand about a commit, at least one case.
 
-    One that people's acceptances alone speak of has no case of a commit that llmch made, unless its
-    message names an order.
+    A commit with nothing but people's acceptances has no case of a commit that llmch made, unless
+    its message names an order.
     """
     named = tuple(landed_orders([(commit.id, commit.message)]))
     attached = evidence.attached.get(commit.id, ())
@@ -320,11 +320,11 @@ DESCRIPTIONS = {
     Claim.CHECKS: "verification and acceptance pass on its tree",
     Claim.CHAIN: "the commits follow each other without a gap",
 }
-"""What each claim says, as a sentence about the commit or, for the last one, about the range."""
+"""Each claim as a sentence about the commit or, for the last one, about the range."""
 
 
 class ClaimState(StrEnum):
-    """Say what became of a claim. The worst comes last."""
+    """Name what became of a claim. The worst comes last."""
 
     PROVEN = "proven"
     NOT_PROVABLE = "not_provable"
@@ -359,6 +359,6 @@ def not_provable(claim: Claim, text: str, remedy: str = "") -> Ruling:
 
 
 def worst_of(rulings: Iterable[Ruling]) -> ClaimState:
-    """Return the worst that became of any claim; proven where there is none."""
+    """Return the worst that became of any claim; proven if there are no claims."""
     found = {each.standing for each in rulings}
     return next((each for each in reversed(tuple(ClaimState)) if each in found), ClaimState.PROVEN)

@@ -1,4 +1,4 @@
-"""What a commit says it is, holds, and follows."""
+"""Checks the claims of a commit about its identity, its files and its parent."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def rule_on_commit(case: Case) -> Ruling:
 
 
 def _fault_of_form(case: Case) -> str:
-    """Return what no commit that llmch makes looks like; "" if this one may be made by it."""
+    """Return how the commit differs in form from all that llmch makes; "" if it does not."""
     commit = case.commit
     if not case.concerns_llmch:
         return ""
@@ -271,7 +271,7 @@ def _proposal_of(
 ) -> dict[str, bytes]:
     """Return the files of the proposal in the last of an attempt's replies.
 
-    Raises `ProposalInvalid` where the last reply is none.
+    Raises `ProposalInvalid` if the last reply is not a proposal.
     """
     reader = ReplyReader(order)
     for number, (record, text) in enumerate(zip(replies, texts, strict=True), 1):
@@ -311,8 +311,8 @@ def _shown(git: Git, order: WorkOrder, parent: str) -> Iterator[ShownFile]:
 def rule_on_chain(commits: Sequence[Sequence[Case]], *, shallow: bool) -> Ruling:
     """Return whether each commit follows the one before it, and each order is made once.
 
-    `commits` has the cases of each, oldest first. What people committed in between has no proof, so
-    nothing is proven of the whole, unless it was accepted for an order.
+    `commits` has the cases of each, oldest first. A commit that a person made in between has no
+    proof, so the range is not proven, unless that commit was accepted for an order.
     """
     claim = Claim.CHAIN
     seen: dict[OrderIdentity, str] = {}

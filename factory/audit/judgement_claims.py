@@ -1,7 +1,7 @@
-"""What is claimed of how a commit was judged.
+"""Checks the claims about how a commit was judged.
 
-Nothing in such a commit names the order, and no reply was recorded: these claims are the word of
-the statement, and a signature says whose word that is.
+The commit itself does not name the order, and no reply was recorded. So these claims rest on the
+statement alone, and a signature shows who made it.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def rule_on_checks(case: Case, judge: Judge | None) -> Ruling:
 
 
 def _fault_of_stated(order: WorkOrder, predicate: Judged) -> str:
-    """Return why the stated commands are not those that let a commit of the order pass; "" if so.
+    """Return why the stated commands do not let a commit of the order pass; "" if they do.
 
-    A test run of which it is stated that it ended with another code than 0 needs a reason.
+    A test run that is stated to have ended with a code other than 0 needs a reason.
     """
     stated = [each.command for each in predicate.commands if each.stage == "acceptance"]
     try:
@@ -99,7 +99,7 @@ def rule_on_statement(case: Case) -> Ruling:
 
 
 def fault_of_subject(case: Case, statement: Statement | Acceptance) -> str:
-    """Return what else a statement is about than the commit that has it; "" if it is about it."""
+    """Return what the statement is about instead of its commit; "" if it is about its commit."""
     commit, result = case.commit, statement.predicate.result
     if statement.commit != commit.id:
         return f"its statement is about the commit {statement.commit[:12] or 'of nobody'}"
@@ -157,7 +157,6 @@ def _replaced(case: Case) -> Statement | Acceptance | None:
 
 
 def _differences(case: Case, other: Statement) -> str:
-    """Say how a commit differs from that of the statement about its order."""
     stated, commit = other.predicate, case.commit
     what = []
     if (stated.base.commit,) != commit.parents:
@@ -193,7 +192,7 @@ def rule_on_signature(case: Case) -> Ruling | None:
         check_signature(case.git, config, envelope.signed_bytes, each)
         for each in envelope.signatures
     ]
-    # One that is wrong is not made good by another one.
+    # Another statement cannot make up for a wrong one.
     for trust, rule in ((Trust.BAD, contradicted), (Trust.GOOD, proven)):
         for each in checked:
             if each.trust is trust:

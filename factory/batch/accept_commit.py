@@ -55,7 +55,7 @@ def note_acceptance(git: Git, work: StandingCommit, proof: str, root: str, emit:
 
 
 def drop_acceptance_notes(git: Git, commit: str, task: OrderTask) -> None:
-    """Take what the notes on a commit say of an order away; what they say of others stays."""
+    """Remove the parts of the notes on a commit that are about an order; keep the others."""
     facts = task.commit_facts("")
     before = commits.notes(git, NOTES_REF, {commit}).get(commit, "")
     after = drop_acceptance(before, task.name)

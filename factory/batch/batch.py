@@ -190,9 +190,9 @@ class Batch:
         return self._session.task(position, base, self._root / self._name(position))
 
     def _settle(self, position: int, driver: OrderDriver) -> None:
-        """Land an order whose turn has come, or have it made again on the tip.
+        """Land an order whose turn has come, or make it again on the tip.
 
-        What is made on the tip is not made again: nothing else lands meanwhile.
+        An order made on the tip is not made again, because nothing else lands meanwhile.
         """
         task, made = driver.tasks[position], driver.progress[position]
         judged_on = self._train.judged_on(position)

@@ -70,7 +70,7 @@ class PlanOnBranch:
         )
 
     def key_of(self, name: str) -> DecisionKey:
-        """Return what a decision about an order is found by."""
+        """Return the key of the decision about an order."""
         return decision_key(self.named(name), self.branch)
 
     def decisions(self, common_dir: Path) -> Mapping[str, Decision]:
@@ -129,7 +129,7 @@ def plan_on_branch(place: RepoPlace, workdir: Path | None, branch: str | None) -
 
 
 def plan_at_hand(common_dir: Path) -> PlanAtHand | None:
-    """Return where the plan of the latest run is; `None` where there is none with a hash."""
+    """Return where the plan of the latest run is; `None` if that run has no plan with a hash."""
     _, latest = _latest_run(common_dir)
     path = latest.path if latest else None
     if path is None:
@@ -172,7 +172,7 @@ def _read(path: Path) -> tuple[Path, tuple[LoadedOrder, ...]]:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Say what became of an order that was left out or taken up again.
+    """Hold the result of leaving an order out or taking it up again.
 
     `reason` is empty where it is taken up. `blocked` are the orders that cannot be made without it,
     and `others` those that still can.

@@ -135,10 +135,10 @@ class Signals(Protocol):
         """Return whether an order that failed has failed where it would land as well."""
 
     def coupled(self, position: int, commit: str, parent: str, ahead: list[int]) -> None:
-        """Hear of the commit that is judged on `parent`, and of the orders that may still fail."""
+        """Note that `commit` is judged on `parent`; the orders `ahead` may still fail."""
 
     def dropped(self, position: int, because: int, again: OrderProgress) -> None:
-        """Hear that what `again` holds is judged again, because of an order before this one."""
+        """Note that `again` is judged again, because of the earlier order `because`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +150,7 @@ class _RunningStep:
 class OrderDriver:
     """Drive the orders of a run, at most `jobs` steps at a time.
 
-    `tasks` holds each order that has begun, and `makings` how far it has come.
+    `tasks` holds each order that has begun, and `progress` how far it has come.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class OrderDriver:
         self._signals = signals
         self._running: dict[int, _RunningStep] = {}
         self._unjudged: dict[int, OrderProgress] = {}
-        """What each order goes back to when it is dropped: its first proposal."""
+        """The first proposal of each order. An order that is dropped goes back to it."""
         self._drops: Counter[int] = Counter()
         self._happened: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self.tasks: dict[int, OrderTask] = {}
@@ -174,7 +174,7 @@ class OrderDriver:
         return bool(self._running)
 
     def make_again(self, position: int, task: OrderTask) -> None:
-        """Have an order made from the beginning, on another base."""
+        """Make an order again from the beginning, on another base."""
         self.tasks[position] = task
         self._forget(position)
         self._schedule.forget_end(position)
@@ -279,7 +279,7 @@ class OrderDriver:
             return Outcome.PASSED
         if not isinstance(verdict, Failed) or not self._signals.stays_failed(position, made):
             return Outcome.UNDECIDED
-        # What failed without a commit to follow is made again if anything lands before its turn.
+        # An order that failed without a commit to follow is made again if another lands before it.
         on_a_parent = self._train.judged_on(position) or self._schedule.is_next(position)
         return Outcome.FAILED if on_a_parent else Outcome.UNDECIDED
 
@@ -289,7 +289,7 @@ class OrderDriver:
         return made.result is not None and error_of(made.result) is not None
 
     def _drop_derailed(self) -> None:
-        """Have the orders judged again that were judged on what will not be their parent."""
+        """Drop the judgements of orders on a commit that will not be their parent."""
         derailed = self._train.derailed()
         if not derailed:
             return

@@ -1,4 +1,4 @@
-"""Which orders need which, derived and drawn.
+"""Derives which orders need which, and draws the graph.
 
 For orders i < j there is an edge from i to j where j cannot be made before i is there:
 
@@ -11,7 +11,7 @@ For orders i < j there is an edge from i to j where j cannot be made before i is
   says which packages the commands of j find, and how its tests are run.
 
 An order that may touch anything, because it writes a lock file, is a barrier: it needs all orders
-before it, and all orders after it need it. Where i reads what j writes there is no edge: i works on
+before it, and all orders after it need it. If i reads what j writes there is no edge: i works on
 a snapshot, and orders land in the plan's sequence. Removing a file counts as writing it.
 """
 
@@ -241,7 +241,6 @@ def _is_barrier(order: WorkOrder) -> bool:
 
 
 def _written(order: WorkOrder) -> frozenset[str]:
-    """Return the paths that an order may leave changed or remove."""
     promised = (each.path for each in order.postconditions)
     placed = (each.path for each in order.acceptance_files)
     return frozenset((*order.allowed_files, *promised, *placed, *order.removed_files))

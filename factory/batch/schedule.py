@@ -1,4 +1,4 @@
-"""Which orders a run makes, and which of them may start or land."""
+"""Decides which orders a run makes, and which of them may start or land."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ class Schedule:
         self.ending.add(position)
 
     def forget_end(self, position: int) -> None:
-        """Have an order end the run no longer, because it is made or judged again."""
+        """Let the run go on after an order that would have ended it: it is made or judged again."""
         self.ending.discard(position)
 
     def fail(self, position: int) -> None:
@@ -231,7 +231,7 @@ class Schedule:
         return not self._unfinished
 
     def _block_after(self, position: int) -> None:
-        """Block all that needs an order, however indirectly; what is blocked has done so before."""
+        """Block the orders that need this one, directly or not; a blocked one did this itself."""
         reached = set[int]()
         to_block = [position]
         while to_block:

@@ -17,7 +17,7 @@ from factory.orders.stages import OrderState
 
 
 class Outcome(Enum):
-    """Say what came of an order, as long as the train before it stays as it is."""
+    """Name the outcome of an order, which holds while the train before it stays the same."""
 
     PASSED = auto()
     FAILED = auto()
@@ -91,7 +91,7 @@ class Train:
         ]
 
     def judged_on(self, position: int) -> str:
-        """Return the commit that an order was judged on; "" where none of it was."""
+        """Return the commit that an order was judged on; "" if it was not judged."""
         car = self._cars.get(position)
         return car.parent if car else ""
 
@@ -109,7 +109,7 @@ class Train:
         self._cars[position].commit = ""
 
     def conclude(self, position: int, outcome: Outcome) -> None:
-        """Record what came of an order."""
+        """Record the outcome of an order."""
         self._cars.setdefault(position, Car("")).outcome = outcome
 
     def drop(self, position: int) -> None:

@@ -1,4 +1,4 @@
-"""The fleet's database: one connection, the tables; the only code that knows psycopg.
+"""Defines the fleet's database: one connection and the tables.
 
 No other file knows psycopg. Every statement that goes through `Database.run` may be run twice: a
 connection that breaks at the commit does not say whether the commit was made.
@@ -125,7 +125,7 @@ def with_names(statement: LiteralString, **names: str) -> psycopg.sql.Composed:
 
 
 def connect(url: DatabaseUrl, purpose: str) -> psycopg.Connection[tuple[Any, ...]]:
-    """Return a new connection. Raises `FleetUnavailable`, which says why there is none."""
+    """Return a new connection. Raises `FleetUnavailable` with the reason if that fails."""
     try:
         import psycopg
     except ImportError:
@@ -183,7 +183,7 @@ def is_loss(error: BaseException) -> bool:
 
 
 def lost(url: DatabaseUrl, error: BaseException) -> FleetUnavailable:
-    """Return what to say where the server went away, or was not there."""
+    """Return the error for a server that went away, or was not there."""
     return FleetUnavailable(
         f"lost the fleet's database {url}: {said_by(error)}",
         "see that PostgreSQL runs there and can be reached from this machine",
@@ -299,7 +299,7 @@ CREATE OR REPLACE TRIGGER stay_on_record BEFORE DELETE ON llmch.workers
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Name the roles of a fleet; they belong to its database, as other fleets have others."""
+    """Name the roles of a fleet. Each fleet's database has its own."""
 
     database: str
 
@@ -314,8 +314,8 @@ class Roles:
         return f"{self.database}_reader"
 
 
-# Nobody but the administrator makes, changes or empties tables. What is declared dead, and a reply
-# on record, cannot be taken back by a member; the former is forgotten after a week.
+# Only the administrator makes, changes or empties tables. A member cannot take back a recorded
+# reply, nor the declaration that a worker is dead, which may be deleted after a week.
 GRANTS = """
 REVOKE ALL ON DATABASE {database} FROM PUBLIC;
 GRANT CONNECT ON DATABASE {database} TO {member}, {reader};

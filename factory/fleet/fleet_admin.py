@@ -33,7 +33,7 @@ _LOCK = 0x6C6C6D6368
 
 @dataclass(frozen=True, slots=True)
 class Initialised:
-    """Say what a fleet's database has now, and what of it was made or changed just now."""
+    """List what a fleet's database has, and what of it was made or changed just now."""
 
     database: str
     schema_version: int

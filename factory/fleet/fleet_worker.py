@@ -52,11 +52,10 @@ def forget_run(database: Database, queue: Queue, run: str, jobs: Sequence[str]) 
 
 
 def sweep_dead_runs(database: Database, queue: Queue, git: Git, remote: str) -> None:
-    """Remove what runs of a remote left that were killed, or that the remote refused to sweep.
+    """Remove the refs that runs left because they were killed or the remote refused.
 
-    The refs of other fleets stay.
-
-    Raises `CommandFailed` where the remote refuses, and `FleetUnavailable`.
+    The refs of other fleets stay. Raises `CommandFailed` if the remote refuses, and
+    `FleetUnavailable`.
     """
     there = {run_of_ref(each) for each in refs.list_refs(git, remote, ALL_REFS)}
     for each in workers_seen(database):
@@ -95,12 +94,12 @@ class RunTerms:
 
 
 class FleetWorker:
-    """Put steps into a fleet's queue, and bring back what came of them."""
+    """Put steps into a fleet's queue, and bring back their outcomes."""
 
     def __init__(
         self, session: Session, settings: FleetSettings, link: Link, terms: RunTerms
     ) -> None:
-        """Raises `FleetUnavailable`, and `InvalidInput` where the repo has no such remote."""
+        """Connect the run. Raises `FleetUnavailable`, and `InvalidInput` for an unknown remote."""
         self._session = session
         self._opened: Run = session.run
         self._run = self._opened.folder.run_id
@@ -124,7 +123,7 @@ class FleetWorker:
         self._replies = ""
 
     def open(self) -> None:
-        """Begin to look what came of jobs."""
+        """Begin to look for the outcomes of jobs."""
         fleet = self._link.database.url
         self._opened.emit(Noted(f"run {self._run} is made by the fleet of {fleet}"))
         self._lease.begin(slots=0)
@@ -139,7 +138,7 @@ class FleetWorker:
         self._refs.offer(assignment.task.base, assignment.parent)
         kind = Kind.JUDGE if assignment.parent else Kind.PROPOSE
         number = next(self._numbers)
-        # What is judged first ends first, so that the train goes on.
+        # The order that is judged first ends first, so that the train goes on.
         priority = number if kind is Kind.JUDGE else number + 1_000_000
         job = Job(
             f"{self._run}-{assignment.task.name}-{number}",
@@ -212,7 +211,7 @@ class FleetWorker:
         )
 
     def _replies_of(self, assignment: Assignment) -> str:
-        """Return what the replies of a plan on a branch are found by, also by a later run."""
+        """Return the key by which a later run too finds the replies of a plan on a branch."""
         plan = assignment.task.loaded.plan
         self._replies = f"{plan.root if plan else self._run}:{self._session.branch}"
         return self._replies

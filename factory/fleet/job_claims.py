@@ -29,7 +29,7 @@ from shared.settings.setting_values import DatabaseUrl
 
 _REST_AFTER_SECONDS: Final = 30.0
 _LOOK_WHILE_RESTING_SECONDS: Final = 1.0
-# A worker without a free slot sees so soon that it has one.
+# A worker without a free slot looks this soon whether it has one.
 _WATCH_SLOTS_SECONDS: Final = 0.01
 # Nobody waits longer at a time, because a worker may end meanwhile.
 _MOST_SECONDS_AT_A_TIME: Final = 0.1
@@ -44,7 +44,7 @@ class Turn(NamedTuple):
 
 @dataclass(slots=True)
 class Rhythm:
-    """Have a worker look into each queue at the queue's pace, and more slowly without any work.
+    """Time a worker's looks into each queue: at the queue's pace, more slowly without work.
 
     Each look is a query, so a fleet that has nothing to do would keep its database busy for
     nothing. A slot that gets free is filled at once. Times are seconds of one clock that does not
@@ -62,7 +62,7 @@ class Rhythm:
         self._busy_at = now
 
     def turn(self, queue: str, now: float, *, full: bool) -> Turn:
-        """Return what to do about a queue, of which all slots are taken where it is `full`."""
+        """Return what to do about a queue; if it is `full`, all its slots are taken."""
         if full:
             self._full.add(queue)
             return Turn(_WATCH_SLOTS_SECONDS, looks=False)
@@ -89,7 +89,7 @@ _COMPLAINT_CHARACTERS: Final = 50
 # The engine waits between two looks, and so do we, for as long as is right.
 _ENGINE_WAITS_SECONDS: Final = 0.005
 
-# What a worker that ends says of the jobs that it hands on; `perform` reports its own errors.
+# The engine logs this for each job that an ending worker hands on; `perform` reports its errors.
 _ENDED_BY_US: Final = "Exception encountered in background workflow"
 
 Perform = Callable[[str, object], Mapping[str, Any]]
@@ -163,7 +163,7 @@ class JobClaimer:
         self._dbos.destroy()
 
     def _narrow(self) -> None:
-        """Have this process see its own width in the queues, and look into them at its own pace.
+        """Make this process see its own width in the queues, and look into them at its own pace.
 
         The engine reads a queue's row before each look into it, and does not look where the width
         is 0. Our queues never change while workers run, so each row is read once.

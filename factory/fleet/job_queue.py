@@ -1,4 +1,4 @@
-"""Puts jobs into the queue of DBOS, and looks what came of them.
+"""Puts jobs into the queue of DBOS, and reads their outcomes.
 
 A row of DBOS may be a pickle, whatever the serializer, and reading one runs code. So this is
 refused before anything is read.
@@ -141,7 +141,7 @@ PLANS: Final = "llmch_plans"
 PACE: Final = {ORDERS: 0.1, PLANS: 1.0}
 """The seconds between two looks of a worker into a queue. A free worker finds its next step soon; a
 plan may wait a moment for its coordinator."""
-# What several workers may do for one plan at a time; the coordinator asks for less.
+# The most jobs of one plan that run at a time on all workers; the coordinator asks for fewer.
 _OF_ONE_PLAN: Final = 100
 
 _STATES: Final = {
@@ -187,9 +187,9 @@ def prepare_engine(url: DatabaseUrl) -> bool:
 
 
 class Queue:
-    """Put jobs into a fleet's queue, and look what came of them.
+    """Put jobs into a fleet's queue, and read their outcomes.
 
-    Each call raises `FleetUnavailable` where the database cannot be reached; all can be repeated.
+    Each call raises `FleetUnavailable` if the database cannot be reached. All can be repeated.
     """
 
     def __init__(self, url: DatabaseUrl) -> None:
@@ -271,7 +271,7 @@ class Queue:
             self._client.resume_workflow(job.id, queue_name=queue)
 
     def cancel(self, ids: Sequence[str]) -> None:
-        """Have no worker begin these jobs; those that are running stop."""
+        """Cancel these jobs: no worker begins them, and those that are running stop."""
         if ids:
             with errors_in_words(self._url):
                 self._client.cancel_workflows(list(ids))

@@ -1,8 +1,7 @@
-"""The connections of a process to a fleet: which workers live, who rescues jobs, events on their
-way.
+"""Manages the leases of workers, the rescue of their jobs, and the events that are passed on.
 
-A worker lives while it says so at least once in each lease. Who was silent for longer is declared
-dead once and for all, and its id is never used again: had it only been slow, it ends itself.
+A worker lives while it reports at least once in each lease. A worker that was silent for longer is
+declared dead for good, and its id is never used again. If it was only slow, it ends itself.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ class Lease:
             )
 
     def beat(self) -> bool:
-        """Say that the worker lives; return False where it was declared dead."""
+        """Report that the worker lives; return False if it was declared dead."""
 
         def renew(cursor: Cursor) -> bool:
             cursor.execute(
@@ -114,7 +113,7 @@ class Lease:
         return self._database.run(renew)
 
     def leave(self) -> None:
-        """Say that the worker ends by itself: what it has claimed is free at once."""
+        """Report that the worker ends by itself: the jobs that it claimed are free at once."""
         self._database.run(
             lambda cursor: cursor.execute(
                 "UPDATE llmch.workers SET dead = now(), cause = %s WHERE id = %s AND dead IS NULL",
@@ -170,7 +169,7 @@ def workers_seen(database: Database) -> Sequence[WorkerSeen]:
     return database.run(read)
 
 
-# A job that brought down so many workers is given to no other one.
+# A job that brought down so many workers is not given to another one.
 MAX_TAKEOVERS = 5
 
 _LOCK = 0x6C6C6D63685F72  # any number that only this file uses
@@ -178,7 +177,7 @@ _LOCK = 0x6C6C6D63685F72  # any number that only this file uses
 
 @dataclass(frozen=True, slots=True)
 class Rescued:
-    """Say what became of a dead worker's job: taken over, or cancelled as poison."""
+    """Hold what became of a dead worker's job: taken over, or cancelled as poison."""
 
     job: str
     worker: str
@@ -186,9 +185,9 @@ class Rescued:
 
 
 def rescue(database: Database, queue: Queue, *, declare: bool = True) -> Sequence[Rescued]:
-    """Give back what dead workers had claimed; `declare` silent workers and runs dead before.
+    """Give back the jobs of dead workers; with `declare`, declare silent ones dead first.
 
-    Nothing is done, and nothing returned, where another rescuer is at work. A rescuer that dies on
+    If another rescuer is at work, nothing is done and the result is empty. A rescuer that dies on
     the way leaves the rest to the next one. Raises `FleetUnavailable`.
     """
     return database.run(lambda cursor: tuple(_rescue(cursor, queue, declare)))
@@ -273,7 +272,7 @@ class Link:
 def linked(url: DatabaseUrl, purpose: str) -> Iterator[Link]:
     """Connect to a fleet while the block runs; `purpose` names this process to administrators.
 
-    Raises `FleetUnavailable` where that fails, or where the fleet is none of this llmch.
+    Raises `FleetUnavailable` if that fails, or if the fleet belongs to another version of llmch.
     """
     with contextlib.closing(Database(url, purpose)) as database:
         check_schema(database)
@@ -317,7 +316,6 @@ class LiveEvents:
             self._pass_on()
 
     def __call__(self, event: Event) -> None:
-        """Take an event."""
         if isinstance(event, ModelTextArrived):
             return
         text = redact(json.dumps(event_to_json(event)), self.secrets)

@@ -257,7 +257,7 @@ class Machine:
 
 
 def _said_by(worker: str, result: OrderResult | None, folder: Path) -> OrderResult | None:
-    """Have an error name the machine where it happened, and no path that only this one has."""
+    """Add the machine's name to an error, and remove the paths that only this machine has."""
     if result is None or not isinstance(verdict := result.verdict, Errored):
         return result
 
@@ -270,7 +270,7 @@ def _said_by(worker: str, result: OrderResult | None, folder: Path) -> OrderResu
 
 @contextlib.contextmanager
 def _ending_when_dropped(execution: Execution, assignment: Assignment) -> Iterator[None]:
-    """Have the step's commands killed as soon as nobody wants its outcome."""
+    """Kill the step's commands as soon as nobody wants its outcome."""
     over = threading.Event()
 
     def watch() -> None:

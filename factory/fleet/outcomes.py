@@ -143,12 +143,12 @@ class Asked:
     """How many of its events were passed on while it ran, by the worker that they came from."""
 
     def settle(self, made: OrderProgress) -> None:
-        """Say how far the step brought its order, unless it was dropped at the same moment."""
+        """Report how far the step brought its order, unless it was dropped at the same moment."""
         with contextlib.suppress(InvalidStateError):
             self.future.set_result(made)
 
     def fail(self, error: BaseException) -> None:
-        """Say that the step ended in an error, unless it was dropped at the same moment."""
+        """Report that the step ended in an error, unless it was dropped at the same moment."""
         with contextlib.suppress(InvalidStateError):
             self.future.set_exception(error)
 
@@ -166,7 +166,7 @@ class AskedSteps:
         self._lock = threading.Lock()
 
     def add(self, job: str, assignment: Assignment) -> Asked:
-        """Hold a step; it has failed at once where all steps were given up."""
+        """Add a step; it fails at once if all steps were given up."""
         asked = Asked(assignment)
         with self._lock:
             if self._given_up:
@@ -200,7 +200,7 @@ class AskedSteps:
         return found
 
     def give_up(self, error: LlmchError) -> None:
-        """Have all steps fail, those that are still to be asked too."""
+        """Make all steps fail, including those that are not asked for yet."""
         with self._lock:
             self._given_up = self._given_up or error
         for each in self.take_all().values():
@@ -220,7 +220,7 @@ _DROPPED: Final = "the plan was cancelled, or given to another worker"
 
 @dataclass(slots=True)
 class OutcomeWatch:
-    """Bring back what came of steps, and say that the run lives, until it is closed.
+    """Bring back the outcomes of steps, and report that the run lives, until it is closed.
 
     An outage of the database is waited for. Where no worker is alive, the run `waits` for one, or
     its steps are given up. `dropped` says that another process has the run.
@@ -316,7 +316,7 @@ class OutcomeWatch:
             asked.settle(made)
 
     def _say_why_nothing_happens(self, standing: Sequence[JobStanding]) -> None:
-        """Say it where jobs have waited for a while and none runs."""
+        """Warn if jobs have waited for a while and none runs."""
         now = time.monotonic()
         if {each.state for each in standing} != {JobState.WAITING}:
             self._idle_since = None

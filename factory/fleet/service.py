@@ -64,7 +64,7 @@ _FREE_EVERY_SECONDS = 60.0
 
 
 class HandedOn(BaseException):
-    """Say that a job ends without an outcome, which the engine takes for no error either."""
+    """Say that a job ends without an outcome. The engine does not count this as an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class Service:
                 reported = False
 
     def _pause_while_unfit(self, claimer: JobClaimer, before: bool) -> bool:
-        """Have this worker claim nothing while its machine is unfit; return whether it is."""
+        """Make this worker claim nothing while its machine is unfit; return whether it is."""
         if complaint := self.complaint():
             claimer.stop()
             if not before:
@@ -221,7 +221,6 @@ class Service:
             self.emit(Warned(f"{each.job} of worker {each.worker}, which died, {what}"))
 
     def _leave(self, lease: Lease, database: Database, queue: Queue) -> None:
-        """Stop what runs, and hand it on."""
         with self._lock:
             self._ending.set()
             for dropped in self._running.values():
@@ -235,7 +234,7 @@ class Service:
             rescue(database, queue, declare=False)
 
     def _beat(self) -> None:
-        """Say that this worker lives, whatever else it is busy with."""
+        """Report that this worker lives, even while it is busy."""
         with contextlib.closing(Database(self.url, f"lease of {self.terms.worker}")) as database:
             lease = Lease(database, self.terms.worker, self.terms.lease_seconds)
             while not self._ending.wait(lease.seconds_between_beats):
@@ -402,7 +401,7 @@ def _publish_notes(landing: LandingOnRemote, session: Session) -> None:
 
 
 def _written(plan: PlanDocument, folder: Path) -> Path:
-    """Write the plan's files, and nothing that is none."""
+    """Write the plan's files. Raises `JobMisread` if a name is not that of a plan's file."""
     if set(plan.files) != set(plan_file_names(plan.files)):
         raise JobMisread("the plan has files that are none of a plan")
     for name, text in plan.files.items():

@@ -1,6 +1,6 @@
-"""What workers share: replies, candidates, budget, pace.
+"""Holds the state that workers share: replies, candidates, budget, pace.
 
-The reservation of a worker that died counts no longer: nobody knows whether its call was made.
+The reservation of a dead worker does not count: it is unknown whether its call was made.
 """
 
 from __future__ import annotations
@@ -130,10 +130,10 @@ class FleetReplies:
         return (str(row[0]),) if row else None
 
     def _hold(self, cursor: Cursor, key: str) -> None:
-        """Wait until no other machine looks at this call, or stores what came of it.
+        """Wait until no other machine looks at this call, or stores its outcome.
 
-        This is a statement of its own: what follows then sees all that the former holder wrote. Who
-        looks sees an intent with no outcome, or the outcome, and never neither.
+        This is a statement of its own, so that the next one sees all that the former holder wrote:
+        an intent with no outcome, or the outcome, and never neither.
         """
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (self.plan + key,))
 
@@ -201,7 +201,7 @@ def announced(database: Database, jobs: Sequence[str]) -> Mapping[str, Sequence[
 
 
 def forget_candidates(database: Database, runs: Sequence[str]) -> None:
-    """Delete what is on record of the candidates of runs."""
+    """Delete the records of the candidates of runs."""
     database.run(
         lambda cursor: cursor.execute(
             "DELETE FROM llmch.candidates WHERE run = ANY(%s)", (list(runs),)

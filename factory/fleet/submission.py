@@ -109,7 +109,7 @@ class Submitted:
 
 
 def find_target(git: Git, remote: str, base_branch: str) -> Target:
-    """Return where a plan begins: at the tip of the remote's branch, or of its default branch.
+    """Return the target of a plan: it begins at the tip of the remote's branch or default branch.
 
     `git` may be of any folder. Raises `InvalidInput` for a URL with a password and for a branch
     that does not exist, and `CommandFailed` where the remote does not answer.
@@ -213,7 +213,7 @@ _PATIENCE_SECONDS: Final = 10.0
 
 @dataclass(slots=True)
 class Awaited:
-    """Wait for one submitted plan. What happens meanwhile goes to `emit`."""
+    """Wait for one submitted plan, and pass the events of its run to `emit`."""
 
     link: Link
     plan: str
@@ -255,7 +255,7 @@ class Awaited:
             time.sleep(_LOOK_EVERY_SECONDS)
 
     def _look(self, began: float) -> Answer | None:
-        """Show what happened since; return the answer once there is one."""
+        """Show the new events; return the answer once the queue has one."""
         found = self.link.queue.look([self.plan])
         if self.plan not in found or found[self.plan].kind != Kind.COORDINATE:
             raise unknown_plan(self.plan, self.link)

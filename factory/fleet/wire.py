@@ -1,6 +1,6 @@
-"""What goes through the queue, as JSON: steps, outcomes, usage, options, files.
+"""Encodes as JSON what goes through the queue: steps, outcomes, usage, options, files.
 
-Texts of models and commands may hold any character: all goes as ASCII.
+Texts of models and commands may hold any character, so the JSON is ASCII.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from shared.files.atomic_io import make_folder, write_bytes
 from shared.llm.model_client import Usage
 from shared.llm.usage import Tally
 
-# What a job's document means. Workers take only jobs of their own protocol: two versions of llmch
-# that differ in it can share a database, but neither does work of the other.
+# The version of the job documents. Workers take only jobs of their own protocol: two versions of
+# llmch that differ in it can share a database, but neither does work of the other.
 PROTOCOL = 1
 
 
 class Kind(StrEnum):
-    """Say what a job asks for."""
+    """Name the kind of a job."""
 
     PROPOSE = "propose"
     JUDGE = "judge"
@@ -96,7 +96,7 @@ class JobStanding:
 
 
 class JobMisread(ValueError):
-    """Say in words why a job, or an answer, of the queue is not done or not taken."""
+    """Say in words why a job or an answer of the queue cannot be used."""
 
 
 def job_to_json(job: Job) -> dict[str, Any]:
@@ -235,7 +235,7 @@ class StepDocument:
     parent: str
     options: SharedOptions
     base: KnownCommit
-    """What is known of the commit that the run began on."""
+    """The facts about the commit that the run began on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +283,7 @@ class OutcomeDocument:
 def render(document: object) -> str:
     """Return a document of this file as one text of ASCII."""
     adapter = _adapter(type(document))
-    # A mapping that nobody may change is none that pydantic knows.
+    # Pydantic does not know read-only mappings.
     return json.dumps(adapter.dump_python(document, mode="json", fallback=_plain, warnings=False))
 
 

@@ -1,8 +1,8 @@
-"""A worker's clones and commits: exchanged, inspected, kept within disk and memory.
+"""Exchanges and inspects a worker's commits, and keeps its clones within disk and memory.
 
-What a plan has open (above all the client of its model, with all certificates) is held by cycles of
-references. Python collects these when it has made many objects, and does not know how much memory
-outside of Python each of them holds.
+Cycles of references hold the open objects of a plan, above all the client of its model with all
+certificates. Python collects cycles when it has made many objects, and does not know how much
+memory outside of Python each of them holds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LOCK: Final = "lock"
 def clones_of(worker: str) -> Path:
     """Return the folder of a worker, which is held until the process ends.
 
-    What workers left there that were killed on this machine is removed.
+    The remains of workers that were killed on this machine are removed.
     """
     root = make_folder(workspaces_root().parent / "fleet")
     for each in root.iterdir():
@@ -154,8 +154,8 @@ def inspect_commit(git: Git, task: OrderTask, parent: str, passed: Passed) -> No
     """Raise `CommandFailed` unless the commit is what the order makes of its tree on `parent`.
 
     The commit is built again from its tree, so no worker decides on its parent, author, date or
-    trailers. The tree may differ from the parent's in what the order allows alone, and has the
-    plan's tests byte for byte. What the files say rests on the worker's word: it ran the commands.
+    trailers. The tree may differ from the parent's only in what the order allows, and has the
+    plan's tests byte for byte. The other contents rest on the worker's word: it ran the commands.
     """
     tree = refs.commit_of(git, passed.commit) and trees.tree_of(git, passed.commit)
     if not tree:
@@ -198,7 +198,7 @@ class Disk:
 
 
 def leave_out_what_stays() -> None:
-    """Have later collections not look at what is loaded now, which makes them cheap."""
+    """Exclude the objects that exist now from later collections, which makes these cheap."""
     gc.freeze()
 
 

@@ -3,16 +3,16 @@
 A command should fail on the baseline, and also on code that keeps the order's interfaces and does
 nothing. Both runs have the plan's acceptance files in place and the removed files gone, and use the
 order's own workspace before a proposal is written there. They run during the model's call, so that
-they cost no time, and leave the workspace at the baseline. No prompt and no commit contains
-anything of them.
+they cost no time, and leave the workspace at the baseline. Prompts and commits contain nothing of
+them.
 
 Where an order only removes files, nothing is left to do once they are gone. Its commands are tried
 while the files are there.
 
 Commands find a program on the PATH of the sandbox, where an order cannot write. Only the
 verification may install one there, if the sandbox lets it: a program of the project. So a program
-that the project seems to bring is not judged. In doubt it is taken to come, because a reply costs
-less than an order that ends too early.
+that the project seems to bring is not judged. In doubt the project is assumed to bring it, because
+a reply costs less than an order that ends too early.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class EvidenceCollector:
         return self._passing("hollow", files)
 
     def stop(self) -> None:
-        """Have the running command killed, and start no other."""
+        """Kill the running command, and start no other."""
         self._stopped.set()
         self._bench.sandbox.end_commands()
 

@@ -1,5 +1,4 @@
-"""What can be said of a proposal without running it: declared interfaces, and what a person
-would point out.
+"""Checks a proposal without running it: declared interfaces, and what a person would point out.
 
 The type checker is imported and started only where there is something for it to check.
 """
@@ -230,7 +229,7 @@ class WarmChecker:
 
 
 def warm_tools(settings: SandboxSettings, checkout: Path) -> Tools:
-    """Return what judges the code of all languages, for several threads. Nothing starts yet.
+    """Return the tools that judge code, for several threads. Nothing starts yet.
 
     Tools run in the sandbox of `settings`, and none is taken from the folder `checkout`.
     """
@@ -267,8 +266,8 @@ def notes_on(
 ) -> tuple[str, ...]:
     """Return sentences on what is wrong with a proposal, the most helpful ones last.
 
-    Without a `failure`, only what is certainly wrong is said: no file changes, a file or a name
-    that the order wants is missing, a function has no body. With one, also what explains it: a
+    Without a `failure`, the sentences name only certain faults: no file changes, a file or a name
+    that the order wants is missing, a function has no body. With one, they also explain it: a
     function that returns a constant, a file that did not change, a line that does not parse, a name
     that does not exist and what does. `shown` are the files as the prompt showed them, and `files`
     are the paths of the repository.

@@ -181,7 +181,7 @@ def read_ctest(text: str) -> Counted | None:
 
 
 def _sum(runs: Sequence[Counted], text: str, words: str, none: re.Pattern[str]) -> Counted | None:
-    """Return the sum of the runs; zero where there are none and a line says so."""
+    """Return the sum of the runs; zero if there are no runs and a line of the output says so."""
     if runs:
         return add_up(runs)
     return Counted() if any(matches(text, words, none)) else None
@@ -373,7 +373,7 @@ READERS: Final[tuple[Callable[[str], Counted | None], ...]] = (
 )
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-# The runners' own words where they did not run all tests, so that their lists say nothing of the
+# The runners' own words where they did not run all tests, so that their lists do not cover the
 # others: pytest, a panic in Go, and cargo, which stops after the first test binary that fails.
 _INCOMPLETE = re.compile(
     r"^(?:!+ (?:Interrupted|stopping after|_pytest)|INTERNALERROR>|panic: )", re.MULTILINE
@@ -419,7 +419,7 @@ def count_failures(output: str) -> Failures | None:
     return Failures(count, names) if count else None
 
 
-# A log holds 8 MiB and its tail. What a log does not hold is not counted.
+# A log holds 8 MiB and its tail. Tests outside of these are not counted.
 _MOST_READ: Final = 9 * 1024 * 1024
 
 

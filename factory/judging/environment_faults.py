@@ -1,8 +1,8 @@
 """Tells a fault of the environment from a fault of the proposal.
 
 A fault of the environment is one that no other proposal can fix: a program or a declared package
-is not installed, the sandbox has no network, or the disk is full. What a proposal brought in itself
-is its own fault: a program that only its script calls, a package that the project does not declare,
+is not installed, the sandbox has no network, or the disk is full. A fault that the proposal brought
+in is its own: a program that only its script calls, a package that the project does not declare,
 a host that only its code connects to. In doubt the proposal is at fault, because another attempt
 then costs less than an order that ends too early.
 """

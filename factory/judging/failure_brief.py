@@ -37,7 +37,7 @@ _CARETS = re.compile(r"^[ \t]*[\^~][\^~ ]*$")
 _STRING_FRAME = re.compile(r'^\s+File "<(?:string|stdin)>", line \d+')
 _FRAME = re.compile(r'^\s+File "')
 _SOURCE_LINE = re.compile(r"^ {4,}\S")
-# What differs from one run to the next, and what replaces it.
+# The parts that differ from one run to the next, and their replacements.
 _VOLATILE = (
     (re.compile(r"\x1b\[[0-9;?]*[A-Za-z]"), ""),  # colours
     (re.compile(r"\bin \d+(?:\.\d+)?s\b"), "in ...s"),
@@ -96,10 +96,10 @@ def shorten(line: str, limit: int) -> str:
 
 
 def select_lines(text: str, marked: Sequence[range], limit: int = MAX_EXCERPT_CHARACTERS) -> str:
-    """Return `text`, or of a longer one the `marked` lines and what else fits, lines kept whole.
+    """Return `text`; if it is too long, its `marked` lines and as many others as fit.
 
-    `marked` are ranges of line numbers from 0, the most helpful first. Of the rest, the end comes
-    before the beginning. Only a line of over 600 characters is shortened.
+    `marked` are ranges of line numbers from 0, the most helpful first. Then come lines from the
+    end, then from the beginning. Lines are kept whole up to 600 characters.
     """
     if len(text) <= limit or not marked:
         return cut(text, limit)

@@ -57,7 +57,7 @@ from shared.work_order.work_order import WorkOrder
 
 
 def follow_manifests(bench: Workbench, order: WorkOrder) -> FailureBrief | None:
-    """Have commands find what the tree declares; return the brief of a failure to do so.
+    """Install what the tree declares, for commands; return the brief of a failure to do so.
 
     A registry that cannot be reached is the environment's fault. Anything else that an installer
     refuses is due to what the manifests say.
@@ -144,8 +144,8 @@ class Judgement:
 class _Phase:
     """Hold one series of commands, their results, and the brief of a failure.
 
-    `known` looks up what may fail, and `red` collects what of it did. `tests` collects the tests
-    that commands reported, and `silent` the commands that succeeded and reported none.
+    `known` looks up which checks may fail, and `red` collects those that did. `tests` collects the
+    tests that commands reported, and `silent` the commands that succeeded and reported none.
     """
 
     stage: Stage

@@ -1,4 +1,4 @@
-"""What the commands that judged an order prove, and what was red before it.
+"""Decides what the commands that judged an order prove, given what was red before it.
 
 This matters only with `--allow-red`; without it, no order begins on a base that is red. The rule,
 for each command of the verification:
@@ -163,8 +163,8 @@ def warnings_on(verified: VerifiedBy, fewer: FewerTests | None, task: OrderTask)
     """Yield what a person should know of checks that passed but prove less than they seem to.
 
     An exempt order is verified by compiling alone, on purpose. An order that lists `changes` takes
-    something away on purpose, and so does one that removes tests. Tests may go with it; that none
-    is left, or that they no longer show, is said.
+    something away on purpose, and so does one that removes tests. Tests may go with it, but there
+    is a warning if none is left or none shows in the output any more.
     """
     if verified.rests_on_acceptance and not task.exempt:
         yield "the verification ran no test: the order rests on its acceptance commands alone"
@@ -324,7 +324,7 @@ class KnownCommits:
             return self._known.get(commit, self._base)
 
     def expect(self, commit: str) -> None:
-        """Record that `commit` is about to be verified, so that who asks for it waits."""
+        """Record that `commit` is about to be verified, so that a thread that asks for it waits."""
         with self._changed:
             if commit not in self._known:
                 self._expected.add(commit)
@@ -332,7 +332,7 @@ class KnownCommits:
     def learn(self, commit: str, known: KnownCommit) -> None:
         """Record what is known of `commit`, so that an order that follows it may not break more.
 
-        What an order has fixed stays fixed in this way.
+        In this way a later order cannot break what an earlier one fixed.
         """
         with self._changed:
             self._known[commit] = known

@@ -1,7 +1,7 @@
-"""Which commands judge a tree, and how one of them is run in the sandbox.
+"""Chooses the commands that judge a tree, and runs one of them in the sandbox.
 
-What verifies the tree that an order makes is what its base says together with what the tree says:
-an order brings tests that count at once, and takes none away from its own verification.
+The base and the tree that the order makes both name commands, and all of these verify the tree.
+So tests that an order brings count at once, and it takes none away from its own verification.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def parse_check(text: str, *tolerated: tuple[int, str]) -> Check:
 
 @dataclass(frozen=True, slots=True)
 class BaseVerification:
-    """Say what verifies a base, and the trees that an order makes of it.
+    """Hold what verifies a base, and the trees that an order makes of it.
 
     `files` are those of the base, and `found` is what they say. The code of an exempt order (one
     that only builds towards the verify contract) is compiled and not run. `linked` are folders of
@@ -164,7 +164,7 @@ def _compile_without(folders: frozenset[str]) -> Check:
 LookUp = Callable[[], KnownRed]
 """Returns what failed before the order. It may wait, so it is called only where a command fails."""
 
-# The command that is observed has just ended by itself, so it takes as long again and no longer.
+# The observed command has just ended by itself, so it takes about as long again.
 _OBSERVATION_SECONDS: Final = 60.0
 
 
@@ -389,7 +389,7 @@ def verification_key(
 
 
 def _describe(python: Interpreter) -> list[object]:
-    """Return which interpreter it is; an installation or a removal changes a folder's time."""
+    """Identify the interpreter; an installation or a removal changes a folder's time."""
     packages = [
         folder
         for prefix in python.prefixes

@@ -3,8 +3,8 @@
 A landing is stated before the branch moves, so that a kill never leaves a commit of the branch
 without its statement. A commit that never lands keeps a note that nothing points to.
 
-A ref of notes has one history for all branches and for everybody. So what is there is merged first,
-note by note, and the ref moves only from where it was seen.
+A ref of notes has one history for all branches and for everybody. So the notes that are there are
+merged first, one by one, and the ref moves only from where it was seen.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ Compose = Callable[[Signed], Statement | Acceptance]
 
 @dataclass(slots=True)
 class Notary:
-    """Write the statements of one run. Nothing that goes wrong here keeps a commit from landing."""
+    """Write the statements of one run. No failure here keeps a commit from landing."""
 
     git: Git
     run_id: str
@@ -262,7 +262,7 @@ class Notary:
                 signature = sign(self.git, config, envelope.signed_bytes, person)
                 return Envelope(envelope.payload, (signature,))
             except SigningFailed as failed:
-                # Somebody who did not answer once is not asked again for each order.
+                # A person who did not answer once is not asked again for each order.
                 self._config = None
                 self._warn(failed.message)
         return Envelope(payload_of(compose(None)))

@@ -133,7 +133,7 @@ def paths_of(order: WorkOrder) -> frozenset[str]:
 def change_of(git: Git, commit: str, changed: Collection[str]) -> ChangePart:
     """Return what a statement lists of a commit that changes the files `changed`.
 
-    Links and submodules are not listed: the tree of the commit is, and it names them.
+    Links and submodules are not listed, because the tree of the commit names them.
     """
     paths = sorted(changed)
     hashes, there = trees.hashes_of(git, commit, paths), trees.entries_of(git, commit, paths)
@@ -153,7 +153,7 @@ def as_text(path: str) -> str:
 def faults_of_change(git: Git, order: WorkOrder, parent: str, commit: str) -> Iterator[str]:
     """Yield what in the commit's tree is not as the order says, each as the end of a sentence.
 
-    The tree may differ from the parent's in the order's paths alone, and only plain files may be
+    The tree may differ from the parent's only in the order's paths, and only plain files may be
     there.
     """
     allowed = paths_of(order)
@@ -166,7 +166,7 @@ def faults_of_change(git: Git, order: WorkOrder, parent: str, commit: str) -> It
 
 
 def lacking(git: Git, order: WorkOrder, commit: str) -> Iterator[str]:
-    """Yield what the commit's tree does not have as the order says it: its tests, its removals."""
+    """Yield the tests and removals of the order that the commit's tree lacks."""
     placed = {each.path: each.content.encode() for each in order.acceptance_files}
     if not placed and not order.removed_files:
         return

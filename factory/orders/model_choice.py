@@ -1,7 +1,7 @@
-"""Which model is asked on which attempt, and how it is asked again.
+"""Chooses the model for each attempt, and how it is asked again.
 
-What is decided here depends on the order's own attempts alone, so that a recorded run replays. The
-figures come from measurements with small models, and from published ones. Below about 3 billion
+The choice depends on the order's own attempts alone, so that a recorded run replays. The figures
+come from measurements with small models, and from published ones. Below about 3 billion
 parameters a retry that is shown the failure fixes almost nothing; another sample of the first
 prompt fixes more (docs/local-models.md), and so does a larger model. From 14 billion on, a retry
 that is shown it fixes a quarter to a half. An equal prompt at temperature 0 brings an equal reply.
@@ -128,7 +128,7 @@ class ModelChoice:
 
 @dataclass(frozen=True, slots=True)
 class PastAttempt:
-    """Hold a failed attempt: which rung of the ladder was asked, what it proposed, what came of it.
+    """Hold a failed attempt: the rung of the ladder that was asked, its proposal, and the result.
 
     `rung` counts from 0. `proposal` is `None` where no reply was a proposal. `misfits` names by
     path the forms of blocks that could not be applied.
@@ -157,7 +157,7 @@ _JUDGED = frozenset({Stage.VERIFY_FAILED, Stage.ACCEPTANCE_FAILED, Stage.CONTRAC
 
 @dataclass(frozen=True, slots=True)
 class AskedModel:
-    """Hold whom to ask and how: the rung of the ladder, its model, and the temperature.
+    """Hold the model to ask and how: the rung of the ladder, and the temperature.
 
     `afresh` says that the prompt is to say nothing of earlier attempts.
     """
@@ -207,7 +207,7 @@ def warmer(temperature: float | None, steps: int) -> float | None:
 
 
 def is_stuck(models: ModelChoice, past: Sequence[PastAttempt]) -> bool:
-    """Return whether the last attempt brought nothing new, and there is no other model to ask."""
+    """Return whether the last attempt brought nothing new and no other model is left to ask."""
     last = past[-1]
     return last.brief.stage is Stage.REPEATED and last.rung == len(models.ladder) - 1
 

@@ -1,4 +1,4 @@
-"""An order in git: its message, note, trailers and branch.
+"""Composes the commit message, note, trailers and branch of an order.
 
 The title and the summary come from a model. Neither can look like a trailer, and no character of
 them depends on the Python version: equal replies have to give equal commits.
@@ -47,7 +47,7 @@ def branch_of_earlier_versions(orders: Sequence[LoadedOrder]) -> str:
 
 
 def short_id(digest: str) -> str:
-    """Return the digits of a hash that are enough to tell the plans of a repo apart."""
+    """Return the digits of a hash that suffice to distinguish the plans of a repo."""
     return digest[:_ID_DIGITS]
 
 
@@ -209,7 +209,7 @@ def _subject(order: WorkOrder, identity: OrderIdentity, form: str) -> str:
     if form == CONVENTIONAL:
         subject = _conventional(order, title or order.id)
     else:
-        # The title goes in last: what looks like a field in it is no field.
+        # The title goes in last, so that text in it that looks like a field is not replaced.
         subject = form.replace("{order}", order.id)
         subject = subject.replace("{id}", short_id(identity.plan or identity.key))
         subject = subject.replace("{title}", title)
@@ -276,7 +276,7 @@ def render_note(run_id: str, model: str, attempts: int, proof: str) -> str:
 
 
 def add_acceptance(note: str, order: str, facts: Mapping[str, str]) -> str:
-    """Return a note on a person's commit with a paragraph that says that it stands for an order.
+    """Return a note on a person's commit with a paragraph on its acceptance for an order.
 
     `facts` are the other lines of the paragraph, by name. A paragraph of the same order is
     replaced, and all else in the note stays.
@@ -293,7 +293,7 @@ def drop_acceptance(note: str, order: str) -> str:
 
 
 def _without_acceptance(note: str, order: str) -> list[str]:
-    """Return the paragraphs of a note but for the one that says that it stands for `order`."""
+    """Return the paragraphs of a note without the one about its acceptance for `order`."""
     kept = [each.strip("\n") for each in note.split("\n\n") if each.strip()]
     return [each for each in kept if each.partition("\n")[0] != _ACCEPTED.format(order)]
 

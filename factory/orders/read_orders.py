@@ -96,7 +96,7 @@ class LoadedOrder:
     replaceable: frozenset[str] = frozenset()
     """The acceptance files of earlier orders, which one of this order may replace."""
     hint: str = ""
-    """What the person who runs the order says to the model, beside the order itself."""
+    """The hint to the model from the person who runs the order."""
 
     @property
     def binding(self) -> tuple[WorkOrder, ...]:
@@ -141,7 +141,6 @@ def read_workdir(folder: Path) -> tuple[LoadedOrder, ...]:
 
 
 def _each_with_earlier(loaded: Sequence[LoadedOrder]) -> Iterator[LoadedOrder]:
-    """Yield each order with what it must know about those before it."""
     telling: list[WorkOrder] = []
     for each in loaded:
         yield _with_earlier(each, telling)
@@ -158,7 +157,6 @@ def _load(document: JsonObject, path: Path, plan: PlanFacts | None) -> LoadedOrd
 
 
 def _readable(entries: Sequence[JsonValue]) -> tuple[WorkOrder, ...]:
-    """Return the entries of a manifest that can be read as orders."""
     orders: list[WorkOrder] = []
     for each in entries:
         with contextlib.suppress(DocumentInvalid):

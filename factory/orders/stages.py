@@ -1,10 +1,7 @@
 """Defines stages, states, failures and decisions of an order: their names, words and remedies.
 
-`status` reads the journal by these types, so nothing here imports pydantic.
-
-`llmch explain` and `docs/stages.md` both show these texts.
-
-`run-all` and `status` both ask here, so that they say the same.
+`llmch explain` and `docs/stages.md` show these texts, and `run-all` and `status` use them, so that
+all say the same. `status` reads the journal by these types, so nothing here imports pydantic.
 """
 
 from __future__ import annotations
@@ -55,7 +52,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StageText:
-    """Say all that is said of a stage of a failure; `remedy` is what a person can do."""
+    """Hold the texts about a stage of a failure; `remedy` is what a person can do."""
 
     stage: Stage
     happened: str
@@ -327,7 +324,7 @@ class DecisionKey:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedCommit:
-    """Name the commit that stands for an order, and the requirements that it covers by that.
+    """Name the commit that was accepted for an order, and the requirements that it so covers.
 
     `beyond` are the files that it changes although the order does not allow it.
     """
@@ -340,7 +337,7 @@ class AcceptedCommit:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Hold what holds of an order: `hint` for its prompts, the reason to leave it out, its commit.
+    """Hold the decision on an order: a hint for its prompts, a reason to leave it out, a commit.
 
     A commit and a reason exclude each other. Empty values mean that nothing was decided.
     """

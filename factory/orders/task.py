@@ -1,4 +1,4 @@
-"""What is passed to a worker and what comes back; what the caller decides."""
+"""Defines the task that a worker gets, the result that it returns, and the caller's choices."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class OrderResult:
 
     @property
     def proof(self) -> str:
-        """Return in one line what speaks for the commit; "" where there is none."""
+        """Return the evidence for the commit in one line; "" if there is no commit."""
         return self.verified_by.describe() if self.verified_by else ""
 
 
@@ -144,7 +144,7 @@ class RunOptions:
 
 
 MAX_HINT_CHARACTERS: Final = 4000
-"""The limit of a hint. It stands in every prompt of the order, so it costs as often."""
+"""The limit of a hint. Every prompt of the order contains the hint, so each one pays for it."""
 
 MAX_REASON_CHARACTERS: Final = 1000
 

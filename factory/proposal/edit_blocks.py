@@ -6,10 +6,11 @@
     lines that take their place
     >>>>>>> REPLACE
 
-The signs of one block are equally many, so that a text may hold such lines of another length.
+All marks of one block have the same length, so that a text may hold marks of another length.
 
-A small model that is shown one function replies with this function and no header. Whose code that
-is has to be certain: the definition that was asked for, or one of which the file has a single one.
+A small model that is shown one function replies with this function and no header. It must be
+certain which definition that is: the one that was asked for, or the only one of that name in the
+file.
 """
 
 from __future__ import annotations
@@ -296,8 +297,8 @@ _PROSE: Final = (".md", ".markdown", ".rst", ".txt", ".yaml", ".yml", "")
 def find_placeholder(path: str, new: str, old: str) -> str:
     """Return the first line of `new` that is a mark for lines left out, or nothing.
 
-    A line that the text `old` has as well is none: it is a part of the file. A line of dots alone
-    may be the body of a definition, and means something in some formats of text.
+    A line that the text `old` has as well does not count, because it is a part of the file. A line
+    of dots alone may be the body of a definition, and means something in some formats of text.
     """
     there: frozenset[str] | None = None
     before = ""

@@ -56,7 +56,6 @@ class FileText:
 
     @cached_property
     def stripped(self) -> list[str]:
-        """Return the lines without the white space around them."""
         return [line.strip() for line in self.lines]
 
     @cached_property
@@ -245,7 +244,7 @@ def _but_for_trailing_blanks(there: str, wanted: str) -> bool:
 
 
 def _shift(there: Sequence[str], wanted: Sequence[str]) -> _Shift | None:
-    """Return the one shift that leads from the wanted lines to those in the file, if there is."""
+    """Return the one shift that leads from the wanted lines to those in the file, if any."""
     shifts = {_shift_of_line(*pair) for pair in zip(there, wanted, strict=True) if pair[0].strip()}
     return next(iter(shifts)) if len(shifts) == 1 else None
 
@@ -306,7 +305,8 @@ def find_overlap(placed: Iterable[Placed]) -> tuple[int, ...]:
 def apply_splices(text: str, placed: Sequence[Placed]) -> str:
     """Return the text with all splices, which do not overlap, applied.
 
-    Of insertions at one place the deepest comes first, and a replacement that begins there last.
+    If several insertions have one place, the deepest comes first. A replacement that begins there
+    comes last.
     """
     parts: list[str] = []
     position = 0

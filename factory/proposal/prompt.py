@@ -4,8 +4,8 @@ A prompt contains nothing about the run or the machine, so that a recorded reply
 
 A small model follows a short prompt best: docs/local-models.md has the figures. It is shown neither
 a format with examples, whose paths it would copy, nor how to name the one file that it may write.
-Of a file of which it has to change one definition, it sees this definition alone: shown the file,
-it copies the file.
+If it has to change one definition of a file, it sees this definition alone: shown the file, it
+copies the file.
 """
 
 from __future__ import annotations
@@ -399,7 +399,7 @@ def _told(
     parts.append(order.intent)
     if order.notes:
         parts.append(order.notes)
-    # What the rest of the file has to define, a model that writes one definition cannot change.
+    # A model that writes one definition cannot change what the rest of the file has to define.
     declared = order.interfaces if focus else (*order.interfaces, *known)
     own = [each.stub for each in declared if each.path == path]
     others = [each for each in known if each.path != path]

@@ -1,7 +1,7 @@
-"""What a prompt says beside the order: history of attempts, hint, removed files.
+"""Renders the parts of a prompt beside the order: history of attempts, hint, removed files.
 
-What matters most comes last: a small model follows the words just before the instructions to reply,
-and little of what is further up.
+The most important part comes last: a small model follows the words just before the instructions to
+reply, and little of what is further up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from shared.files.secret_values import redact
 _RETRY_SHARE = 0.6
 """How much longer a prompt may get by what it says of earlier attempts, as a share of the first."""
 _LEAST_ROOM = 1000
-"""What a short prompt may say of them all the same, in characters."""
+"""The least room for this, in characters, however short the first prompt is."""
 
 _LINE_CHARACTERS = 200
 _CUT = "[... cut ...]"
@@ -42,8 +42,8 @@ def render_history(
 ) -> str:
     """Return what the next prompt says of the attempts in `past`, in about `room` characters.
 
-    Of the last attempt that was judged it has the change and the failure, of each other attempt
-    one line. The facts of the failure are never cut.
+    It has the change and the failure of the last attempt that was judged, and one line for each
+    other attempt. The facts of the failure are never cut.
     """
     if not past:
         return ""
@@ -205,7 +205,7 @@ def _checked(text: str, option: str, limit: int, secrets: Iterable[str]) -> str:
 
 REMOVED: Final = "These files are removed by this order, and are gone already."
 _MOST_NAMED: Final = 50
-"""A model needs no more names; what still uses another file shows when the commands run."""
+"""A model needs no more names: the commands show which code still uses another file."""
 
 
 def name_removed(paths: Sequence[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Turns a reply into a proposal, or says why it is none or not worth judging.
+"""Turns a reply into a proposal, or says why that fails or why it is not worth judging.
 
 The same replies to the same questions give the same proposals, now and when a commit is verified.
 
@@ -356,7 +356,7 @@ def read_again(
 
 
 def _paths_to_answer(refused: BlocksRefused, allowed: Sequence[str]) -> Sequence[str]:
-    """Return the paths of the refused blocks: where there is one, a block without a path is its."""
+    """Return the paths of the refused blocks. If there is one, a block without a path has it."""
     paths = {each.block.path for each in refused.refusals}.intersection(allowed)
     return sorted(paths) if len(paths) == 1 else allowed
 
@@ -418,8 +418,8 @@ _EXACTLY = "Reply in exactly the format that is asked for, and nothing else."
 class DoubtKind(StrEnum):
     """Name the reason why a reply is not worth judging.
 
-    Blocks are refused that do not fit the file; the other blocks are kept. More is wanted where the
-    reply asks to see more of a large file.
+    Blocks that do not fit the file are refused; the other blocks are kept. With
+    `MORE_WANTED`, the reply asks to see more of a large file.
     """
 
     UNREADABLE = "unreadable"

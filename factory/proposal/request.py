@@ -1,4 +1,4 @@
-"""The request for a proposal, and the schema of its reply.
+"""Builds the request for a proposal, and the schema of its reply.
 
 Strict servers accept a subset of JSON schema: every object is closed, every property is required,
 avoidable references are inlined, and few keywords are known. Such servers guarantee the form of a

@@ -1,10 +1,8 @@
-"""Files, windows and definitions as the model sees them.
+"""Selects the parts of a file that a model sees: windows and definitions.
 
-Shown are its first lines, its outline, and the windows around the definitions and lines that the
-order or a failure points to.
-
-It decides what is shown to a small model, which follows a single function better than a file. What
-a reply may change does not depend on it.
+The model sees the first lines of a file, its outline, and the windows around the definitions and
+lines that the order or a failure points to. A small model follows a single function better than a
+file. This selection does not limit what a reply may change.
 """
 
 from __future__ import annotations
@@ -109,7 +107,7 @@ def _by_weight(
 def _definitions(outline: Sequence[OutlineEntry], names: frozenset[str]) -> Iterator[Window]:
     """Yield the windows around definitions with these names, those with the whole name first.
 
-    Of a class that is too large to be shown, its head and its methods come one by one.
+    The head and the methods of a class that is too large to be shown come one by one.
     """
     whole = [each for each in outline if each.name in names]
     last = [each for each in outline if each not in whole and each.name.split(".")[-1] in names]
@@ -145,7 +143,7 @@ def texts_of(shown: Sequence[ShownFile]) -> Mapping[str, str]:
 
 
 _LARGEST_SHARE: Final = 0.5
-"""Of a larger part of a file, the rest saves too little to be left out."""
+"""The largest part of a file that is shown alone; above it, the whole file is shown."""
 
 # A word of prose is not a name, so `name` has to be marked, called, or of a form that prose lacks.
 _MARKED: Final = re.compile(r"`(?P<name>[^\W\d]\w*(?:\.\w+)*)(?P<call>\()?[^`\n]*`")

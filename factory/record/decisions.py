@@ -1,7 +1,7 @@
 """Keeps and finds the decisions of people about orders.
 
-Only the holder of the repo's lock writes. What is on file is never guessed at: an order that
-somebody left out would be made and paid for.
+Only the holder of the repo's lock writes. A file that cannot be understood is an error: a guess
+could make, and pay for, an order that somebody left out.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def decisions_path(common_dir: Path) -> Path:
 
 
 def read_decisions(common_dir: Path) -> Mapping[DecisionKey, Decision]:
-    """Return all decisions that are on file; none where there is no file.
+    """Return all decisions on file; the result is empty if there is no file.
 
     Raises `Busy` if the file cannot be understood.
     """
@@ -84,7 +84,7 @@ def _parse(document: Any) -> dict[DecisionKey, Decision]:
 
 
 def decision_key(loaded: LoadedOrder, branch: str) -> DecisionKey:
-    """Return what a decision about an order is found by, as long as its wording stays."""
+    """Return the key of the decision about an order, which holds while its wording stays."""
     return key_in_plan(loaded.order, loaded.plan.root if loaded.plan else "", branch)
 
 
@@ -120,7 +120,7 @@ def with_hints(
 def accepted_commits(
     decisions: Mapping[str, Decision], on_branch: Collection[str]
 ) -> Mapping[str, str]:
-    """Return the commits that stand for orders, by id, as far as they are on the branch."""
+    """Return the commits on the branch that were accepted for orders, by the order's id."""
     return {
         name: each.accepted.commit
         for name, each in decisions.items()
@@ -134,5 +134,5 @@ def left_out(decisions: Mapping[str, Decision]) -> Mapping[str, str]:
 
 
 def is_settled(decision: Decision | None) -> bool:
-    """Return whether an order is not to be made: a commit stands for it, or it is left out."""
+    """Return whether an order need not be made: a commit was accepted for it, or it is left out."""
     return decision is not None and bool(decision.left_out or decision.accepted)

@@ -62,7 +62,6 @@ class Journal:
 
     @property
     def begun(self) -> bool:
-        """Return whether the journal holds a record yet."""
         return self._size > 0
 
     def close(self) -> None:

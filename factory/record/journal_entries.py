@@ -1,4 +1,4 @@
-"""The journal's records, one type for each step, written and read.
+"""Defines the journal's records, one type for each step, and writes and reads them.
 
 A field that was added to a record later has a default, so that the journal of an older version can
 still be read.

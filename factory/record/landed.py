@@ -1,4 +1,4 @@
-"""What of a plan has landed on a branch, and what changed since.
+"""Finds what has landed of a plan on a branch, and what changed since.
 
 A commit names its order in its trailers, and they survive a rebase, a merge and most squashes.
 Where they are gone, the commits that once landed, as the branch's reflog and the notes have them,
@@ -95,7 +95,7 @@ class LandedOrders:
     compared: int = 0
 
     def with_accepted(self, commits: Mapping[str, str]) -> LandedOrders:
-        """Return the same with the commits of persons that stand for orders, by the order's id."""
+        """Return a copy with the commits that people had accepted for orders, by the order's id."""
         lost = tuple(each for each in self.lost if each.order not in commits)
         return replace(self, landed={**commits, **self.landed}, lost=lost)
 
@@ -247,7 +247,7 @@ _CHANGES = 200  # commits that change one of the files
 class ChangedFile:
     """Name a file that is not as it was for the plan, and the commits that changed it.
 
-    The commits are newest first. There are none where no commit of the branch has the file as it
+    The commits are newest first. The list is empty if no commit of the branch has the file as it
     was: the plan may have been made for another branch, or for changes that were not committed.
     """
 
@@ -334,7 +334,7 @@ class LandedCommits:
 
 
 def landed_commits(git: Git, plan: PlanFacts | None) -> LandedCommits:
-    """Return the commits of all branches that landed an order or stand for one.
+    """Return the commits of all branches that landed an order or were accepted for one.
 
     `plan` is the plan whose orders are looked for; `None` is for orders without a manifest.
     """
@@ -386,7 +386,7 @@ def _claimed(git: Git) -> dict[tuple[str, str, str], tuple[str, ...]]:
 def _accepted(
     git: Git, on_branches: Collection[str]
 ) -> Iterator[tuple[DecisionKey, AcceptedCommit]]:
-    """Yield the commits that stand for orders because a person accepted them."""
+    """Yield the commits that a person accepted for orders."""
     layout = repos.layout(git)
     for key, decision in read_decisions(layout[2]).items() if layout else ():
         if decision.accepted is not None and decision.accepted.commit in on_branches:
@@ -394,7 +394,6 @@ def _accepted(
 
 
 def _messages(git: Git) -> dict[str, str]:
-    """Return the message of each commit of any branch."""
     tips = git.run("for-each-ref", "--format=%(objectname)", "refs/heads").split()
     return {
         each.id: each.message

@@ -1,4 +1,4 @@
-"""The status of the latest run, as a document and as text."""
+"""Renders the status of the latest run, as a document and as text."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class RunDocument:
     model_settings: ModelSettings = field(default_factory=ModelSettings)
     usage: UsageRecord | None = None
     commands: Any = None
-    """The choices for commands; who follows them reads them strictly."""
+    """The choices for commands; code that follows them reads them strictly."""
     summary: RunOutcome | None = None
 
 
@@ -230,7 +230,7 @@ def find_attempt(
 ) -> AttemptOnRecord:
     """Return an attempt on the repo whose git folder is `common_dir` and whose tree is `tree`.
 
-    `run` is an id, the beginning of one, or `LATEST`; without it, the newest run that made the
+    `run` is an id, the beginning of one, or `LATEST`. Without it, the newest run that made the
     order counts. `number` is the last attempt where it is `None`. Raises `InvalidInput`, which
     names what there is instead, where there is no such run, order or attempt.
     """
@@ -312,7 +312,7 @@ def _read_attempt(
 
 @dataclass(frozen=True, slots=True)
 class _WriteResult:
-    """Hold what is read again of the record of what was written."""
+    """Hold the parts of the record of written files that are read again."""
 
     write_ok: bool = False
     removed_files: tuple[str, ...] = ()
@@ -339,9 +339,9 @@ def _baseline(summary: RunSummary | None, number: int) -> str:
 
 
 def _begun_at(run: RunOnRecord, order: str, common_dir: Path) -> str:
-    """Return what a run that left no summary judged the order on, as far as the journal knows.
+    """Return the commit on which a run without a summary judged the order, by the journal.
 
-    Where it judged nothing, that is the commit on which the run began the order.
+    If it judged nothing, that is the commit on which the run began the order.
     """
     entries = read_understood(journal_path(common_dir))
     if any(isinstance(each, RunBegun) and each.run_id == run.run_id for each in entries):
@@ -371,9 +371,9 @@ def _no_order(order: str, runs: tuple[RunOnRecord, ...]) -> InvalidInput:
 
 
 def _read_proposal(path: Path) -> WriteProposal | None:
-    """Return a recorded proposal; `None` where there is none that can be read as a whole.
+    """Return a recorded proposal; `None` if there is none or a part of it cannot be read.
 
-    It is made again from here, so a part of it is not enough.
+    The order is made again from it, so a part of it is not enough.
     """
     try:
         start = read_regular_file(path, "record", MAX_DOCUMENT_BYTES + 1)
@@ -383,7 +383,7 @@ def _read_proposal(path: Path) -> WriteProposal | None:
 
 
 _DROPPED_JUDGEMENTS_ATTEMPT: Final = re.compile("attempt_([1-9][0-9]*)")
-# What was asked and answered before the attempt was judged stays where it is.
+# The prompt, the reply and the proposal of an attempt stay where they are.
 _OF_THE_PROPOSAL: Final = ("se_prompt", "raw_llm_response", "proposed_writes")
 
 

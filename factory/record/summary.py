@@ -73,7 +73,7 @@ def summarise_unexecuted(
     """Return the summary of an order that was not executed.
 
     Either an earlier run landed the order, or a person left it out, or this run did not reach it.
-    What is left out is not asked for, so its verdict is PASS; those that need it have FAIL.
+    An order that was left out is not asked for, so its verdict is PASS; orders that need it FAIL.
     """
     done = state in (OrderState.SKIPPED, OrderState.LEFT_OUT)
     return RunSummary(

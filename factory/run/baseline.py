@@ -198,7 +198,7 @@ class Baseline:
     def _has_nothing_yet(self, check: Check, ended: Ended, bench: Workbench, commit: str) -> bool:
         """Return, and report, whether a command of the user failed because no code is there yet.
 
-        What an order may leave red is not decided by this: each order has to pass the command.
+        This does not decide what an order may leave red: each order has to pass the command.
         """
         if ended.cause is not Cause.EXITED or not holds_only_documents(bench.workspace.files):
             return False

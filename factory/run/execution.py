@@ -50,7 +50,6 @@ class OrderProgress:
 
     @property
     def is_proposed(self) -> bool:
-        """Return whether a proposal waits to be judged."""
         return self.result is None and self.state["attempt"].waits_for_parent
 
 
@@ -79,7 +78,7 @@ class Assignment:
     """Set while the step waits for a model."""
 
     def drop(self) -> bool:
-        """Say that nobody wants the outcome any more; after this the step reports no progress.
+        """Drop the step: nobody wants its outcome, and it reports no progress after this.
 
         Return whether the step waits for a model. It then leaves the order's records alone, even
         after the reply, so that another step of the order can be taken meanwhile.
@@ -90,7 +89,7 @@ class Assignment:
 
     @contextlib.contextmanager
     def waiting_for_model(self) -> Iterator[None]:
-        """Say that the step waits for a model while the block runs.
+        """Mark the step as waiting for a model while the block runs.
 
         Raises `Interrupted` where the step was dropped before or meanwhile, whatever the model did.
         """

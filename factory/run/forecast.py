@@ -147,7 +147,7 @@ class _Sample:
 def read_past_usage(artifacts: Path, repo: Path, model: str) -> PastUsage | None:
     """Return what the orders of `repo` took in its latest runs with `model` as the first model.
 
-    The result is `None` where there is no record of such an order. Records that cannot be read
+    The result is `None` without a record of such an order. Records that cannot be read
     are left out. Never raises.
     """
     samples = [
@@ -208,7 +208,7 @@ def _sample(summary: JsonValue) -> _Sample | None:
 
 
 def _figure(value: JsonValue) -> int:
-    """Return a count of calls or tokens; 0 where the value is none."""
+    """Return a count of calls or tokens; 0 if the value is not a count."""
     return value if type(value) is int and 0 < value <= _MOST else 0
 
 
@@ -246,9 +246,8 @@ def foresee(
 ) -> Forecast:
     """Return the forecast for orders of these sizes.
 
-    Those that ask no model are left out.
-    The worst case has the price of the most expensive model, because a model of the ladder may be
-    asked sooner than its attempt.
+    Those that ask no model are left out. The worst case has the price of the most expensive model,
+    because a model of the ladder may be asked sooner than its attempt.
     """
     sizes = [each for each in sizes if each.asks_model]
     ladder = parse_ladder(",".join(settings.factory.ladder))

@@ -109,7 +109,7 @@ def begin_run(request: Request, emit: Emit) -> Iterator[Session]:
         model = opened.enter_context(
             open_model(request.source, folder.path, recording.emit, earlier)
         )
-        # What this imports takes most of a run's start.
+        # These imports take most of a run's start.
         threading.Thread(target=request.import_ahead, name="import ahead").start()
         pool = WorkbenchPool(options, repo, journal, run_id, recording.emit)
         tools = warm_tools(options.settings.sandbox, repo.tree)
@@ -165,7 +165,7 @@ def hold_repo(
 
 
 def _look_at(request: Request, repo: Repo, cut_off: RunBegun | None) -> tuple[Request, Outset]:
-    """Return the request with the hints of its orders, and what is so before the run begins.
+    """Return the request with the hints of its orders, and the facts before the run begins.
 
     Raises `PreflightRefused` where the branch or the files do not allow the run.
     """

@@ -1,7 +1,7 @@
-"""What one command asks for, whether branch and files allow it, and how a run goes on.
+"""Reads what a command asks for, checks branch and files, and says how a run goes on.
 
-Only what is true is said. The same command does not go on where it demanded a new branch that now
-exists, or where it named the commit of a branch that has moved since.
+The same command does not go on if it demanded a new branch that now exists, or if it named the
+commit of a branch that has moved since. Then the text says what to change.
 """
 
 from __future__ import annotations
@@ -61,7 +61,6 @@ class Request:
 
     @property
     def listed(self) -> tuple[ListedOrder, ...]:
-        """Return the orders as the journal lists them."""
         return tuple(
             ListedOrder(each.order.id, each.order.title, order_key(each.order))
             for each in self.orders
@@ -154,8 +153,8 @@ def commit_terms(
     """Return the terms for the commits of a run that begins now.
 
     A run that goes on where `continued` was cut off keeps its author and date, so that it makes
-    the commits that the other run would have made. What the settings or `SOURCE_DATE_EPOCH` say
-    comes before that. Raises `InvalidInput` where that variable is not a number of seconds.
+    the commits that the other run would have made. The settings and `SOURCE_DATE_EPOCH` take
+    precedence. Raises `InvalidInput` where that variable is not a number of seconds.
     """
     date = commit_date(datetime.now(UTC), environ)
     kept_author = parse_identity(continued.author) if continued else None
@@ -170,7 +169,7 @@ def refuse_files_in_the_way(
 ) -> None:
     """Raise `PreflightRefused` if untracked files are where orders write.
 
-    Looked at are the checkout, whose owner would lose them on switching to the branch, and the
+    It looks at the checkout, whose owner would lose them on switching to the branch, and at the
     working tree that has the branch checked out.
     """
     for tree in _trees(repo, target):
@@ -266,7 +265,7 @@ def after_the_orders(
 
 
 def _after_left_out(orders: Sequence[RunSummary], place: str) -> str:
-    """Return how the orders that a left-out one blocks come to be made; "" if there are none."""
+    """Return how to make the orders that a left-out one blocks; "" if it blocks none."""
     out = next((each for each in orders if each.state is OrderState.LEFT_OUT), None)
     if out is None or any(each.state is OrderState.PENDING for each in orders):
         return ""
@@ -284,7 +283,7 @@ def files_changed_since(
 ) -> tuple[str, ...]:
     """Return a warning for each file that changed since the plan and does not stop the run.
 
-    Looked at are the files that the plan recorded and that orders which have not landed touch or
+    It looks at the files that the plan recorded and that orders which have not landed touch or
     read. A change by an order of the plan, or by a commit of `accepted`, is as it should be. A
     change by somebody who worked on the branch after the plan's first order is a warning. Raises
     `PreflightRefused` where any other commit changed such a file, unless the options allow that.

@@ -73,12 +73,12 @@ _CREDENTIALS = re.compile(r"://[^/@\s]*@")
 
 @dataclass(frozen=True, slots=True)
 class Outset:
-    """Hold what was found out before a run begins: its branch, and what its orders are there."""
+    """Hold the facts found before a run begins: its branch, and the state of its orders there."""
 
     target: TargetBranch
     landed: LandedOrders
     decisions: Mapping[str, Decision]
-    """What a person decided about orders, by id."""
+    """The decisions of a person about orders, by id."""
     exempt: tuple[bool, ...]
     """For each order, whether it is verified by compiling alone."""
     terms: CommitTerms
@@ -96,7 +96,7 @@ class Session:
     outset: Outset
     run: Run
     results: dict[str, Any]
-    """What `run.json` says at the end."""
+    """The content of `run.json` at the end."""
     baseline: Baseline
     landing: Landing | LandingOnRemote
     notary: Notary
@@ -113,7 +113,7 @@ class Session:
 
     @property
     def continuation(self) -> Continuation:
-        """Return what decides at this moment how the run goes on later."""
+        """Return the facts that decide, as of now, how the run goes on later."""
         target = self.outset.target
         moved = self.tip != target.tip or target.exists != self.branch_exists
         return Continuation(self.request.options, moved, self.request.plan)

@@ -59,16 +59,15 @@ class Sandbox(Protocol):
 
         Whatever happens to the command is part of the result. Its output goes to
         `<log>.stdout.log` and `<log>.stderr.log`, in a folder that must exist, and to `show` as
-        it comes. Raises OSError,
-        with nothing left running, where these logs cannot be written, and `CommandFailed` where
-        a linked folder cannot be shown. Several threads may call this.
+        it comes. Raises OSError, with nothing left running, if these logs cannot be written, and
+        `CommandFailed` if a linked folder cannot be shown. Several threads may call this.
         """
 
     def attach(self, argv: Sequence[str], keyboard: int, screen: int) -> SessionEnded:
         """Run `argv` in the workspace, interactively, on a terminal of its own.
 
-        What is typed at `keyboard`, which must be a terminal, goes to the command, and what it
-        prints goes to the descriptor `screen`. There is no deadline.
+        The command reads from `keyboard`, which must be a terminal, and prints to the descriptor
+        `screen`. It has no deadline.
         """
 
     def end_commands(self) -> None:

@@ -1,4 +1,4 @@
-"""Folders lent to commands: build caches, and folders of the checkout.
+"""Lends folders to commands: build caches, and folders of the checkout.
 
 A cache of Go is addressed by what went into each entry, but nothing keeps a command from writing
 a false entry, which a later `go test` would believe. So an attempt begins with the seed alone.
@@ -37,7 +37,7 @@ def put_aside(folder: Path, aside: Path) -> None:
 
 
 def regain(folder: Path) -> None:
-    """Give a folder's owner back the rights that a command may have removed."""
+    """Restore the owner's rights on a folder, which a command may have removed."""
     mode = folder.stat().st_mode
     if mode & stat.S_IRWXU != stat.S_IRWXU:
         folder.chmod(mode | stat.S_IRWXU)
@@ -226,7 +226,6 @@ def _most_alike(folder: Path) -> list[Path]:
 
 
 def _prune(kept: Path) -> None:
-    """Remove the seeds that were not used for longest."""
     seeds = [each for each in kept.iterdir() if _SEED.fullmatch(each.name)]
     seeds.sort(key=lambda each: each.stat().st_mtime)
     for each in seeds[: -_MOST_KEPT + 1]:

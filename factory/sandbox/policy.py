@@ -1,4 +1,4 @@
-"""What a command may do, what a backend guarantees, and how a command ended."""
+"""Defines what a command may do, what a backend guarantees, and how a command ended."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class Policy:
     linked: tuple[Linked, ...] = ()
     """Folders of the user's checkout that commands find in the workspace and cannot write to."""
     toolchains: Toolchains = NO_TOOLCHAINS
-    """What commands see of the toolchains on the user's PATH."""
+    """The parts of the toolchains on the user's PATH that commands see."""
     go_seed: Path | None = None
-    """What the private build cache of Go begins with."""
+    """The initial content of Go's private build cache."""
     limits: Limits = Limits()
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Variables that the user's configuration names, added to the allow-list."""
@@ -110,7 +110,7 @@ MEANINGS: Final = {
     Guarantee.LOOPBACK: "a server on the command's own loopback works",
     Guarantee.MULTIPROCESSING: "semaphores and shared memory work",
 }
-"""What each guarantee says, as a sentence without its end."""
+"""Each guarantee as a sentence without its end."""
 
 Guarantees = Mapping[Guarantee, bool]
 

@@ -1,6 +1,6 @@
-"""The private folder of commands: layout, environment, bytecode.
+"""Prepares the private folder of commands: layout, environment, bytecode.
 
-Where that variable is set, Python reads bytecode only below the folder that it names.
+Where PYTHONPYCACHEPREFIX is set, Python reads bytecode only below the folder that it names.
 `target_path` resets the prefix as soon as it runs, but `.pth` files have imported modules before
 that. For an editable install made by setuptools these are `pathlib` and all that it needs;
 compiling them would cost each start of Python a third of a second. So the folder holds links to
@@ -134,7 +134,7 @@ def write_mirror(interpreter: Interpreter, mirror: Path) -> None:
 def _links(interpreter: Interpreter) -> tuple[tuple[Path, tuple[tuple[str, str], ...]], ...]:
     """Return the name and the target of each link, for each folder that imports come from.
 
-    They are looked up once for all workbenches. What is installed later is compiled again.
+    They are looked up once for all workbenches. Modules installed later are compiled each time.
     """
     places = _places(interpreter)
     wanted = _ALWAYS | _OFTEN if any(_runs_code(place) for place in places) else _ALWAYS
@@ -234,7 +234,7 @@ class Layout:
     git: GitView | None
     go_cache: SeededCache
     _laid_out: dict[str, _Facts] = field(default_factory=dict)
-    """What the command's /tmp held before the first command."""
+    """The content of the command's /tmp before the first command."""
 
     @property
     def programs(self) -> Path:

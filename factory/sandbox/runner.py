@@ -124,7 +124,7 @@ def _read(fd: int) -> bytes:
 
 
 def _end(control: socket.socket) -> None:
-    """Have every process of the command killed, and wait for that."""
+    """Kill every process of the command, and wait for that."""
     with contextlib.suppress(OSError):
         control.shutdown(socket.SHUT_WR)
         control.settimeout(_GRACE_SECONDS)

@@ -169,7 +169,7 @@ class Warden:
         return self._running[1].pid if self._running else None
 
     def request(self, fds: Sequence[int]) -> None:
-        """Have a supervisor started that owns `fds`: stdout, stderr, control and the job's own."""
+        """Start a supervisor that owns `fds`: stdout, stderr, control and the job's own."""
         with self._lock:
             try:
                 self._send(fds)
@@ -242,7 +242,7 @@ _UNDER_WAY: dict[_Watch, Path] = {}
 
 
 def end_all(within: Path | None = None) -> None:
-    """Have every running command killed, whichever thread of this process waits for it.
+    """Kill every running command, whichever thread of this process waits for it.
 
     With `within`, only the commands that were started in that folder are killed.
     """
@@ -307,13 +307,13 @@ class _Watch:
         return self._exit()
 
     def abandon(self) -> None:
-        """Have every process killed, wait for their end, and keep no more of the output."""
+        """Kill every process, wait for their end, and keep no more of the output."""
         self._streams = dict.fromkeys(self._streams)
         self.end(None)
         self.follow(time.monotonic())
 
     def end(self, stop: Stop | None) -> None:
-        """Have every process killed; reading goes on for the grace period and no longer."""
+        """Kill every process; reading goes on for the grace period and no longer."""
         self._stop = stop
         self._last_moment = time.monotonic() + GRACE_SECONDS
         with contextlib.suppress(OSError):

@@ -286,7 +286,7 @@ def asdf(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | N
 
 
 def mise(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
-    """Return the tools that mise would choose, or the one whose folder stands on PATH."""
+    """Return the tools that mise would choose, or the one whose folder is on PATH."""
     home = machine.data("MISE_DATA_DIR", "mise")
     installs = home.resolve() / "installs"
     if place.real.is_relative_to(installs) and place.real != installs:

@@ -1,7 +1,7 @@
-"""What is known of the toolchains on the user's PATH.
+"""Finds the toolchains on the user's PATH that suit a repo.
 
-The files are a stranger's. A version is a name and nothing else, so it can choose among what is
-installed, and leads nowhere.
+A stranger may have written the repo's files. So a version in them is only a name: it can choose
+among the installed toolchains, but is never followed as a path.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ _NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """Describe one toolchain: what commands are shown of it. All paths are real and absolute.
+    """Describe the parts of one toolchain that commands see. All paths are real and absolute.
 
     `path` are its folders for PATH, `read` the files and folders that it needs, and `variables`
-    what it must be told. `note` says in a sentence why it is not the one that the repo asks for.
+    the variables that it needs. `note` says in a sentence why it is not the one that the repo asks
+    for.
     """
 
     name: str
@@ -78,9 +79,8 @@ class Toolchains:
 
     `named` are the folders of `sandbox.path`, which come first on PATH. `before` are the folders
     that come before the system's, and `after` those that the user's own PATH names after
-    `/usr/bin`. `bare_path` and `bare_variables` serve commands
-    without a sandbox: the user's PATH as it is, and where version managers keep their files, which
-    they would look for in the command's own HOME.
+    `/usr/bin`. `bare_path` and `bare_variables` serve commands without a sandbox: the user's PATH
+    as it is, and the folders of version managers, which these would look for in the command's HOME.
     """
 
     named: tuple[Path, ...] = ()
@@ -97,7 +97,6 @@ class Toolchains:
 
     @property
     def read(self) -> tuple[Path, ...]:
-        """Return all files and folders to show."""
         return tuple(dict.fromkeys(path for each in self.found for path in each.read))
 
     @property
@@ -344,7 +343,7 @@ def needed_beside(program: Path) -> tuple[Path, ...]:
     """Return the folders outside the program's own that have to be readable to start it.
 
     They are where its links lead, with the packages or the installation around it. The result is
-    empty for a program that is no link, and for one that leads into the system's own folders.
+    empty for a program that is not a link, and for one that leads into the system's own folders.
     """
     shown = [*_SHOWN, program.parent, Path(os.path.realpath(program.parent))]
     needed: list[Path] = []

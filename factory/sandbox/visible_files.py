@@ -1,4 +1,4 @@
-"""Which of the host's files a command can see, with the interpreter that starts it.
+"""Selects the host's files that a command can see, with the interpreter that starts it.
 
 Each backend also shows the part of /etc that `etc` selects.
 """
@@ -51,7 +51,6 @@ class Interpreter:
 
     @property
     def is_virtual(self) -> bool:
-        """Return whether it belongs to a virtual environment."""
         return virtual_root(self.executable) is not None
 
 
@@ -130,7 +129,7 @@ def _write_script(path: Path, text: str) -> None:
 
 
 def python_paths(python: Path) -> Mapping[str, str]:
-    """Return a map from an interpreter's paths in tracebacks to the text that stands for each."""
+    """Return a map from an interpreter's paths in tracebacks to the text that replaces each."""
     names = {str(python): "python"}
     for prefix in {python.parent.parent, python.resolve().parent.parent}:
         names[f"{prefix}/lib/python".replace("//", "/")] = "<python>/lib/python"
@@ -279,7 +278,7 @@ def copy_to(folder: Path, places: Iterable[Path]) -> None:
 
 
 # Git needs these to read a repo. All else is hidden, because no list of what to hide would be
-# complete: tokens stand in `config`, in remote URLs of old reflogs, in files that tools leave.
+# complete: `config`, remote URLs in old reflogs and files that tools leave contain tokens.
 _COMMON_PARTS = ("HEAD", "objects", "refs", "packed-refs", "shallow", "info/exclude")
 _WORKTREE_PARTS = ("HEAD", "index", "commondir", "gitdir")
 # Settings without which git misreads a repo. None can hold a secret or a command.

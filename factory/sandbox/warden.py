@@ -61,7 +61,7 @@ class WardenJob(TypedDict):
 
 
 class Report(TypedDict):
-    """Report how it went. With a `failure`, the program was not started; `status` means nothing."""
+    """Report how a job went. After a `failure` to start the program, `status` means nothing."""
 
     failure: str
     not_found: bool

@@ -1,4 +1,4 @@
-"""Composes the statements about a commit from what is known of it."""
+"""Composes the statements about a commit from the facts that are known."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from shared import VERSION
 from shared.git.repos import Identity
 from shared.work_order.work_order import WorkOrder
 
-# A commit's message has a blank in their place, as it has for all that is no text.
+# A commit's message has a blank in their place, as for everything that is not text.
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 Signed = Literal["openpgp", "x509", "ssh"] | None
@@ -38,7 +38,7 @@ Signed = Literal["openpgp", "x509", "ssh"] | None
 
 @dataclass(frozen=True, slots=True)
 class LandingCommit:
-    """Hold what is said of a commit beside how it was made.
+    """Hold the facts on a commit that are stated beside how it was made.
 
     `written` has the SHA-256 of what git stores of each file that the commit writes.
     """
@@ -52,7 +52,7 @@ class LandingCommit:
 
 @dataclass(frozen=True, slots=True)
 class StandingCommit:
-    """Hold what is said of a person's commit that stands for an order.
+    """Hold the facts on a person's commit that was accepted for an order.
 
     `verify` and `acceptance` are the commands that passed on it, in the run `run_id`.
     """
@@ -108,7 +108,7 @@ def compose_statement(
 
 
 def compose_acceptance(commit: StandingCommit, signed: Signed) -> Acceptance:
-    """Return the statement that a person's commit stands for an order."""
+    """Return the statement that a person's commit was accepted for an order."""
     task, person = commit.task, commit.task.terms.author
     return Acceptance(
         subject=_subjects(commit.result),
@@ -201,7 +201,7 @@ _NOWHERE = re.compile(r"[\n<>]")
 def remake_commit(
     order: WorkOrder, identity: OrderIdentity, terms: CommitTermsPart, tree: str, parent: str
 ) -> bytes | None:
-    """Return the commit that llmch makes of `tree` on `parent`; `None` where the date is no date.
+    """Return the commit that llmch makes of `tree` on `parent`; `None` if the date is invalid.
 
     Git writes the same bytes for it, unless its config asks for commits in another encoding.
     """

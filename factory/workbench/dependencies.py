@@ -4,9 +4,9 @@ A repo that was fetched as an archive can contain anything, also in folders that
 environment is only used if the program that it starts, and the folder that it loads its library
 from, lie outside of the repo.
 
-`--deps auto` asks for this, because it uses the network. Languages know what manifests say and
-which installer follows them; here are the folders, the locks between processes, and the installers'
-environment.
+Only `--deps auto` prepares anything, because this uses the network. The languages read manifests
+and choose the installer. This module has the folders, the locks between processes, and the
+installers' environment.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from shared.work_order.parse_order import sha256_bytes
 
 _FOLDERS: Final = (".venv", "venv")
 _LONGEST_CONFIG: Final = 64 * 1024  # bytes of a pyvenv.cfg, which has a few lines
-# What every new environment has; an environment with nothing else was not filled yet.
+# Every new environment has these; an environment with nothing else was not filled yet.
 _INSTALLERS: Final = ("pip", "setuptools", "wheel", "_distutils_hack", "distutils-precedence")
 
 
@@ -53,8 +53,8 @@ def choose_python(
 
     It is the program `named`; else the repo's `.venv` or `venv`; else the environment that the user
     activated; else the interpreter that runs llmch. An environment that does not answer, or has
-    nothing installed, is left out, and the reason says so. Raises `InvalidInput` if there is no
-    program of the given name.
+    nothing installed, is left out, and the reason says so. Raises `InvalidInput` if no program
+    has the given name.
     """
     if named is not None:
         return PythonChoice(_program(named), "it was named")
@@ -194,7 +194,7 @@ class Manifests:
         return tuple(sorted(found, key=lambda path: (path.count("/"), path)))
 
     def text(self, path: str) -> str | None:
-        """Return the text of a regular file; `None` where there is none, or behind a link.
+        """Return the text of a regular file; `None` for a missing file, or one behind a link.
 
         Raises `InvalidInput` for a file that is too large or is not UTF-8.
         """
@@ -250,7 +250,7 @@ def manifests_among(paths: Iterable[str]) -> Iterator[str]:
 def kept(cache: Path, key: str, make: Callable[[Path], None]) -> Path:
     """Return the folder below `cache` for `key`; `make` fills it the first time.
 
-    `make` gets a path that does not exist. What it left when it failed is removed. Another process
+    `make` gets a path that does not exist. If it fails, its remains are removed. Another process
     may ask for the same at the same time, and then waits. Raises `EnvironmentFault` where the disk
     refuses, and what `make` raises.
     """
@@ -293,8 +293,9 @@ class RegistryUnreachable(EnvironmentFault):
 class LocalWorkshop:
     """Implement `Workshop` on this machine.
 
-    What was made is kept below `cache`. `python` is the interpreter of commands, `environ` holds
-    the user's variables, and `present` the paths at which commands find installed packages already.
+    Prepared folders are kept below `cache`. `python` is the interpreter of commands, `environ`
+    holds the user's variables, and `present` the paths at which commands already find installed
+    packages.
     """
 
     cache: Path

@@ -69,7 +69,7 @@ class Workbench:
         return self.supplies.linked
 
     def follow_manifests(self) -> None:
-        """Have commands find what the manifests in the tree declare now, with `--deps auto`.
+        """Install for commands what the manifests in the tree declare now, with `--deps auto`.
 
         No command may be running. Raises `InvalidInput` for a manifest that cannot be followed, and
         `EnvironmentFault` where an installer fails; the supplies then stay as they were.

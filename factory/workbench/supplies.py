@@ -1,4 +1,4 @@
-"""What commands find beside the tree."""
+"""Prepares the folders and toolchains that commands find beside the tree."""
 
 from __future__ import annotations
 

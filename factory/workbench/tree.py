@@ -35,7 +35,7 @@ _NEW_FILE_MODE = 0o666  # the kernel takes the umask off, as for any program
 
 
 class NotReadable(Exception):
-    """Report that a path holds no regular file that can be read without following a link.
+    """Report that a path is not a regular file that can be read without following a link.
 
     `kind` says what is there instead.
     """
@@ -58,7 +58,7 @@ class Tree:
     linked: frozenset[str] = frozenset()
 
     def state_of(self, path: str) -> FileState:
-        """Return the kind and the hash of what stands at `path` now."""
+        """Return the kind and the hash of the file at `path` now."""
         try:
             return FileState(FileKind.FILE, sha256_bytes(self.read(path)))
         except NotReadable as refused:
@@ -78,7 +78,7 @@ class Tree:
     def write(self, path: str, data: bytes) -> None:
         """Put `data` at `path`, whole or not at all. A file that is replaced keeps its mode.
 
-        Raises `OSError` if the disk refuses, and `NotReadable` if no file can stand at `path`. The
+        Raises `OSError` if the disk refuses, and `NotReadable` if no file can be at `path`. The
         data is not synced, because the tree is thrown away after a crash.
         """
         with self._parent_of(path, create=True) as (folder, name):
@@ -100,8 +100,8 @@ class Tree:
     def remove(self, path: str) -> None:
         """Remove the file or link at `path`, and the folders that hold nothing any more.
 
-        Nothing happens where nothing stands there. Raises `NotReadable` where something else does,
-        and `OSError` if the disk refuses.
+        Does nothing if nothing is there. Raises `NotReadable` if something else is there, and
+        `OSError` if the disk refuses.
         """
         try:
             with self._parent_of(path) as (folder, name), _refusals_reported():
@@ -123,7 +123,7 @@ class Tree:
             above = above.rpartition("/")[0]
 
     def kind_of(self, path: str) -> FileKind:
-        """Return what stands at `path`, without reading it."""
+        """Return the kind of file at `path`, without reading it."""
         try:
             with self._parent_of(path) as (folder, name), _refusals_reported():
                 return _kind_at(folder, name)
@@ -131,7 +131,7 @@ class Tree:
             return refused.kind
 
     def exists(self, path: str) -> bool:
-        """Return whether a regular file stands at `path`."""
+        """Return whether `path` is a regular file."""
         return self.kind_of(path) is FileKind.FILE
 
     def lookalike_of(self, path: str) -> str:
@@ -244,9 +244,9 @@ def patch_of_proposal(
     """Return the patch from the commit `baseline` to the proposal's files.
 
     `removed` are files that the order removes beside them. `tree` is the tree that git made of all
-    that, if it made one. Without it, the files are
-    compared with those of the baseline outside of any repo. A file that cannot be compared is
-    named on a line of its own, above the patch. Raises `GitFailed` if git cannot read the baseline.
+    that, if it made one. Without it, the files are compared with those of the baseline outside of
+    any repo. A file that cannot be compared is named on a line of its own, above the patch. Raises
+    `GitFailed` if git cannot read the baseline.
     """
     if tree:
         return trees.between(git, baseline, tree)
@@ -313,7 +313,7 @@ def _put(path: Path, content: bytes, mode: int) -> None:
 
 
 def _problem_with(path: str) -> str:
-    """Return why no file of this path can stand in a folder; "" if it can."""
+    """Return why no file can have this path in a folder; "" if one can."""
     try:
         normal = check_path(path)
     except PathProblem as problem:

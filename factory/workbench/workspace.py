@@ -1,4 +1,4 @@
-"""A working tree outside the repository: opened, reset, swept, committed from.
+"""Opens, resets and sweeps a working tree outside the repository, and commits from it.
 
 `git clean` leaves FIFOs, sockets, repos inside tracked folders and the contents of submodules
 behind. It gives up on folders without permissions, and on folders nested too deep for a path. Any
@@ -274,7 +274,6 @@ class Workspace:
 
     @property
     def files(self) -> frozenset[str]:
-        """Return the paths of the baseline's files."""
         return self._look_up(self.baseline).listing.files
 
     def tracks(self, path: str) -> bool:
@@ -312,7 +311,7 @@ class Workspace:
     def settle(
         self, commit: str, paths: Sequence[str], removed: Sequence[str] = ()
     ) -> tuple[str, ...]:
-        """Have the tree stand at `commit`; return the files that differ from it.
+        """Set the tree to `commit`; return the files that differ from it.
 
         `commit` is the baseline with `paths` written, and without the files `removed`. The files
         returned are those in the working tree that differ from the commit, without `paths` and
@@ -423,7 +422,7 @@ def workspace_refused(folder: Path, error: OSError) -> CommandFailed:
 def is_root_of(owner: str, root: Path) -> bool:
     """Return whether `root` has the form that a pool gives to a working tree of this owner.
 
-    Records that name working trees are no safer than the repo that contains them, and the whole
+    A record that names a working tree is only as safe as the repo that contains it, and the whole
     tree is removed.
     """
     number, folder = root.parent, root.parent.parent
