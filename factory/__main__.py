@@ -1,4 +1,4 @@
-"""`python -m factory run ...`: another name for `llmch run ...`."""
+"""Runs `python -m factory run ...`, another name for `llmch run ...`."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class CannotPlace(Exception):
 def acceptance_writes(loaded: LoadedOrder, tree: Tree) -> tuple[FileWrite, ...]:
     """Return what puts the order's acceptance files into `tree`, as it is before the order.
 
-    Raises `CannotPlace` where one would replace something that is not an acceptance file of an
+    Raises `CannotPlace` if one would replace something that is not an acceptance file of an
     earlier order.
     """
     return tuple(
@@ -138,15 +138,15 @@ def with_remedy(brief: FailureBrief, order: WorkOrder) -> FailureBrief:
 def remove_files(order: WorkOrder, tree: Tree) -> None:
     """Remove the order's `removed_files` from `tree`, as it is before the order.
 
-    Raises `CannotRemove` where one of them is not a file there, before any is removed, and
-    `CommandFailed` where the disk refuses.
+    Raises `CannotRemove` if one of them is not a file there, before any is removed, and
+    `CommandFailed` if the disk refuses.
     """
     check_removable(order, tree)
     keep_removed(order, tree)
 
 
 def check_removable(order: WorkOrder, tree: Tree) -> None:
-    """Raise `CannotRemove` where one of the order's `removed_files` is not a file in `tree`."""
+    """Raise `CannotRemove` if one of the order's `removed_files` is not a file in `tree`."""
     for path in order.removed_files:
         kind = tree.kind_of(path)
         if kind not in _REMOVABLE:
@@ -160,7 +160,7 @@ def keep_removed(order: WorkOrder, tree: Tree) -> None:
     """Remove those of the order's `removed_files` that are there again.
 
     The trial runs before a proposal is applied leave the tree as it was before the order. Raises
-    `CommandFailed` where the disk refuses.
+    `CommandFailed` if the disk refuses.
     """
     for path in order.removed_files:
         try:
@@ -306,7 +306,7 @@ def apply(state: FactoryState, step: Step) -> StateUpdate:
 
     The files that the order removes are taken out of it first. The commit of what was written is
     announced before it is judged. If nothing can be written, the result is a brief with the reason.
-    Raises `DoesNotFit` where the commit that it is to follow is not what the proposal was made for.
+    Raises `DoesNotFit` if the commit that it is to follow is not what the proposal was made for.
     """
     attempt = state["attempt"]
     if step.parent != step.task.base:

@@ -61,7 +61,7 @@ class Attempt:
     placed: tuple[FileWrite, ...] = ()
     """The acceptance files of the plan, which are written beside the proposal."""
     tree: str = ""
-    """The tree that git made of the files written; empty where they were not all written."""
+    """The tree that git made of the files written; empty if they were not all written."""
     commit: str = ""
     """The commit of that tree on its parent: it lands if it passes."""
     unjudged: str = ""
@@ -73,7 +73,7 @@ class Attempt:
     warnings: tuple[str, ...] = ()
     """The notes for a person on the checks that passed."""
     verified: str = ""
-    """The key of the verification that the tree passed; empty where it did not pass all of it."""
+    """The key of the verification that the tree passed; empty if it did not pass all of it."""
     brief: FailureBrief | None = None
 
     @property

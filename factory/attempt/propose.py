@@ -106,7 +106,7 @@ class Dialogue:
     ) -> tuple[Attempt, Doubt | None]:
         """Return the attempt with the reply's proposal, if it has one, and the doubt about it.
 
-        Raises `ReplyFailed` where the model did not reply.
+        Raises `ReplyFailed` if the model did not reply.
         """
         step, again = self.step, len(attempt.questions)
         question = self._question(attempt)
@@ -393,7 +393,7 @@ def read_shown_files(
     """Return the context files, all allowed files, and the acceptance files, in that sequence.
 
     They are shown whole; where they are too large together, the largest of them in parts. Raises
-    `_Refused` where even that is too much, or a file cannot be shown at all.
+    `_Refused` if even that is too much, or a file cannot be shown at all.
     """
     placed = show_acceptance_files(order)
     paths = dict.fromkeys((*order.context_files, *order.allowed_files))
@@ -415,7 +415,7 @@ def read_shown_files(
 def check_that_parts_may_be_written(
     order: WorkOrder, shown: Sequence[ShownFile], forced: ReplyFormat | None
 ) -> None:
-    """Raise `_Refused` where a file that is shown in part would have to be written whole."""
+    """Raise `_Refused` if a file that is shown in part would have to be written whole."""
     if forced in (None, ReplyFormat.EDITS):
         return
     for file in shown:

@@ -121,7 +121,7 @@ def as_stored(git: Git) -> Git:
 def commits_named(git: Git, words: str) -> tuple[str, ...]:
     """Return the commits that a person names by `COMMIT` or `FROM..TO`, oldest first.
 
-    Raises `InvalidInput` where there are none.
+    Raises `InvalidInput` if there are none.
     """
     first, dots, last = words.partition("..")
     if not dots:
@@ -274,7 +274,7 @@ class _Rerun:
     def judge(self, case: Case) -> VerifiedBy | FailureBrief:
         """Return how the commands end on the commit's tree.
 
-        Raises `PreflightRefused` where they cannot be run as they were.
+        Raises `PreflightRefused` if they cannot be run as they were.
         """
         if not case.has_parent:
             raise PreflightRefused("its parent is not in this repo", "`git fetch --unshallow`")

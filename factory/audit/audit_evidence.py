@@ -213,7 +213,7 @@ class Case:
 
     @property
     def stated(self) -> Judged | None:
-        """Return what is claimed of the commit, of whichever kind it is."""
+        """Return the claims about the commit, whichever kind its statement is."""
         return self.about.predicate if self.about else None
 
     @property
@@ -335,7 +335,7 @@ class ClaimState(StrEnum):
 class Ruling:
     """Hold what became of a claim: `text` says by what or why not, and `remedy` what to do.
 
-    `order` is the order for which a person accepted the commit, "" where llmch made it.
+    `order` is the order for which a person accepted the commit, "" if llmch made it.
     """
 
     claim: Claim

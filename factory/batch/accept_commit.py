@@ -36,7 +36,7 @@ def note_acceptance(git: Git, work: StandingCommit, proof: str, root: str, emit:
     """Write both notes on a commit accepted for an order, in the place of earlier ones.
 
     `proof` says in one line what verified it, and `root` is the hash of the oldest plan. Raises
-    `GitFailed` where git refuses the note for people; a refused statement is a warning.
+    `GitFailed` if git refuses the note for people; a refused statement is a warning.
     """
     task, commit = work.task, work.result.commit
     facts = {
@@ -137,7 +137,7 @@ def _where(order: WorkOrder) -> str:
 def _refuse_elsewhere(
     plan: PlanOnBranch, name: str, commit: str, git: Git, bases: frozenset[str]
 ) -> None:
-    """Raise `InvalidInput` where the commit is not the branch's own work on the plan."""
+    """Raise `InvalidInput` if the commit is not the branch's own work on the plan."""
     history = plan.history(git)
     commits = history.first_parents
     if commit not in commits:

@@ -174,7 +174,7 @@ def _read(path: Path) -> tuple[Path, tuple[LoadedOrder, ...]]:
 class LeftOut:
     """Hold the result of leaving an order out or taking it up again.
 
-    `reason` is empty where it is taken up. `blocked` are the orders that cannot be made without it,
+    `reason` is empty if it is taken up. `blocked` are the orders that cannot be made without it,
     and `others` those that still can.
     """
 

@@ -299,8 +299,8 @@ class Choice:
         """Return the commits of orders by position, and which of them orders made.
 
         The latter leaves out what people made: such a commit may hold more than its order, so later
-        orders begin from it. Raises `PreflightRefused` where a commit accepted for an order is
-        not on the branch: nobody knows then whether the order is still done.
+        orders begin from it. Raises `PreflightRefused` if a commit accepted for an order is
+        not on the branch: then it is unknown whether the order is still done.
         """
         accepted = self._accepted(history.commits, history.landed)
         found = {n: history.landed[name] for n, name in enumerate(names) if name in history.landed}

@@ -2,7 +2,7 @@
 
 A commit lands as it was judged: on exactly the commit that it follows. So that an order need not
 wait for all those before it to land, its proposal is judged on its *predicted* parent: the
-candidate of the order before it, as it is. Where that candidate fails, those behind it are dropped
+candidate of the order before it, as it is. If that candidate fails, those behind it are dropped
 and judged again. The prediction decides only when an order is judged, never on what.
 """
 
@@ -29,7 +29,7 @@ class Outcome(Enum):
 class Car:
     """Hold what an order was judged on, and its commit.
 
-    `parent` is empty where nothing was judged. `commit` is empty until it is written, and again
+    `parent` is empty if nothing was judged. `commit` is empty until it is written, and again
     after the attempt failed.
     """
 

@@ -113,7 +113,7 @@ class Database:
 
 
 def import_driver() -> None:
-    """Import what talks to the server. Raises `ImportError` where it is not installed."""
+    """Import what talks to the server. Raises `ImportError` if it is not installed."""
     import psycopg  # noqa: F401
 
 
@@ -352,7 +352,7 @@ def check_schema(database: Database) -> None:
 
 
 def refuse_newer(database: Database, version: int, made_by: str) -> None:
-    """Raise `FleetUnavailable` where a newer llmch has set up the database."""
+    """Raise `FleetUnavailable` if a newer llmch has set up the database."""
     if version > SCHEMA_VERSION:
         raise FleetUnavailable(
             f"{database.url} has the newer schema {version} of llmch {made_by}; "

@@ -44,8 +44,8 @@ class Initialised:
 def initialise(url: DatabaseUrl) -> Initialised:
     """Make the tables and the roles that are missing, and grant the roles what they need.
 
-    Raises `FleetUnavailable` where the database has tables of something else, or of a newer llmch,
-    and where its user may not do this.
+    Raises `FleetUnavailable` if the database has tables of something else, or of a newer llmch,
+    and if its user may not do this.
     """
     database = Database(url, "fleet init")
     try:
@@ -132,7 +132,7 @@ _STATES: Final = {
 class PlanOnFleet:
     """Say how far a plan is, and count its steps.
 
-    `coordinator` is the worker, or the host and process, that runs it; "" where none does. `about`
+    `coordinator` is the worker, or the host and process, that runs it; "" if none does. `about`
     names repo and branch of a submitted plan.
     """
 

@@ -85,7 +85,7 @@ class RunTerms:
     """Say for whom the fleet takes a run's steps, and how long the run goes on.
 
     `submission` names the submitted plan that the run is for, if it is for one. `dropped` says that
-    another process has the run. Where no worker is alive, the run `waits` for one, or ends.
+    another process has the run. If no worker is alive, the run `waits` for one, or ends.
     """
 
     submission: str = ""

@@ -155,7 +155,6 @@ class JobClaimer:
         self._widths = dict.fromkeys(self._own_widths, 0)
 
     def go_on(self) -> None:
-        """Claim again after `stop`."""
         self._widths = self._own_widths
 
     def close(self) -> None:

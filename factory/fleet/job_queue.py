@@ -94,7 +94,7 @@ def errors_in_words(url: DatabaseUrl) -> Iterator[None]:
 
 
 def import_engine() -> None:
-    """Import DBOS and the driver, which takes long, so that nobody has to wait for it later.
+    """Import DBOS and the driver, which takes long, so that no later call waits for it.
 
     An error here is ignored, because it comes again where the queue is opened.
     """
@@ -283,7 +283,6 @@ class Queue:
                 self._client.delete_workflows(list(ids))
 
     def close(self) -> None:
-        """Close the connections."""
         self._client.destroy()
 
 

@@ -76,7 +76,7 @@ class Lease:
         self._database = database
 
     def begin(self, slots: int) -> None:
-        """Enter the worker. Raises `InvalidInput` where its id is or was another worker's."""
+        """Enter the worker. Raises `InvalidInput` if its id is or was another worker's."""
 
         def enter(cursor: Cursor) -> tuple[str, int] | None:
             host, pid = socket.gethostname(), os.getpid()

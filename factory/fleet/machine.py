@@ -170,7 +170,7 @@ class Machine:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def take(self, job: Job, dropped: threading.Event) -> Answer:
-        """Take the step that a job asks for. Raises `LlmchError` where it cannot be begun."""
+        """Take the step that a job asks for. Raises `LlmchError` if it cannot be begun."""
         document = parse(StepDocument, job.document.get("step"))
         with self._plan_of(document) as plan:
             return self._take(job, document, plan, dropped)

@@ -94,7 +94,7 @@ class Outcomes:
     def of_cancelled(self, job: str, assignment: Assignment) -> OrderProgress:
         """Return what becomes of a step whose job was cancelled, but not by this run.
 
-        Raises `CommandFailed` where a person cancelled the plan.
+        Raises `CommandFailed` if a person cancelled the plan.
         """
         victims = died_with(self.database, job)
         if victims:
@@ -181,7 +181,7 @@ class AskedSteps:
             return dict(self._steps)
 
     def take(self, job: str) -> Asked | None:
-        """Remove a step and return it; `None` where it was dropped."""
+        """Remove a step and return it; `None` if it was dropped."""
         with self._lock:
             self.over.append(job)
             return self._steps.pop(job, None)
@@ -222,7 +222,7 @@ _DROPPED: Final = "the plan was cancelled, or given to another worker"
 class OutcomeWatch:
     """Bring back the outcomes of steps, and report that the run lives, until it is closed.
 
-    An outage of the database is waited for. Where no worker is alive, the run `waits` for one, or
+    An outage of the database is waited for. If no worker is alive, the run `waits` for one, or
     its steps are given up. `dropped` says that another process has the run.
     """
 
@@ -240,12 +240,10 @@ class OutcomeWatch:
     _idle_since: float | None = None
 
     def start(self) -> None:
-        """Begin to look."""
         self._thread = threading.Thread(target=self._run, name="fleet", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Stop looking."""
         self._closed.set()
         if self._thread:
             self._thread.join()

@@ -52,7 +52,7 @@ from shared.settings.setting_values import DatabaseUrl
 from shared.work_order.plan_folder import plan_file_names
 
 Handler = Callable[[Job, threading.Event], Answer]
-"""Performs a job. The event says that the result is no longer wanted, or that the worker ends."""
+"""Performs a job. The event is set once the result is not wanted, or the worker ends."""
 
 # How often the process looks whether it was frozen.
 _WATCH_SECONDS = 0.25
@@ -89,7 +89,7 @@ class Service:
     end_commands: Callable[[], None] = lambda: None
     """Kills the commands that this process runs."""
     complaint: Callable[[], str] = lambda: ""
-    """Says why this machine can take no steps for now; "" where it can."""
+    """Says why this machine can take no steps for now; "" if it can."""
     _running: dict[str, threading.Event] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _ending: threading.Event = field(default_factory=threading.Event)
@@ -270,7 +270,7 @@ def clone_for(plan: PlanDocument, folder: Path) -> Path:
     """Clone what a plan needs of its remote, as a person's clone would be, and return its tree.
 
     That is the branch that the plan is for, the one that it began on, and the notes on commits.
-    Raises `CommandFailed` where the remote does not answer, or has lost the plan's base.
+    Raises `CommandFailed` if the remote does not answer, or has lost the plan's base.
     """
     tree = make_folder(folder / (Path(plan.repo).name or "repo"))
     git = Git(tree)
@@ -304,7 +304,7 @@ class Coordinator:
     folder: Path
 
     def take(self, job: Job, dropped: threading.Event) -> Answer:
-        """Run the plan of a job to its end. Raises `LlmchError` where it cannot be begun."""
+        """Run the plan of a job to its end. Raises `LlmchError` if it cannot be begun."""
         plan = parse(PlanDocument, job.document.get("plan"))
         name = hashlib.sha256(job.id.encode()).hexdigest()[:12]
         folder = make_folder(self.folder / PLANS / name)

@@ -74,7 +74,6 @@ class FleetReplies:
                     return None
 
     def keep(self, request: Request, outcome: Outcome) -> Outcome:
-        """See `SharedReplies.keep`."""
         record = self._render(request, outcome)
 
         def store(cursor: Cursor) -> str:
@@ -98,7 +97,6 @@ class FleetReplies:
         return outcome if stays == record else _outcome_in(stays)
 
     def give_up(self, request: Request) -> None:
-        """See `SharedReplies.give_up`."""
         self.database.run(
             lambda cursor: cursor.execute(
                 "DELETE FROM llmch.intents WHERE plan = %s AND key = %s AND worker = %s",
@@ -370,7 +368,6 @@ class FleetPace:
     server: str
 
     def hold(self, model: str, seconds: float) -> None:
-        """See `Pace`."""
 
         def write(cursor: Cursor) -> None:
             cursor.execute("DELETE FROM llmch.pauses WHERE until < now()")
@@ -386,7 +383,6 @@ class FleetPace:
             self.database.run(write)
 
     def seconds_left(self, model: str) -> float:
-        """See `Pace`."""
 
         def read(cursor: Cursor) -> float:
             row = cursor.execute(

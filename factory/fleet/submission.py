@@ -112,7 +112,7 @@ def find_target(git: Git, remote: str, base_branch: str) -> Target:
     """Return the target of a plan: it begins at the tip of the remote's branch or default branch.
 
     `git` may be of any folder. Raises `InvalidInput` for a URL with a password and for a branch
-    that does not exist, and `CommandFailed` where the remote does not answer.
+    that does not exist, and `CommandFailed` if the remote does not answer.
     """
     if refs.without_credentials(remote) != remote:
         raise InvalidInput(
@@ -134,7 +134,7 @@ def find_target(git: Git, remote: str, base_branch: str) -> Target:
 def fetch_project(target: Target, folder: Path) -> str:
     """Write the files of the target into `folder` that may hold settings, and return its base.
 
-    Raises `CommandFailed` where the remote does not answer.
+    Raises `CommandFailed` if the remote does not answer.
     """
     git, ref = Git(folder), f"refs/heads/{target.base_branch}"
     repos.initialise(git)
@@ -151,7 +151,7 @@ def submit_plan(
 ) -> Submitted:
     """Queue a plan and return what `llmch fleet` knows it by.
 
-    Raises `PreflightRefused` where the branch is protected or git does not allow its name.
+    Raises `PreflightRefused` if the branch is protected or git does not allow its name.
     """
     plan = new_run_id()
     document = _document(workdir, orders, target, options)
@@ -227,7 +227,7 @@ class Awaited:
         """Return how the plan ended, once it has; its records are below `artifacts` then.
 
         Raises the error that ended the run, as `run-all` would have; `CommandFailed` where the plan
-        was cancelled; and `InvalidInput` where the fleet does not know it.
+        was cancelled; and `InvalidInput` if the fleet does not know it.
         """
         outcome = self._outcome()
         unpack(outcome.files, artifacts, outcome.folder)

@@ -111,7 +111,7 @@ def job_to_json(job: Job) -> dict[str, Any]:
 
 
 def parse_job(job_id: str, value: object) -> Job:
-    """Return the job that the queue holds. Raises `JobMisread` where it is not of this protocol."""
+    """Return the job that the queue holds. Raises `JobMisread` if it is not of this protocol."""
     match value:
         case {"protocol": int(protocol), "llmch": str(version)} if protocol != PROTOCOL:
             raise JobMisread(
@@ -137,7 +137,7 @@ def answer_to_json(answer: Answer) -> dict[str, Any]:
 
 
 def parse_answer(value: object) -> Answer:
-    """Return the answer that the queue holds. Raises `JobMisread` where it is not one."""
+    """Return the answer that the queue holds. Raises `JobMisread` if it is not one."""
     match value:
         case {"refused": {"code": int(code), "message": str(message), "hint": str(hint)}}:
             return Refusal(code, message, hint)
@@ -294,7 +294,7 @@ def _plain(value: object) -> object:
 
 
 def parse(kind: type[T], text: object) -> T:
-    """Return the document that `render` made. Raises `JobMisread` where it is not one."""
+    """Return the document that `render` made. Raises `JobMisread` if it is not one."""
     from pydantic import ValidationError
 
     if not isinstance(text, str):

@@ -145,7 +145,7 @@ def _patiently(ask: Callable[[], None]) -> None:
 
 
 def run_of_ref(ref: str) -> str:
-    """Return the run that a ref belongs to; "" where it is of another form."""
+    """Return the run that a ref belongs to; "" if it is of another form."""
     run, _, commit = ref.removeprefix(ALL_REFS).partition("/")
     return run if _COMMIT.fullmatch(commit) else ""
 

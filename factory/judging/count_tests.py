@@ -127,7 +127,7 @@ def read_surefire(text: str) -> Counted | None:
 def read_gradle(text: str) -> Counted | None:
     """Return what Gradle says of its test tasks: it counts their tests only where one fails.
 
-    Where all test tasks passed, the result is `None`, and zero where none of them has a source.
+    If all test tasks passed, the result is `None`, and zero if none of them has a source.
     """
     runs = []
     for found in matches(text, " completed", _GRADLE):
@@ -397,14 +397,14 @@ class Failures:
 
 
 def count_tests(output: str) -> Counted | None:
-    """Return the tests that the output reports; `None` where no known test runner wrote it."""
+    """Return the tests that the output reports; `None` if no known test runner wrote it."""
     text = _COLOUR.sub("", output)
     runs = [found for reader in READERS if (found := reader(text)) is not None]
     return add_up(runs) if runs else None
 
 
 def count_failures(output: str) -> Failures | None:
-    """Return the failures in the output of a failed command; `None` where nothing counts them.
+    """Return the failures in the output of a failed command; `None` if nothing counts them.
 
     Files that compileall refuses are failures too. A test run that ended early has no count,
     because tests that did not run may fail as well.
@@ -424,7 +424,7 @@ _MOST_READ: Final = 9 * 1024 * 1024
 
 
 def tests_of(ended: Ended) -> CountedTests | None:
-    """Return the tests that the command reported; `None` where no known test runner did.
+    """Return the tests that the command reported; `None` if no known test runner did.
 
     Summaries may be anywhere in an output, so the logs are read where memory holds only a part.
     """

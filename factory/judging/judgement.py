@@ -128,8 +128,9 @@ _FILES: Final = frozenset({FileKind.FILE, FileKind.LINK, FileKind.OTHER})
 class Judgement:
     """Hold the results of the commands; `brief` says what failed, if anything did.
 
-    `known` is what the verification showed, and `warnings` are what a person should know of checks
-    that passed. `verified` is the key of the verification; empty where not all of it passed.
+    `known` is what the verification showed. `warnings` are about checks that passed but prove
+    less than they seem to. `verified` is the key of the verification; empty if a part of it
+    failed.
     """
 
     verify: tuple[CmdResult, ...]
@@ -196,7 +197,7 @@ def run_checks(trial: Trial) -> Judgement:
 
 
 def _verification_key(trial: Trial) -> str:
-    """Return the key of the verification; "" where its success would not be worth keeping."""
+    """Return the key of the verification; "" if its success would not be worth keeping."""
     if trial.task.exempt or not trial.staged:
         return ""
     return verification_key(trial.staged, trial.checks, trial.bench, trial.options)

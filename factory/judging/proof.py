@@ -55,8 +55,8 @@ def why_nothing_is_proven(command: str, tests: CountedTests | None) -> str:
 class FewerTests:
     """Say that the verification ran fewer tests than before the order, or no longer says how many.
 
-    `command` is the one that ran fewer; "" where the commands changed and only their sum is
-    compared. `now` is `None` where the command succeeded and its output reports no tests. `others`
+    `command` is the one that ran fewer; "" if the commands changed and only their sum is
+    compared. `now` is `None` if the command succeeded and its output reports no tests. `others`
     is how many tests the other commands ran.
     """
 
@@ -127,7 +127,7 @@ def _sum(tests: Tests) -> CountedTests:
 
 
 def verified_by(verify: Sequence[CmdResult], acceptance: Sequence[CmdResult]) -> VerifiedBy:
-    """Return what a summary says of the commands that judged an order."""
+    """Return the account in a summary of the commands that judged an order."""
     verification = tuple(map(_command, verify))
     return documents.VerifiedBy(
         verification=verification,
@@ -160,7 +160,7 @@ def _is_test(path: str) -> bool:
 
 
 def warnings_on(verified: VerifiedBy, fewer: FewerTests | None, task: OrderTask) -> Iterator[str]:
-    """Yield what a person should know of checks that passed but prove less than they seem to.
+    """Yield warnings on checks that passed but prove less than they seem to.
 
     An exempt order is verified by compiling alone, on purpose. An order that lists `changes` takes
     something away on purpose, and so does one that removes tests. Tests may go with it, but there

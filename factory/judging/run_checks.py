@@ -184,7 +184,7 @@ class Trial:
     hash, and `removed` has the files that no command may bring back. `attempt` is 0 outside an
     attempt. `known` returns what the verification showed before the order, and may wait for it;
     `learn` takes what it shows now, as soon as it passes. `staged` is the tree as git names it;
-    empty where it cannot become a commit. `checks` are the commands that verify the tree.
+    empty if it cannot become a commit. `checks` are the commands that verify the tree.
     """
 
     task: OrderTask
@@ -350,7 +350,7 @@ _SERVES = re.compile(
 
 
 def likely_cause(output: str) -> str:
-    """Return the likely cause as a sentence with its remedy; "" where the output shows none."""
+    """Return the likely cause as a sentence with its remedy; "" if the output shows none."""
     end = output[-_END:]
     if _WATCHES.search(end):
         what = "it watches for changes, as its output says, and never ends"
@@ -410,7 +410,7 @@ def _shown(toolchains: Toolchains) -> list[object]:
 
 
 def _changed(path: Path) -> int:
-    """Return when a path last changed, in nanoseconds; 0 where nothing is there."""
+    """Return when a path last changed, in nanoseconds; 0 if nothing is there."""
     try:
         return path.stat().st_mtime_ns
     except OSError:

@@ -268,7 +268,7 @@ class Notary:
         return Envelope(payload_of(compose(None)))
 
     def _signing(self) -> SigningConfig | None:
-        """Return how the person signs commits; `None` where they do not."""
+        """Return how the person signs commits; `None` if they do not."""
         if not self._asked:
             self._asked = True
             try:
@@ -300,7 +300,7 @@ def publish_notes(git: Git, remote: str, author: Identity) -> None:
     """Bring the notes for people, and those with statements, to a remote, and its own here.
 
     Where a commit has a note here and another one there, it has both afterwards. `author` makes the
-    merge. Raises `CommandFailed` where the remote refuses, and `GitFailed` where a merge fails.
+    merge. Raises `CommandFailed` if the remote refuses, and `GitFailed` if a merge fails.
     """
     for ref, how in _MERGED_BY.items():
         _publish(git, remote, ref, how, author)
@@ -348,7 +348,7 @@ class LandingOnRemote:
         """Move the remote's branch from `old` to `new`, and then the clone's.
 
         A branch that is at `new` already was moved by this call, whose answer was lost, or by a run
-        that made the same commit. Raises `CommandFailed` where someone else moved it, and where the
+        that made the same commit. Raises `CommandFailed` if someone else moved it, and if the
         remote refuses for half a minute. The notes on what landed before go along.
         """
         with contextlib.suppress(CommandFailed):  # they are tried again at the next landing

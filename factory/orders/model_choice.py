@@ -130,7 +130,7 @@ class ModelChoice:
 class PastAttempt:
     """Hold a failed attempt: the rung of the ladder that was asked, its proposal, and the result.
 
-    `rung` counts from 0. `proposal` is `None` where no reply was a proposal. `misfits` names by
+    `rung` counts from 0. `proposal` is `None` if no reply was a proposal. `misfits` names by
     path the forms of blocks that could not be applied.
     """
 

@@ -55,7 +55,7 @@ def slug(text: str) -> str:
     """Return the first sentence of `text` as lower-case ASCII words with hyphens between them.
 
     The result has at most 40 characters and ends with a whole word where there are several. It is
-    empty where the text has no ASCII letter or digit.
+    empty if the text has no ASCII letter or digit.
     """
     sentence = _SENTENCE.split(_ASIDE.sub(" ", text[:_READ]).strip())[0]
     plain = unicodedata.normalize("NFKD", sentence).encode("ascii", "ignore").decode()
@@ -268,7 +268,7 @@ _PROOF = re.compile(r"^proof: (\S.*)$", re.MULTILINE)
 
 
 def render_note(run_id: str, model: str, attempts: int, proof: str) -> str:
-    """Return the text of a note; `proof` is one line, empty where nothing is known."""
+    """Return the text of a note; `proof` is one line, empty if nothing is known."""
     lines = [f"run: {run_id}", f"model: {model}", f"attempts: {attempts}"]
     if proof:
         lines.append(f"proof: {proof}")
@@ -287,7 +287,7 @@ def add_acceptance(note: str, order: str, facts: Mapping[str, str]) -> str:
 
 
 def drop_acceptance(note: str, order: str) -> str:
-    """Return the note without the paragraph of `order`; "" where nothing else was in it."""
+    """Return the note without the paragraph of `order`; "" if nothing else was in it."""
     kept = _without_acceptance(note, order)
     return "\n\n".join(kept) + "\n" if kept else ""
 
@@ -299,6 +299,6 @@ def _without_acceptance(note: str, order: str) -> list[str]:
 
 
 def parse_proof(note: str) -> str:
-    """Return what a note says of the proof; "" where it says nothing, as older notes do."""
+    """Return what a note says of the proof; "" if it says nothing, as older notes do."""
     found = _PROOF.search(note)
     return found[1].rstrip() if found else ""

@@ -213,7 +213,7 @@ def next_step(
 
     `place` is the option with which verbs find the repo, after a space; "" in the repo itself.
     `remedy` is what the failure itself says; it goes first. `plan` is the plan of the order, `None`
-    where the order has no manifest with a hash. The result is "" where the error that ended the run
+    if the order has no manifest with a hash. The result is "" if the error that ended the run
     says what to do.
     """
     if remedy:

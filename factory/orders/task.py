@@ -24,7 +24,7 @@ class Passed:
     """Hold a verified commit in the workspace, which is not on the branch yet.
 
     `summary` is what the model says of its change. `verified` is the key of the verification; it is
-    empty where the commit did not pass all of it. `files` were written, and `removed` are gone.
+    empty if the commit did not pass all of it. `files` were written, and `removed` are gone.
     """
 
     commit: str

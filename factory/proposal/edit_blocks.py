@@ -122,8 +122,8 @@ def holds_changes(content: str) -> bool:
 def parse_changes(content: str) -> tuple[Change, ...]:
     """Return the changes in the content of a block.
 
-    Raises `ReplyMalformed` where a line is missing, where text is between two changes, or where
-    the text itself has a line that may be the divider.
+    Raises `ReplyMalformed` if a line is missing, if text is between two changes, or if the
+    text itself has a line that may be the divider.
     """
     changes: list[Change] = []
     position = 0

@@ -257,7 +257,7 @@ def _shift_of_line(there: str, wanted: str) -> _Shift | None:
 
 
 def _shifted(lines: Sequence[str], shift: _Shift) -> list[str] | None:
-    """Return the lines moved, or `None` where one has less indentation than it would lose."""
+    """Return the lines moved, or `None` if one has less indentation than it would lose."""
     moved: list[str] = []
     for line in lines:
         if line.strip() and not line.startswith(shift.removed):

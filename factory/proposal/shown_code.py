@@ -174,7 +174,7 @@ class Focus:
 
 
 def focus_of(order: WorkOrder, shown: Sequence[ShownFile]) -> Focus | None:
-    """Return the definition that an order changes; `None` where that is not certain enough.
+    """Return the definition that an order changes; `None` if that is not certain enough.
 
     The order has to write one file that is there, and to read no other. Its intent has to name one
     definition of this file, which is at most half of it, and to call nothing that is not in the
@@ -265,7 +265,7 @@ _PART = re.compile(
 class WantedPart:
     """Hold a part of a file that the model asks to see: a definition by name, or lines.
 
-    `name` is empty where lines are asked for; these count from 1.
+    `name` is empty if lines are asked for; these count from 1.
     """
 
     path: str

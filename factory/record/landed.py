@@ -230,7 +230,7 @@ def _same_changes(
 def _changed_together(git: Git, gone: Sequence[LoggedCommit]) -> str:
     """Return the patch id of all changes of the commits, where each is on the one before it.
 
-    It is "" where they do not follow each other.
+    It is "" if they do not follow each other.
     """
     last = {each.id for each in gone} - {parent for each in gone for parent in each.parents}
     first = [each for each in gone if not {*each.parents} & {other.id for other in gone}]

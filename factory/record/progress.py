@@ -43,7 +43,6 @@ class AnnouncedProgress:
     emit: Emit
 
     def begin_stage(self, attempt: int, stage: AttemptStage) -> None:
-        """Announce a stage."""
         self.emit(StageStarted(self.order, attempt, stage))
 
     def check_cancelled(self) -> None:

@@ -289,7 +289,7 @@ def _remark(order: dict[str, Any], *, running: bool) -> str:
 
 
 def _listed(order: dict[str, Any]) -> str:
-    """Return the orders that have to land before the candidate; "" where there are none."""
+    """Return the orders that have to land before the candidate; "" if there are none."""
     ahead = (order["candidate"] or {}).get("ahead", [])
     return ", ".join(ahead[-_MOST_AHEAD:]) if len(ahead) <= _MOST_AHEAD else f"{len(ahead)} orders"
 

@@ -164,7 +164,7 @@ def runs_on_record(artifacts: Path, common_dir: Path, tree: Path) -> Iterator[Ru
 def choose_run(runs: tuple[RunOnRecord, ...], wanted: str) -> RunOnRecord:
     """Return the run that `wanted` names: its id, the beginning of the id, or `LATEST`.
 
-    `runs` are newest first. Raises `InvalidInput` where that is none of them or several.
+    `runs` are newest first. Raises `InvalidInput` if that is none of them or several.
     """
     if wanted == LATEST:
         return runs[0]
@@ -192,7 +192,7 @@ _MOST_PATCH_BYTES = 64 * 1024 * 1024
 class AttemptOnRecord:
     """Hold what is on record of one attempt; `last` is the number of the order's last attempt.
 
-    `baseline` is the commit that the attempt began from, empty where no record names it.
+    `baseline` is the commit that the attempt began from, empty if no record names it.
     `brief` says why the attempt failed; it is `None` for one that passed or that was cut off.
     """
 
@@ -214,7 +214,7 @@ class AttemptOnRecord:
 
     @property
     def patch(self) -> bytes | None:
-        """Return the recorded patch of a rejected attempt, or `None` where there is none."""
+        """Return the recorded patch of a rejected attempt, or `None` if there is none."""
         path = self.folder / REJECTED_PATCH
         if not path.is_file():
             return None
@@ -231,8 +231,8 @@ def find_attempt(
     """Return an attempt on the repo whose git folder is `common_dir` and whose tree is `tree`.
 
     `run` is an id, the beginning of one, or `LATEST`. Without it, the newest run that made the
-    order counts. `number` is the last attempt where it is `None`. Raises `InvalidInput`, which
-    names what there is instead, where there is no such run, order or attempt.
+    order counts. If `number` is `None`, it is the last attempt. Raises `InvalidInput` if the run,
+    order or attempt does not exist; the error names those that do.
     """
     runs = tuple(runs_on_record(artifacts, common_dir, tree))
     if not runs:
@@ -390,8 +390,8 @@ _OF_THE_PROPOSAL: Final = ("se_prompt", "raw_llm_response", "proposed_writes")
 def set_aside(folder: Path, attempt: int, number: int) -> None:
     """Move what was recorded of an order since `attempt` was proposed to its folder `dropped_N`.
 
-    `number` is how often the order was dropped. Where nothing was recorded since, nothing happens.
-    Raises `CommandFailed` where the disk refuses.
+    `number` is how often the order was dropped. If nothing was recorded since, nothing happens.
+    Raises `CommandFailed` if the disk refuses.
     """
     aside = folder / f"dropped_{number}"
     try:

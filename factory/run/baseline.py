@@ -58,7 +58,7 @@ class KeptBases:
         return cls(common_dir / "llmch" / "verified.json")
 
     def tests_of(self, key: str) -> dict[str, CountedTests] | None:
-        """Return the tests of a verified tree by command; `None` where the key is not kept.
+        """Return the tests of a verified tree by command; `None` if the key is not kept.
 
         A key that an older version kept without the tests counts as not kept.
         """

@@ -91,7 +91,7 @@ class Assignment:
     def waiting_for_model(self) -> Iterator[None]:
         """Mark the step as waiting for a model while the block runs.
 
-        Raises `Interrupted` where the step was dropped before or meanwhile, whatever the model did.
+        Raises `Interrupted` if the step was dropped before or meanwhile, whatever the model did.
         """
         with self.reporting:
             self._check_wanted()
@@ -110,7 +110,7 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class DroppableClient:
-    """Ask a model for a step. Where nobody wants the reply any more, it is only recorded."""
+    """Ask a model for a step. If nobody wants the reply any more, it is only recorded."""
 
     assignment: Assignment
     inner: LlmClient
@@ -245,7 +245,7 @@ class Execution:
             return self._ended.get(order, ())
 
     def _emit_of(self, assignment: Assignment) -> Emit:
-        """Return what announces the events of a step, until nobody wants its outcome."""
+        """Return the function that announces a step's events until its outcome is unwanted."""
 
         def emit(event: Event) -> None:
             if not assignment.dropped.is_set():

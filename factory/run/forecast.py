@@ -42,7 +42,7 @@ _ASIDE_BYTES = 3_000
 class OrderSize:
     """Hold the tokens of an order's first prompt and of its reply.
 
-    `most_prompt` is a bound that holds whatever the orders before write. All are 0 where no model
+    `most_prompt` is a bound that holds whatever the orders before write. All are 0 if no model
     is asked.
     """
 
@@ -195,7 +195,7 @@ def _samples(document: JsonValue, repo: str, model: str) -> Iterator[_Sample]:
 
 
 def _sample(summary: JsonValue) -> _Sample | None:
-    """Return what an order took, and `None` where it did not end by itself or took nothing."""
+    """Return what an order took, and `None` if it did not end by itself or took nothing."""
     match summary:
         case {
             "state": "landed" | "failed",
@@ -227,7 +227,7 @@ class Forecast:
     """Hold what executing a plan takes: probably, and at most.
 
     `orders` are those that a model is asked for; an order that only removes files takes nothing.
-    Costs are `None` where a price is unknown. `past` holds the earlier runs that the expectation
+    Costs are `None` if a price is unknown. `past` holds the earlier runs that the expectation
     is made from; without them it is an assumption. The worst case leaves out replies that break
     off on their way, and orders that are made a second time on a newer state.
     """

@@ -314,7 +314,7 @@ def _half_landing(entries: Sequence[Entry]) -> LandingBegun | None:
 
 
 def _record_of(last: _LastRun) -> Mapping[str, Any]:
-    """Return the `run.json` of the run; empty where it cannot be read or is another run's."""
+    """Return the `run.json` of the run; empty if it cannot be read or is another run's."""
     try:
         document = json.loads((last.begun.folder / "run.json").read_text("utf-8"))
     except (OSError, ValueError, RecursionError):

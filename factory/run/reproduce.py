@@ -112,7 +112,7 @@ def rejected_tree(
     """Lend a workbench whose tree has the attempt's files on its base, staged as they were.
 
     The workspace is removed when the block ends, and by the next run or `repro` if this process is
-    killed. Raises `InvalidInput` where the attempt wrote no files, and `PreflightRefused` where
+    killed. Raises `InvalidInput` if the attempt wrote no files, and `PreflightRefused` if
     they cannot be written on the base again.
     """
     proposal = _written(attempt)

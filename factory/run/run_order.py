@@ -167,7 +167,7 @@ def hold_repo(
 def _look_at(request: Request, repo: Repo, cut_off: RunBegun | None) -> tuple[Request, Outset]:
     """Return the request with the hints of its orders, and the facts before the run begins.
 
-    Raises `PreflightRefused` where the branch or the files do not allow the run.
+    Raises `PreflightRefused` if the branch or the files do not allow the run.
     """
     options, orders = request.options, request.orders
     exemptions = [decide_exempt(each, allow=options.allow_verify_exempt) for each in orders]
@@ -233,7 +233,7 @@ def _terms(
 def prepare_export(repo: Repo, folder: Path | None, flag: str) -> None:
     """Make the folder for an exported summary, before anything else is done.
 
-    Raises `InvalidInput` where the folder would lie in the target repo, and `CommandFailed` where
+    Raises `InvalidInput` if the folder would lie in the target repo, and `CommandFailed` if
     it cannot be made.
     """
     if folder is None:

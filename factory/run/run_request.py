@@ -68,7 +68,7 @@ class Request:
 
     @property
     def plan(self) -> PlanAtHand | None:
-        """Return where the orders' plan is; `None` where no manifest vouches for them."""
+        """Return where the orders' plan is; `None` if no manifest vouches for them."""
         if self.orders[0].plan is None:
             return None
         return PlanAtHand(self.path if self.path.is_dir() else self.path.parent)
@@ -154,7 +154,7 @@ def commit_terms(
 
     A run that goes on where `continued` was cut off keeps its author and date, so that it makes
     the commits that the other run would have made. The settings and `SOURCE_DATE_EPOCH` take
-    precedence. Raises `InvalidInput` where that variable is not a number of seconds.
+    precedence. Raises `InvalidInput` if that variable is not a number of seconds.
     """
     date = commit_date(datetime.now(UTC), environ)
     kept_author = parse_identity(continued.author) if continued else None
@@ -286,7 +286,7 @@ def files_changed_since(
     It looks at the files that the plan recorded and that orders which have not landed touch or
     read. A change by an order of the plan, or by a commit of `accepted`, is as it should be. A
     change by somebody who worked on the branch after the plan's first order is a warning. Raises
-    `PreflightRefused` where any other commit changed such a file, unless the options allow that.
+    `PreflightRefused` if any other commit changed such a file, unless the options allow that.
     """
     concerned = _concerned(request.orders, landed.landed)
     plan = request.orders[0].plan
@@ -362,7 +362,7 @@ def _listed(names: Sequence[str]) -> str:
 def remaining_orders(request: Request, landed: LandedOrders) -> tuple[LoadedOrder, ...]:
     """Return the orders that the run makes: of a plan those that have not landed.
 
-    Raises `PreflightRefused` where the branch lost the commit of an order and nothing on the
+    Raises `PreflightRefused` if the branch lost the commit of an order and nothing on the
     branch changes the same, unless the options allow that the order is made again.
     """
     if request.command == "run":

@@ -162,7 +162,7 @@ class Session:
     def why_again(self, task: OrderTask, made: OrderProgress, judged_on: str) -> str:
         """Return why an order has to be made again on the commit it would follow; "" if not.
 
-        `judged_on` is that commit, or "" where nothing was judged. An order that failed is made
+        `judged_on` is that commit, or "" if nothing was judged. An order that failed is made
         again where its model was shown other files than the commit has: it may have lacked what
         another order landed since.
         """
@@ -267,8 +267,8 @@ class Session:
     def push(self) -> bool | None:
         """Push the branch with the notes on its commits; return whether the branch was pushed.
 
-        The result is None where nobody asked for it, and where there is no branch, because HEAD
-        has all orders already. A refusal is reported as a warning and changes nothing.
+        The result is None if nobody asked for it, and if no branch exists, because HEAD has all
+        orders already. A refusal is reported as a warning and changes nothing.
         """
         if not self.run.options.push or not self.branch_exists:
             return None

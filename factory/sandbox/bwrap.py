@@ -98,7 +98,7 @@ def _view_mounts(view: SandboxView) -> Iterator[_Mount]:
 
 
 def _nearest(path: Path, shown: Mapping[Path, bool | None]) -> bool | None:
-    """Return whether `path` is shown writable; None where the host's `path` is not shown."""
+    """Return whether `path` is shown writable; None if the host's `path` is not shown."""
     return next((shown[each] for each in (path, *path.parents) if each in shown), None)
 
 

@@ -28,7 +28,7 @@ _PROBE_SECONDS = 10.0
 
 
 class Sandbox(Protocol):
-    """Run untrusted commands; there is no other way to run one."""
+    """Run untrusted commands. Nothing else in llmch runs one."""
 
     @property
     def backend(self) -> Backend:
@@ -76,13 +76,13 @@ class Sandbox(Protocol):
     def clear(self) -> None:
         """Replace /tmp and HOME by an empty directory for the commands that follow.
 
-        No command may be running. Raises OSError where the file system refuses.
+        No command may be running. Raises OSError if the file system refuses.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class TriedBackend:
-    """Describe a backend that was tried: its `problem`, empty where it works, and the `remedy`."""
+    """Describe a backend that was tried: its `problem`, empty if it works, and the `remedy`."""
 
     backend: Backend
     version: str
@@ -107,7 +107,7 @@ def open_sandbox(choice: Backend, policy: Policy) -> Sandbox:
 
 
 def require_backend(choice: Backend) -> None:
-    """Raise `SandboxUnavailable` where the chosen sandbox works on no policy at all."""
+    """Raise `SandboxUnavailable` if the chosen sandbox works on no policy at all."""
     tried = [each for each in find_backends() if choice in (Backend.AUTO, each.backend)]
     if tried and all(each.problem for each in tried):
         raise _unavailable(tried)
@@ -232,7 +232,7 @@ _USER_NAMESPACES = (
 
 
 def _probe(runner: Runner, log: Path) -> None:
-    """Run `true` in the same way as any other command. Raises `_Unusable` where it fails."""
+    """Run `true` in the same way as any other command. Raises `_Unusable` if it fails."""
     if (runner.backend, runner.version) in _proven:
         return
     ended = runner.run(["true"], timeout_seconds=_PROBE_SECONDS, log=log)

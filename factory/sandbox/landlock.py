@@ -237,7 +237,7 @@ _libc.syscall.restype = ctypes.c_long
 
 
 def abi() -> int:
-    """Return the kernel's Landlock ABI. Raises OSError where it has none or it is switched off."""
+    """Return the kernel's Landlock ABI. Raises OSError if it has none or it is switched off."""
     return _checked(_libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION_FLAG))
 
 
@@ -379,6 +379,5 @@ class Bare:
     def prepare(
         self, program: str, argv: Sequence[str], *, terminal: bool = False
     ) -> Iterator[Prepared]:
-        """Yield the command as it is."""
         launch = Launch(program, argv, self._cwd, self.environment, self._rlimits)
         yield Prepared(launch, started=lambda: True)

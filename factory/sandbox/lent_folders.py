@@ -63,7 +63,7 @@ class SeededCache:
     def restore(self, aside: Path) -> None:
         """Remove what commands wrote, and put back what they changed.
 
-        No command may be running. Raises OSError where the file system refuses.
+        No command may be running. Raises OSError if the file system refuses.
         """
         if self._folder.is_symlink() or not self._folder.is_dir():
             self._folder.unlink(missing_ok=True)
@@ -157,7 +157,7 @@ def go_seed(go: Path, path: str, packages: frozenset[str], kept: Path) -> Path:
     """Return a folder below `kept` that holds the compiled `packages`, made where it is missing.
 
     `path` is the PATH that commands have, because the C compiler on it is part of what is cached.
-    Raises `CommandFailed` where Go refuses or takes too long.
+    Raises `CommandFailed` if Go refuses or takes too long.
     """
     wanted = sorted(packages | _ALWAYS)
     folder = kept / f"{_key_of(go)}-{_digest(' '.join(wanted))}"
@@ -299,7 +299,7 @@ class LinkedFolders:
     def ensure(self) -> None:
         """Put each folder in its place unless it is there already.
 
-        No command may be running. Raises `CommandFailed` where the file system reports an error.
+        No command may be running. Raises `CommandFailed` if the file system reports an error.
         """
         with self._lock:
             for each in self._folders:

@@ -54,7 +54,7 @@ def build(
     """Return all variables of a command, with paths as the command sees them.
 
     `path` is the command's PATH; `site` holds the command's `sitecustomize`. Raises `InvalidInput`
-    where a name in `extra` looks like that of a secret.
+    if a name in `extra` looks like that of a secret.
     """
     for name in extra:
         if names_a_secret(name):

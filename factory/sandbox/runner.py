@@ -232,13 +232,11 @@ class Runner:
         self.limits: Limits = policy.limits
 
     def describe(self) -> str:
-        """Return one line that says what holds and what does not."""
         name = f"{self.backend} {self.version}".strip()
         name += f" ({self._instead})" if self._instead else ""
         return f"sandbox {name}: {render(self.guarantees)}"
 
     def has_program(self, name: str) -> bool:
-        """Return whether a command that begins with `name` can be started."""
         return self._find(name) is not None
 
     def run(

@@ -32,7 +32,7 @@ class Demoted:
         return getattr(self._finder, name)
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Return the finder's answer, or None where it leads to a file that is not visible."""
+        """Return the finder's answer, or None if it leads to a file that is not visible."""
         spec: ModuleSpec | None = self._finder.find_spec(name, path, target)  # type: ignore[attr-defined]
         if spec is None:
             return None

@@ -45,7 +45,7 @@ class Toolchain:
 class Unshown:
     """Describe a folder of the user's PATH that commands do not see.
 
-    `reason` is empty where the folder is merely not known to hold a toolchain. `programs` are the
+    `reason` is empty if the folder is merely not known to hold a toolchain. `programs` are the
     names of the build tools in it.
     """
 
@@ -117,7 +117,7 @@ NO_TOOLCHAINS = Toolchains()
 
 
 TextOf: TypeAlias = Callable[[str], str | None]
-"""Return the text of a file of the repo, by its path; `None` where it cannot be read."""
+"""Return the text of a file of the repo, by its path; `None` if it cannot be read."""
 
 _VERSION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,60}")
 _CHANNEL: Final = re.compile(r"""^\s*channel\s*=\s*["']([^"']+)["']""", re.MULTILINE)
@@ -272,7 +272,7 @@ class PathFolder:
 
 
 Layout: TypeAlias = Callable[[PathFolder, ToolchainHome], tuple[Toolchain, ...] | None]
-"""Return the toolchains behind a folder; `None` where the folder is not of this layout."""
+"""Return the toolchains behind a folder; `None` if the folder is not of this layout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +288,7 @@ def choose(
 ) -> ChosenVersion | None:
     """Return the version below the folder `installed` that the repo asks for, else the usual one.
 
-    The result is `None` where neither is installed. `name` is what people call the tool.
+    The result is `None` if neither is installed. `name` is what people call the tool.
     """
     there = tuple(versions_in(installed))
     pin = pinned(machine.pins, tool)
@@ -326,7 +326,7 @@ def existing(folder: Path, *names: str) -> tuple[Path, ...]:
 
 
 def text_at(path: Path, most: int = 20_000) -> str:
-    """Return the first characters of one of the user's own files; "" where it cannot be read."""
+    """Return the first characters of one of the user's own files; "" if it cannot be read."""
     try:
         with path.open("rb") as file:
             return file.read(most).decode("utf-8", "replace")
@@ -377,10 +377,10 @@ def _around(place: Path, folder: Path) -> Path:
 
 
 def reason_against(folder: Path, home: Path, repo: Path | None) -> str:
-    """Return why programs in `folder`, an absolute path, cannot be trusted; "" where they can.
+    """Return why programs in `folder`, an absolute path, cannot be trusted; "" if they can.
 
     Whoever can put a program into the folder, or replace the folder, decides what verifies an
-    order. So nobody but root and the user may be able to, and the repo may not either.
+    order. So only root and the user may be able to, and the repo may not.
     """
     try:
         real = folder.resolve(strict=True)

@@ -56,7 +56,7 @@ class Interpreter:
 
 @functools.cache
 def interpreter_of(python: Path) -> Interpreter:
-    """Ask `python` where it is installed. Raises `InvalidInput` where it does not work."""
+    """Ask `python` where it is installed. Raises `InvalidInput` if it does not work."""
     if python == Path(sys.executable):
         base = getattr(sys, "_base_executable", sys.executable)
         prefixes = (sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix)
@@ -158,7 +158,7 @@ class SandboxView:
 
 
 def view_of(policy: Policy, interpreter: Interpreter, programs: Path) -> SandboxView:
-    """Return the policy's view. Raises `InvalidInput` where it names a path that does not exist."""
+    """Return the policy's view. Raises `InvalidInput` if it names a path that does not exist."""
     named = (*policy.read, *policy.write)
     for path in named:
         if not path.exists():
@@ -302,7 +302,7 @@ class GitView:
 
 
 def git_view(policy: Policy, config: Path) -> GitView | None:
-    """Return the view for a policy, or None where the policy has no git directory.
+    """Return the view for a policy, or None if the policy has no git directory.
 
     The scrubbed configuration is written to `config`.
     """
@@ -333,7 +333,7 @@ def scrubbed(config: str) -> str:
 
 
 def _worktree_dir(pointer: Path, root: Path) -> Path | None:
-    """Return the git folder of a linked worktree, or None where `pointer` names none in `root`."""
+    """Return the git folder of a linked worktree, or None if `pointer` names none in `root`."""
     content = _regular_content(pointer)
     if content is None or not content.startswith(b"gitdir: "):
         return None
@@ -367,7 +367,7 @@ class Pointer:
         """Put the file back where a command changed it, and return whether that was so.
 
         A folder in its place is moved below `aside`, because deleting it may take much longer
-        than the command did. Raises OSError where the file system refuses.
+        than the command did. Raises OSError if the file system refuses.
         """
         if self.content is None or _regular_content(self.path) == self.content:
             return False

@@ -135,7 +135,7 @@ def _problem_with(folder: Path, repo: Path | None) -> str:
 
 
 def _home_of(config: Path) -> Path | None:
-    """Return the folder of the base interpreter, `None` where the file names it otherwise."""
+    """Return the folder of the base interpreter, `None` if the file names it otherwise."""
     with config.open("rb") as file:
         text = file.read(_LONGEST_CONFIG).decode("utf-8", "replace")
     pairs = (line.partition("=") for line in text.splitlines())
@@ -155,7 +155,7 @@ def prepare(files: ManifestFiles, workshop: Workshop) -> Prepared:
     """Return all that the tree's manifests come to; equal manifests are prepared once.
 
     Raises `InvalidInput` for a manifest or a lock that is not followed, and `EnvironmentFault`
-    where an installer fails, for example because a registry cannot be reached.
+    if an installer fails, for example because a registry cannot be reached.
     """
     prepared = Prepared()
     for language in LANGUAGES:
@@ -251,7 +251,7 @@ def kept(cache: Path, key: str, make: Callable[[Path], None]) -> Path:
     """Return the folder below `cache` for `key`; `make` fills it the first time.
 
     `make` gets a path that does not exist. If it fails, its remains are removed. Another process
-    may ask for the same at the same time, and then waits. Raises `EnvironmentFault` where the disk
+    may ask for the same at the same time, and then waits. Raises `EnvironmentFault` if the disk
     refuses, and what `make` raises.
     """
     folder = cache / sha256_bytes(key.encode())[:24]
@@ -323,11 +323,10 @@ class LocalWorkshop:
         return self.cache
 
     def program(self, name: str) -> str | None:
-        """Return the path of a program on the user's PATH; `None` where it is not installed."""
+        """Return the path of a program on the user's PATH; `None` if it is not installed."""
         return shutil.which(name, path=self.environ.get("PATH", os.defpath))
 
     def kept(self, key: str, make: Callable[[Path], None]) -> Path:
-        """Return the folder for `key`; `make` fills it the first time."""
         return kept(self.cache, key, make)
 
     def run(
@@ -335,7 +334,7 @@ class LocalWorkshop:
     ) -> str:
         """Run an installer in `folder` and return its standard output.
 
-        Raises `RegistryUnreachable` where it found no registry, and `EnvironmentFault` with its own
+        Raises `RegistryUnreachable` if it found no registry, and `EnvironmentFault` with its own
         words where it fails otherwise or cannot be started.
         """
         try:

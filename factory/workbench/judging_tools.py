@@ -68,7 +68,7 @@ class SandboxRunner:
     def run(self, files: Mapping[str, str], argv: Sequence[str], *, seconds: float) -> ToolResult:
         """Run `argv` on `files`; the folder `target` of the last run is there, too.
 
-        Raises `ToolMissing` where the program, or a sandbox for it, is not there.
+        Raises `ToolMissing` if the program, or a sandbox for it, is not there.
         """
         with self._lock:
             try:
@@ -172,7 +172,7 @@ def find_toolset(
     """Return the toolset for a workspace whose tree is its baseline.
 
     No folder inside `checkout`, the user's own tree, is taken for a toolchain. Raises
-    `InvalidInput` where the setting `sandbox.path` names something else than a folder.
+    `InvalidInput` if the setting `sandbox.path` names something else than a folder.
     """
     toolchains = toolchains_for(workspace.root, checkout, settings)
     files = trees.files_of(workspace.git, workspace.baseline)

@@ -72,7 +72,7 @@ class Workbench:
         """Install for commands what the manifests in the tree declare now, with `--deps auto`.
 
         No command may be running. Raises `InvalidInput` for a manifest that cannot be followed, and
-        `EnvironmentFault` where an installer fails; the supplies then stay as they were.
+        `EnvironmentFault` if an installer fails; the supplies then stay as they were.
         """
         if self.supply:
             self.supply(self)
@@ -124,7 +124,7 @@ class WorkspaceLog(Protocol):
     """Keep note of the workspaces that are made, so that they can be removed after a crash."""
 
     def record(self, entry: WorkspaceOpening | WorkspaceOpened) -> None:
-        """Note a step. Raises `CommandFailed` where the disk refuses."""
+        """Note a step. Raises `CommandFailed` if the disk refuses."""
 
 
 class WorkbenchPool:
@@ -282,7 +282,7 @@ class Register:
 def registered(common_dir: Path) -> Iterator[Register]:
     """Register the workspaces that are made while the block runs; all must be closed in it.
 
-    No run is disturbed: the repo's lock is not touched. Raises `CommandFailed` where the git
+    No run is disturbed: the repo's lock is not touched. Raises `CommandFailed` if the git
     folder cannot be written.
     """
     folder = _folder(common_dir)

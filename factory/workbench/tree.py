@@ -278,9 +278,9 @@ def patch_of_proposal(
 
 
 def patch_of_attempt(git: Git, attempt: AttemptOnRecord) -> bytes:
-    """Return what an attempt on record changed; empty where it proposed nothing.
+    """Return what an attempt on record changed; empty if it proposed nothing.
 
-    The patch on record is taken where there is one. Raises `PreflightRefused` where there is none
+    The patch on record is taken if it exists. Raises `PreflightRefused` if it does not exist
     and the commit that the attempt began from is gone.
     """
     if (patch := attempt.patch) is not None:
@@ -294,7 +294,7 @@ def patch_of_attempt(git: Git, attempt: AttemptOnRecord) -> bytes:
 def baseline_of(git: Git, attempt: AttemptOnRecord) -> str:
     """Return the commit that an attempt began from.
 
-    Raises `PreflightRefused` where the record does not name it or the repo does not have it.
+    Raises `PreflightRefused` if the record does not name it or the repo does not have it.
     """
     if attempt.baseline and refs.commit_of(git, attempt.baseline):
         return attempt.baseline

@@ -265,7 +265,7 @@ class Workspace:
     def relink(self, paths: frozenset[str]) -> None:
         """Leave `paths` to the sandbox instead of those before, of which nothing stays.
 
-        No command may be running. Raises `CommandFailed` where the disk refuses.
+        No command may be running. Raises `CommandFailed` if the disk refuses.
         """
         before = [self.root / each for each in self.linked - paths]
         with self._refusals_reported():
