@@ -215,4 +215,5 @@ def install(folder: Path, checkout: Path) -> None:
     try:
         shutil.copytree(folder, checkout, symlinks=True, copy_function=os.link)
     except (shutil.Error, OSError):
-        shutil.copytree(folder, checkout, symlinks=True, dirs_exist_ok=True)
+        shutil.rmtree(checkout, ignore_errors=True)
+        shutil.copytree(folder, checkout, symlinks=True)
