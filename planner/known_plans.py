@@ -152,7 +152,6 @@ def _facts_on_file(common_dir: Path) -> dict[Path, PlanFacts]:
 
 
 def _followed(facts: Mapping[Path, PlanFacts]) -> frozenset[str]:
-    """Return the hashes of the plans that another plan follows."""
     return frozenset(each for fact in facts.values() for each in fact.lineage)
 
 

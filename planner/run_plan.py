@@ -1,4 +1,4 @@
-"""The whole walk from a specification to a folder, and its outcome.
+"""Goes the whole way from a specification to a folder, and returns the outcome.
 
 spec -> prompt -> reply -> plan -> report -> revision -> review -> manifest -> folder.
 
@@ -67,7 +67,7 @@ class PlanResult:
     unchanged: bool = False
     """Whether the plan before carries out the spec already: no model was asked then."""
     change: PlanChange | None = None
-    """What the plan changes in the one that it follows, where it follows one and is valid."""
+    """The changes to the plan that this one follows, if it follows one and is valid."""
 
 
 def plan_document(result: PlanResult) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def report_findings(folder: Path, report: Report, files: FindingFiles, console: 
 
 
 def annotate_spec(spec: Path, report: Report, console: Console) -> None:
-    """Have GitHub Actions show, at the specification, why there is no plan of it."""
+    """Have GitHub Actions show, at the specification, why it could not be planned."""
     if not runs_in_actions(os.environ):
         return
     found = (
@@ -266,7 +266,6 @@ class PlanAt:
     in_repo: bool
 
     def file(self, name: str) -> str:
-        """Return the path of a file in the folder."""
         return f"{self.path}/{name}" if self.path not in ("", ".") else name
 
 

@@ -211,7 +211,7 @@ def _account(brief: FailureBrief | Failure) -> str:
 
 
 def _facts(order: OrderView) -> Iterator[tuple[str, str]]:
-    """Yield what stands beside the cases of an order."""
+    """Yield the properties of an order, each as its name and value."""
     yield "state", order.state
     if order.commit:
         yield "commit", order.commit
@@ -249,7 +249,7 @@ def _bounded(text: str) -> str:
 Mask: TypeAlias = Callable[[str], str]
 
 MAKER: Final = '<testsuites name="llmch'
-"""What a file of ours begins with, after the first line."""
+"""The beginning of a file that `llmch` wrote, after its first line."""
 _HEAD: Final = '<?xml version="1.0" encoding="UTF-8"?>\n'
 # `printed` leaves these two, which no document of XML 1.0 may have either.
 _NO_CHARACTERS: Final = re.compile("[\ufffe\uffff]")

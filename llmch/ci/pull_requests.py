@@ -318,7 +318,6 @@ class _Requesting:
             return PullRequestAnswer(problem=str(refused), commands=commands)
 
     def _request(self) -> Request:
-        """Return what the request says."""
         run = read_run.read_report(
             self.run_id, self.options.repo, self.options.settings.artifacts_dir
         )

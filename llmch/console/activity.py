@@ -72,11 +72,11 @@ class TimeLeft:
 def expect(
     landed: Sequence[WorkedTime], under_way: Sequence[float], to_begin: int
 ) -> TimeLeft | None:
-    """Return how long the rest may take; `None` where too little has landed to say it.
+    """Return how long the rest may take; `None` if too little has landed to say it.
 
-    `under_way` has the seconds for which each order has been worked on that is not over, and
-    `to_begin` is the number of the orders that nobody has begun. What landed shows how long an
-    order takes, and how many are worked on at a time.
+    `under_way` has, for each order that is not over, the seconds of work on it so far. `to_begin`
+    is the number of orders that nobody has begun. The orders that landed show how long an order
+    takes, and how many are worked on at a time.
     """
     left = len(under_way) + to_begin
     if len(landed) < _LEAST_LANDED or not left:
@@ -154,7 +154,7 @@ class BatchProgress:
     failed: int = 0
     attempts: int = 0
     spent: float | None = 0.0
-    """What the orders that are over cost, in US dollars; `None` where a price is unknown."""
+    """The cost of the finished orders in US dollars; `None` if a price is unknown."""
     _under_way: dict[str, float] = field(default_factory=dict)
     _landed: list[WorkedTime] = field(default_factory=list)
     _replayed: set[str] = field(default_factory=set)
@@ -229,7 +229,7 @@ class Task:
     waiting_since: float = 0.0
     retry_at: float = 0.0
     reply: ArrivingReply | None = None
-    """What has arrived of the reply, while a model is asked."""
+    """The part of the reply that has arrived, while a model is asked."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""The only code that prints: what a command shows to people and programs."""
+"""Prints what a command shows to people and programs; no other code prints."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ class Console:
             self._print(text_lines(blocks, self._protect))
 
     def advise(self, text: str) -> None:
-        """Tell whoever is at the terminal where errors go; `--quiet` leaves it out."""
+        """Show a text to whoever reads the errors at a terminal; `--quiet` leaves it out."""
         with self._lock:
             if self._err.isatty() and self._verbosity is not Verbosity.QUIET:
                 self._err_printer.show([*text_lines([Remark((text,))], self._protect)])

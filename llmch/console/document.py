@@ -67,7 +67,7 @@ class Definition:
 
 
 class Tone(Enum):
-    """Say how much the head of a section stands out."""
+    """Say how prominent the head of a section is."""
 
     PLAIN = auto()
     STRONG = auto()

@@ -1,4 +1,4 @@
-"""A shown line as a value: its columns, its figures, its text made safe for a terminal.
+"""Represents a shown line: its columns, its figures, its text made safe for a terminal.
 
 All of it is pure, but for `this_program`.
 """

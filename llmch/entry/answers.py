@@ -1,4 +1,4 @@
-"""The answers that several verbs give: how orders ended, what a plan is, what a code or stage
+"""Gives the answers of several verbs: how orders ended, what a plan is, what a code or stage
 means.
 """
 

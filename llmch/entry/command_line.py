@@ -360,7 +360,7 @@ def as_in_the_latest_run(
 ) -> RunOptions:
     """Return `options` with the sandbox and interpreter of the plan's latest run.
 
-    What the command line says of them counts instead, if it says anything.
+    A value on the command line counts before that of the run.
     """
     given = (name for name, value in flags_given(args).items() if value is not None)
     groups = {flag.group for name in given if (flag := KEYS[name].flag)}
@@ -372,7 +372,7 @@ def as_in_the_latest_run(
 def fleet_of(settings: Settings) -> DatabaseUrl:
     """Return the database that the settings name, and drop it from the environment.
 
-    What this process starts does not inherit the variable. Raises `FleetUnavailable`.
+    The processes that this process starts do not inherit the variable. Raises `FleetUnavailable`.
     """
     variable = KEYS["fleet.db"].variable
     os.environ.pop(variable, None)

@@ -141,7 +141,6 @@ def _in_sequence(orders: Sequence[OrderView], columns: int) -> list[Sequence[Ord
 
 
 def _curve(start: tuple[int, int], end: tuple[int, int], grid: _Grid) -> str:
-    """Return the path of an SVG curve between two boxes."""
     (x1, y1), (x2, y2) = start, end
     if y1 == y2:
         middle = y1 + grid.box_height // 2
@@ -170,7 +169,7 @@ _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Hold a bar of a lane: where it stands, what it is, and what to say about it."""
+    """Hold a bar of a lane: its place, its kind, and the text about it."""
 
     left: float
     width: float

@@ -127,12 +127,10 @@ class PatchFile:
 
     @property
     def added(self) -> int:
-        """Return the number of lines that the patch adds."""
         return sum(line.side is Side.NEW for hunk in self.hunks for line in hunk.lines)
 
     @property
     def removed(self) -> int:
-        """Return the number of lines that the patch removes."""
         return sum(line.side is Side.OLD for hunk in self.hunks for line in hunk.lines)
 
 
@@ -222,7 +220,7 @@ class DrawnHunk:
 class DrawnFile:
     """Hold a changed file; `left_out` is the number of its lines that are not shown.
 
-    `is_whole` says that all lines are new or all are removed, so that no line stands out.
+    `is_whole` says that all lines are new or all are removed, so that no line is highlighted.
     """
 
     path: str

@@ -59,7 +59,6 @@ class Figure:
 
 
 def figures_of(run: RunView) -> tuple[Figure, ...]:
-    """Return the figures of a run."""
     return tuple(_figures(run))
 
 

@@ -72,7 +72,6 @@ class Allowance:
     call: int = 12_000
 
     def smaller(self) -> Allowance:
-        """Return half of it."""
         return Allowance(
             self.patch // 2, self.output // 2, self.text // 2, self.name // 2, self.call // 2
         )
@@ -244,7 +243,7 @@ _MEBIBYTE: Final = 1024 * 1024
 
 
 def prose(text: str, most: int = _LONGEST_SENTENCE) -> Markup:
-    """Return sentences as markup, with what stands between backticks as code."""
+    """Return sentences as markup, with the text between backticks as code."""
     parts = visible(text[:most]).split("`")
     if len(parts) % 2 == 0:  # a backtick too many
         parts = ["`".join(parts)]
@@ -266,7 +265,7 @@ def code(text: str, most: int) -> Markup:
 
 
 def state_words(order: OrderView) -> str:
-    """Return how an order stands."""
+    """Return the state of an order in words."""
     return _STATES.get(order.state, order.state)
 
 

@@ -1,8 +1,8 @@
-"""What a plan will do, as a value.
+"""Describes what a plan will do, as a value.
 
-An order may leave a file that it may write as it is, so the answer is what may happen at most.
+An order may write a file and need not, so the answer is the most that can happen.
 
-It tells what `llmch show` prints, and decides nothing.
+`llmch show` prints the value. Nothing here decides anything.
 """
 
 from __future__ import annotations
@@ -56,7 +56,6 @@ def planned_effects(
 
 
 def _effects(order: WorkOrder, there: set[str]) -> tuple[FileEffect, ...]:
-    """Return the effects of one order, and change `there` to the files after it."""
     tests = {each.path for each in order.acceptance_files}
     written = dict.fromkeys((*order.allowed_files, *tests_of(order)))
     found = [
@@ -219,7 +218,6 @@ class PlanPreview:
     problems: tuple[str, ...]
 
     def count(self, stand: OrderStand) -> int:
-        """Return how many orders stand there."""
         return sum(each.standing.stand is stand for each in self.orders)
 
     @property

@@ -145,7 +145,7 @@ def _of_folder(folder: Path, repo: Path | None) -> FoundRun:
             f"{folder} is the record of `llmch {head.command}`, not of a run of orders",
             "name a run of `llmch run`, `run-all` or `build`: a folder of artifacts/factory",
         )
-    # What the person names counts before what the record says of another machine, perhaps.
+    # The record may be from another machine, so the person's own choice counts before it.
     for place in (repo, head.repo or _NO_REPO) if repo else ():
         try:
             found = find_repo(place)
@@ -384,7 +384,7 @@ def order_in(identity: OrderIdentity, stated: Stated) -> WorkOrder | None:
 
 
 def accepted_order(acceptance: Acceptance, commit: str, parent: str) -> OrderView:
-    """Return the order for which a person's commit stands, by the word of its statement."""
+    """Return the order that a person's commit carries out, according to its statement."""
     predicate = acceptance.predicate
     order, person = predicate.order.document, predicate.accepted_by
     view = OrderView(order.id, order.title, "accepted", commit=commit, parent=parent)

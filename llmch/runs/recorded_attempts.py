@@ -153,7 +153,7 @@ def _attempt(
     record = record or AttemptRecord(attempt_index=attempt.number)
     brief = attempt.brief
     judged = Judged.PASSED if attempt.passed else Judged.FAILED if brief else Judged.OPEN
-    # What landed is the change of the order.
+    # The change of the order is the one that landed.
     has_landed = attempt.passed and ground.summary and ground.summary.commit
     return AttemptView(
         number=attempt.number,

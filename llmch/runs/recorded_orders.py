@@ -170,7 +170,6 @@ def _summarised(view: OrderView, summary: RunSummary) -> OrderView:
 
 
 def as_asked(view: OrderView, order: WorkOrder) -> OrderView:
-    """Return an order with what it asks for."""
     return replace(
         view,
         title=order.title,

@@ -62,7 +62,7 @@ _MOST_EVENTS = 20_000  # far more than 200 orders of 5 attempts have
 def tracks_of(events: Sequence[TimedEvent], titles: Mapping[str, str]) -> tuple[Track, ...]:
     """Return the time spans of each order, in the sequence in which orders began.
 
-    `titles` has the titles of orders by their ids. What belongs to no order comes first.
+    `titles` has the titles of orders by their ids. Spans without an order come first.
     """
     found: dict[str, list[TimeSpan]] = {}
     open_spans: dict[tuple[str, ...], TimeSpan] = {}
@@ -134,7 +134,6 @@ def _start(timed: TimedEvent, spans: dict[tuple[str, ...], TimeSpan]) -> None:
 
 
 def _ended(timed: TimedEvent, spans: dict[tuple[str, ...], TimeSpan]) -> Iterable[TimeSpan]:
-    """Return the spans that an event ends."""
     order, at = _order_of(timed.event), timed.at
     key: tuple[str, ...]
     judged = Judged.PASSED

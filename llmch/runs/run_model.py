@@ -1,4 +1,4 @@
-"""A run as one value: what was asked for, what happened, what speaks for it.
+"""Represents a run as one value: what was asked for, what happened, what speaks for it.
 
 Every text in them comes from a model, a command, a repository or a person, as it was recorded.
 Whoever shows it makes it safe for the place where it is shown.
@@ -51,7 +51,7 @@ class CommandView:
 
 
 class Standing(StrEnum):
-    """Say how a run stands: how it ended, or that it has not."""
+    """Say how a run ended, or that it has not ended."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -127,7 +127,7 @@ class AttemptView:
     judged: Judged
     model: str = ""
     summary: str = ""
-    """What the model says of its proposal."""
+    """The model's own words about its proposal."""
     start: float | None = None
     end: float | None = None
     brief: FailureBrief | None = None
@@ -154,8 +154,8 @@ class RoleUsage:
 class OrderView:
     """Hold one order: what it asks for, what was tried, and what landed.
 
-    `state` is that of the run's summary, or what the records show where there is no summary.
-    `earlier_run` is the id of the run that made the order, where that is not the run of the page.
+    `state` is that of the run's summary, or what the records show if the summary is missing.
+    `earlier_run` is the id of the run that made the order, if that is not the run of the page.
     """
 
     id: str
@@ -174,7 +174,7 @@ class OrderView:
     parent: str = ""
     proof: str = ""
     change: Change = field(default_factory=Change)
-    """What the commit changes."""
+    """The changes that the commit makes."""
     attempts: tuple[AttemptView, ...] = ()
     trials: tuple[CommandView, ...] = ()
     """The acceptance commands, tried on code that does not have the order's work."""
@@ -190,12 +190,10 @@ class OrderView:
 
     @property
     def is_on_branch(self) -> bool:
-        """Return whether the order's commit is on the branch."""
         return self.state in ("landed", "skipped", "accepted")
 
     @property
     def rejected(self) -> int:
-        """Return the number of attempts that failed."""
         return sum(each.judged is Judged.FAILED for each in self.attempts)
 
 
@@ -233,12 +231,10 @@ class Track:
 
     @property
     def start(self) -> float:
-        """Return when the first span starts."""
         return min((each.start for each in self.spans), default=0.0)
 
     @property
     def end(self) -> float:
-        """Return when the last span ends."""
         return max((each.end for each in self.spans), default=0.0)
 
 
@@ -310,14 +306,13 @@ class RunView:
     sandboxes: tuple[SandboxUse, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
     messages: tuple[str, ...] = ()
-    """What the run itself noted and warned of."""
+    """The notes and warnings of the run itself."""
     gaps: tuple[str, ...] = ()
     planning: PlanningView | None = None
     """How the plan was made; `None` where its records are not here."""
 
     @property
     def landed(self) -> int:
-        """Return the number of orders that are on the branch."""
         return sum(each.is_on_branch for each in self.orders)
 
     @property
@@ -327,7 +322,6 @@ class RunView:
 
     @property
     def rejected(self) -> int:
-        """Return the number of attempts that failed."""
         return sum(each.rejected for each in self.orders)
 
 

@@ -50,7 +50,6 @@ class CheckDocument(Document):
 
     @property
     def requirements(self) -> tuple[CoveredRequirement, ...]:
-        """Return the plan's requirements, each with the orders that carry it out."""
         return coverage.coverage_of_plan(self.outcome.plan)
 
     def blocks(self) -> Iterator[Block]:

@@ -65,7 +65,6 @@ class VerbGrammar:
 
     @property
     def with_value(self) -> Iterator[str]:
-        """Yield the spellings of the options that take a value."""
         taking = (option for option in self.options if option.value is not None)
         return (spelling for option in taking for spelling in option.spellings)
 

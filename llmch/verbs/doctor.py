@@ -92,7 +92,6 @@ def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator
 
 
 def _repo_here() -> Path | None:
-    """Return the current folder, or `None` where it is not in a git repo."""
     here = Path()
     try:
         return here if lies_in_repo(here) else None

@@ -1,4 +1,4 @@
-"""The loop: ask, judge, ask again, review; its prompts.
+"""Runs the loop: ask, judge, ask again, review; makes its prompts.
 
 `planner.run_plan` has the stages before the loop and after it.
 """
@@ -69,7 +69,6 @@ def first_prompt(inputs: CompileInputs) -> str:
 
 
 def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
-    """Return the prompt for the orders that carry out a change."""
     return render_replan(
         {
             "DIFFERENCE": render_difference(task),
@@ -87,7 +86,7 @@ def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
 def revision_prompt(first: str, refused: Judged) -> str:
     """Return the prompt that shows the model its refused plan and the findings on it.
 
-    Findings are sorted by order and code. Where there is no room for all, every error comes first.
+    Findings are sorted by order and code. If they do not all fit, every error comes first.
     """
     report = refused.report
     again = render_revision if refused.answer is None else render_replan_revision

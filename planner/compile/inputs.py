@@ -116,7 +116,7 @@ class RepoInputs:
     hints: str = ""
     verification: tuple[VerifyCommand, ...] = ()
     base: BaseTree | None = None
-    """What each file was when the plan began."""
+    """The state of each file when the plan began."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,6 @@ class Succession:
 
     @property
     def lineage(self) -> tuple[str, ...]:
-        """Return the hashes of the plans before this one, oldest first."""
         return self.supersedes.lineage if self.supersedes else ()
 
     @property

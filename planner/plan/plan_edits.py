@@ -1,4 +1,4 @@
-"""What is taken out of a plan or put into it: bootstrap orders, and what a person edited."""
+"""Takes bootstrap orders out of a plan, and puts a person's edits into it."""
 
 from __future__ import annotations
 
@@ -183,10 +183,9 @@ class EditedPlan:
 def take_edits(documents: Mapping[str, JsonValue]) -> EditedPlan | None:
     """Return the plan that a person edited, from the documents of its files by name.
 
-    The order files count where the manifest is as it was planned. The manifest counts where the
-    files are as they were planned. Where neither is, the files count, and the manifest where there
-    are none. The result is `None` where nothing was edited, and where there is no manifest that
-    could be made to agree.
+    If only the order files were edited, they count. If only the manifest was edited, it counts. If
+    both were, the files count, or the manifest if there are no files. The result is `None` if
+    nothing was edited, or if the folder has no manifest that could be made to agree.
     """
     manifest = documents.get(MANIFEST_NAME)
     if not isinstance(manifest, dict) or not isinstance(manifest.get("work_orders"), list):

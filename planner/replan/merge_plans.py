@@ -63,12 +63,10 @@ class Answer:
 
     @property
     def own(self) -> frozenset[int]:
-        """Return the positions of the orders that the reply brings."""
         taken = (Place.NEW, Place.REPLACES)
         return frozenset(each.position for each in self.entries if each.place in taken)
 
     def positions(self, place: Place) -> tuple[int, ...]:
-        """Return the positions of the entries of that kind."""
         return tuple(each.position for each in self.entries if each.place is place)
 
 

@@ -1,4 +1,4 @@
-"""The plan that another one follows, and what may change in it."""
+"""Reads the plan that another one follows, and finds what may change in it."""
 
 from __future__ import annotations
 
@@ -34,12 +34,10 @@ class Predecessor:
 
     @property
     def drafts(self) -> Mapping[str, Draft]:
-        """Return the orders by their ids, in sequence."""
         return {each.label: each for each in self.plan.drafts}
 
     @property
     def landed(self) -> frozenset[str]:
-        """Return the ids of the orders that landed."""
         return frozenset(each.label for each in self.plan.drafts if each.landed)
 
     @property
@@ -69,8 +67,8 @@ def read_predecessor(
     """Return the plan in `folder`, as a plan that follows it sees it.
 
     `landed` are the ids of the orders that the branch has, and `left_out` those of orders that a
-    person left out. Raises `InvalidInput` where there is no plan or no manifest, where the plan was
-    edited, cannot be read, or names no requirements that its orders carry out.
+    person left out. Raises `InvalidInput` if the plan or its manifest is missing, if the plan was
+    edited or cannot be read, or if it names no requirements that its orders carry out.
     """
     stored = plan_folder.read_stored_plan(folder)
     if stored.manifest is None:
@@ -119,23 +117,19 @@ class FollowUp:
 
     @property
     def new_ids(self) -> tuple[str, ...]:
-        """Return the requirements that changed or were added."""
         changed = (each.after.id for each in self.difference.changed)
         return (*changed, *(each.id for each in self.difference.added))
 
     @property
     def removed_ids(self) -> frozenset[str]:
-        """Return the requirements that the specification no longer has."""
         return frozenset(each.id for each in self.difference.removed)
 
     @property
     def touched_ids(self) -> frozenset[str]:
-        """Return the requirements that changed, were added or were removed."""
         return self.removed_ids.union(self.new_ids)
 
     @property
     def covered_before(self) -> frozenset[str]:
-        """Return the requirements that an order of the plan before covers."""
         drafts = self.predecessor.plan.drafts
         return frozenset(name for each in drafts for name in covers_of(each))
 

@@ -155,7 +155,7 @@ class BaseTree:
 def base_tree(tree: RepoTree) -> BaseTree | None:
     """Return the files that a plan for the repo begins with, as they are now; `None` without one.
 
-    Of a checkout, the tracked files count, with their changes.
+    In a checkout, the tracked files count, with their changes.
     """
     if isinstance(tree.files, CommitSources):
         return BaseTree(tree.files.git, tree.files.blobs)
@@ -195,7 +195,7 @@ _MAX_LIST: Final = 1_000  # characters of the dependencies of one manifest
 def render_manifests(projects: Sequence[Project], room: int) -> str:
     """Return a paragraph on the projects: name, scripts and dependencies of each manifest.
 
-    The result has at most `room` characters. It is empty where there is no project, or no room.
+    The result has at most `room` characters. It is empty if there are no projects, or if none fits.
     """
     shown = [each for each in projects[:_MAX_PROJECTS] if _facts(each)]
     while shown:

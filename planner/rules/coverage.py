@@ -191,7 +191,7 @@ def coverage_of_folder(
 ) -> tuple[CoveredRequirement, ...]:
     """Return the requirements of the plan in `folder`, as `coverage_of_plan` does.
 
-    Raises `InvalidInput` where there is no plan, or where a part of the plan cannot be read.
+    Raises `InvalidInput` if the plan is missing, or if a part of it cannot be read.
     """
     plan = plan_edits.read_plan_folder(folder)
     if plan.problems or any(draft.order is None for draft in plan.drafts):

@@ -51,7 +51,6 @@ def _path_fault(path: str, order: WorkOrder) -> str | None:
 
 
 def _contracted() -> str:
-    """Return the names of the languages whose files may have interfaces."""
     *most, last = [each.name for each in LANGUAGES if each.contracted]
     return f"{', '.join(most)} or {last}" if most else last
 

@@ -84,7 +84,7 @@ RULES: Final[tuple[Rule, ...]] = tuple(
 # Every judge of a plan imports this: a code without an owner, or with two, makes the import fail.
 OWNERS: Final[tuple[Pass, ...]] = passes_of(RULES, PASSES)
 
-# What these say of an order that landed or is kept, they say of the reply that changes it.
+# A finding of these on an order that landed or is kept is about the reply that changes it.
 OF_REPLIES: Final = frozenset({"E310", "E311", "E314"})
 
 RULE_BY_CODE: Final[Mapping[str, Rule]] = MappingProxyType({rule.code: rule for rule in RULES})
@@ -154,7 +154,6 @@ class Report:
         }
 
     def shown(self) -> tuple[ShownFinding, ...]:
-        """Return the findings as commands show them."""
         return tuple(map(shown, self.findings))
 
     def render(self) -> tuple[str, ...]:
@@ -163,7 +162,6 @@ class Report:
 
 
 def shown(finding: Finding) -> ShownFinding:
-    """Return a finding as commands show it."""
     return ShownFinding(
         code=finding.code,
         severity=finding.severity,
@@ -226,7 +224,7 @@ def judge_answer(
     """Return the report on a merged plan.
 
     `judge` applies all rules, and `before` is its report on the plan before. A finding on a kept
-    order that stood there already is left out, since no reply can act on it. A new error is E315,
+    order that `before` has too is left out, since no reply can act on it. A new error is E315,
     with the underlying finding as its message.
     """
     known = frozenset(map(_place, before.findings))

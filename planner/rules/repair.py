@@ -45,8 +45,8 @@ _OF_PATHS = frozenset({"E005", "E202"})
 class Fix:
     """Represent one repaired fault: its rule, its place, and the value before and after.
 
-    `order` is the label that the order has after all fixes. `before` or `after` is `None` where
-    there is no value.
+    `order` is the label that the order has after all fixes. `before` or `after` is `None` if
+    the place had no value.
     """
 
     code: str

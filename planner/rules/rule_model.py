@@ -1,4 +1,4 @@
-"""What a rule is, and what it checks: one order in its place in the plan; findings."""
+"""Defines a rule, the order in its place in the plan that it checks, and its findings."""
 
 from __future__ import annotations
 
@@ -81,7 +81,6 @@ class Step:
 
     @property
     def commands(self) -> tuple[tuple[int, Command], ...]:
-        """Return the acceptance commands with their indices."""
         return self.code.commands
 
     def finding(self, code: str, at: FieldPath, message: str) -> Finding:

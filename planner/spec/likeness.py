@@ -75,7 +75,6 @@ def weigh_words(*versions: Sequence[frozenset[str]]) -> Mapping[str, float]:
 
 
 def weight_of(words: Iterable[str], weights: Mapping[str, float]) -> float:
-    """Return the weights of words, added up."""
     return sum(map(weights.__getitem__, words))
 
 
@@ -214,7 +213,7 @@ def _promising(
 
 
 def _slack(words: frozenset[str], frequent: frozenset[str], weights: Mapping[str, float]) -> float:
-    """Return by how much the frequent words are more than needed, if all of them are shared."""
+    """Return how much more the frequent words weigh than is needed, if all are shared."""
     return weight_of(words & frequent, weights) - LEAST_LIKENESS * weight_of(words, weights)
 
 

@@ -261,7 +261,6 @@ def _kind(value: object) -> str:
 
 
 def _hint(error: ValidationError) -> str:
-    """Return the remedy for the first fault."""
     fault = error.errors(include_url=False)[0]
     if fault["type"] == "extra_forbidden":
         inner = len(fault["loc"]) > 1

@@ -211,7 +211,6 @@ class SpecDifference:
 
     @property
     def is_empty(self) -> bool:
-        """Say whether both versions require the same."""
         return not (self.changed or self.added or self.removed)
 
     def to_json(self) -> JsonObject:

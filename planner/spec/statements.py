@@ -94,8 +94,8 @@ def section_kind(title: str) -> Section:
 def section_of(titles: Sequence[str]) -> Section:
     """Return what the innermost of nested sections is for, by their titles from the outermost on.
 
-    What is excluded stays so at any depth. An overview or examples inside of the requirements are
-    a part of them: a page that is called "Summary", for one.
+    An excluded section stays so at any depth. An overview or examples inside of the requirements
+    are a part of them: a page that is called "Summary", for one.
     """
     kinds = [section_kind(each) for each in titles]
     if Section.EXCLUDED in kinds:

@@ -1,4 +1,4 @@
-"""What happens during a run, as values, and how a run ended.
+"""Defines what happens during a run, as values, and how a run ended.
 
 An event says what happened, never how to show it. It is a moment, not a state: the run's journal
 says how far an order is, and emitting an event decides, records and stops nothing.
@@ -455,7 +455,6 @@ class Ending(StrEnum):
 
 
 def ending_of(error: BaseException) -> Ending:
-    """Return the ending of a run that this exception ended."""
     match error:
         case KeyboardInterrupt() | Interrupted():
             return Ending.INTERRUPTED

@@ -1,4 +1,4 @@
-"""The folder of a run: `run.json`, the events kept, and how they are read again."""
+"""Keeps the folder of a run, `run.json` and the events, and reads them again."""
 
 from __future__ import annotations
 

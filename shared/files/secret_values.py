@@ -1,4 +1,4 @@
-"""Which variables are secret, and how records are kept free of them."""
+"""Says which variables are secret, and keeps records free of them."""
 
 from __future__ import annotations
 

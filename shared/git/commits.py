@@ -165,7 +165,7 @@ class NotesMerge(StrEnum):
 def merge_notes(git: Git, ref: str, theirs: str, how: NotesMerge, author: Identity) -> None:
     """Add the notes of the commit `theirs` of another notes ref to those under `ref`.
 
-    What one side alone has changed since the two had the same notes is as on that side.
+    A note that one side alone has changed since the two were equal is as on that side.
     """
     facts = CommitFacts("", author.name, author.email, "")
     git.run("notes", f"--ref={ref}", "merge", "-q", "-s", how, theirs, environment=_as(facts))

@@ -1,4 +1,4 @@
-"""Names: read, moved, pushed, exchanged with a remote."""
+"""Reads, moves and pushes refs, and exchanges them with a remote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a repository and its working trees are, and who a person is to git."""
+"""Finds a repository and its working trees, and says who a person is to git."""
 
 from __future__ import annotations
 

@@ -57,8 +57,8 @@ class SigningConfig:
 def read_signing_config(git: Git) -> SigningConfig:
     """Return what git's config says. Raises `ValueError`, which says why it cannot be used.
 
-    Programs count only where the user's or the system's config names them. What the repo's own
-    config names is code of the repo, which never runs outside of the sandbox.
+    Programs count only if the user's or the system's config names them. A program that the repo's
+    own config names is code of the repo, which never runs outside of the sandbox.
     """
     entries = repos.read_config(git)
     name = _value(entries, "gpg.format") or SignatureFormat.OPENPGP

@@ -1,4 +1,4 @@
-"""What is in trees, commits and the index, and how they differ."""
+"""Reads what is in trees, commits and the index, and how they differ."""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ _OTHER_WORDS: Final[Mapping[str, frozenset[str]]] = {
     "cargo": frozenset({"build", "b", "check", "c", "clippy", "fmt"}),
     "dotnet": frozenset({"build", "format", "restore"}),
 }
-# What stands before a program that a package manager looks up.
+# The words before a program that a package manager looks up.
 _LAUNCHERS: Final = (
     ("npx",), ("yarn",), ("npm", "exec", "--"), ("npm", "exec"), ("pnpm", "exec"),
     ("uv", "run"), ("poetry", "run"), ("pdm", "run"), ("hatch", "run"),

@@ -2,9 +2,9 @@
 
 A language is one folder beside this file, and one entry of `registry.LANGUAGES`. It has at least
 outlines. Each further capability is a protocol, and a field here that stays `None` where the
-language does not have it. What implements a capability is mostly a module, which loads when it is
-first asked (`shared/__init__.py`), so that a program that meets no file of the language loads
-nothing of it. What is asked of every language, such as its suffixes, is a value or a small class.
+language does not have it. Mostly a module implements a capability. It loads when it is first
+asked (`shared/__init__.py`), so that a program that meets no file of the language loads nothing of
+it. Facts that every language is asked for, such as its suffixes, are a value or a small class.
 All paths are relative to the repository and use slashes.
 """
 
@@ -60,10 +60,8 @@ class Language:
 
     @property
     def name(self) -> str:
-        """Return the name of the language as people write it."""
         return self.outliner.name
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """Return the suffixes of the language's source files, dots included."""
         return (*self.outliner.outlined, *self.more_suffixes)

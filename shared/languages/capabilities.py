@@ -1,4 +1,4 @@
-"""The small capabilities that planner and factory may ask of a language."""
+"""Defines the small capabilities that planner and factory may ask of a language."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Outliner(Protocol):
 
     @property
     def definition(self) -> re.Pattern[str]:
-        """Return a pattern whose first group is the name in a definition, wherever it stands."""
+        """Return a pattern whose first group is the name in a definition, anywhere in a line."""
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
         """Return a line for each name that a file offers to other files, without its code.
@@ -124,11 +124,9 @@ class Outlines:
 
     @property
     def file_noun(self) -> str:
-        """Return "Go file"."""
         return f"{self.name} {self.noun}"
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
-        """Return what the reader finds."""
         return self.reader.public_names(path, text)
 
 
@@ -207,7 +205,7 @@ class Conformance(Protocol):
     def warm_up(self, tools: Tools) -> None:
         """Ask an empty question, so that the first real question is quick.
 
-        Raises `CheckerFailed` where there is no answer.
+        Raises `CheckerFailed` if the checker does not answer.
         """
 
     def check_conformance(
@@ -215,8 +213,8 @@ class Conformance(Protocol):
     ) -> tuple[ContractViolation, ...]:
         """Return what in `sources` contradicts `interfaces`, sorted by file and name.
 
-        `sources` has the texts of the files that `reads` wants, by path; looking one up that is no
-        text fails with `KeyError`. Raises `CheckerFailed` where the sources could not be judged.
+        `sources` has the texts of the files that `reads` wants, by path. The look-up of a file that
+        is not text fails with `KeyError`. Raises `CheckerFailed` if the sources cannot be judged.
         """
 
     def build_skeleton(
@@ -243,8 +241,8 @@ class NamedCode:
 class Splice:
     """Replace the characters of a text from `start` up to `end`, which is excluded, by `text`.
 
-    Of several insertions at one place, the one with the greatest `depth` comes first: what is added
-    to an inner class comes before what is added to the class around it.
+    If several insertions are at one place, the one with the greatest `depth` comes first: an
+    addition to an inner class comes before an addition to the class around it.
     """
 
     start: int
@@ -346,7 +344,7 @@ class Failures(Protocol):
     def find_lack(self, output: str, project: Installable) -> Lack | None:
         """Return a package that the project declares and the output misses; else `None`.
 
-        What the code that is judged brought along by itself is its own fault.
+        A package that the judged code itself brought along is that code's own fault.
         """
 
     def ways_to_program(self, program: str, *, is_command: bool) -> tuple[str, ...]:

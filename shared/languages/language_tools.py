@@ -1,4 +1,4 @@
-"""What a language may use and prepare: type checkers, tools and their reports, packages.
+"""Defines what a language may use and prepare: type checkers, tools, reports, packages.
 
 A model may have written the manifests, so only names, versions and hashes are taken from them. The
 installers are trusted, and use the network; no code of the tree runs.
@@ -418,7 +418,7 @@ class Tool:
     silent: bool = False
 
 
-# What comes after a report: a line of any kind, an empty one, one that is not indented.
+# The line after a report: a line of any kind, an empty one, one that is not indented.
 HEAD_ALONE: Final = re.compile("")
 BLANK_LINE: Final = re.compile(r"\s*$")
 LESS_INDENTED: Final = re.compile(r"\S|\s*$")
@@ -435,7 +435,7 @@ class ToolReports:
     load: Callable[[], tuple[Tool, ...]]
 
     def find_failed_tests(self, lines: Sequence[str]) -> Iterator[FaultReport]:
-        """Yield nothing: what these tools report stands beside reports of other tools."""
+        """Yield nothing: these tools' reports are mixed with those of other tools."""
         return iter(())
 
     def find_faults(self, lines: Sequence[str]) -> Iterator[FaultReport]:

@@ -1,4 +1,4 @@
-"""The capability to judge a plan's code before it exists, and the words of its faults.
+"""Defines the capability to judge a plan's code before it exists, and words its faults.
 
 A planner shows a language the whole chain of orders as a `Chain`, which is plain data. The language
 answers with a `ChainCode`, and that reports each fault with the code of the rule that it breaks.
@@ -288,7 +288,7 @@ def has_no_interface(path: str) -> str:
 
 
 def code_cannot_be_judged(reason: str, option: str = "-c") -> str:
-    """Return the message of E215 about the code of a command, which stands behind `option`."""
+    """Return the message of E215 about a command's code, which follows `option`."""
     return f"the code after `{option}` cannot be judged: {reason}"
 
 
@@ -310,8 +310,8 @@ def has_no_definition(name: str) -> str:
 def at_place(message: str, line: int, column: int, addition: str = "") -> str:
     """Return a checker's `message` with its place in the code, as E211 to E216 and W222 have it.
 
-    `line` and `column` count from 1. The line is left out of code of one line, and of what stands
-    in the first line. `addition` says where a name is declared, or by whom.
+    `line` and `column` count from 1. The line is left out if the code has only one, or if the
+    place is in the first. `addition` says where a name is declared, or by whom.
     """
     place = f"line {line}, column {column}" if line > 1 else f"column {column}"
     return f"{place}: {message}" + (f" ({addition})" if addition else "")

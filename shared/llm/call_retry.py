@@ -1,4 +1,4 @@
-"""When a call is made again, and how long it waits.
+"""Decides when a call is made again, and how long it waits.
 
 The client belongs outside the budget, so that the budget checks each repetition. It belongs
 inside the transcript, so that the transcript holds the final outcome.

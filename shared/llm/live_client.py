@@ -1,4 +1,4 @@
-"""One completion for one request, whatever the server does; resumes streams that broke.
+"""Gets one completion for a request, whatever the server does; resumes broken streams.
 
 A request is not made, and paid for, again as long as the server still has its response.
 

@@ -1,5 +1,5 @@
-"""The protocol: a request goes in, a completion comes out; JSON in a reply; a server for each
-role.
+"""Defines the protocol: a request goes in, a completion comes out; reads JSON in a reply; picks the
+server of each role.
 
 Small and local models think aloud, greet, and fence their JSON. All of that is tolerated around
 exactly one object. The caller parses the object itself. Every scan takes linear time.

@@ -1,4 +1,4 @@
-"""The two APIs: request bodies, and their documents and events as answers."""
+"""Speaks the two APIs: makes request bodies, and reads documents and events as answers."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class ModelSource:
     shared: SharedReplies | None = None
     """The replies that several machines share, if they do."""
     tables: ModelTables = KNOWN
-    """What is known of models: their prices and their windows."""
+    """The known facts about models: their prices and their windows."""
 
 
 @dataclass(frozen=True, slots=True)

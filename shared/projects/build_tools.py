@@ -1,4 +1,4 @@
-"""The build tools that there are, and what verifies a repository.
+"""Lists the build tools, and finds what verifies a repository.
 
 The first of these that says anything decides: the setting `verify`; `scripts/verify.sh`; the
 manifests, all of them, with a makefile only where no other does; and, where nothing says how the

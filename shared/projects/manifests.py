@@ -1,4 +1,4 @@
-"""What is read out of manifests, for any build tool.
+"""Reads manifests, for any build tool.
 
 A build tool is one file beside this one and one entry of `registry.BUILD_TOOLS`. All paths are
 relative to the root of the repository and use slashes. Nothing here runs a program or follows a
@@ -188,7 +188,7 @@ _NAMES: Final = (
     "readme", "license", "licence", "copying", "notice", "changelog", "authors", "contributing",
     "code_of_conduct", "security",
 )  # fmt: skip
-# What `llmch init` writes.
+# The files that `llmch init` writes.
 _OWN: Final = frozenset({"llmch.toml", "spec.yaml", "spec.yml", "spec.json"})
 _LISTS: Final = ("requirements", "constraints")  # lists of packages that end in .txt
 

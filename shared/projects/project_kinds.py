@@ -1,4 +1,4 @@
-"""Each kind of project by its manifest: Python, Node, Go, Cargo, Maven, Gradle, .NET, make."""
+"""Reads projects by their manifests: Python, Node, Go, Cargo, Maven, Gradle, .NET, make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How settings are declared as fields; variables and folders that are known besides.
+"""Declares settings as fields, and lists the other variables and folders that are known.
 
 The type checker sees an ordinary field of an ordinary dataclass, whose type is that of the reader
 and of the default. The field's metadata holds everything else.
@@ -79,7 +79,6 @@ class Key:
 
     @property
     def option(self) -> str:
-        """Return the flag of the setting, as messages name it."""
         if self.flag:
             return self.flag.option
         return "--" + self.name.replace(".", "-").replace("_", "-")
@@ -206,7 +205,7 @@ VARIABLES: Final = {
     "names",
     "GITHUB_STEP_SUMMARY": "the summary of a job of GitHub Actions; GitHub sets it",
 }
-"""What each variable means."""
+"""The meaning of each variable."""
 
 
 @dataclass(frozen=True, slots=True)

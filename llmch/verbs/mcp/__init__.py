@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from shared.settings.settings import Settings
 
 
-# What is left of the caps is worked out for each call, and an answer has one form here.
+# The rest of each cap is worked out for each call, and an answer has one form here.
 _NOT_PASSED_ON = frozenset(
     {
         *("--repo", "--max-cost", "--max-tokens"),

@@ -1,7 +1,7 @@
-"""Runs one verb for a client, in a process of its own, and says how far it has come.
+"""Runs one verb for a client in a process of its own, and reports its progress.
 
-The server holds the other end of a pipe: where the server lets go of it, or ends, the verb is
-interrupted as Ctrl-C would. What the verb says goes to the server through a second pipe.
+The server holds the other end of a pipe. If the server closes it or ends, the verb is interrupted
+as by Ctrl-C. The verb's messages go to the server through a second pipe.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ _HALF_AN_ORDER = 8
 class Progress:
     """Count the orders that are over, and the steps since then, so that the number always rises.
 
-    What comes before the first order and after the last counts as little as a part of an order. A
+    The work before the first order and after the last counts as little as a part of an order. A
     plan has no orders yet, and so no total.
     """
 
@@ -168,7 +168,7 @@ def _open_console(server: _Server) -> Console:
 
 
 class _Server:
-    """Says messages to the server, whole, from any thread. A server that has gone hears nothing."""
+    """Send whole messages to the server, from any thread; drop them if the server has ended."""
 
     def __init__(self, descriptor: int) -> None:
         self._file = os.fdopen(descriptor, "wb", buffering=0)
@@ -185,7 +185,7 @@ class _Server:
 
 
 class _Watch:
-    """Interrupts this process when the server lets go of the pipe, unless the verb is over."""
+    """Interrupt this process when the server closes the pipe, unless the verb is over."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -201,7 +201,7 @@ class _Watch:
 
 
 class _Relay(PlainPrinter):
-    """Sends lines to the server as progress, and what a capped run has spent."""
+    """Send lines to the server as progress, and what a capped run has spent."""
 
     def __init__(self, server: _Server) -> None:
         self._steps = Progress()
@@ -219,7 +219,7 @@ class _Relay(PlainPrinter):
 
 
 class _SaidLines(Stream):
-    """Passes on what is written, less the spaces that align its columns."""
+    """Pass on what is written, without the spaces that align its columns."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         super().__init__(None)

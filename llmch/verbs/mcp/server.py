@@ -94,7 +94,6 @@ class ToolCall:
         return self._answered
 
     async def _listen(self, lines: _LineReader, hear: Hear) -> None:
-        """Take each message until the process ends."""
         while (line := await lines.next()) is not None:
             match decode(line):
                 case Progressed() as progressed:
@@ -334,7 +333,7 @@ async def _end_on_signal(scope: anyio.CancelScope) -> None:
 
 
 class _Session:
-    """Answers what a client asks. What a model is paid for happens one call at a time."""
+    """Answer what a client asks. Calls that pay a model run one at a time."""
 
     def __init__(self, grant: Grant) -> None:
         self._grant = grant
@@ -348,7 +347,6 @@ class _Session:
     async def list_tools(
         self, context: ServerRequestContext[Any], params: object
     ) -> mcp.types.ListToolsResult:
-        """Return the tools with their schemas."""
         return mcp.types.ListToolsResult(
             tools=[_described(each, self._grant) for each in self._tools.values()]
         )
@@ -356,8 +354,6 @@ class _Session:
     async def call_tool(
         self, context: ServerRequestContext[Any], params: mcp.types.CallToolRequestParams
     ) -> mcp.types.CallToolResult:
-        """Return the answer of a tool, or the error that ended it."""
-
         async def hear(progressed: Progressed) -> None:
             await context.session.report_progress(
                 progressed.done, progressed.total, progressed.text

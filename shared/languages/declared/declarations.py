@@ -1,4 +1,4 @@
-"""Syntax trees, and a file as its declarations, whatever the language.
+"""Reads syntax trees, and a file as its declarations, whatever the language.
 
 tree-sitter reads the files. It reads whatever it is given, so a file with faults still shows the
 declarations that are whole. Nothing in a file is run.
@@ -39,12 +39,12 @@ class Declared:
     `name` is qualified: `Game.play`. `head` is the declaration on one line without its body, and
     `key` is equal for declarations that mean the same. `start` and `end` are characters of the
     file, attributes included; declarations that one statement makes together have its place. `text`
-    is what stands there. `line` counts from 1. `around` is the head of the block that the
-    declaration stands in.
+    is the text of that range. `line` counts from 1. `around` is the head of the block that the
+    declaration is in.
 
-    Of a function, `body` has the characters of its block, braces included, `opening` is the text
-    before its result, and `result` the type of what it returns. Of a type, `separator` stands
-    between its members.
+    For a function, `body` has the characters of its block, braces included, `opening` is the text
+    before its result, and `result` is the type that it returns. For a type, `separator` separates
+    its members.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Declared:
 
     @property
     def owner(self) -> str:
-        """Return the type that the declaration belongs to; empty where it stands alone."""
+        """Return the type that the declaration belongs to; empty if it belongs to none."""
         return self.name.rpartition(".")[0]
 
 
@@ -108,7 +108,6 @@ class Declarations:
     package: str = ""
 
     def named(self, name: str) -> tuple[Declared, ...]:
-        """Return the declarations of that qualified name."""
         return tuple(each for each in self.items if each.name == name)
 
     def is_shared(self, item: Declared) -> bool:
@@ -191,7 +190,7 @@ def value_of(node: Node | None) -> str:
 
 
 def block(head: str, body: Iterable[str], *, close: str = "}") -> Iterator[str]:
-    """Yield `head {`, the lines of the body indented, and `}`; one line where there is no body."""
+    """Yield `head {`, the lines of the body indented, and `}`; one line if it has no body."""
     lines = [f"{INDENT}{each}" for each in body]
     if not lines:
         yield f"{head} {{{close}"
@@ -324,7 +323,6 @@ class TypeParameters:
 
     @property
     def types(self) -> tuple[str, ...]:
-        """Return the names without those of lifetimes."""
         return tuple(each for each in self.names if not each.startswith("'"))
 
 

@@ -368,7 +368,6 @@ def without_fence(text: str) -> str:
 
 
 def folder_of(path: str) -> str:
-    """Return the folder of a file, and "" for the root."""
     return posixpath.dirname(path)
 
 

@@ -1,4 +1,4 @@
-"""Named definitions brought into a file; rewrites checked."""
+"""Brings named definitions into a file, and checks rewrites."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _unwritten(read: Declarations, problem_of: BodyProblem) -> Iterator[tuple[st
 
 
 def inner_text(read: Declarations, item: Declared) -> str:
-    """Return what stands between the braces of a function, without comments, on one line."""
+    """Return the text between a function's braces, without comments, on one line."""
     if item.body is None:
         return ""
     start, end = item.body
@@ -255,14 +255,14 @@ def indented(code: str, indent: str) -> str:
 def _whole(block: Declarations, item: Declared) -> str:
     """Return the code of an item with the comment above it, and its first line's indentation."""
     start = _line_start(block.text, _comment_start(block.text, item.start))
-    # What stands before the item on its line belongs to another.
+    # The text before the item on its line belongs to another item.
     if block.text[start : item.start].strip() and "\n" not in block.text[start : item.start]:
         start = item.start
     return block.text[start : item.end]
 
 
 def _comment_start(text: str, start: int) -> int:
-    """Return where the comment begins that stands directly above a place, or the place."""
+    """Return where the comment directly above a place begins; without one, the place."""
     first = _line_start(text, start)
     if text[first:start].strip():
         return start

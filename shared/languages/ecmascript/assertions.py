@@ -1,4 +1,4 @@
-"""Whether a piece of code can fail where a result is wrong."""
+"""Judges whether a piece of code can fail if a result is wrong."""
 
 from __future__ import annotations
 

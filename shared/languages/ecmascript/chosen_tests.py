@@ -1,4 +1,4 @@
-"""The tests in a file, and which of them a command chooses."""
+"""Reads the tests in a file, and which of them a command chooses."""
 
 from __future__ import annotations
 

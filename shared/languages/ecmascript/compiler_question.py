@@ -1,4 +1,4 @@
-"""What code says around a place that the compiler complains about."""
+"""Reads what code says around a place that the compiler complains about."""
 
 from __future__ import annotations
 
@@ -201,7 +201,6 @@ class Question:
 
     @cached_property
     def mocked(self) -> frozenset[str]:
-        """Return the files of the project that the code replaces as a whole."""
         root = self.root
         if root is None:
             return frozenset()
@@ -324,7 +323,6 @@ def arguments_of(call: Node) -> list[Node]:
 
 
 def callee_of(call: Node) -> Node | None:
-    """Return the expression that a call calls."""
     return call.child_by_field_name("function") or call.child_by_field_name("constructor")
 
 

@@ -1,4 +1,4 @@
-"""The files that questions can reach, the names they lack, and kinds of types."""
+"""Finds the files that questions can reach, the names they lack, and kinds of types."""
 
 from __future__ import annotations
 
@@ -146,7 +146,6 @@ def layered(path: str, source: str | None, layers: Sequence[Layer]) -> Iterable[
 
 
 def _top_names(path: str, source: str) -> set[str]:
-    """Return the names that a source declares outside functions."""
     root = tree_of(path, source)
     nodes = root.named_children if root is not None else []
     inner = (each.child_by_field_name("declaration") or each for each in nodes)

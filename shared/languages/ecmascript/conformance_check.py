@@ -1,4 +1,4 @@
-"""Whether code keeps its declared interfaces, asked of the compiler."""
+"""Asks the compiler whether code keeps its declared interfaces."""
 
 from __future__ import annotations
 
@@ -126,7 +126,6 @@ class Generic:
         return f"<{', '.join(self.names)}>" if self.names else ""
 
     def around(self, statement: str) -> str:
-        """Return a statement where the type parameters are known."""
         return f"(<{self.text}>() => {{ {statement} }});" if self.names else f"{{ {statement} }}"
 
 

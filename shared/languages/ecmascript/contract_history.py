@@ -37,7 +37,6 @@ class History:
 
     @property
     def listing(self) -> Collection[str]:
-        """Return the paths of the repository."""
         return self.chain.listing
 
     @property
@@ -187,7 +186,6 @@ class Moment:
 
     @cached_property
     def locks(self) -> tuple[str, ...]:
-        """Return the texts of the lock files of packages."""
         named = (each for each in self.paths if posixpath.basename(each) in LOCKS)
         return tuple(text for each in sorted(named) if (text := self.text(each)) is not None)
 

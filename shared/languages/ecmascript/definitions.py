@@ -58,7 +58,7 @@ def imported_names(node: Node, start: int, end: int) -> Iterator[Imported]:
 
 
 def _forms(node: Node) -> Iterator[tuple[str, str]]:
-    """Yield the local name of each import, with what stands between `import` and `from` for it."""
+    """Yield the local name of each import, with its text between `import` and `from`."""
     for clause in node.named_children:
         for each in clause.named_children if clause.type == "import_clause" else ():
             if each.type == "identifier":
@@ -382,7 +382,7 @@ def edit_definitions(
 ) -> tuple[DefinitionEdit | EditRefused, ...]:
     """Return for each edit how it changes the file at `path`, or why it cannot.
 
-    What the file exports stays exported, whether or not the code of the edit says so.
+    A name that the file exports stays exported, whether or not the code of the edit says so.
     """
     return tuple(_edit(path, text, each, changes) for each in edits)
 
@@ -401,7 +401,7 @@ def _edit(
 
 
 def plain_name(written: str) -> str:
-    """Return a name as declarations have it. Raises `Refused` for what is no name."""
+    """Return a name as declarations have it. Raises `Refused` if it is not a name."""
     found = _NAME.fullmatch(written.strip().removesuffix(";"))
     name = found["name"] if found else ""
     name = name.replace("::", ".").replace(".prototype.", ".")

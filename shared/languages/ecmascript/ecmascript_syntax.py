@@ -1,4 +1,4 @@
-"""Syntax trees of both languages, what a file is for, and what package.json says."""
+"""Reads syntax trees of both languages, what a file is for, and what package.json says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code that keeps its interfaces and does nothing.
+"""Builds code that keeps its interfaces and does nothing.
 
 A command that passes on such code proves nothing: it would pass on any code.
 """

@@ -1,4 +1,4 @@
-"""What a file exports, as lines."""
+"""Renders what a file exports, as lines."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def declaration(node: Node, depth: int = _MAX_DEPTH, *, only: str = "") -> Itera
     elif kind in _NAMESPACES:
         yield from block(head_of(node, body), _namespace(body, depth))
     elif kind == "expression_statement" and node.named_children and depth:
-        yield from declaration(node.named_children[0], depth - 1)  # a namespace stands in one
+        yield from declaration(node.named_children[0], depth - 1)  # a namespace is inside one
     elif kind == "ambient_declaration":
         yield from _ambient(node, depth)
     else:  # a type alias or an enum
@@ -153,8 +153,8 @@ _MAX_CHAIN: Final = 10  # of `a = b = value`
 _WHOLE: Final = ("module.exports", "exports")
 _MEMBERS: Final = tuple(f"{each}." for each in _WHOLE)
 
-# The declarations by their names. One that was shown is taken out, so that a file which exports a
-# large class under a thousand names is no burden.
+# The declarations by their names. One that was shown is taken out, so that a large class which a
+# file exports under a thousand names is shown once.
 Declared = dict[str, "Node"]
 
 

@@ -1,4 +1,4 @@
-"""What a file imports, and the file that an import means."""
+"""Reads what a file imports, and finds the file that an import means."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _destructured(node: Node) -> Iterator[str]:
 
 
 def _is_guarded(node: Node) -> bool:
-    """Say whether the import stands under a condition, or where a failure is expected."""
+    """Say whether the import depends on a condition, or may fail as expected."""
     above = node.parent
     for _ in range(_MAX_DEPTH):
         if above is None:
@@ -232,7 +232,7 @@ _SOURCES_OF: Final = {
     ".cjs": (".cts", ".d.cts"),
 }
 _MADE: Final = frozenset({"dist", "build", "lib", "out", "node_modules", "generated", "coverage"})
-# What bundlers read beside code, and often make.
+# The suffixes of files that bundlers read beside code, and often make.
 _ASSETS: Final = frozenset(
     {".css", ".scss", ".sass", ".less", ".svg", ".png", ".jpg", ".gif", ".webp", ".woff", ".wasm",
      ".node", ".vue", ".svelte", ".astro", ".graphql", ".gql", ".md", ".mdx", ".txt", ".html"}

@@ -189,7 +189,7 @@ def type_as_value(place: Place) -> Verdict | None:
 
 
 def _is_erased(node: Node) -> bool:
-    """Say whether a name stands where only types are, which no program has when it runs."""
+    """Say whether a name is a type only, which no program has when it runs."""
     each: Node | None = node
     for _ in range(4):
         if each is None:
@@ -275,7 +275,7 @@ def _certainly_misfits(place: Place, actual: str, expected: str) -> bool:
 
 
 def _alias(place: Place, name: str) -> str:
-    """Return what a contract's type alias stands for; the name itself where it is none."""
+    """Return the type that a contract's alias means; the name itself if it is not an alias."""
     for path in sorted(place.view.contracts):
         for layer in reversed(place.history.layers(path, place.position)):
             known = layer.stub.declared.get(name)
@@ -355,7 +355,7 @@ def judge(place: Place) -> Verdict | None:
     found = _JUDGES.get(place.complaint.code, other_verdict)(place)
     if found is None or found == DOUBT:
         return found
-    # A mock may take other arguments than what it stands for, and has members of its own.
+    # A mock may take other arguments than what it replaces, and has members of its own.
     is_replaced = place.question.uses_mocks and found.code in _OF_VALUES
     return DOUBT if is_replaced else found
 

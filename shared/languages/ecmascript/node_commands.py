@@ -1,4 +1,4 @@
-"""What commands of Node and its tools run."""
+"""Reads what commands of Node and its tools run."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class ScriptRun:
 
     @property
     def may_lack(self) -> bool:
-        """Return whether the command may work where there is no such script."""
+        """Return whether the command may work although the script is missing."""
         return self.if_present or self.may_be_program
 
 

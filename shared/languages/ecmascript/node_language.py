@@ -1,4 +1,4 @@
-"""What both languages put behind the protocols: commands, edits, plans, contracts, notes."""
+"""Implements the protocols for both languages: commands, edits, plans, contracts, notes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,6 @@ class NodeCommands:
     """Implement `CommandReader` for Node, its package managers and its test runners."""
 
     def knows(self, program: str) -> bool:
-        """Return whether `program` belongs to Node's ecosystem."""
         return program in PROGRAMS
 
     def is_always_there(self, program: str) -> bool:
@@ -176,11 +175,9 @@ class EcmaEdits:
     def edit_definitions(
         self, path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
     ) -> tuple[DefinitionEdit | EditRefused, ...]:
-        """Return the splices by which definitions get their new code, or why not."""
         return definitions.edit_definitions(path, text, edits, changes)
 
     def defined_names(self, fragment: str) -> tuple[str, ...]:
-        """Return the names of the functions, methods, classes and types that begin there."""
         return definitions.defined_names(fragment)
 
     def check_rewrite(
@@ -205,11 +202,9 @@ class EcmaPlans:
     reads_commands: bool
 
     def has_names_to_declare(self, path: str) -> bool:
-        """Return whether other files use the file at `path` by its names."""
         return chain_code.has_names_to_declare(path)
 
     def is_test_file(self, path: str) -> bool:
-        """Return whether test runners take the file for tests."""
         return is_test_file(path)
 
     def module_name(self, path: str) -> str:
@@ -230,7 +225,6 @@ class EcmaConformance:
     suffixes: tuple[str, ...]
 
     def reads(self, path: str) -> bool:
-        """Return whether the file has one of the suffixes."""
         return path.endswith(self.suffixes)
 
     def contracts_in_force(self, orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
@@ -243,7 +237,6 @@ class EcmaConformance:
     def check_conformance(
         self, interfaces: Sequence[Interface], sources: Mapping[str, str], tools: Tools
     ) -> tuple[ContractViolation, ...]:
-        """Return what in `sources` contradicts the stubs in `interfaces`."""
         return conformance_check.check_conformance(interfaces, sources, tools)
 
     def build_skeleton(

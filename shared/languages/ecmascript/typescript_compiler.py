@@ -162,7 +162,7 @@ def _cleaned(message: str) -> str:
 _MAX_BYTES: Final = 8_000_000  # of the files of one run
 _FOLDER: Final = "llmch-order"
 _FOLDERS: Final = re.compile(rf"\b{_FOLDER}\d+/")
-# What a file declares for all others would hold for the files of other questions, too.
+# A global declaration in one file would hold for the files of other questions, too.
 _GLOBAL: Final = re.compile(r"\bdeclare\s+(?:global|module)\b|^\s*///", re.MULTILINE)
 
 

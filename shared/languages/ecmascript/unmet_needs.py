@@ -1,4 +1,4 @@
-"""What commands and tests need that nothing provides, and whether a command can fail."""
+"""Finds needs of commands and tests that nothing provides, and commands that cannot fail."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def _needs_of_script(history: History, position: int, run: ScriptRun, depth: int
     if manifest is None:
         return
     if run.name not in manifest.scripts:
-        # `npm start` runs server.js where there is no such script.
+        # `npm start` runs server.js if the script is missing.
         if not run.may_lack and run.name not in {"start", "restart"}:
             message = f"runs the script {quoted(run.name)}, which {MANIFEST} does not have by then"
             yield Need("E241", f"script {run.name}", message)

@@ -1,4 +1,4 @@
-"""What `go` commands run, which tests, and whether they can fail."""
+"""Reads what `go` commands run, which tests, and whether they can fail."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _OF_PACKAGES: Final = frozenset({"test", "build", "vet", "run", "install", "list
 class GoCommand:
     """Hold the verb of a `go` command, its flags without hyphens, and what it names.
 
-    `named` are packages or files as they are written, behind the folder of `-C`. What `go run`
-    passes to the program, and `-args`, are left out.
+    `named` are packages or files as they are written, behind the folder of `-C`. The words
+    that `go run` passes to the program, and `-args`, are left out.
     """
 
     verb: str
@@ -49,7 +49,6 @@ class GoCommand:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """Return the files and folders that have to be there."""
         if self.verb not in _OF_PACKAGES:
             return ()
         found = (self._path(each) for each in self.named)

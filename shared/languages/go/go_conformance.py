@@ -1,4 +1,4 @@
-"""Whether Go keeps its contracts, by its compiler's words; Go that does nothing else."""
+"""Checks by the compiler whether Go keeps its contracts; builds Go that does nothing else."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def package_of_folder(path: str) -> str:
 
 
 def emptied(item: Declared) -> str:
-    """Return a declaration that does nothing; what is no function stays as it is."""
+    """Return a function that does nothing; another declaration stays as it is."""
     if item.kind != "function":
         return item.text
     named = ", ".join(f"_r{number} {each}" for number, each in enumerate(_parts(item.result)))
@@ -246,7 +246,7 @@ class Complaint:
 class Verdict:
     """Hold the code of a finding, and the name that the complaint is about, if there is one.
 
-    `package` is the name of the package before it: "" where the name stands alone. A `lacking`
+    `package` is the name of the package before it: "" if the name has none. A `lacking`
     name is one that the code does not have, and that a later order may declare.
     """
 
@@ -286,7 +286,7 @@ _COMPILED: Final = tuple((re.compile(pattern), code) for pattern, code in _CODES
 
 
 def judge(message: str) -> Verdict | None:
-    """Return the verdict on a message; `None` where it is no fault of the test."""
+    """Return the verdict on a message; `None` if the test is not at fault."""
     if found := _LACKS.search(message):
         owner = found["type"].replace("*", "").split("[")[0].rpartition(".")[2].strip()
         owner = owner.split(" ")[-1]

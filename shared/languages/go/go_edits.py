@@ -39,7 +39,6 @@ class _GoWays:
     """Implement `Ways` for Go."""
 
     def read(self, text: str) -> Declarations:
-        """Return the declarations of a file or of a block."""
         return read_go(text)
 
     def plain_name(self, written: str) -> str:
@@ -55,12 +54,10 @@ class _GoWays:
         return name
 
     def adding(self, file: Declarations, item: Declared, code: str) -> Splice:
-        """Return the splice that adds a definition at the end of the file."""
         end = len(file.text.rstrip())
         return Splice(end, end, f"\n\n{code.strip()}" if end else code.strip())
 
     def importing(self, file: Declarations, block: Declarations) -> Iterator[Splice]:
-        """Yield a splice for each import that the file does not have."""
         has = {(each.name, each.source) for each in file.imports}
         package = _PACKAGE.search(file.text)
         at = max((each.end for each in file.imports), default=package.end() if package else 0)

@@ -1,4 +1,4 @@
-"""Go as a member of the registry: what is known of it at once, and the modules that do the work."""
+"""Registers Go: what is known of it at once, and the modules that do the work."""
 
 from __future__ import annotations
 

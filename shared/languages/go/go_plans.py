@@ -33,7 +33,6 @@ def module_name(path: str) -> str:
 
 
 def read_chain(chain: Chain) -> ChainCode:
-    """Return what answers for Go on `chain`."""
     return GoChain(chain)
 
 
@@ -41,7 +40,6 @@ class GoChain(PlannedGo):
     """Implement `ChainCode` for Go."""
 
     def interface_faults(self) -> Iterator[Fault]:
-        """Yield E201, E203, E204 and W223."""
         return self.code.stub_faults(self.undefined)
 
     def needs_of_command(self, position: int, command: Command) -> Iterator[Need]:

@@ -1,4 +1,4 @@
-"""A Go file as its declarations, and what it exports.
+"""Reads a Go file as its declarations, and what it exports.
 
 A contract is Go whose functions have no bodies. Both are read in the same way.
 """
@@ -73,7 +73,7 @@ def _in_words(fault: Fault | None) -> Fault | None:
 
 
 def _outside(root: Node, text: str) -> Fault | None:
-    """Return the fault of a statement that stands outside of functions, which the reader allows."""
+    """Return the fault of a statement outside of functions, which the reader allows."""
     for node in root.named_children:
         if node.type not in _AT_THE_TOP:
             return fault_at(node, text, "a statement stands outside of functions")

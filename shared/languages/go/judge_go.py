@@ -1,4 +1,4 @@
-"""The Go of a plan, its tests compared with its contracts by the Go compiler."""
+"""Compares the tests of a plan with its contracts by the Go compiler."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def is_test_file(path: str) -> bool:
 
 
 def has_names_to_declare(path: str) -> bool:
-    """Return whether other files use a Go file by its names: it is no test and no program."""
+    """Return whether other files use a Go file by its names: it is neither a test nor a program."""
     name = path.rpartition("/")[2]
     return path.endswith(SUFFIX) and not is_test_file(path) and name != "main.go"
 
@@ -318,7 +318,7 @@ def _weighed(
     """
     code, folder = verdict.code, _package_of(verdict, test, planned)
     if folder is None:
-        # A name that stands alone in a test from outside its package is one of the test's own.
+        # An unqualified name in a test from outside its package is one of the test's own.
         return code, ""
     paths = [
         each for each in planned.code.paths(len(planned.chain.orders)) if folder_of(each) == folder
@@ -342,7 +342,7 @@ def _weighed(
 
 
 def _package_of(verdict: Verdict, test: AcceptanceText, planned: PlannedGo) -> str | None:
-    """Return the folder of the package that a complaint is about; `None` where it is no own one."""
+    """Return the folder of the project's package that a complaint is about, if it is one."""
     read = read_go(test.text)
     if verdict.package:
         imported = (each.source for each in read.imports if each.name == verdict.package)
@@ -356,7 +356,7 @@ def _package_of(verdict: Verdict, test: AcceptanceText, planned: PlannedGo) -> s
 
 
 def _is_qualifier(complaint: Complaint, test: AcceptanceText) -> bool:
-    """Return whether the name at a place stands before a dot, as a package does."""
+    """Return whether a dot follows the name at a place, as it follows a package."""
     lines = test.text.split("\n")
     if complaint.line > len(lines):
         return False

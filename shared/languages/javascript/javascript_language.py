@@ -1,4 +1,4 @@
-"""JavaScript as a member of the registry; its packages, failures and tools."""
+"""Registers JavaScript; defines its packages, failures and tools."""
 
 from __future__ import annotations
 

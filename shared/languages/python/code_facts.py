@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ImportedName:
-    """Represent what a command's name stands for: a module, or `attribute` of a module."""
+    """Represent what a command's name means: a module, or `attribute` of a module."""
 
     module: str
     attribute: str | None = None

@@ -182,7 +182,6 @@ def _wrong_call(known: _KnownSources, found: re.Match[str]) -> str:
 
 
 def _attributes(declaration: BoundName) -> Iterator[str]:
-    """Yield the names that a class's methods assign on `self`."""
     for node in declaration.nodes:
         for each in ast.walk(node):
             if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store):

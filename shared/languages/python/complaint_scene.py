@@ -4,8 +4,8 @@ Python lets a name, a list or a dict hold anything, whatever it held before. Whe
 objects to such a store, its later complaints about the same name are about values that the name
 does not have.
 
-The checker infers what a type variable stands for from the first value that it sees, whereas a
-`Stack` that was made from a number takes a text next. A complaint about both readings is certain.
+The checker infers a type variable from the first value that it sees, but a `Stack` that was made
+from a number may take a text next. A complaint about both readings is certain.
 """
 
 from __future__ import annotations
@@ -353,7 +353,7 @@ def _erased(module: Module, names: frozenset[str]) -> str:
 
 
 class _TypeVariableErasure(ast.NodeTransformer):
-    """Replace type variables by `Any`; a class is no longer generic in them."""
+    """Replace type variables by `Any`, so that no class is generic in them."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = frozenset(names)

@@ -1,4 +1,4 @@
-"""A block that is to be brought into a file, and its classes merged.
+"""Reads a block that is to be brought into a file, and merges its classes.
 
 Languages with braces share `declared_edits`. Python has its own way, because its classes are merged
 member by member, overloads and accessors share one name, and indentation is a part of the code.

@@ -92,7 +92,6 @@ class Module:
 
     @cached_property
     def body(self) -> Sequence[ast.stmt] | None:
-        """Return the known statements of the file; `None` where nothing is known of it."""
         parsed = self.source.parsed if self.source else None
         source = parsed.body if isinstance(parsed, ast.Module) else None
         if source is None and self.contract is None:
@@ -102,7 +101,6 @@ class Module:
 
     @cached_property
     def declared(self) -> dict[str, BoundName]:
-        """Return the declarations of all known names of the file."""
         return declarations(self.body or ())
 
     @cached_property
@@ -133,7 +131,7 @@ class Module:
 
     @property
     def problem(self) -> CodeProblem | None:
-        """Return why the source cannot be read; `None` where it can or there is no source."""
+        """Return why the source cannot be read; `None` if it can or is not there."""
         parsed = self.source.parsed if self.source else None
         return parsed if isinstance(parsed, CodeProblem) else None
 
@@ -146,7 +144,6 @@ class Module:
 
     @cached_property
     def text(self) -> str:
-        """Return the text for a type checker at `checked_path`."""
         if self.body is None:
             return ANYTHING
         if self.source is not None and self.contract is None and not self.loose:
@@ -196,8 +193,8 @@ class Change:
     """Hold what one order does to the project's Python files.
 
     `writes` has the paths that the order may write, `stubs` its declarations by path, and `changed`
-    the names that it says it changes. A changed name that the order does not declare anew is no
-    longer known. `removes` has the paths of the files that the order removes.
+    the names that it says it changes. A changed name that is not
+    declared anew is forgotten. `removes` has the paths of the files that the order removes.
     """
 
     writes: Collection[str] = ()

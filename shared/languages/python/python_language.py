@@ -1,4 +1,4 @@
-"""Python as a member of the registry: what is known of it at once, and what loads when asked."""
+"""Registers Python: what is known of it at once, and what loads when asked."""
 
 from __future__ import annotations
 

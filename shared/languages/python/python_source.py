@@ -1,4 +1,4 @@
-"""A Python file as its declarations.
+"""Reads a Python file as its declarations.
 
 Python's own parser reads it. Unlike tree-sitter it gives nothing for a text with a fault. So a file
 that does not parse is read in chunks: a statement that needs a newer Python than the running one
@@ -53,7 +53,6 @@ class PythonDeclared(Declared):
 
     @property
     def after(self) -> int:
-        """Return the line after the last, from 0."""
         return last_line(self.node)
 
 
@@ -290,7 +289,7 @@ def _is_relative(node: ast.stmt) -> bool:
 
 
 def _exported(body: Sequence[ast.stmt]) -> frozenset[str] | None:
-    """Return the names in `__all__`; `None` where there is no plain list of them."""
+    """Return the names in `__all__`; `None` if it is not a plain list."""
     found: frozenset[str] | None = None
     for statement in body:
         match statement:

@@ -130,7 +130,6 @@ def _same_parameters(one: ast.arguments, other: ast.arguments, *, skip_first: bo
 
 
 def _parameters(args: ast.arguments) -> list[tuple[str, str, bool, ast.expr | None]]:
-    """Return the kind, name, presence of a default, and annotation of each parameter."""
     plain = [*(("position", each) for each in args.posonlyargs), *(("any", a) for a in args.args)]
     optional = len(plain) - len(args.defaults)
     found = [

@@ -1,4 +1,4 @@
-"""The tests of a plan compared with its contracts by the Rust compiler."""
+"""Compares the tests of a plan with its contracts by the Rust compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `cargo` commands run, which tests, and whether they can fail."""
+"""Reads what `cargo` commands run, which tests, and whether they can fail."""
 
 from __future__ import annotations
 

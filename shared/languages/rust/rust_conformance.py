@@ -1,4 +1,4 @@
-"""Whether Rust keeps its contracts, by its compiler's words."""
+"""Checks whether Rust keeps its contracts, by its compiler's words."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _pointer(kinds: str, result: str, own: str) -> str:
     if receiver is not None:
         before = receiver["before"]
         if before == "& " or before == "& mut ":
-            # What a method borrows without saying from where, it borrows from `self`.
+            # A method that does not say where it borrows from borrows from `self`.
             before = before.replace("& ", f"& {_LIFETIME} ")
             result = _ELIDED.sub(rf"\g<1>{_LIFETIME} ", result)
         kinds = f"{before.removeprefix('mut ')}{own}{kinds[receiver.end() :]}"
@@ -208,10 +208,9 @@ _BY_RULE: Final[Mapping[str, str]] = {
 
 
 def judge(complaint: Complaint, own_types: frozenset[str]) -> Verdict | None:
-    """Return the verdict on an error; `None` where it is no fault that a plan can mend.
+    """Return the verdict on an error; `None` if a plan cannot fix it.
 
-    `own_types` are the types of the project: which traits they implement, contracts often leave
-    open.
+    `own_types` are the types of the project. Contracts often leave open which traits they have.
     """
     rule, message = complaint.rule, complaint.message
     if rule in _LACKING:

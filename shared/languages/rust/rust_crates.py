@@ -180,7 +180,6 @@ class _Crate:
 
 
 def _locked(document: Table) -> list[_Crate]:
-    """Return each crate of a registry."""
     found = []
     packages = document.get("package")
     for each in packages if isinstance(packages, list) else ():

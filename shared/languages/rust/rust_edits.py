@@ -37,7 +37,6 @@ class _RustWays:
     """Implement `Ways` for Rust."""
 
     def read(self, text: str) -> Declarations:
-        """Return the declarations of a file or of a block."""
         return read_rust(text)
 
     def plain_name(self, written: str) -> str:

@@ -1,4 +1,4 @@
-"""Rust as a member of the registry: what is known of it at once, and what does the work."""
+"""Registers Rust: what is known of it at once, and what does the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Rust of a plan: crates, what is declared, what can fail."""
+"""Reads the Rust of a plan: crates, what is declared, what can fail."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _OWN_SCOPE: Final = ("mod_item", "macro_invocation", "macro_definition", "use_de
 def undefined_names(stub: str, known: Collection[str]) -> Iterator[tuple[str, int]]:
     """Yield each undefined type of a contract that parses, with its line.
 
-    `known` are the names that the file has: `*` stands for names that nobody knows.
+    `known` are the names that the file has; `*` means that it has unknown names, too.
     """
     import tree_sitter_rust
 
@@ -106,7 +106,7 @@ def is_test_file(path: str) -> bool:
 
 
 def has_names_to_declare(path: str) -> bool:
-    """Return whether other files use a Rust file by its names: it is no test and no program."""
+    """Return whether other files use a file by its names: it is neither a test nor a program."""
     folder, name = posixpath.split(path)
     is_program = name in ("main.rs", "build.rs") or folder.endswith(("src/bin", "examples"))
     return path.endswith(SUFFIX) and not is_test_file(path) and not is_program
@@ -130,7 +130,7 @@ class PlannedRust:
     def crates(self) -> tuple[Crate, ...]:
         """Return the crates of the repository; one is guessed where an order writes its manifest.
 
-        What a plan's tests import first, and is no crate of the standard library, is its name.
+        Its name is the first crate that the plan's tests import from outside the standard library.
         """
         found = read_crates(self.chain.sources, self.chain.listing)
         if found:

@@ -1,4 +1,4 @@
-"""Rust that keeps its contracts and does nothing."""
+"""Builds Rust that keeps its contracts and does nothing."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def split_types(text: str) -> list[str]:
     return [each for each in parts if each]
 
 
-# What an implementation has to hold that a contract names without its functions.
+# The functions that an implementation needs if a contract names it without them.
 _TRAITS: Final = {
     "Display": "fn fmt(&self, _f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { Ok(()) }",
     "Debug": "fn fmt(&self, _f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { Ok(()) }",

@@ -1,4 +1,4 @@
-"""A Rust file as its declarations, and what it offers.
+"""Reads a Rust file as its declarations, and what it offers.
 
 A contract is Rust whose functions end in `;`. Both are read in the same way.
 """
@@ -95,7 +95,7 @@ def read_rust(text: str) -> Declarations:
 
 
 def _outside(root: Node, text: str) -> Fault | None:
-    """Return the fault of a statement that stands outside of functions, which the reader allows."""
+    """Return the fault of a statement outside of functions, which the reader allows."""
     for node in root.named_children:
         inner = node.named_children[0] if node.type == "expression_statement" else node
         if node.type == "let_declaration" or (

@@ -1,4 +1,4 @@
-"""TypeScript as a member of the registry."""
+"""Registers TypeScript."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ class _TypeScriptNames:
     """Implement `PublicNames` for TypeScript."""
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
-        """Return what the file exports or declares."""
         return exports.typescript_names(text, with_tags=path.endswith(".tsx"))
 
 
