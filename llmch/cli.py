@@ -50,7 +50,7 @@ def command() -> int:
 
 
 def _answer(text: str, code: int) -> int:
-    """Print `text` and return `code`, even where nobody reads standard output any longer."""
+    """Print `text` and return `code`, even if standard output is closed."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()

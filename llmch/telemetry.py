@@ -1,4 +1,4 @@
-"""Draws a command as a trace of OpenTelemetry, for whoever asks for it.
+"""Draws a command as a trace of OpenTelemetry, if the user asks for it.
 
 A span is named by a key: what it is about. One that begins is the child of the closest thing that
 is under way for the same order, so the orders of a run may come in any sequence.
@@ -92,7 +92,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """End a span; `error` says in a word what went wrong, and is empty where nothing did."""
+    """End a span; `error` says in a word what went wrong, and is empty if nothing did."""
 
     key: Key
     error: str = ""

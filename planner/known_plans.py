@@ -66,7 +66,7 @@ def plan_once(
 def remember_plan(identity: str, folder: Path, common_dir: Path) -> None:
     """Put a plan on file as the newest one, beside those that other processes put there.
 
-    Raises `CommandFailed` where the disk refuses.
+    Raises `CommandFailed` if the disk refuses.
     """
     path = _path(common_dir)
     make_folder(path.parent)
@@ -78,7 +78,7 @@ def remember_plan(identity: str, folder: Path, common_dir: Path) -> None:
 def known_plan(options: PlanOptions, common_dir: Path) -> Path | None:
     """Return the folder of the plan that this repo was built from before for these inputs.
 
-    Raises `InvalidInput` where the spec or the template cannot be used.
+    Raises `InvalidInput` if the spec or the template cannot be used.
     """
     return _known(plan_identity(options), common_dir)
 
@@ -88,7 +88,7 @@ def plan_to_follow(options: PlanOptions, common_dir: Path) -> Path | None:
 
     That is the newest plan at the end of its line of which the spec still has half of the
     requirements: with fewer, the spec is taken for another product's. A plan whose orders name no
-    requirements cannot be followed. Raises `InvalidInput` where the spec cannot be used.
+    requirements cannot be followed. Raises `InvalidInput` if the spec cannot be used.
     """
     wanted = read_spec(options.spec)
     facts = _facts_on_file(common_dir)
@@ -112,7 +112,7 @@ def plan_identity(options: PlanOptions) -> str:
     rules. The repo does not count, because it changes as the plan's orders land. llmch's own
     template does not count, because another version of llmch goes on with the plan and its branch.
     The review does not count either: a plan that was accepted without one stays accepted. Raises
-    `InvalidInput` where the spec or the template cannot be used.
+    `InvalidInput` if the spec or the template cannot be used.
     """
     own = load_template(options.template).sha256 if options.template else None
     return sha256_bytes(
@@ -131,7 +131,7 @@ def plan_identity(options: PlanOptions) -> str:
 
 
 def _known(identity: str, common_dir: Path) -> Path | None:
-    """Return the plan on file with this identity; `None` where another one follows it by now."""
+    """Return the plan on file with this identity; `None` if another one follows it by now."""
     known = _read(_path(common_dir)).get(identity)
     if not known or not (Path(known) / MANIFEST_NAME).is_file():
         return None

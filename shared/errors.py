@@ -173,7 +173,7 @@ class RuleText:
     """Explain a code.
 
     `why` says what goes wrong without the rule, `remedy` what to do. `bad` and `good` are the two
-    sides of an `Example`. They are empty where languages decide the code: each of them then has an
+    sides of an `Example`. They are empty if languages decide the code: each of them then has an
     example of its own (`shared.languages.capabilities`).
     """
 

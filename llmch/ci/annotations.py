@@ -119,7 +119,7 @@ _FOLDERS = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
 
 
 def in_checkout(path: Path, environ: Mapping[str, str] = os.environ) -> str:
-    """Return the path of a file relative to the job's checkout; "" where it is not in there."""
+    """Return the path of a file relative to the job's checkout; "" if it is not in there."""
     folder = next((environ[name] for name in _FOLDERS if environ.get(name)), "")
     if not folder:
         return ""

@@ -63,7 +63,7 @@ def add_finding_arguments(parser: argparse.ArgumentParser) -> None:
 def finding_files(args: argparse.Namespace) -> FindingFiles:
     """Return the files that the command line asks for.
 
-    Raises `InvalidInput` where one cannot be written, before anything is judged.
+    Raises `InvalidInput` if one cannot be written, before anything is judged.
     """
     if args.sarif is None and args.code_quality is None:
         return FindingFiles()
@@ -217,7 +217,7 @@ class _Source:
         return MANIFEST_NAME, self._at(MANIFEST_NAME, parts)
 
     def _file_of(self, finding: Finding) -> str:
-        """Return the file of the finding's order; "" for the plan, and for no file of its own."""
+        """Return the file of the finding's order; "" for the plan, or if the order has no file."""
         if not finding.position:
             return ""
         if (name := order_file_name(finding.order)) in self._texts:
@@ -231,7 +231,7 @@ class _Source:
         return places.nearest(parts) if isinstance(places, JsonPlaces) and parts else None
 
     def _malformed(self) -> tuple[str, JsonPlace | None] | None:
-        """Return the first file that is not JSON: then no order was read, from any file."""
+        """Return the first file that is not JSON; with one, no order was read from any file."""
         for name in self._texts:
             if isinstance(problem := self._places(name), JsonProblem):
                 return name, place_of_problem(problem)

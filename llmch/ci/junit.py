@@ -68,11 +68,11 @@ class Suite:
     cases: tuple[Case, ...]
     seconds: float = 0.0
     start: float | None = None
-    """When the order began, in seconds since the start of the run; `None` where that is unknown."""
+    """When the order began, in seconds since the start of the run; `None` if that is unknown."""
     facts: tuple[tuple[str, str], ...] = ()
 
     def number_of(self, result: Result) -> int:
-        """Return how many cases ended so."""
+        """Return how many cases ended with `result`."""
         return sum(each.result is result for each in self.cases)
 
 
@@ -226,7 +226,7 @@ def _facts(order: OrderView) -> Iterator[tuple[str, str]]:
 
 
 def _named_apart(cases: Iterable[Case]) -> Iterator[Case]:
-    """Yield the cases, those that are named as one before them with a number."""
+    """Yield the cases; a name that is taken gets a number."""
     seen: dict[str, int] = {}
     for each in cases:
         seen[each.name] = number = seen.get(each.name, 0) + 1
@@ -273,7 +273,7 @@ def render_junit_of_error(message: str, hint: str, name: str, mask: Mask = str) 
 
 @dataclass(frozen=True, slots=True)
 class _JUnitWriter:
-    """Write suites as XML; `run` is what they are about, `None` where there was no run."""
+    """Write suites as XML; `run` is what they are about, `None` if there was no run."""
 
     mask: Mask
     run: RunView | None
@@ -317,7 +317,7 @@ class _JUnitWriter:
                 SubElement(element, name).text = self.fit(text)
 
     def fit(self, text: str) -> str:
-        """Return a text that XML can hold: what it forbids, and what nobody sees, by its name."""
+        """Return a text that XML can hold: forbidden and invisible characters by their names."""
         fit = printed(self.mask(text))
         return _NO_CHARACTERS.sub(lambda found: f"\u27e8U+{ord(found[0]):04X}\u27e9", fit)
 

@@ -378,7 +378,7 @@ def _asked(call: Call) -> object:
 
 
 def _run(call: Call) -> bytes:
-    """Return what a program prints. Raises `_Refused` where it fails."""
+    """Return what a program prints. Raises `_Refused` if it fails."""
     # Not in the repo: its config could have git, which the programs ask, run something.
     with tempfile.TemporaryDirectory(prefix="llmch-") as nowhere:
         try:

@@ -60,7 +60,7 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentG
 def reports_asked(args: argparse.Namespace, plan: Path | None = None) -> Reports:
     """Return the reports that the command line asks for.
 
-    Raises `InvalidInput` where a file cannot be written, before anything is done.
+    Raises `InvalidInput` if a file cannot be written, before anything is done.
     """
     asks = getattr(args, "pr", False)
     if args.junit is None:
@@ -235,7 +235,7 @@ _HEAD_BYTES = 500  # a report shows what it is within these
 def place_for_report(flag: str, path: Path, mark: str) -> Path:
     """Return where a report may be written: a new file, or one that such a report is in already.
 
-    `mark` is a text that each such report has in its head. Raises `InvalidInput` where anything
+    `mark` is a text that each such report has in its head. Raises `InvalidInput` if anything
     else is there, or nothing can be written.
     """
     path = path.absolute()

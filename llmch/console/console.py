@@ -115,7 +115,7 @@ class Console:
     def show(self, document: Document) -> None:
         """Print the command's one document in the format that the user asked for.
 
-        Raises `CommandFailed` where the document cannot be written to standard output, unless the
+        Raises `CommandFailed` if the document cannot be written to standard output, unless the
         reader of standard output went away.
         """
         with self._lock:
@@ -286,7 +286,7 @@ def has_standard_streams() -> bool:
 
 
 def terminal_descriptors() -> tuple[int, int] | None:
-    """Return the descriptors of keyboard and screen, `None` where either is not a terminal."""
+    """Return the descriptors of keyboard and screen, `None` if either is not a terminal."""
     if not (_is_terminal(sys.stdin) and _is_terminal(sys.stdout)):
         return None
     return sys.stdin.fileno(), sys.stdout.fileno()

@@ -148,7 +148,7 @@ class ArrivingReply:
         return self.characters // _CHARACTERS_PER_TOKEN
 
     def describe(self, now: float) -> str:
-        """Return how much has arrived, and how fast; "" where nothing has."""
+        """Return how much has arrived, and how fast; "" if nothing has."""
         if not self.tokens:
             return ""
         seconds = now - self._since

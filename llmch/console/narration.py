@@ -142,7 +142,7 @@ class Reasoning:
 
 @dataclass(slots=True)
 class WholeWork:
-    """Name the plan or the batch that is under way; the name is empty where an order runs alone."""
+    """Name the plan or the batch that is under way; the name is empty if an order runs alone."""
 
     name: str = ""
 

@@ -76,7 +76,7 @@ class Stream:
             return False
 
     def fileno(self) -> int:
-        """Return the file descriptor. Raises `OSError` where there is none, as any stream does."""
+        """Return the file descriptor. Raises `OSError` if there is none, as any stream does."""
         if self._stream is None:
             raise io.UnsupportedOperation("fileno")
         return self._stream.fileno()
@@ -156,7 +156,7 @@ class PlainPrinter:
     """Write plain lines, and a heartbeat for long waits: a silent log looks like a hung program.
 
     `protect` makes a model's text fit to be shown. `clock` gives the time that is printed before an
-    event; it is `None` where something else adds times. `fit` changes a line so that nothing that
+    event; it is `None` if something else adds times. `fit` changes a line so that nothing that
     reads along takes it for a command.
     """
 

@@ -162,9 +162,9 @@ class PlanEdits:
 
 
 def read_edits(folder: Path, repo: Path | None, branch: str | None) -> PlanEdits | None:
-    """Return what was edited in the plan in `folder`, `None` where nothing was.
+    """Return what was edited in the plan in `folder`, `None` if nothing was.
 
-    Raises `InvalidInput` where an order was edited that has landed in the repo: its commit stays,
+    Raises `InvalidInput` if an order was edited that has landed in the repo: its commit stays,
     and the order would be made again.
     """
     try:
@@ -266,7 +266,7 @@ class AttemptStageDocument(Document):
 
 
 def explain_stage(name: str) -> Document | None:
-    """Return what the stage of this name means, or `None` where there is none."""
+    """Return what the stage of this name means, or `None` if there is none."""
     for text in STAGE_TEXTS:
         if text.stage == name:
             return StageDocument(text)

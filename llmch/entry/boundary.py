@@ -93,7 +93,7 @@ def is_asked_for(environ: Mapping[str, str] = os.environ) -> bool:
 def traced(verb: str, console: Console, environ: Mapping[str, str] = os.environ) -> Iterator[None]:
     """Draw what happens in the block as a trace, where the person asked for it.
 
-    Raises `InvalidInput` where the variable has another value, and `CommandFailed` where the
+    Raises `InvalidInput` if the variable has another value, and `CommandFailed` if the
     package is not installed.
     """
     if not is_asked_for(environ):
@@ -228,7 +228,7 @@ def _report(console: Console, error: LlmchError) -> ExitCode:
 def answer(arguments: Sequence[str], console: Console) -> Outcome:
     """Parse and run one verb's command line and return its answer.
 
-    Raises `LlmchError` where the command line is wrong or the verb cannot go on.
+    Raises `LlmchError` if the command line is wrong or the verb cannot go on.
     """
     name, *rest = arguments
     verb = find_verb(name)

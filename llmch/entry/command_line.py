@@ -46,7 +46,7 @@ class Verb(Protocol):
         """Declare the verb's own options."""
 
     def execute(self, args: argparse.Namespace, console: Console) -> Outcome:
-        """Do the work and return the answer. Raises `LlmchError` where the verb cannot go on."""
+        """Do the work and return the answer. Raises `LlmchError` if the verb cannot go on."""
 
 
 class UsageError(InvalidInput):
@@ -111,7 +111,7 @@ def _words(action: argparse.Action, value: object) -> Iterator[str]:
 
 
 def find_verb(name: str) -> Verb:
-    """Return the verb with this name. Raises `UsageError` where no verb has it."""
+    """Return the verb with this name. Raises `UsageError` if no verb has it."""
     if name.startswith("-"):
         raise UsageError(
             f"{name} comes before the verb", f"the verb comes first: `llmch VERB {name}`"
@@ -220,7 +220,7 @@ def repo_meant(args: argparse.Namespace, emit: Emit, without: str) -> Path | Non
 
     Without either option, that is the current folder where it lies in a git repo. Elsewhere, one
     line says that no repo is used, and `without` says in it what that means to the verb. Raises
-    `GitFailed` where git refuses to look.
+    `GitFailed` if git refuses to look.
     """
     if args.no_repo:
         return None
@@ -266,7 +266,7 @@ def add_attempt_arguments(parser: argparse.ArgumentParser, or_else: str = "") ->
 
 
 def parse_attempt_words(words: list[str]) -> AttemptWords:
-    """Return what the words name. Raises `InvalidInput` where they cannot name an attempt."""
+    """Return what the words name. Raises `InvalidInput` if they cannot name an attempt."""
     match words:
         case [order]:
             return AttemptWords(None, order, None)
@@ -312,7 +312,7 @@ def _is_number(text: str) -> bool:
 
 
 def two_plans(words: Sequence[str]) -> tuple[Path, Path] | None:
-    """Return the folders of two plans that the words name, or `None` where they name an attempt.
+    """Return the folders of two plans that the words name, or `None` if they name an attempt.
 
     The words that name an attempt hold the id of an order, such as `WO-01`, so two words without
     one name two folders where either is a path or the folder of a plan. `./WO-01` is a path.
@@ -347,7 +347,7 @@ def add_branch_argument(parser: argparse.ArgumentParser) -> None:
 def order_asked_for(args: argparse.Namespace, place: RepoPlace) -> tuple[PlanOnBranch, str]:
     """Return the plan that the command line means, and the id of the order.
 
-    Raises `InvalidInput` where the plan or the order is missing.
+    Raises `InvalidInput` if the plan or the order is missing.
     """
     name = read_orders.parse_order_word(args.order)
     plan = decide.plan_on_branch(place, args.workdir, args.branch)

@@ -71,7 +71,7 @@ def run_with_consent(
 ) -> Outcome:
     """Run an order or a plan, and ask for its pull request.
 
-    The exit code is 0 where all orders landed, else 1, or 5 for the environment.
+    The exit code is 0 if all orders landed, else 1, or 5 for the environment.
     """
     summary = with_consent(run, options, console)
     request = _pull_request(summary, options, reports, console)
@@ -103,7 +103,7 @@ def with_consent(run: Callable[[RunOptions], T], options: RunOptions, console: C
     """Return the result of `run`; where no sandbox works, first ask whether to run without one.
 
     The question is asked only for the backend `auto`: a backend that the user named is never
-    given up. Raises `SandboxUnavailable` where the answer is negative or nobody is there to answer.
+    given up. Raises `SandboxUnavailable` if the answer is negative or nobody is there to answer.
     """
     try:
         return run(options)

@@ -79,8 +79,8 @@ def inputs_first(*readings: Callable[[], object]) -> Iterator[None]:
 def model_source(args: argparse.Namespace, settings: Settings, role: RoleSettings) -> ModelSource:
     """Return the source of replies that `--llm` and `--transcript` choose.
 
-    Raises `ModelUnavailable` where a live model has no key, before anything else happens, and
-    `InvalidInput` where a replay has no transcript.
+    Raises `ModelUnavailable` if a live model has no key, before anything else happens, and
+    `InvalidInput` if a replay has no transcript.
     """
     if args.llm == Mode.LIVE:
         return live_source(settings, role, args.transcript)
@@ -140,7 +140,7 @@ def live_source(
     transcript: Path | None = None,
     pace_at: Callable[[str], Pace] | None = None,
 ) -> ModelSource:
-    """Return a source that asks a model. Raises `ModelUnavailable` where the key is missing.
+    """Return a source that asks a model. Raises `ModelUnavailable` if the key is missing.
 
     `pace_at` gives the pace that others share who ask the server at a URL; without it, only the
     calls of one client share theirs.
@@ -183,7 +183,7 @@ def target_of(args: argparse.Namespace, emit: Emit) -> Submission:
     """Return where `--repo` and `--base` say that a plan lands.
 
     A clone means its remote, at the commit that is checked out. Raises `InvalidInput`,
-    `PreflightRefused` where the remote does not have that commit, and `CommandFailed` where the
+    `PreflightRefused` if the remote does not have that commit, and `CommandFailed` if the
     remote does not answer.
     """
     folder = Path(args.repo)
@@ -227,7 +227,7 @@ def following(options: PlanOptions, folder: Path, place: RepoPlace | None) -> Pl
 
     The orders that the branch has are history, and the new plan begins with the branch's files.
     Without a branch in the options it is the one that `run-all` would choose for the plan. Without
-    a `place` nothing has landed. Raises `InvalidInput` where the folder has no plan.
+    a `place` nothing has landed. Raises `InvalidInput` if the folder has no plan.
     """
     before = predecessor.read_predecessor(
         folder, ()

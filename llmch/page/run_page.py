@@ -164,7 +164,7 @@ def _asset(name: str) -> str:
 def _environment() -> Environment:
     """Return the templates' environment: every value is escaped and has no unseen characters.
 
-    Raises `CommandFailed` where the extra `html` is not installed.
+    Raises `CommandFailed` if the extra `html` is not installed.
     """
     try:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
@@ -205,7 +205,7 @@ _HEAD_BYTES = 2_000  # a page names its maker within these
 def place_for(path: Path) -> Path:
     """Return where a page may be written: a new file, or one that holds such a page.
 
-    Raises `InvalidInput` where anything else is there, or the folder is not.
+    Raises `InvalidInput` if anything else is there, or the folder is not.
     """
     path = path.absolute()
     if path.is_dir():

@@ -78,7 +78,7 @@ class Allowance:
 
     @property
     def is_least(self) -> bool:
-        """Return whether less would show nothing of use."""
+        """Return whether a smaller page would show nothing of use."""
         return self.patch < 500
 
 
@@ -345,7 +345,7 @@ def cost_words(usage: UsageRecord) -> str:
 
 
 def seconds_words(seconds: float | None) -> str:
-    """Return a duration, "" where it is unknown."""
+    """Return a duration, "" if it is unknown."""
     return "" if seconds is None else duration(seconds)
 
 

@@ -212,7 +212,7 @@ def _is_long(value: object) -> bool:
 
 
 def changed_requirements(difference: SpecDifference) -> Iterator[Block]:
-    """Yield a section with what changed, was added and was removed; none where nothing was."""
+    """Yield a section with what changed, was added and was removed; none if nothing was."""
     if items := tuple(_items(difference)):
         yield Section("Requirements", items)
 

@@ -165,7 +165,7 @@ class PlanGround:
 
     `present` are the files that the orders begin with. `made` has, for each commit that landed an
     order, git's letter for each path. `sized` and `standings` are empty, and `refusal` says why,
-    where the factory would not take the plan. `report` is `None` where no rule was asked.
+    where the factory would not take the plan. `report` is `None` if no rule was asked.
     """
 
     folder: Path

@@ -65,7 +65,7 @@ def read_preview(
 ) -> PlanPreview:
     """Return what the plan in `folder` will do on a branch of `repo`.
 
-    Without a branch, that is the one that `run-all` would choose. Raises `InvalidInput` where
+    Without a branch, that is the one that `run-all` would choose. Raises `InvalidInput` if
     the folder has no plan, its files disagree, or `repo` is not in a git working tree.
     """
     plan = read_plan_folder(folder)

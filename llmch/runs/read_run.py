@@ -362,7 +362,7 @@ def _stated(commit: str, note: bytes) -> Stated:
 
 
 def with_stated(view: OrderView, identity: OrderIdentity, stated: Stated) -> OrderView | None:
-    """Return an order with what a statement says of it; `None` where none is about this order."""
+    """Return an order with what a statement says of it; `None` if none is about this order."""
     for each in stated.made:
         predicate = each.predicate
         if identify(predicate.order.document, identity.plan) == identity:
@@ -378,7 +378,7 @@ def with_stated(view: OrderView, identity: OrderIdentity, stated: Stated) -> Ord
 
 
 def order_in(identity: OrderIdentity, stated: Stated) -> WorkOrder | None:
-    """Return the order of which a commit names the hash; `None` where no statement holds it."""
+    """Return the order of which a commit names the hash; `None` if no statement holds it."""
     documents = (each.predicate.order.document for each in stated.made)
     return next((each for each in documents if identify(each, identity.plan) == identity), None)
 
@@ -422,7 +422,7 @@ _FETCH = f"git fetch origin {NOTES_REF}:{NOTES_REF}"
 
 
 def read_branch(found: FoundBranch) -> RunView:
-    """Return what the branch has. Raises `InvalidInput` where it has no commit of an order."""
+    """Return what the branch has. Raises `InvalidInput` if it has no commit of an order."""
     git = found.git
     history = commits.log(git, refs.tip_of_branch(git, found.branch), limit=_MOST_COMMITS)
     statements = statements_on(git, [each.id for each in history])

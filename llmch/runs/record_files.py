@@ -55,7 +55,7 @@ def _calls(pairs: Iterable[tuple[str, str]], folder: Path, records: Path) -> Ite
 
 
 def excerpt_of(path: Path, records: Path) -> Excerpt | None:
-    """Return the beginning and the end of a file; `None` where it cannot be read."""
+    """Return the beginning and the end of a file; `None` if it cannot be read."""
     name = str(path.relative_to(records)) if path.is_relative_to(records) else path.name
     both = _HEAD_BYTES + _TAIL_BYTES
     try:

@@ -117,7 +117,7 @@ MOST_PATCH_BYTES = 256 * 1024
 class AttemptGround:
     """Hold what the attempts at an order have in common.
 
-    `git` is `None` where the repo is not here. `summary` is that of the order, if there is one, and
+    `git` is `None` if the repo is not here. `summary` is that of the order, if there is one, and
     `written` has the words of its commands as the order writes them. `faults` gets what cannot be
     read.
     """
@@ -192,7 +192,7 @@ def _change(attempt: AttemptOnRecord, git: Git | None) -> Change:
 def change_of_commit(git: Git | None, parent: str, commit: str) -> Change:
     """Return what a commit changes, or why nobody can say so here.
 
-    `parent` is "" where it is not on record; then it is the commit's first one.
+    `parent` is "" if it is not on record; then it is the commit's first one.
     """
     if git is None:
         return Change(missing="its repository is not here")

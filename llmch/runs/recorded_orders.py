@@ -42,7 +42,7 @@ def warnings_of(summary: RunSummary) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class RunRepo:
-    """Hold where runs and their repo are; `git` is `None` where the repo is not here.
+    """Hold where runs and their repo are; `git` is `None` if the repo is not here.
 
     `earlier` are the runs before the one that is shown, newest first.
     """

@@ -198,7 +198,7 @@ _MOST_ROUNDS: Final = 50  # attempts, and reviews: `--max-attempts` allows no mo
 
 
 def read_planning(records: Path) -> PlanningView | None:
-    """Return how the planner's run in `records` made its plan; `None` where nothing says so."""
+    """Return how the planner's run in `records` made its plan; `None` if nothing says so."""
     head, events = read_run_document(records), tuple(read_events(records / "events.jsonl"))
     if head == NO_DOCUMENT and not events:
         return None

@@ -19,7 +19,7 @@ from shared.work_order.work_order import CoveredRequirement
 class Output:
     """Hold what a command printed on one stream, as far as the record quotes it.
 
-    `size` is that of the whole log in bytes, and `path` names the log; `size` is `None` where the
+    `size` is that of the whole log in bytes, and `path` names the log; `size` is `None` if the
     log is gone.
     """
 
@@ -109,9 +109,9 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True)
 class CallView:
-    """Hold what a model was asked once, and what it said; `reply` is `None` where it said nothing.
+    """Hold what a model was asked once, and what it said; `reply` is `None` if it said nothing.
 
-    `reasoning` is `None` where none is on record.
+    `reasoning` is `None` if none is on record.
     """
 
     prompt: Excerpt
@@ -309,7 +309,7 @@ class RunView:
     """The notes and warnings of the run itself."""
     gaps: tuple[str, ...] = ()
     planning: PlanningView | None = None
-    """How the plan was made; `None` where its records are not here."""
+    """How the plan was made; `None` if its records are not here."""
 
     @property
     def landed(self) -> int:

@@ -100,9 +100,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Judge the commit. The exit code is 0 where it is accepted, and 1 where it fails.
+    """Judge the commit. The exit code is 0 if it is accepted, and 1 if it fails.
 
-    It is 5 where the environment lacks what a command needs. With `--undo`, nothing is judged.
+    It is 5 if the environment lacks what a command needs. With `--undo`, nothing is judged.
     """
     settings = wiring.settings_for(args, console, repo=args.repo)
     place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)

@@ -137,7 +137,7 @@ def _run_plan(
 ) -> Outcome:
     """Run the orders of the plan in `folder`, if whoever is at the terminal agrees.
 
-    `made` is the result of the planning, `None` where the plan was on file.
+    `made` is the result of the planning, `None` if the plan was on file.
     """
     source = ground.factory
     silent = args.yes or args.output_format in (Format.JSON, Format.MARKDOWN)

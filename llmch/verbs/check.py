@@ -86,7 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Judge the plan. The exit code is 0 where no error is left, and 2 where one is.
+    """Judge the plan. The exit code is 0 if no error is left, and 2 if one is.
 
     With `--accept-edits`, nothing is written where an error is left.
     """

@@ -29,7 +29,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Describe an option. `value` is `None` where it takes none.
+    """Describe an option. `value` is `None` if it takes none.
 
     `rivals` are the spellings of options that exclude it; its own are among them
     unless it may be repeated.

@@ -93,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Build the example. The exit code is 0 where all its orders landed and the program ran."""
+    """Build the example. The exit code is 0 if all its orders landed and the program ran."""
 
     if args.list:
         return Outcome(ExampleList(list_examples()))
@@ -141,7 +141,7 @@ class MachineNeed:
 class Example:
     """Describe one example; `run` are the commands that show the program it builds.
 
-    `need` is `None` where the example needs nothing that llmch does not need itself.
+    `need` is `None` if the example needs nothing that llmch does not need itself.
     """
 
     name: str
@@ -218,7 +218,7 @@ class DemoOptions:
 
 @dataclass(frozen=True, slots=True)
 class DemoResult:
-    """Hold the result of a demo; `summary` is `None` where there was no valid plan to execute."""
+    """Hold the result of a demo; `summary` is `None` if there was no valid plan to execute."""
 
     repo: Path
     plan: PlanResult
@@ -269,7 +269,7 @@ def free_folder(parent: Path, name: str) -> Path:
 def make_repo(folder: Path, title: str) -> Path:
     """Create a git repo with one commit at `folder`.
 
-    Raises `InvalidInput` where `folder` is a file or holds anything.
+    Raises `InvalidInput` if `folder` is a file or holds anything.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InvalidInput(f"{folder} is not empty", "name another folder with --dir")
@@ -294,7 +294,7 @@ _IDENTITY = {
 def demo_source(mode: str, example: Example, settings: Settings) -> ModelSource:
     """Return the source of replies in `mode`.
 
-    Raises `ModelUnavailable` where a live model has no key.
+    Raises `ModelUnavailable` if a live model has no key.
     """
     if mode == Mode.LIVE:
         return live_source(settings, settings.planner)

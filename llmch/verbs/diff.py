@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class DiffDocument(Document):
     """Represent the answer of `diff`: an attempt, its patch, and how much it changed.
 
-    `files` is empty where the patch itself is shown.
+    `files` is empty if the patch itself is shown.
     """
 
     shape = Shape(

@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Examine the machine. The exit code is 1 where a fault keeps llmch from working, else 0."""
+    """Examine the machine. The exit code is 1 if a fault keeps llmch from working, else 0."""
     repo = args.repo or _repo_here()
     settings = wiring.settings_for(args, console, repo=repo)
     if args.fetch:

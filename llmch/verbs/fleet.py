@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Do what the action says. The exit code is 9 where the database cannot be used."""
+    """Do what the action says. The exit code is 9 if the database cannot be used."""
     if (args.plan is None) == (args.action in _OF_A_PLAN):
         raise InvalidInput(
             "`llmch fleet wait` and `cancel` need a PLAN, and nothing else takes one",

@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Explain a topic. The exit code is 2 where there is none of this name."""
+    """Explain a topic. The exit code is 2 if the name is unknown."""
     return Outcome(_answer(args.topic))
 
 

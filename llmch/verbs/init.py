@@ -104,7 +104,7 @@ class TargetFolder:
 def look_at(folder: Path) -> TargetFolder:
     """Return what is known of `folder`, without changing anything or running any of its code.
 
-    Raises `InvalidInput` where it is not a folder, and `PreflightRefused` inside a bare repo or
+    Raises `InvalidInput` if it is not a folder, and `PreflightRefused` inside a bare repo or
     git's own folder.
     """
     if not folder.is_dir():

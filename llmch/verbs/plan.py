@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Compile the spec. The exit code is 0 for a valid plan, and 2 where E-codes are left."""
+    """Compile the spec. The exit code is 0 for a valid plan, and 2 if E-codes are left."""
     repo = repo_meant(args, console, "the plan is for an empty one")
     settings = wiring.settings_for(args, console, repo=repo, spec=args.spec)
     review = wiring.reviews_plan(args)

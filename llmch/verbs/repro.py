@@ -93,7 +93,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Run the command that failed, or a shell.
 
-    The exit code is 0 where the command passes now or the shell has ended, and 1 where the command
+    The exit code is 0 if the command passes now or the shell has ended, and 1 if the command
     fails again.
     """
     settings = wiring.settings_for(args, console, repo=args.repo)

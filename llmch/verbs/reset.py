@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Remove working trees and state. The exit code is 8 where a run is still going on."""
+    """Remove working trees and state. The exit code is 8 if a run is still going on."""
     place = preflight.find_repo(args.repo)
     found = recovery.find_run_leftovers(place)
     if not found.any:

@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Make the order. The exit code is 0 where its commit is on the branch, and 1 where it failed.
+    """Make the order. The exit code is 0 if its commit is on the branch, and 1 if it failed.
 
     An order that has landed is left alone.
     """

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Run the order. The exit code is 0 where its commit landed, and 1 where it failed."""
+    """Run the order. The exit code is 0 if its commit landed, and 1 if it failed."""
     file = args.work_order
     reports = reports_asked(args, file)
     options, source = options_and_source(args, console, lambda: read_orders.read_order(file))

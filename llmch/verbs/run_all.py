@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Run the orders. The exit code is 0 where all have landed, and 1 where one failed."""
+    """Run the orders. The exit code is 0 if all have landed, and 1 if one failed."""
     folder = args.workdir
     reports = reports_asked(args, folder)
     options, source = options_and_source(args, console, lambda: read_orders.read_workdir(folder))

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Show the plan. The exit code is 2 where it could not be executed, and else 0."""
+    """Show the plan. The exit code is 2 if it could not be executed, and else 0."""
     repo = repo_meant(args, console, "the plan is shown for an empty one")
     settings = wiring.settings_for(args, console, repo=repo)
     report = _report(args, console, repo, settings) if args.check else None

@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Record the decision. The exit code is 0 where it is recorded."""
+    """Record the decision. The exit code is 0 if it is recorded."""
     place = preflight.find_repo(args.repo)
     plan, name = order_asked_for(args, place)
     if args.undo:

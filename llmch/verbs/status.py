@@ -26,7 +26,7 @@ _LOOK_EVERY_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True)
 class StatusDocument(Document):
-    """Represent the answer of `status`; `status` is `None` where nothing has run yet."""
+    """Represent the answer of `status`; `status` is `None` if nothing has run yet."""
 
     status: dict[str, Any] | None
     place: str = ""
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Print the status. The exit code is 0 for any status, and 8 where it cannot be read."""
+    """Print the status. The exit code is 0 for any status, and 8 if it cannot be read."""
     common_dir = preflight.find_repo(args.repo).common_dir
     document = _look(common_dir)
     if args.watch:

@@ -115,7 +115,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Look into the commits. The exit code is 1 where a claim is contradicted, else 0.
+    """Look into the commits. The exit code is 1 if a claim is contradicted, else 0.
 
     It is 1 as well where a required claim is not proven.
     """

@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Take jobs until Ctrl-C or SIGTERM; the exit code is then 0.
 
-    It is 9 where the database cannot be used, and 6 where no sandbox works.
+    It is 9 if the database cannot be used, and 6 if no sandbox works.
     """
     from factory.fleet.service import Coordinator, Service, Terms
     from factory.sandbox.detect import require_backend

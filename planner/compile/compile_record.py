@@ -190,7 +190,7 @@ def _suffix(number: int) -> str:
 
 
 def check_export(outdir: Path, *, overwrite: bool, repo: Path | None = None) -> None:
-    """Raise `InvalidInput` where a plan cannot be exported to `outdir`, or the flags forbid it.
+    """Raise `InvalidInput` if a plan cannot be exported to `outdir`, or the flags forbid it.
 
     `repo` is the root of the repo that the plan is for: the plan may not be written into it. The
     check comes before any model is asked, so that nobody pays for a plan that cannot be written.
@@ -219,7 +219,7 @@ def check_export(outdir: Path, *, overwrite: bool, repo: Path | None = None) -> 
 def export_plan(outdir: Path, manifest: Manifest, output: Path) -> None:
     """Write a plan's files to `outdir`, and replace the plan there.
 
-    Raises `CommandFailed` where the disk refuses; the error says that `output` holds the plan.
+    Raises `CommandFailed` if the disk refuses; the error says that `output` holds the plan.
     """
     try:
         replace_plan(outdir, manifest)

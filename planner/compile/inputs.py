@@ -139,7 +139,7 @@ class CompileInputs:
 
 
 def gather_inputs(options: PlanOptions, emit: Emit = ignore) -> CompileInputs:
-    """Return the inputs of the plan. Raises `InvalidInput` where one of them cannot be used."""
+    """Return the inputs of the plan. Raises `InvalidInput` if one of them cannot be used."""
     spec = read_spec(options.spec)
     template = replan_template() if options.follows else load_template(options.template)
     task = _follow_up(options, spec)

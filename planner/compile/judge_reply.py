@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from shared.languages.language_tools import Tools
 
 Judge = Callable[[Plan, Answer | None], Report]
-"""Applies all rules to a plan; the answer is `None` where the plan follows none."""
+"""Applies all rules to a plan; the answer is `None` if the plan follows none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
     """Hold the outcome of one attempt: the plan as far as it could be read, and its report.
 
-    `plan` is `None` where there was no reply at all; `failure` then has the model layer's words.
+    `plan` is `None` if there was no reply at all; `failure` then has the model layer's words.
     `reply` is the text that the next prompt shows as this attempt's reply. `left_out` has a
     sentence for each order that sets up what the repo already has. `answer` is what the reply
     changes in the plan before, for a plan that follows one.
@@ -114,7 +114,7 @@ def _judge_change(
 
 
 def _needs_no_script(inputs: CompileInputs) -> bool:
-    """Say whether an order for `scripts/verify.sh` is needless: nobody asked for the script."""
+    """Say whether an order for `scripts/verify.sh` is needless, since nobody asked for it."""
     return bool(inputs.repo.verification) and VERIFY_SCRIPT not in inputs.spec.text
 
 
@@ -229,7 +229,7 @@ class Dismissed:
 class Review:
     """Hold the outcome of one round of review.
 
-    `failure` says why the reply could not be used; it is empty where the reply could be used.
+    `failure` says why the reply could not be used; it is empty if the reply could be used.
     """
 
     claims: tuple[Claim, ...] = ()
@@ -290,7 +290,7 @@ def _read_object(text: str, plan: Plan) -> Review:
 
 
 def _read_array(text: str, plan: Plan) -> Review | None:
-    """Return the review in a reply that is the list itself; `None` where the reply has no list."""
+    """Return the review in a reply that is the list itself; `None` if the reply has no list."""
     try:
         document = parse_json(extract_json_array(text))
     except (ReplyMalformed, JsonProblem):
@@ -314,7 +314,7 @@ def _sifted(found: list[JsonValue], plan: Plan) -> Review:
 
 
 def parse_claim(entry: JsonValue) -> Claim | None:
-    """Return a reviewer's finding as a claim; `None` where it does not have the form of one."""
+    """Return a reviewer's finding as a claim; `None` if it does not have the form of one."""
     match entry:
         case {
             "work_order": str(order),
@@ -329,7 +329,7 @@ def parse_claim(entry: JsonValue) -> Claim | None:
 
 
 def dismissal(claim: Claim, plan: Plan) -> str | None:
-    """Return why a claim does not count; `None` where it does."""
+    """Return why a claim does not count; `None` if it does."""
     draft = next((each for each in plan.drafts if each.label == claim.work_order), None)
     if draft is None:
         return "names an order that the plan does not have"

@@ -47,7 +47,7 @@ E = TypeVar("E", WithdrawnOrder, NotRemoved)
 
 @dataclass(frozen=True, slots=True)
 class Succession:
-    """Hold what a plan says of the plans before it; all is empty where it follows none.
+    """Hold what a plan says of the plans before it; all is empty if it follows none.
 
     `withdrawn` are the orders that no plan carries out any more, and `not_removed` the requirements
     that are gone while their code stays.
@@ -121,7 +121,7 @@ class Draft:
     """Represent one entry of `work_orders`, at `position` (from 1).
 
     `label` names the entry in findings: its id where that has the right form, else `#3`. `raw` is
-    empty where the entry is not an object. `order` is `None` where the entry does not fit the
+    empty if the entry is not an object. `order` is `None` if the entry does not fit the
     schema, and `problems` then say why. `globs` are the paths with glob characters, with their
     fields. `unknown` are the keys that no schema has. An order that `landed` is history: its files
     are in the repo, and nothing is said of it any more.
@@ -333,7 +333,7 @@ def _first_of(value: JsonValue) -> list[JsonValue]:
 class Reply:
     """Hold the text of the JSON document in a model's reply, and the plan in that text.
 
-    `source` is empty where the reply holds no JSON document. The plan's `is_json` is false then.
+    `source` is empty if the reply holds no JSON document. The plan's `is_json` is false then.
     """
 
     source: str

@@ -144,7 +144,7 @@ class EditKind(StrEnum):
 class OrderEdit:
     """Name an edited order, and the fields that differ from the order as it was planned.
 
-    `source` is the file that counts. `fields` is empty where nothing says how the order was.
+    `source` is the file that counts. `fields` is empty if nothing says how the order was.
     """
 
     order: str
@@ -172,7 +172,7 @@ class EditedPlan:
     """Hold a plan as a person edited it.
 
     `document` is the whole plan: each edited order says so in its provenance, and the plan follows
-    the one that was edited. `plan` is the identity of that one, `None` where it has none.
+    the one that was edited. `plan` is the identity of that one, `None` if it has none.
     """
 
     document: JsonObject
@@ -278,7 +278,7 @@ def _id(order: JsonObject) -> str:
 def read_plan_folder(folder: Path) -> Plan:
     """Return the plan in `folder`: its manifest's orders, else those of its `WO-NN.json` files.
 
-    Raises `InvalidInput` where there is nothing to judge, a file cannot be read, an order is in
+    Raises `InvalidInput` if there is nothing to judge, a file cannot be read, an order is in
     the file of another order, or the manifest and the order files disagree.
     """
     try:

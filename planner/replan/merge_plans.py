@@ -136,7 +136,7 @@ def reply_text(plan: Plan, answer: Answer) -> str:
 def _fitting(
     drafts: tuple[Draft, ...], before: Sequence[Draft]
 ) -> tuple[tuple[Draft, ...], tuple[SchemaProblem, ...]]:
-    """Return the reply's orders; none where both plans together have more than can be parsed."""
+    """Return the reply's orders; none if both plans together have more than can be parsed."""
     if len(drafts) + len(before) <= work_order.MAX_ORDERS:
         return drafts, ()
     room = work_order.MAX_ORDERS - len(before)
@@ -239,7 +239,7 @@ def _succession(answer: Answer, gone: Mapping[str, WithdrawnOrder]) -> JsonObjec
 
 
 def _of_reply(reply: Plan) -> tuple[SchemaProblem, ...]:
-    """Return the faults of the reply's document; that it brings no order is none of them."""
+    """Return the faults of the reply's document, which may be without orders."""
     match reply.document:
         case {"work_orders": []}:
             return tuple(each for each in reply.problems if each.at != at("work_orders"))

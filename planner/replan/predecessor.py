@@ -57,7 +57,7 @@ class Predecessor:
 
 
 def covers_of(draft: Draft) -> tuple[str, ...]:
-    """Return the requirements that an order names; none where the order cannot be read."""
+    """Return the requirements that an order names; none if the order cannot be read."""
     return draft.order.covers if draft.order is not None else ()
 
 

@@ -76,7 +76,7 @@ def render_replaceable(task: FollowUp) -> str:
 
 
 def render_withdrawable(task: FollowUp) -> str:
-    """Return the words on `withdrawn` for the format of the reply; "" where nothing may go."""
+    """Return the words on `withdrawn` for the format of the reply; "" if nothing may go."""
     if not task.withdrawable:
         return ""
     names = ", ".join(task.withdrawable)

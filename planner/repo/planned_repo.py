@@ -48,7 +48,7 @@ class RepoTree:
 
     `projects` are what its manifests say.
     `verification` are the commands that verify the repo where it has no `scripts/verify.sh`. It is
-    empty where that script verifies the repo, and where nothing says how it is verified: an order
+    empty if that script verifies the repo, and where nothing says how it is verified: an order
     may then write the script.
     """
 
@@ -64,7 +64,7 @@ NO_TREE: Final = RepoTree(None, RepoSources(Path()))
 def open_repo(folder: Path) -> Git:
     """Return git at the root of the working tree that `folder` is in.
 
-    Raises `InvalidInput` where `folder` is not a directory in a working tree.
+    Raises `InvalidInput` if `folder` is not a directory in a working tree.
     """
     if not folder.is_dir():
         raise InvalidInput(f"--repo {folder}: no such folder", "name the root of a git repo")
@@ -219,7 +219,7 @@ def _head(project: Project) -> str:
 
 
 def _facts(project: Project) -> tuple[str, ...]:
-    """Return the lines below the head of a project; none where its manifest says nothing."""
+    """Return the lines below the head of a project; none if its manifest says nothing."""
     return tuple(_lines(project))
 
 

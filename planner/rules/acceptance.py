@@ -45,7 +45,7 @@ _UNEXPANDED = re.compile(r"'[^']*'|\\.|(\$\(|`)", re.DOTALL)
 
 
 def weakness(command: Command) -> Weakness | None:
-    """Return why the command can hardly fail, `None` where its text shows no reason.
+    """Return why the command can hardly fail, `None` if its text shows no reason.
 
     The time is linear in the length of the text.
     """
@@ -499,7 +499,7 @@ def runs_verify_script(command: Command) -> bool:
 
 
 def runs_all_of(command: Command, verification: Sequence[VerifyCommand]) -> str:
-    """Return the verifying command that `command` is, word for word; "" where it is none."""
+    """Return the verifying command that `command` is, word for word; "" if it is none."""
     return next((each.text for each in verification if command.argv in _spellings(each)), "")
 
 

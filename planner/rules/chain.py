@@ -35,7 +35,7 @@ def unmet_preconditions(step: Step, order: WorkOrder) -> Iterator[Finding]:
 
 
 def _why_unmet(condition: Condition, step: Step) -> str | None:
-    """Return why an unmet condition is a fault; `None` where another fault causes it."""
+    """Return why an unmet condition is a fault; `None` if another fault causes it."""
     path, chain = condition.path, step.chain
     if glob_characters(path):
         return None

@@ -97,7 +97,7 @@ _MAX_FINDINGS = 1000
 class ShownFinding:
     """Represent a finding as all commands show it, as text or as JSON, with its rule's remedy.
 
-    `work_order` is `None` where the finding is about the whole plan, and `field` is `None` where
+    `work_order` is `None` if the finding is about the whole plan, and `field` is `None` if
     it is about no single field.
     """
 

@@ -123,7 +123,7 @@ def _codes(report: Report) -> Counter[str]:
 
 
 def _entries(plan: Plan) -> list[Entry] | None:
-    """Return copies of the orders to change; `None` where one of them is not an object."""
+    """Return copies of the orders to change; `None` if one of them is not an object."""
     if not plan.drafts or not all(draft.is_object for draft in plan.drafts):
         return None
     return [dict(draft.raw) for draft in plan.drafts]
@@ -170,7 +170,7 @@ def _with_slashes(given: JsonValue) -> str | None:
 def _renumber(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry], list[Fix]] | None:
     """Number the orders as they are listed, where their own numbers rise in that order.
 
-    Return `None` where a text mentions an id that would change, because its meaning is unclear.
+    Return `None` if a text mentions an id that would change, because its meaning is unclear.
     Orders of a plan that follows another one keep their ids, since commits may carry them.
     """
     orders = _entries(plan)
@@ -279,7 +279,7 @@ def rewrite_plan_folder(
     Files whose content stays the same are left alone. A manifest gets a hash that recomputes, and
     the exemptions that follow from its orders. Without `repo_files` no exemption is added, since
     the repo may have what verification needs; none is where it is `verified` by known commands.
-    Raises `CommandFailed` where the disk refuses; then
+    Raises `CommandFailed` if the disk refuses; then
     nothing has changed.
     """
     old, new = _document(before), _document(after)

@@ -122,7 +122,7 @@ OrderCheck: TypeAlias = "Callable[[Step, WorkOrder], Iterator[Finding]]"
 class Rule(RuleText):
     """Represent a code, its meaning, and its check.
 
-    `check` is `None` where a pass decides the code together with others. An example leaves out
+    `check` is `None` if a pass decides the code together with others. An example leaves out
     fields; whoever tries the example fills them in with values that no rule objects to.
     """
 
@@ -144,7 +144,7 @@ class CodeNotOwned(Exception):
 def passes_of(rules: Sequence[Rule], passes: Sequence[Pass]) -> tuple[Pass, ...]:
     """Return all passes that the rules need; the check of a rule becomes a pass of one code.
 
-    Raises `CodeNotOwned` where a code is not decided by exactly one pass, or has no rule.
+    Raises `CodeNotOwned` if a code is not decided by exactly one pass, or has no rule.
     """
     own = [Pass((rule.code,), rule.check) for rule in rules if rule.check is not None]
     every = (*own, *passes)

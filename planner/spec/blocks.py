@@ -45,7 +45,7 @@ def is_derived(name: str) -> bool:
 
 
 def section_of(name: str) -> str:
-    """Return the number of the section in a derived id, "" where it has none."""
+    """Return the number of the section in a derived id, "" if it has none."""
     section = name.partition("-")[0]
     return "" if section == _PREFIX or not is_derived(name) else section
 
@@ -241,7 +241,7 @@ def _outside_code(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def _after_front_matter(lines: Sequence[str]) -> int:
-    """Return the number of the last line of YAML front matter; 0 where there is none."""
+    """Return the number of the last line of YAML front matter; 0 if there is none."""
     if not lines or lines[0].rstrip() != "---":
         return 0
     for number, line in enumerate(lines[1:], 2):

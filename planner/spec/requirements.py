@@ -106,7 +106,7 @@ def _settled(statement: Statement, defining: frozenset[int] | None) -> Statement
 
 
 def _defining(name: str, given: Sequence[Statement], named: str) -> frozenset[int]:
-    """Return the lines that define an id. Raises `InvalidInput` where two of them differ."""
+    """Return the lines that define an id. Raises `InvalidInput` if two of them differ."""
     chosen = _strongest(given)
     first = chosen[0]
     for other in chosen[1:]:
@@ -262,7 +262,7 @@ def _goes_on(before: Statement, step: Statement) -> bool:
 
 
 def _step_of(statement: Statement) -> str:
-    """Return the word that a step begins with, "" where it is not a step."""
+    """Return the word that a step begins with, "" if it is not a step."""
     found = _STEP.match(statement.text) if statement.is_item and not statement.own_id else None
     return (found["bold"] or found["plain"]).casefold() if found else ""
 

@@ -42,7 +42,7 @@ def match_requirements(before: Sequence[Requirement], after: Sequence[Requiremen
 
 
 def given_id(requirement: Requirement) -> str:
-    """Return the id that the author gave, "" where it is derived."""
+    """Return the id that the author gave, "" if it is derived."""
     return requirement.id if requirement.given else ""
 
 

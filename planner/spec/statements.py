@@ -109,7 +109,7 @@ def section_of(titles: Sequence[str]) -> Section:
 
 
 def label_of(text: str) -> str:
-    """Return the words before the colon that a text begins with, "" where there are none."""
+    """Return the words before the colon that a text begins with, "" if there are none."""
     found = _LABEL.match(text)
     return " ".join(found[1].casefold().split()) if found else ""
 

@@ -321,7 +321,7 @@ class CandidateDropped(Event):
 class OrderEnded(Event):
     """Report that a work order is over.
 
-    `verdict` is PASS, FAIL or ERROR; `commit` is empty where nothing was committed. `proof` says in
+    `verdict` is PASS, FAIL or ERROR; `commit` is empty if nothing was committed. `proof` says in
     one line which commands and tests speak for the commit.
     """
 
@@ -423,7 +423,7 @@ class PlanReviewed(Event):
     """Report that a reviewer read a valid plan.
 
     `claims` are the texts of the claims that count; `dismissed` is the number of those that do
-    not. `failure` says why the review cannot be used, and is empty where it can.
+    not. `failure` says why the review cannot be used, and is empty if it can.
     """
 
     kind: ClassVar[str] = "plan_reviewed"

@@ -48,7 +48,7 @@ class ModelSettings:
     """Describe how a role's model is asked in a run, as `run.json` keeps it.
 
     `models` names the model of each attempt; `replies` says whether a model or a transcript
-    answers. `base_url` has no credentials, and is empty where no server is asked.
+    answers. `base_url` has no credentials, and is empty if no server is asked.
     """
 
     models: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class EventLog:
 
     The file is not synced, because no decision depends on it. The pieces of a streamed reply are
     left out: the transcript has the whole reply, and only there can a secret be seen whole.
-    Raises `CommandFailed` where the file cannot be written.
+    Raises `CommandFailed` if the file cannot be written.
     """
 
     def __init__(self, folder: RunFolder, secrets: Sequence[str] = ()) -> None:
@@ -155,7 +155,7 @@ def commit_date(started: datetime, environ: Mapping[str, str] = os.environ) -> s
     """Return the date of a run's commits, in a form that git always reads the same.
 
     The date is `SOURCE_DATE_EPOCH` where that is set, so that builds can be reproduced, else the
-    start of the run. Raises `InvalidInput` where the variable is not a number of seconds.
+    start of the run. Raises `InvalidInput` if the variable is not a number of seconds.
     """
     given = environ.get("SOURCE_DATE_EPOCH", "")
     if not given:

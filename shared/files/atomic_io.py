@@ -78,7 +78,7 @@ def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     """Put a new folder of flat files in place with one rename, synced once as a whole.
 
     `folder` must not exist yet. All files are first written to a temporary folder beside it, so
-    nobody ever sees half of them. Raises `CommandFailed` where the disk refuses.
+    nobody ever sees half of them. Raises `CommandFailed` if the disk refuses.
     """
     staging = _draft_of(folder)
     try:
@@ -109,7 +109,7 @@ def remove_drafts(folder: Path) -> None:
 def replace_files(folder: Path, files: Mapping[str, bytes], gone: Collection[str] = ()) -> None:
     """Put `files` into `folder` and remove `gone` from it, all together or not at all.
 
-    Raises `CommandFailed` where the disk refuses; then everything is as it was before. Only a
+    Raises `CommandFailed` if the disk refuses; then everything is as it was before. Only a
     crash during the last renames can leave a part done. The old files are then in a hidden folder
     inside `folder`.
     """
@@ -158,7 +158,7 @@ def sync_folder(folder: Path) -> None:
 def make_folder(folder: Path) -> Path:
     """Create `folder` and its parents, and return `folder`.
 
-    Raises `CommandFailed` where the disk refuses.
+    Raises `CommandFailed` if the disk refuses.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -243,7 +243,7 @@ def write_new_files(files: Mapping[Path, str]) -> tuple[Path, ...]:
     """Write each of `files` at whose path there is nothing, and return the paths written.
 
     Anything at a path, also a link that leads nowhere, stays as it is. Raises `CommandFailed`
-    where the system refuses a file; then no file was written.
+    if the system refuses a file; then no file was written.
     """
     written = []
     with ExitStack() as undo:

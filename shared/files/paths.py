@@ -73,7 +73,7 @@ def _refusal(text: str) -> str | None:
 
 
 def glob_characters(path: str) -> str:
-    """Return those of `*`, `?` and `[` that the path holds, each once; empty where it has none."""
+    """Return those of `*`, `?` and `[` that the path holds, each once; empty if it has none."""
     return "".join(sorted(set(_GLOB.findall(path)))) if _GLOB.search(path) else ""
 
 

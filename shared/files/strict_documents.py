@@ -80,7 +80,7 @@ _ESCAPE = re.compile(
 class JsonProblem(ValueError):
     """Say that a text is not a valid document.
 
-    `line` and `column` count from 1; both are `None` where the whole text is meant.
+    `line` and `column` count from 1; both are `None` if the whole text is meant.
     """
 
     def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
@@ -115,7 +115,7 @@ def parse_json(source: str | bytes) -> JsonValue:
 
 
 def _decode(source: str | bytes) -> str:
-    """Return the text of `source`. Raises `JsonProblem` where it is too long or not Unicode."""
+    """Return the text of `source`. Raises `JsonProblem` if it is too long or not Unicode."""
     try:
         data = source if isinstance(source, bytes) else source.encode()
         if len(data) > MAX_DOCUMENT_BYTES:
@@ -258,7 +258,7 @@ class JsonPlaces:
     """Hold the places of all values in one document."""
 
     def __init__(self, text: str) -> None:
-        """Read the document. Raises `JsonProblem` where the text is not one."""
+        """Read the document. Raises `JsonProblem` if the text is not one."""
         parse_json(text)
         self._text = text
         self._spans: Mapping[JsonPath, tuple[int, int]] = dict(_spans(text))
@@ -278,7 +278,7 @@ class JsonPlaces:
 
 
 def place_of_problem(problem: JsonProblem) -> JsonPlace | None:
-    """Return where a text stops being a document; `None` where that is the whole text."""
+    """Return where a text stops being a document; `None` if that is the whole text."""
     if problem.line is None or problem.column is None:
         return None
     return JsonPlace(problem.line, problem.column, problem.line, problem.column + 1)
@@ -330,8 +330,8 @@ _MOST_WORK: Final = 40_000_000  # about a second
 def parse_toml(text: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
     """Return the tables of a TOML text.
 
-    Raises `ValueError` where it is not TOML or has keys of too many parts, and `RecursionError`
-    where it is nested too deep.
+    Raises `ValueError` if it is not TOML or has keys of too many parts, and `RecursionError`
+    if it is nested too deep.
     """
     import tomllib  # takes 5 ms, and most runs have nothing to parse
 
@@ -346,7 +346,7 @@ Table: TypeAlias = Mapping[str, object]
 
 
 def read_toml(path: str, text: str) -> Table:
-    """Return a document. Raises `InvalidInput` where the text is not TOML."""
+    """Return a document. Raises `InvalidInput` if the text is not TOML."""
     try:
         return parse_toml(text)
     except (ValueError, RecursionError) as error:

@@ -44,7 +44,7 @@ class FileStart:
 def read_text_input(path: Path, what: str, max_bytes: int = MEGABYTE) -> TextInput:
     """Return the text of the file that messages call `what` ("spec", "template").
 
-    Raises `InvalidInput` where the file is missing, not a regular file, unreadable, over
+    Raises `InvalidInput` if the file is missing, not a regular file, unreadable, over
     `max_bytes`, or not UTF-8 text. A FIFO or a device is refused without waiting for it.
     """
     start = read_regular_file(path, what, max_bytes + 1)
@@ -57,7 +57,7 @@ def read_text_input(path: Path, what: str, max_bytes: int = MEGABYTE) -> TextInp
 def read_regular_file(path: Path, what: str, limit: int, *, skipped: int = 0) -> FileStart:
     """Return the first `limit` bytes of the file that messages call `what`.
 
-    With `skipped`, so many bytes before them are left out. Raises `InvalidInput` where the file is
+    With `skipped`, so many bytes before them are left out. Raises `InvalidInput` if the file is
     missing, not a regular file, or unreadable.
     """
     named = f"{what} {path}"
@@ -180,7 +180,7 @@ class TreeSources(Mapping[str, str]):
         return self._paths
 
     def text(self, path: str) -> str | None:
-        """Return the text of an offered file, `None` where it cannot be read."""
+        """Return the text of an offered file, `None` if it cannot be read."""
         if path not in self._files:
             return None
         if path not in self._texts:
@@ -195,7 +195,7 @@ class TreeSources(Mapping[str, str]):
 
     @abstractmethod
     def _read_all(self, paths: Sequence[str]) -> Mapping[str, str | None]:
-        """Return the text of each of `paths`, `None` where it cannot be read."""
+        """Return the text of each of `paths`, `None` if it cannot be read."""
 
 
 MAX_DEPTH: Final = 40  # folders above a file that is read
@@ -210,7 +210,7 @@ class RepoSources(TreeSources):
         self._folders: dict[str, bool] = {"": True}
 
     def read(self, path: str) -> str | None:
-        """Return the text of a file below the root, `None` where it cannot be read."""
+        """Return the text of a file below the root, `None` if it cannot be read."""
         if path.count("/") > MAX_DEPTH or not self._behind_no_link(path):
             return None
         return _read(self._root / path)

@@ -68,14 +68,14 @@ _Read = Callable[[Any, Faults | None], Any]
 def read_as(kind: type[T], value: object, faults: Faults | None = None) -> T:
     """Return a JSON value as a dataclass, a model or another type.
 
-    Raises `Misfit` where it is not of that type. With `faults`, as little as possible is refused,
+    Raises `Misfit` if it is not of that type. With `faults`, as little as possible is refused,
     and what was left out is noted there.
     """
     return cast(T, _reader(cast(Any, kind))(value, faults))
 
 
 def read_record(path: Path, kind: type[T], faults: Faults) -> T | None:
-    """Return the record in a JSON file, as far as it can be read; `None` where it cannot be.
+    """Return the record in a JSON file, as far as it can be read; `None` if it cannot be.
 
     A missing file is not a fault. Each other reason is noted, with the name of the file.
     """

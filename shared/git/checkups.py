@@ -31,7 +31,7 @@ class Health(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Checkup:
-    """Hold the result of one checkup; `remedy` is empty where there is nothing to do."""
+    """Hold the result of one checkup; `remedy` is empty if there is nothing to do."""
 
     name: str
     health: Health

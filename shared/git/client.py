@@ -179,7 +179,7 @@ class Git:
     ) -> Finished:
         """Run one git command and return how it ended.
 
-        Raises `CommandFailed` where git cannot be started.
+        Raises `CommandFailed` if git cannot be started.
         """
         settings = as_environment((*FIXED_CONFIG, *self.config))
         try:
@@ -204,7 +204,7 @@ class Git:
     ) -> str:
         """Run one git command and return its output without the last newline.
 
-        Raises `GitFailed` where it failed or timed out.
+        Raises `GitFailed` if it failed or timed out.
         """
         done = self.try_run(*arguments, stdin=stdin, environment=environment)
         if done.exit_code or done.timed_out:
@@ -291,7 +291,7 @@ class FileChange:
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """Describe a working tree of the repo; `branch` is empty where none is checked out."""
+    """Describe a working tree of the repo; `branch` is empty if none is checked out."""
 
     path: Path
     branch: str

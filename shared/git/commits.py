@@ -67,7 +67,7 @@ def first_parents(commits: Collection[LoggedCommit], tip: str) -> tuple[str, ...
 
 
 def merge_base(git: Git, *tips: str) -> str:
-    """Return the newest commit that all of `tips` have; "" where there is none."""
+    """Return the newest commit that all of `tips` have; "" if there is none."""
     done = git.try_run("merge-base", "--octopus", *tips)
     return "" if done.exit_code else text_of(done.stdout).split("\n")[0].strip()
 

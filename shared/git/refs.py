@@ -19,13 +19,13 @@ _REF_NAME_BYTES = 250  # for one part: git makes a file of that name, and one wi
 
 
 def commit_of(git: Git, name: str) -> str:
-    """Return the id of the commit that `name` names; empty where there is none."""
+    """Return the id of the commit that `name` names; empty if there is none."""
     done = git.try_run("rev-parse", "--verify", "--quiet", "--end-of-options", name + "^{commit}")
     return "" if done.exit_code else text_of(done.stdout).strip()
 
 
 def tip_of_branch(git: Git, branch: str) -> str:
-    """Return the id of the last commit of a branch; empty where the branch is missing."""
+    """Return the id of the last commit of a branch; empty if the branch is missing."""
     return commit_of(git, f"refs/heads/{branch}") if branch_name_allowed(git, branch) else ""
 
 
@@ -87,7 +87,7 @@ class NoCredential(CommandFailed):
 
 
 def url_of(git: Git, remote: str) -> str:
-    """Return the URL that a remote is pushed to, without credentials; "" where there is none."""
+    """Return the URL that a remote is pushed to, without credentials; "" if there is none."""
     done = git.try_run("remote", "get-url", "--push", "--", remote)
     return "" if done.exit_code else without_credentials(text_of(done.stdout).strip())
 
@@ -119,14 +119,14 @@ def push_refs(git: Git, remote: str, refs: Mapping[str, str]) -> None:
 def move_ref(git: Git, remote: str, ref: str, new: str, old: str) -> None:
     """Move a ref of a remote from `old` to `new`; "" means that it does not exist.
 
-    Raises `CommandFailed` where the ref is elsewhere, or the remote refuses.
+    Raises `CommandFailed` if the ref is elsewhere, or the remote refuses.
     """
     lease = f"--force-with-lease={ref}:{old}"
     _run(git, remote, "push", "--quiet", "--no-verify", lease, "--", remote, f"{new}:{ref}")
 
 
 def default_branch(git: Git, remote: str) -> str:
-    """Return the branch that a remote's HEAD is on; "" where there is none."""
+    """Return the branch that a remote's HEAD is on; "" if there is none."""
     said = _run(git, remote, "ls-remote", "--quiet", "--symref", "--", remote, "HEAD")
     first = said.partition("\n")[0]
     name = first.removeprefix("ref: ").partition("\t")[0]

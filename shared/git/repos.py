@@ -65,7 +65,7 @@ def is_inside_git(git: Git) -> bool:
 
 
 def setting(git: Git, key: str) -> str:
-    """Return the value of one setting of git's config; empty where it is not set."""
+    """Return the value of one setting of git's config; empty if it is not set."""
     done = git.try_run("config", "--get", key)
     return "" if done.exit_code else text_of(done.stdout).removesuffix("\n")
 
@@ -194,7 +194,7 @@ def parse_identity(text: str) -> Identity | None:
 def read_identity(git: Git, environ: Mapping[str, str] = os.environ) -> Identity | None:
     """Return the identity that git has for the person, by its variables and its config.
 
-    The result is `None` where nobody has said who they are: what git would guess from the login
+    The result is `None` if nobody has said who they are: what git would guess from the login
     and the machine's name does not count.
     """
     given = {name: environ[name] for name in _GIVEN if environ.get(name)}

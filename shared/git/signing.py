@@ -42,7 +42,7 @@ _PROGRAMS: Final = {
 class SigningConfig:
     """Hold what git's config says about signatures.
 
-    `key` is empty where the config names none. `key_command` prints one. `allowed_signers` is the
+    `key` is empty if the config names none. `key_command` prints one. `allowed_signers` is the
     file of keys that are trusted for SSH signatures, if the config names one.
     """
 
@@ -142,7 +142,7 @@ def sign(git: Git, config: SigningConfig, data: bytes, person: str) -> bytes:
     """Return the armoured signature of `data`.
 
     `person` names the key where the config names none, as `Ada <ada@example.org>`. Raises
-    `SigningFailed` where the key is missing, or the program fails, refuses or waits too long.
+    `SigningFailed` if the key is missing, or the program fails, refuses or waits too long.
     """
     program = config.programs[config.format]
     if config.format is not SignatureFormat.SSH:

@@ -128,7 +128,7 @@ def _hashes_of_group(git: Git, object_ids: Sequence[str]) -> dict[str, str]:
 def content_of(git: Git, commit: str, path: str) -> bytes | None:
     """Return the content that a checkout of `commit` would have at `path`.
 
-    Filters are applied. The result is `None` where the commit has no such file.
+    Filters are applied. The result is `None` if the commit has no such file.
     """
     done = git.try_run("cat-file", "--filters", f"{commit}:{path}")
     return None if done.exit_code else done.stdout
@@ -224,7 +224,7 @@ class CommitSources(TreeSources):
     """Map paths to the texts that a commit's files have in git; no filter is applied."""
 
     def __init__(self, git: Git, commit: str) -> None:
-        """Offer the files of `commit`. Raises `GitFailed` where git cannot read it."""
+        """Offer the files of `commit`. Raises `GitFailed` if git cannot read it."""
         blobs: dict[str, str] = {}
         paths: list[str] = []
         for record in filter(None, git.run("ls-tree", "-r", "-z", commit).split("\0")):
@@ -338,7 +338,7 @@ def ids_of(git: Git, commits: Sequence[str]) -> Mapping[str, str]:
 
 
 def id_between(git: Git, old: str, new: str) -> str:
-    """Return the patch id of the difference between two commits; "" where they are equal."""
+    """Return the patch id of the difference between two commits; "" if they are equal."""
     return next(iter(_patch_ids(git, _patch(git, "diff-tree", *_WHOLE, old, new)).values()), "")
 
 

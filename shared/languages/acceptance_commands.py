@@ -200,7 +200,7 @@ _WITHOUT_A_RUN: Final = frozenset(
 
 
 def runs_tests(text: str) -> bool | None:
-    """Return whether the command runs tests; `None` where its text does not say so.
+    """Return whether the command runs tests; `None` if its text does not say so.
 
     A script, a target of make, or a program that is not known may run tests or none.
     """

@@ -1,7 +1,7 @@
 """Defines what a language is to planner and factory: its name, and the capabilities that it has.
 
 A language is one folder beside this file, and one entry of `registry.LANGUAGES`. It has at least
-outlines. Each further capability is a protocol, and a field here that stays `None` where the
+outlines. Each further capability is a protocol, and a field here that stays `None` if the
 language does not have it. Mostly a module implements a capability. It loads when it is first
 asked (`shared/__init__.py`), so that a program that meets no file of the language loads nothing of
 it. Facts that every language is asked for, such as its suffixes, are a value or a small class.

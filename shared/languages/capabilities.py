@@ -98,8 +98,8 @@ class Outliner(Protocol):
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
         """Return a line for each name that a file offers to other files, without its code.
 
-        The members of a type follow it, indented. The result is empty where the file offers
-        nothing, and `None` where it cannot be read. Never raises.
+        The members of a type follow it, indented. The result is empty if the file offers
+        nothing, and `None` if it cannot be read. Never raises.
         """
 
 
@@ -155,13 +155,13 @@ class Notes(Protocol):
         """
 
     def names_in(self, source: str) -> Collection[str] | None:
-        """Return the names that a source declares; `None` where they cannot all be known.
+        """Return the names that a source declares; `None` if they cannot all be known.
 
         Members of classes are qualified: `Game.play`.
         """
 
     def note_syntax(self, path: str, source: str) -> str:
-        """Return a sentence that names the line that does not parse; empty where all does."""
+        """Return a sentence that names the line that does not parse; empty if all does."""
 
     def note_errors(
         self, output: str, sources: Mapping[str, str], files: Iterable[str]
@@ -180,7 +180,7 @@ DOES_NOT_PARSE: Final = "does not parse"
 class ContractViolation:
     """Represent a declared name that the code does not have as declared.
 
-    `name` is qualified (`Game.play`), and empty where the whole file is meant. `message` tells the
+    `name` is qualified (`Game.play`), and empty if the whole file is meant. `message` tells the
     author of the code how it differs.
     """
 

@@ -47,7 +47,7 @@ class Checker(Protocol):
         """Return the complaints about `targets`, which are among `files`.
 
         `files` has texts by path. Imports are looked up in the folders `roots`. Raises
-        `CheckerFailed` where the checker gives no answer.
+        `CheckerFailed` if the checker gives no answer.
         """
 
 
@@ -71,7 +71,7 @@ class ToolMissing(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """Hold how a tool ended: `exit_code` is `None` where it was killed at its time limit."""
+    """Hold how a tool ended: `exit_code` is `None` if it was killed at its time limit."""
 
     exit_code: int | None
     stdout: str
@@ -85,7 +85,7 @@ class ToolRunner(Protocol):
         """Run `argv` in a folder that holds `files`, texts by path, and return how it ended.
 
         The tool has no network. It may write to the folder; only the folder `target` in it, and the
-        tool's own build cache, last as long as the runner. Raises `ToolMissing` where the program
+        tool's own build cache, last as long as the runner. Raises `ToolMissing` if the program
         of `argv` is not installed, or cannot be run.
         """
 
@@ -100,7 +100,7 @@ def _as_it_is(open_checker: Callable[[], CheckerProcess]) -> CheckerProcess:
 class Tools:
     """Keep what judges code running from one question to the next. Use it as a context manager.
 
-    `runner` is `None` where the caller cannot hold a tool in a sandbox. The code of languages that
+    `runner` is `None` if the caller cannot hold a tool in a sandbox. The code of languages that
     need one is then left unjudged.
     """
 
@@ -168,7 +168,7 @@ class ManifestFiles(Protocol):
         """Return the paths of all files of this name, the outermost first."""
 
     def text(self, path: str) -> str | None:
-        """Return the text of a regular file; `None` where there is none.
+        """Return the text of a regular file; `None` if there is none.
 
         Raises `InvalidInput` for a file that is too large or is not UTF-8.
         """
@@ -204,7 +204,7 @@ class Workshop(Protocol):
         """Return a folder outside of the tree, for questions to an installer."""
 
     def program(self, name: str) -> str | None:
-        """Return the path of a program on the user's PATH; `None` where it is not installed."""
+        """Return the path of a program on the user's PATH; `None` if it is not installed."""
 
     def run(
         self, argv: list[str], folder: Path, variables: Mapping[str, str], *, remedy: str
@@ -218,7 +218,7 @@ class Workshop(Protocol):
         """Return the folder for `key`; `make` fills it the first time.
 
         `make` gets a path that does not exist, in a folder that does. Raises what it raises, and
-        `EnvironmentFault` where the disk refuses.
+        `EnvironmentFault` if the disk refuses.
         """
 
 
@@ -266,7 +266,7 @@ class Dependencies(Protocol):
         """Return what the tree's manifests come to; nothing where they declare nothing.
 
         Raises `InvalidInput` for a manifest or a lock that is not followed, and `EnvironmentFault`
-        where an installer fails.
+        if an installer fails.
         """
 
 
@@ -351,7 +351,7 @@ class LockedPackages:
 class FaultReport:
     """Hold the lines of an output that tell one failure, and a sentence that says it.
 
-    `lines` are numbers from 0. `fact` is empty where the lines say nothing that can be acted on.
+    `lines` are numbers from 0. `fact` is empty if the lines say nothing that can be acted on.
     """
 
     lines: range
@@ -386,7 +386,7 @@ class Reports(Protocol):
         """Yield what compilers, interpreters and other test runners report; a bounded number."""
 
     def second_look(self, argv: Sequence[str], stderr: Sequence[str]) -> SecondLook | None:
-        """Return a command to run after `argv` failed; `None` where none would show more.
+        """Return a command to run after `argv` failed; `None` if none would show more.
 
         `stderr` are the lines of its standard error.
         """

@@ -92,7 +92,7 @@ class FilesInTime(Protocol):
 
     @property
     def blind_from(self) -> int | None:
-        """Return the first order whose files could not be read; `None` where all could be."""
+        """Return the first order whose files could not be read; `None` if all could be."""
 
     @property
     def removed(self) -> Mapping[str, int]:
@@ -154,7 +154,7 @@ class Chain:
 def first_with(
     positions: range, holds: Callable[[int], bool], removing: Sequence[int]
 ) -> int | None:
-    """Return the first of `positions` at which `holds` is true; `None` where none is found.
+    """Return the first of `positions` at which `holds` is true; `None` if none is found.
 
     Once true, `holds` has to stay true up to the next position in `removing`, which is sorted. Only
     the first 20 parts between these are searched.
@@ -333,7 +333,7 @@ def provided_later(verb: str, name: str, source: str, key: str = "") -> Need:
 
 
 def missing_module(name: str, remover: str = "") -> Need:
-    """Return E210: a module of the project that nobody provides, or that `remover` removes."""
+    """Return E210: a module of the project that is missing, or that `remover` removes."""
     why = f"{remover} removes" if remover else "no order provides and the repo does not have"
     return Need("E210", name, f"imports {quoted(name)}, a module of this project that {why}")
 
@@ -345,7 +345,7 @@ def missing_path(verb: str, path: str, remover: str = "") -> Need:
 
 
 def undeclared_package(verb: str, module: str, package: str) -> Need:
-    """Return W221: the module of a package that nobody declares."""
+    """Return W221: the module of an undeclared package."""
     message = f"{verb} {quoted(module)}, a third-party module that the repo does not declare"
     return Need("W221", package, message)
 

@@ -107,7 +107,7 @@ class Command:
     `operator` is the first shell operator outside quotes. `program` is the last part of the
     path of the executed program; where that is `env`, the program behind it counts. `environment`
     holds the variables that `env` sets. `language` is the name of the language that knows the
-    program, and empty where none does.
+    program, and empty if none does.
     """
 
     text: str
@@ -144,7 +144,7 @@ class Arguments:
 
 
 def program_words(command: Command) -> tuple[str, ...] | None:
-    """Return the arguments of a program; `None` where a command runs something else or nothing."""
+    """Return the arguments of a program; `None` if a command runs something else or nothing."""
     if command.problem or command.operator or not isinstance(command.run, ProgramRun):
         return None
     return command.run.arguments
@@ -165,7 +165,7 @@ class CommandReader(Protocol):
     def read_run(self, program: str, arguments: Arguments) -> Run:
         """Return what the program would run. The time is linear in the length of the words.
 
-        Raises `NothingToRun` where the words cannot be executed.
+        Raises `NothingToRun` if the words cannot be executed.
         """
 
     def needed_paths(self, command: Command) -> tuple[str, ...]:
@@ -196,7 +196,7 @@ class CommandReader(Protocol):
         """Return whether a test runner loads the file at `path` for the tests in its folder."""
 
     def weakness(self, command: Command) -> Weakness | None:
-        """Return why a command can hardly fail; `None` where its text shows no reason.
+        """Return why a command can hardly fail; `None` if its text shows no reason.
 
         The time is linear in the length of the text.
         """

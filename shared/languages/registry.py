@@ -18,13 +18,13 @@ LANGUAGES: Final[tuple[Language, ...]] = (PYTHON, JAVASCRIPT, TYPESCRIPT, GO, RU
 
 
 def language_of(path: str) -> Language | None:
-    """Return the language that has the suffix of `path`; `None` where no language has it."""
+    """Return the language that has the suffix of `path`; `None` if no language has it."""
     suffix = posixpath.splitext(path)[1]
     return next((each for each in LANGUAGES if suffix in each.suffixes), None)
 
 
 def language_named(name: str) -> Language | None:
-    """Return the language of that name; `None` where there is none, or the name is empty."""
+    """Return the language of that name; `None` if there is none, or the name is empty."""
     return next((each for each in LANGUAGES if each.name == name), None)
 
 

@@ -173,8 +173,8 @@ class SharedBudget:
     def reserve(self, call: CallBound, place: CallPlace, prices: Prices) -> Usage:
         """Reserve what the call can take, and return it; its output is what the reply may have.
 
-        Raises `BudgetReached` where the caps leave too little for a whole reply, and
-        `InvalidInput` where a price that the cost cap needs is unknown.
+        Raises `BudgetReached` if the caps leave too little for a whole reply, and
+        `InvalidInput` if a price that the cost cap needs is unknown.
         """
         with self._settled:
             while True:
@@ -246,7 +246,7 @@ class CappedClient:
         self._emit = emit
 
     def complete(self, request: Request) -> Completion:
-        """Return the inner client's reply; raise `BudgetReached` where it might cost too much."""
+        """Return the inner client's reply; raise `BudgetReached` if it might cost too much."""
         if self._purse.is_bottomless:
             return self._inner.complete(request)
         prices = self._tables.prices

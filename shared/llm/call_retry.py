@@ -36,7 +36,7 @@ class Pace(Protocol):
         """Hold calls back for `seconds` from now, or longer where that was asked before."""
 
     def seconds_left(self, model: str) -> float:
-        """Return how long a call is to wait; 0 where it may be made now."""
+        """Return how long a call is to wait; 0 if it may be made now."""
 
 
 class OwnPace:
@@ -150,7 +150,7 @@ def with_retries(call: Callable[[], T], patience: RetryContext, deadline: float)
     """Return what `call` returns; call it again after faults that may pass.
 
     `deadline` is a time of the clock. Raises `ModelUnavailable` when the retries or the time are
-    used up, and `Refusal` where the server refused for a reason that waiting does not resolve.
+    used up, and `Refusal` if the server refused for a reason that waiting does not resolve.
     """
     retry = 0
     while True:
@@ -190,7 +190,7 @@ def _check_patience(
 
 
 def parse_retry_after(headers: Mapping[str, str], wall: float) -> float | None:
-    """Return the seconds that the server asks to wait, or `None` where it names none.
+    """Return the seconds that the server asks to wait, or `None` if it names none.
 
     Reads `retry-after-ms`, and `Retry-After` in seconds or as a date. `wall` is the present time
     in seconds since the epoch. `headers` have lower-case names.

@@ -77,9 +77,9 @@ def recover_response(
 ) -> Document:
     """Return the final document of the response whose stream broke because of `reason`.
 
-    Raises `ReplyBroken` where the server does not have the response. Raises `ReplyFailed` where
+    Raises `ReplyBroken` if the server does not have the response. Raises `ReplyFailed` if
     the response is not final by the `deadline`; the response is then cancelled. Raises
-    `ModelUnavailable` where the server cannot be reached.
+    `ModelUnavailable` if the server cannot be reached.
     """
     assert stream.response_id is not None
     try:
@@ -142,7 +142,7 @@ def cancel(transport: Transport, response_id: str) -> None:
 
 
 def _retrieve(transport: Transport, response_id: str) -> Document:
-    """Return the response in its present state; raise `Unreachable` where the answer broke off.
+    """Return the response in its present state; raise `Unreachable` if the answer broke off.
 
     Polling is free, so a broken answer may be asked for again.
     """
@@ -318,9 +318,9 @@ class LiveClient:
 
 
 def list_models(access: ModelAccess) -> frozenset[str]:
-    """Return the names of the models that the server lists; none where its list is not readable.
+    """Return the names of the models that the server lists; none if its list is not readable.
 
-    Raises `ModelUnavailable` where the server cannot be reached, refuses the request or does not
+    Raises `ModelUnavailable` if the server cannot be reached, refuses the request or does not
     answer with JSON.
     """
     transport = Transport(access, SystemClock())

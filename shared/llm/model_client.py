@@ -62,7 +62,7 @@ class ReplySchema:
 class Request:
     """Represent one question to a model. Runs on the same inputs make equal requests.
 
-    `max_output_tokens`, `temperature` and `reasoning_effort` are `None` where the server's own
+    `max_output_tokens`, `temperature` and `reasoning_effort` are `None` if the server's own
     default applies. `expected_output_tokens` is what a whole reply should need: where a cap leaves
     less than `max_output_tokens`, but this much, the call is made with what the cap leaves. It is
     not sent, and no part of a transcript.
@@ -127,8 +127,8 @@ class LlmClient(Protocol):
     def complete(self, request: Request) -> Completion:
         """Return the model's reply.
 
-        Raises `ModelUnavailable` or `BudgetReached` where asking again would not help, and
-        `ReplyFailed` where another attempt may succeed.
+        Raises `ModelUnavailable` or `BudgetReached` if asking again would not help, and
+        `ReplyFailed` if another attempt may succeed.
         """
         ...
 
@@ -223,7 +223,7 @@ def extract_json_object(text: str) -> str:
 
     Reasoning blocks, fences and prose around the object are dropped. The object's braces balance;
     the caller's parser decides whether it is valid JSON. Raises `ReplyIsArray` for an array, and
-    `ReplyMalformed` where it holds no object, more than one, or one that never closes.
+    `ReplyMalformed` if it holds no object, more than one, or one that never closes.
     """
     reply = strip_reasoning(_after_lone_closing_tag(text))
     _refuse_array(reply)
@@ -240,7 +240,7 @@ def extract_json_object(text: str) -> str:
 def extract_json_array(text: str) -> str:
     """Return the source of the one JSON array in `text` that is empty or holds objects.
 
-    The text around the array is dropped as in `extract_json_object`. Raises `ReplyMalformed` where
+    The text around the array is dropped as in `extract_json_object`. Raises `ReplyMalformed` if
     it holds no such array, more than one, one that never closes, or an object beside the array.
     """
     reply = strip_reasoning(_after_lone_closing_tag(text))
@@ -264,7 +264,7 @@ def extract_json_array(text: str) -> str:
 def strip_reasoning(text: str) -> str:
     """Return `text` without the `<think>` blocks at its start.
 
-    Raises `ReplyMalformed` where a block starts and never ends.
+    Raises `ReplyMalformed` if a block starts and never ends.
     """
     start = 0
     while opening := _THOUGHT_OPENS.match(text, _skip_blanks(text, start)):
@@ -322,7 +322,7 @@ def _array_end(text: str, start: int) -> int:
 
 
 def _first_fault(text: str, start: int) -> str:
-    """Return where a JSON parser fails first, in words; empty where it does not fail.
+    """Return where a JSON parser fails first, in words; empty if it does not fail.
 
     An unescaped quote is a likelier cause than a missing brace.
     """

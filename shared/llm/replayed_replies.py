@@ -89,7 +89,7 @@ class EarlierReplies:
     anew: frozenset[str] = frozenset()
 
     def lookup(self, request: Request) -> Completion | None:
-        """Return the reply on record; `None` where there is none or the order is in `anew`."""
+        """Return the reply on record; `None` if there is none or the order is in `anew`."""
         return None if request.place.order in self.anew else self.transcript.lookup(request)
 
 
@@ -125,7 +125,7 @@ class EarlierRun:
 def reply_texts(path: Path) -> Iterator[str]:
     """Yield each reply on record. Lines that are not of a transcript are left out.
 
-    Raises `InvalidInput` where the file cannot be read.
+    Raises `InvalidInput` if the file cannot be read.
     """
     if not path.is_file():  # opening a FIFO would wait for a writer
         raise InvalidInput(f"transcript {path} is not a file", "name a transcript of a run")

@@ -124,7 +124,7 @@ def read_chat(documents: Iterable[Document], request: Request, watch: Watch) -> 
     """Return the answer that the documents of one reply make up.
 
     Raises `ReplyFailed`, or a subclass, where they make up no complete answer. Raises `Refusal`
-    where the server sends an error under a good status before any part of a reply.
+    if the server sends an error under a good status before any part of a reply.
     """
     gathered = _Gathered()
     try:
@@ -241,7 +241,7 @@ class ResponseStream:
         return "".join(self._text)
 
     def read(self, documents: Iterable[Document]) -> None:
-        """Take events until the response is final; raise `ReplyBroken` where they end before."""
+        """Take events until the response is final; raise `ReplyBroken` if they end before."""
         for document in documents:
             self.take(document)
             if self.final is not None:
@@ -292,7 +292,7 @@ def read_response(response: Document, request: Request, streamed_text: str = "")
     """Return the answer that a response in a terminal state holds.
 
     `streamed_text` is used where a server leaves the output out of its final document. Raises
-    `ReplyFailed`, or a subclass, where the answer is not complete. Raises `Refusal` where the
+    `ReplyFailed`, or a subclass, where the answer is not complete. Raises `Refusal` if the
     server reports that the account has no quota left.
     """
     answer = Answer(

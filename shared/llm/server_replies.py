@@ -51,7 +51,7 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    """Hold what an error answer says about itself. A field is empty where the answer lacks it."""
+    """Hold what an error answer says about itself. A field is empty if the answer lacks it."""
 
     text: str
     code: str = ""
@@ -61,7 +61,7 @@ class ErrorBody:
 class Refusal(Exception):
     """Raised when a server answered with an error status.
 
-    `retry_after` is the wait in seconds that the server asks for, `None` where it names none.
+    `retry_after` is the wait in seconds that the server asks for, `None` if it names none.
     """
 
     def __init__(self, status: int, body: ErrorBody, retry_after: float | None = None) -> None:
@@ -141,7 +141,7 @@ JUST_ENDS = "the reply just ends: the server did not say that it is complete"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Hold a model's whole reply, usable or not; `usage` is `None` where the server omits it."""
+    """Hold a model's whole reply, usable or not; `usage` is `None` if the server omits it."""
 
     text: str
     reasoning: str
@@ -275,7 +275,7 @@ def initial_quirks(api: Api, *, is_openai: bool, watched: bool = True) -> Quirks
 
 
 def adjusted(quirks: Quirks, request: Request, refused: Refusal) -> Adjustment | None:
-    """Return the form to try after `refused`, or `None` where no other form is known to help."""
+    """Return the form to try after `refused`, or `None` if no other form is known to help."""
     if quirks.api is Api.RESPONSES and _has_no_responses(refused):
         return Adjustment(
             replace(quirks, api=Api.CHAT),

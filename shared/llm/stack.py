@@ -84,7 +84,7 @@ def open_model(
     """Open the model for a run that records in `folder`, and close its client and files at the end.
 
     A request that the transcripts of `earlier` runs answer (newest first) is not sent again.
-    Raises `InvalidInput` where a transcript cannot be read or used.
+    Raises `InvalidInput` if a transcript cannot be read or used.
     """
     meter = Meter()
     with contextlib.ExitStack() as opened:

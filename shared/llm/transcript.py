@@ -76,8 +76,8 @@ class Transcript:
 
         A new file gets `origin` in its header. `secrets` never reach the file. `today` gives the
         date for each reply. Without it records hold no date, so that generating an authored
-        transcript again gives the same bytes. Raises `InvalidInput` where the file is not a
-        transcript, `CommandFailed` where it cannot be opened.
+        transcript again gives the same bytes. Raises `InvalidInput` if the file is not a
+        transcript, `CommandFailed` if it cannot be opened.
         """
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
@@ -96,7 +96,7 @@ class Transcript:
     def read(cls, path: Path) -> Self:
         """Return the transcript at `path`, for lookups only.
 
-        Raises `InvalidInput` where the file cannot be read or is not a transcript.
+        Raises `InvalidInput` if the file cannot be read or is not a transcript.
         """
         transcript = cls(path, AUTHORED, None, (), None)
         transcript._load()
@@ -116,7 +116,7 @@ class Transcript:
     def lookup(self, request: Request) -> Completion | None:
         """Return the reply on record, or `None`.
 
-        Raises `ReplyFailed` where a failure is on record that used up the attempt.
+        Raises `ReplyFailed` if a failure is on record that used up the attempt.
         """
         with self._lock:
             answer = self._answers.get(request_key(request))

@@ -38,7 +38,7 @@ class ReplyOrigin:
     """Hold the kind of a transcript's replies and what its header says about their models.
 
     `model` is the model of every role that has no field of its own filled in here. A field is
-    empty where the header does not have it. `date` is an ISO date.
+    empty if the header does not have it. `date` is an ISO date.
     """
 
     kind: OriginKind

@@ -79,7 +79,7 @@ class ModelAccess:
 def check_access(environ: Mapping[str, str], base_url: str | None = None) -> ModelAccess:
     """Return the access that the environment gives; `base_url` wins over `OPENAI_BASE_URL`.
 
-    Raises `ModelUnavailable` where a key is missing, and `InvalidInput` where the URL or the key
+    Raises `ModelUnavailable` if a key is missing, and `InvalidInput` if the URL or the key
     is malformed. Needs no network.
     """
     url = base_url or environ.get("OPENAI_BASE_URL", "").strip() or None
@@ -160,9 +160,9 @@ class Transport:
     """Make the calls of this program to a model server. Safe for threads.
 
     Each call is a context manager that yields an `HttpReply` and closes it. Entering it raises
-    `Unreachable` where no answer comes, `Refusal` for an error status, `ReplyBroken` where the
-    server stays silent, and `ModelUnavailable` where the SDK cannot be imported. Reading the body
-    raises `ReplyBroken` where it breaks off, and `ReplyFailed` past the deadline.
+    `Unreachable` if no answer comes, `Refusal` for an error status, `ReplyBroken` if the
+    server stays silent, and `ModelUnavailable` if the SDK cannot be imported. Reading the body
+    raises `ReplyBroken` if it breaks off, and `ReplyFailed` past the deadline.
     """
 
     def __init__(self, access: ModelAccess, clock: Clock) -> None:
@@ -291,7 +291,7 @@ class Transport:
 
 
 def _load_sdk() -> None:
-    """Import the SDK; raise `ModelUnavailable` where it is missing or broken."""
+    """Import the SDK; raise `ModelUnavailable` if it is missing or broken."""
     try:
         import_module("openai")
     except Exception as error:  # a broken installation can fail in any way
@@ -327,7 +327,7 @@ class NotJson(Exception):
 
 
 def read_document(reply: HttpReply) -> Document:
-    """Return the body as one JSON object; raise `NotJson` or `ReplyBroken` where it is not one."""
+    """Return the body as one JSON object; raise `NotJson` or `ReplyBroken` if it is not one."""
     return _parsed(b"".join(_bounded(reply.chunks)), reply.media_type)
 
 

@@ -65,7 +65,7 @@ TOOLS: Final = {TSC.name: TSC}
 
 
 def build_here(tool: PinnedTool) -> Build | None:
-    """Return the build for this machine; `None` where there is none."""
+    """Return the build for this machine; `None` if there is none."""
     return tool.builds.get(platform.machine())
 
 
@@ -84,7 +84,7 @@ def folder_of(tool: PinnedTool, environ: Mapping[str, str] = os.environ) -> Path
 
 
 def installed_program(tool: PinnedTool, environ: Mapping[str, str] = os.environ) -> Path | None:
-    """Return the executable of a program that was fetched whole; `None` where it was not."""
+    """Return the executable of a program that was fetched whole; `None` if it was not."""
     folder = folder_of(tool, environ)
     return folder / tool.program if (folder / MARK).is_file() else None
 
@@ -109,8 +109,8 @@ def registry(environ: Mapping[str, str] = os.environ) -> str:
 def fetch(tool: PinnedTool, environ: Mapping[str, str] = os.environ) -> Path:
     """Return the program's executable; it is fetched where it is not there yet.
 
-    Raises `FetchFailed` where this machine has no build, where the registry does not
-    answer, or where the archive does not have the pinned hash.
+    Raises `FetchFailed` if this machine has no build, where the registry does not
+    answer, or if the archive does not have the pinned hash.
     """
     there = installed_program(tool, environ)
     if there is not None:

@@ -75,7 +75,7 @@ def run_tool(
 
     The tool runs in a session of its own, so it cannot ask on the terminal. At the deadline its
     whole process group is killed and `timed_out` is set. Raises `ProgramMissing` or `ToolFailed`
-    where the tool cannot be started.
+    if the tool cannot be started.
     """
     started = time.monotonic()
     source = subprocess.PIPE if stdin else _NOWHERE

@@ -59,7 +59,7 @@ class ShellWords:
 
 
 def split_words(line: str) -> ShellWords:
-    """Return the words of `line`. Raises `UnsplittableError` where a quote is left open."""
+    """Return the words of `line`. Raises `UnsplittableError` if a quote is left open."""
     texts: list[str] = []
     quoted: list[bool] = []
     operator: str | None = None

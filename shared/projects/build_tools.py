@@ -196,7 +196,7 @@ class Ground(StrEnum):
 class Verification:
     """Hold the commands that verify a tree, and what they rest on.
 
-    `projects` are those whose manifests were read; empty where these decide nothing. `notes` say
+    `projects` are those whose manifests were read; empty if these decide nothing. `notes` say
     in sentences what is not run, and why.
     """
 

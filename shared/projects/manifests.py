@@ -27,7 +27,7 @@ class RepoFiles(Protocol):
     def text(self, path: str) -> str | None:
         """Return the text of a file.
 
-        The result is `None` where no regular file is there without a link on its way, or where the
+        The result is `None` if no regular file is there without a link on its way, or if the
         file is too large or not UTF-8.
         """
 
@@ -38,7 +38,7 @@ class VerifyCommand:
 
     `origin` names the place that the command comes from, as a person would look it up
     (`package.json: scripts.test`). `defined` is a command that does the same without that place;
-    it is empty where the command does not depend on a definition that an order could change.
+    it is empty if the command does not depend on a definition that an order could change.
     """
 
     text: str
@@ -52,7 +52,7 @@ class Project:
 
     `tool` is the build tool's name as people write it (`npm`, `Cargo`), and `manifest` the path
     of its file. `scripts` are the named commands that the manifest defines, and `dependencies`
-    the packages that it declares, each as declared. `verify` is empty where nothing in the files
+    the packages that it declares, each as declared. `verify` is empty if nothing in the files
     says how the project is tested; `notes` then tell a person why, in sentences.
     """
 
@@ -73,7 +73,7 @@ class BuildTool(Protocol):
         """Return the tool's name as people write it."""
 
     def read(self, files: RepoFiles) -> Project | None:
-        """Return what the manifest at the root says; `None` where the tool has none there.
+        """Return what the manifest at the root says; `None` if the tool has none there.
 
         A manifest that cannot be read is a project with a note and without commands.
         """
@@ -124,7 +124,7 @@ def table(parent: Table, *keys: str) -> Table:
 
 
 def text_at(parent: Table, key: str) -> str:
-    """Return the text at `key` as one printable line; "" where there is none."""
+    """Return the text at `key` as one printable line; "" if there is none."""
     found = parent.get(key)
     return one_line(found) if isinstance(found, str) else ""
 

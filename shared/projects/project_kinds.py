@@ -78,7 +78,7 @@ class Python:
 
 
 def _manifest_of(files: RepoFiles, pyproject: Table | None) -> str:
-    """Return the file that makes this a Python project; "" where there is none.
+    """Return the file that makes this a Python project; "" if there is none.
 
     Many projects of other languages have a `pyproject.toml` for a linter alone.
     """
@@ -92,7 +92,7 @@ def _manifest_of(files: RepoFiles, pyproject: Table | None) -> str:
 
 
 def _tests_of(files: RepoFiles, pyproject: Table) -> str:
-    """Return the place that shows that there are tests, "" where there are none."""
+    """Return the place that shows that there are tests, "" if there are none."""
     if table(pyproject, "tool", "pytest"):
         return f"{_PYPROJECT}: tool.pytest"
     for path, heading in _PYTEST_FILES.items():
@@ -244,7 +244,7 @@ def _command_of(document: Table, manager: str) -> VerifyCommand:
 
 
 def _as_defined(scripts: Table) -> str:
-    """Return a command that runs what the script runs now; "" where it is not a short line."""
+    """Return a command that runs what the script runs now; "" if it is not a short line."""
     phases = [each for each in map(scripts.get, _PHASES) if isinstance(each, str) and each]
     if any(each != one_line(each) for each in phases):
         return ""

@@ -85,12 +85,12 @@ class Key:
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """Return the values among which a flag chooses; empty where others are allowed."""
+        """Return the values among which a flag chooses; empty if others are allowed."""
         return tuple(getattr(self.read, "options", ()))
 
     @property
     def range(self) -> str:
-        """Return the allowed values in words; empty where the reader has no bounds."""
+        """Return the allowed values in words; empty if the reader has no bounds."""
         return str(getattr(self.read, "range", ""))
 
 

@@ -51,7 +51,7 @@ Layer = Mapping[str, RawValue]
 def file_layer(path: Path, table: tuple[str, ...]) -> Layer:
     """Return the values that the TOML file at `path` sets in `table`; `()` means the whole file.
 
-    Raises `InvalidInput` where the file cannot be read, is not TOML, or sets an unknown key.
+    Raises `InvalidInput` if the file cannot be read, is not TOML, or sets an unknown key.
     """
     text = read_text_input(path, "config").text
     if not all(part in text for part in table):

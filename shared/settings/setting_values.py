@@ -309,7 +309,7 @@ def read_dollars(given: RawValue) -> Decimal:
 
 
 def _number(given: RawValue) -> Decimal | None:
-    """Return the value as a finite number of at most 30 digits, or `None` where it is not one."""
+    """Return the value as a finite number of at most 30 digits, or `None` if it is not one."""
     match given.value:
         case bool():
             return None

@@ -47,7 +47,7 @@ def order_file_name(order_id: str) -> str:
 def list_plan_files(folder: Path) -> tuple[str, ...]:
     """Return the names of a plan's files in `folder`, orders by number and the manifest last.
 
-    Raises `InvalidInput` where the folder cannot be read.
+    Raises `InvalidInput` if the folder cannot be read.
     """
     try:
         return plan_file_names(each.name for each in folder.iterdir())
@@ -68,7 +68,7 @@ def plan_file_names(names: Iterable[str]) -> tuple[str, ...]:
 def holds_plan(folder: Path) -> bool:
     """Return whether `folder` is a directory with at least one of a plan's files.
 
-    Raises `InvalidInput` where the folder cannot be read.
+    Raises `InvalidInput` if the folder cannot be read.
     """
     return folder.is_dir() and bool(list_plan_files(folder))
 
@@ -139,7 +139,7 @@ class StoredManifest:
 
     @property
     def entries(self) -> tuple[JsonValue, ...]:
-        """Return the entries of `work_orders`; none where `work_orders` is not a list."""
+        """Return the entries of `work_orders`; none if `work_orders` is not a list."""
         match self.document:
             case {"work_orders": [*entries]}:
                 return tuple(entries)
@@ -171,7 +171,7 @@ class StoredManifest:
 
     @property
     def facts(self) -> PlanFacts | None:
-        """Return the plan's identity; `None` where the manifest states no hash or a wrong one."""
+        """Return the plan's identity; `None` if the manifest states no hash or a wrong one."""
         match self.document:
             case {"provenance": {"manifest_sha256": str(claimed), "planner_run_id": str(run_id)}}:
                 return self._facts(claimed, run_id) if self._hash() == claimed else None
@@ -180,7 +180,7 @@ class StoredManifest:
 
     @property
     def stated_facts(self) -> PlanFacts | None:
-        """Return the plan's identity as the manifest states it; `None` where it states no hash."""
+        """Return the plan's identity as the manifest states it; `None` if it states no hash."""
         match self.document:
             case {"provenance": {"planner_run_id": str(run_id)}} if self.stated_hash:
                 return self._facts(self.stated_hash, run_id)
@@ -265,7 +265,7 @@ def read_plan_files(folder: Path) -> Mapping[str, JsonValue]:
 def read_stored_plan(folder: Path) -> StoredPlan:
     """Return the plan in `folder`.
 
-    Raises `FileMalformed` for a file that holds no JSON. Raises `InvalidInput` where the folder
+    Raises `FileMalformed` for a file that holds no JSON. Raises `InvalidInput` if the folder
     has no files of a plan, one of them cannot be read, an order is in the file of another one, or
     the manifest and the order files disagree.
     """
@@ -290,8 +290,8 @@ def read_manifest(folder: Path) -> StoredManifest | None:
 def read_document(path: Path, what: str) -> JsonValue:
     """Return the JSON document in the file that messages call `what`.
 
-    Raises `FileMalformed` where the file holds no JSON or more than 10 MB. Raises `InvalidInput`
-    where the file is missing, not a regular file, or unreadable. A FIFO is refused without waiting
+    Raises `FileMalformed` if the file holds no JSON or more than 10 MB. Raises `InvalidInput`
+    if the file is missing, not a regular file, or unreadable. A FIFO is refused without waiting
     for it.
     """
     data = read_regular_file(path, what, MAX_DOCUMENT_BYTES + 1).data
@@ -361,7 +361,7 @@ def plan_files(manifest: Manifest) -> dict[str, bytes]:
 def write_plan(folder: Path, manifest: Manifest) -> None:
     """Write a plan's files into a folder that does not exist yet, all of them at once.
 
-    Raises `CommandFailed` where the disk refuses.
+    Raises `CommandFailed` if the disk refuses.
     """
     write_folder(folder, plan_files(manifest))
 
@@ -370,7 +370,7 @@ def replace_plan(folder: Path, manifest: Manifest) -> None:
     """Write a plan's files into `folder`, in the place of the plan there.
 
     The old manifest is removed first and the new one is written last, so the folder never holds a
-    manifest that disagrees with its orders. Raises `CommandFailed` where the disk refuses.
+    manifest that disagrees with its orders. Raises `CommandFailed` if the disk refuses.
     """
     if not folder.exists():
         make_folder(folder.parent)
@@ -390,7 +390,7 @@ def rewrite_plan(folder: Path, before: JsonObject, after: JsonObject) -> None:
     """Replace the plan's document `before`, as it was read from `folder`, by `after`.
 
     The same kinds of files are written that are there: a manifest, order files, or both. A file
-    whose content would not change is not written. Raises `CommandFailed` where the disk refuses;
+    whose content would not change is not written. Raises `CommandFailed` if the disk refuses;
     then nothing has changed.
     """
     names = list_plan_files(folder)

@@ -74,7 +74,7 @@ class ToolCall:
         """Return the verb's answer; `hear` gets the progress.
 
         Where this is cancelled, the verb is interrupted as by Ctrl-C, and has ended when this
-        returns. Raises `CommandFailed` where no answer comes.
+        returns. Raises `CommandFailed` if no answer comes.
         """
         service, hold, said = _start(self._words, self._cwd, self._environ)
         lines = _LineReader(said)
@@ -114,7 +114,7 @@ class ToolCall:
 
 
 async def _ignore(progressed: Progressed) -> None:
-    """Take progress that nobody waits for any longer."""
+    """Drop progress that the client no longer waits for."""
 
 
 def _start(words: Sequence[str], cwd: Path, environ: Mapping[str, str]) -> tuple[Service, int, int]:
@@ -146,7 +146,7 @@ class _LineReader:
         self._rest = bytearray()
 
     async def next(self) -> bytes | None:
-        """Return the next line, or `None` where there is none left."""
+        """Return the next line, or `None` if there is none left."""
         while (end := self._rest.find(b"\n")) < 0:
             await anyio.wait_readable(self._descriptor)
             with contextlib.suppress(BlockingIOError):
@@ -266,7 +266,7 @@ class _TextWriter:
             os.set_blocking(descriptor, False)
 
     async def write(self, text: str) -> None:
-        """Write the text. Where nobody reads it any longer, the server ends."""
+        """Write the text. If the client reads no longer, the server ends."""
         left = memoryview(text.encode("utf-8", "replace"))
         while left:
             try:

@@ -129,7 +129,7 @@ Grammar = Callable[[], object]
 
 
 def parse(grammar: Grammar, text: str) -> Node | None:
-    """Return the root of the syntax tree of `text`; `None` where it cannot be read.
+    """Return the root of the syntax tree of `text`; `None` if it cannot be read.
 
     `grammar` is the function by which a grammar's package gives its language. Reading is given up
     after five times what code of this size takes, in processor time.
@@ -161,7 +161,7 @@ def _language(grammar: Grammar) -> Language:
 
 
 def lines_or_none(root: Node, lines: Iterable[str]) -> tuple[str, ...] | None:
-    """Return the lines, and `None` where there are none because the file could not be read."""
+    """Return the lines, and `None` if there are none because the file could not be read."""
     found = tuple(lines)
     return None if not found and root.has_error else found
 
@@ -218,7 +218,7 @@ UNREADABLE: Final = Fault("it cannot be read")
 
 
 def read_root(grammar: Grammar, text: str) -> Node | None:
-    """Return the root of the syntax tree of a text of bounded size; `None` where there is none."""
+    """Return the root of the syntax tree of a text of bounded size; `None` if there is none."""
     return parse(grammar, text) if len(text) <= 3 * MAX_BYTES else None
 
 
@@ -245,7 +245,7 @@ def walk(root: Node, *, into: Callable[[Node], bool] = lambda _: True) -> Iterat
 
 
 def first_fault(root: Node, text: str) -> Fault | None:
-    """Return the place of the first fault of syntax; `None` where there is none."""
+    """Return the place of the first fault of syntax; `None` if there is none."""
     if not root.has_error:
         return None
     for node in walk(root, into=lambda each: each.has_error):
@@ -327,7 +327,7 @@ class TypeParameters:
 
 
 def type_parameters(key: str) -> TypeParameters:
-    """Return the type parameters in a key; none where the declaration is not generic."""
+    """Return the type parameters in a key; none if the declaration is not generic."""
     found = _OPENED.match(key)
     if found is None:
         return TypeParameters()

@@ -209,7 +209,7 @@ class PlannedCode:
         ]
 
     def text_at(self, path: str, position: int) -> str | None:
-        """Return the text of a file after an order; `None` where an order may have written it."""
+        """Return the text of a file after an order; `None` if an order may have written it."""
         text = self.texts(position).get(path)
         is_open = text is None and path in self.open_paths(position)
         return self.chain.sources.get(path) if text is None and not is_open else text
@@ -316,7 +316,7 @@ class PlannedCode:
         }
 
     def open_paths(self, position: int) -> frozenset[str]:
-        """Return the files whose content nobody knows after the order at `position`.
+        """Return the files whose content is unknown after the order at `position`.
 
         These are the files that orders write without declaring what is in them.
         """
@@ -343,7 +343,7 @@ class PlannedCode:
         ) | frozenset(self.texts(position))
 
     def is_blind(self, position: int) -> bool:
-        """Return whether an order up to `position` may write files that nobody can name."""
+        """Return whether an order up to `position` may write files of unknown names."""
         blind = self.chain.files.blind_from
         return blind is not None and blind <= position
 
@@ -462,7 +462,7 @@ _MAX_QUESTIONS: Final = 100
 
 
 def unaskable(tools: Tools, asked: int, view: Mapping[str, str], parts: str) -> str:
-    """Return why the compiler is not asked about the files of a `view`; empty where it is.
+    """Return why the compiler is not asked about the files of a `view`; empty if it is.
 
     `asked` counts the questions so far, and `parts` is what a question is about, in the plural.
     """

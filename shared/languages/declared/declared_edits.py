@@ -31,7 +31,7 @@ BodyProblem = Callable[[Declared, str], tuple[str, bool] | None]
 
 
 def code_problem(read: Declarations) -> str:
-    """Return why a file cannot be compiled; empty where its syntax is right."""
+    """Return why a file cannot be compiled; empty if its syntax is right."""
     fault = read.fault
     if fault is None:
         return ""
@@ -40,13 +40,13 @@ def code_problem(read: Declarations) -> str:
 
 
 def note_syntax(path: str, read: Declarations) -> str:
-    """Return a sentence that quotes the line that does not parse; empty where all does."""
+    """Return a sentence that quotes the line that does not parse; empty if all does."""
     fault = read.fault
     return file_does_not_parse(path, fault.line, fault.excerpt) if fault is not None else ""
 
 
 def names_in(read: Declarations) -> frozenset[str] | None:
-    """Return the names of a file, members of types qualified; `None` where it does not parse."""
+    """Return the names of a file, members of types qualified; `None` if it does not parse."""
     if read.fault is not None:
         return None
     members = {f"{each.name}.{name}" for each in read.items for name in each.members}

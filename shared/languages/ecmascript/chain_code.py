@@ -226,7 +226,7 @@ def _parses(path: str, text: str) -> bool:
 
 
 def has_names_to_declare(path: str) -> bool:
-    """Return whether other files use the file at `path` by its names: no test and no program."""
+    """Return whether other files use the file by its names: it is neither test nor program."""
     name = path.rpartition("/")[2]
     is_apart = any(each in name for each in _CONFIGS) or _PROGRAM.search(path) is not None
     return is_code(path) and not (is_declaration(path) or is_test_file(path) or is_apart)

@@ -44,7 +44,7 @@ _MAX_DEPTH: Final = 60  # of suites and functions within each other
 class TestCase:
     """Represent one test. `title` holds those of the suites around it, separated by spaces.
 
-    `title` is `None` where code makes it. `is_skipped` says that the test is never run.
+    `title` is `None` if code makes it. `is_skipped` says that the test is never run.
     """
 
     title: str | None
@@ -261,7 +261,7 @@ def _matching(runner: Runner, pattern: str, candidates: Iterable[str], tree: Tre
 
 @lru_cache(maxsize=256)
 def _compiled(pattern: str) -> re.Pattern[str] | None:
-    """Return a pattern of JavaScript as Python reads it; `None` where it reads it otherwise."""
+    """Return a pattern of JavaScript as Python reads it; `None` if it reads it otherwise."""
     if re.search(r"\(\?|[*+?}]\+|[)}\]][*+{]", pattern) or len(pattern) > _MAX_PATTERN:
         return None  # of other meaning, or slow
     try:

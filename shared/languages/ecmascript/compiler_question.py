@@ -377,7 +377,7 @@ def is_backed(place: Place, origins: frozenset[str]) -> bool:
 
 
 def where_declared(place: Place, origins: frozenset[str], name: str = "") -> str:
-    """Return the words that say where a value comes from; empty where nobody knows."""
+    """Return the words that say where a value comes from; empty if it is unknown."""
     for file in sorted(origins):
         by = place.history.declared_by(file, name, place.position) if name else None
         if by is not None:

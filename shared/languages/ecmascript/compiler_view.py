@@ -272,7 +272,7 @@ _PRIMITIVES: Final = frozenset({"string", "number", "boolean", "bigint", "symbol
 
 
 def kinds_of(text: str, objects: frozenset[str] = frozenset()) -> frozenset[str] | None:
-    """Return the kinds of values that a type has; `None` where they are not known.
+    """Return the kinds of values that a type has; `None` if they are not known.
 
     `objects` are names of types whose values are objects: classes and interfaces of the project.
     """

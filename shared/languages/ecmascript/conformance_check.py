@@ -122,7 +122,7 @@ class Generic:
 
     @property
     def given(self) -> str:
-        """Return the names as arguments of a type; empty where the class is not generic."""
+        """Return the names as arguments of a type; empty if the class is not generic."""
         return f"<{', '.join(self.names)}>" if self.names else ""
 
     def around(self, statement: str) -> str:
@@ -236,7 +236,7 @@ def check_conformance(
 ) -> tuple[ContractViolation, ...]:
     """Return what in `sources` contradicts `interfaces`, sorted by file and name.
 
-    Raises `CheckerFailed` where the compiler is missing or gives no answer.
+    Raises `CheckerFailed` if the compiler is missing or gives no answer.
     """
     found: list[ContractViolation] = []
     probes: dict[str, tuple[Stub, Probe]] = {}

@@ -165,7 +165,7 @@ class Moment:
         )
 
     def text(self, path: str) -> str | None:
-        """Return the text of a file as it surely is; `None` where an order may have written it."""
+        """Return the text of a file as it surely is; `None` if an order may have written it."""
         if path in self._given:
             return self._given[path]
         if path in self._written or self.chain.is_gone(path, self.position):

@@ -29,7 +29,7 @@ _TEST_FOLDER = re.compile(r"(?:^|/)(?:test|tests|__tests__|spec)/")
 
 
 def suffix_of(path: str) -> str:
-    """Return the last suffix of a path, dot included; empty where the name has none."""
+    """Return the last suffix of a path, dot included; empty if the name has none."""
     name = path.rpartition("/")[2]
     stem, dot, suffix = name.rpartition(".")
     return dot + suffix if stem else ""
@@ -87,7 +87,7 @@ class SyntaxFault:
 
 
 def tree_of(path: str, text: str) -> Node | None:
-    """Return the root of the syntax tree of a file; `None` where it cannot be read at all.
+    """Return the root of the syntax tree of a file; `None` if it cannot be read at all.
 
     The suffix of `path` chooses between JavaScript, TypeScript, and TypeScript with JSX.
     """
@@ -109,7 +109,7 @@ def _grammar(path: str) -> Callable[[], object]:
 
 
 def find_fault(root: Node) -> SyntaxFault | None:
-    """Return the first place where the text does not parse; `None` where all of it does."""
+    """Return the first place where the text does not parse; `None` if all of it does."""
     node = root
     if not node.has_error:
         return None
@@ -160,7 +160,7 @@ Table = dict[str, object]
 
 
 def read_table(text: str | None) -> Table | None:
-    """Return the object that the text holds; `None` where it holds anything else."""
+    """Return the object that the text holds; `None` if it holds anything else."""
     if text is None or len(text) > _MAX_BYTES:
         return None
     for form in (str, _plain):
@@ -238,7 +238,7 @@ class Tree(Protocol):
         """Return whether a file below the folder is there, or may be."""
 
     def text(self, path: str) -> str | None:
-        """Return the text of a file; `None` where it is not there or not known."""
+        """Return the text of a file; `None` if it is not there or not known."""
 
     @property
     def paths(self) -> Iterable[str]:
@@ -261,7 +261,7 @@ class Manifest:
 
 
 def read_manifest(path: str, text: str | None) -> Manifest | None:
-    """Return what the manifest at `path` says; `None` where it cannot be read."""
+    """Return what the manifest at `path` says; `None` if it cannot be read."""
     table = read_table(text)
     if table is None:
         return None
@@ -287,7 +287,7 @@ def manifest_paths(importer: str) -> Iterable[str]:
 
 
 def nearest_manifest(tree: Tree, importer: str) -> Manifest | None:
-    """Return the manifest that counts for a file; `None` where there is none to be read."""
+    """Return the manifest that counts for a file; `None` if there is none to be read."""
     for path in manifest_paths(importer):
         if tree.has_file(path):
             return read_manifest(path, tree.text(path))
@@ -295,7 +295,7 @@ def nearest_manifest(tree: Tree, importer: str) -> Manifest | None:
 
 
 def package_of(specifier: str) -> str:
-    """Return the package of `react/jsx-runtime`; empty where it is not a package's name."""
+    """Return the package of `react/jsx-runtime`; empty if it is not a package's name."""
     parts = specifier.split("/")
     name = "/".join(parts[: 2 if specifier.startswith("@") else 1])
     return name if _PACKAGE_NAME.fullmatch(name) else ""

@@ -277,7 +277,7 @@ def _prefixed(prefix: str, lines: Iterator[str]) -> Iterator[str]:
 def javascript_names(text: str) -> tuple[str, ...] | None:
     """Return a line for each export, and for each public member of a class, without bodies.
 
-    The result is empty where nothing is exported, and `None` where the text is not JavaScript.
+    The result is empty if nothing is exported, and `None` if the text is not JavaScript.
     """
     import tree_sitter_javascript
 
@@ -289,7 +289,7 @@ def typescript_names(text: str, *, with_tags: bool) -> tuple[str, ...] | None:
     """Return a line for each export, and for each public member of a type, without bodies.
 
     `with_tags` says that the file may hold JSX, which is a grammar of its own. The result is empty
-    where nothing is exported, and `None` where the text is not TypeScript.
+    if nothing is exported, and `None` if the text is not TypeScript.
     """
     import tree_sitter_typescript as grammars
 

@@ -154,7 +154,7 @@ _MAX_EXTENDS: Final = 5
 class Aliases:
     """Hold patterns such as `@/*` with the paths that they stand for, and the base folder.
 
-    `base` is `None` where modules are not looked up from a folder. `is_whole` is false where a
+    `base` is `None` if modules are not looked up from a folder. `is_whole` is false where a
     configuration that others extend cannot be read, so that there may be more patterns.
     """
 

@@ -349,7 +349,7 @@ _OF_VALUES: Final = frozenset({"E211", "E212", "E213", "E214"})
 
 
 def judge(place: Place) -> Verdict | None:
-    """Return the verdict on a complaint; `None` where it is not to be reported."""
+    """Return the verdict on a complaint; `None` if it is not to be reported."""
     if place.question.is_guarded(place.node):
         return None
     found = _JUDGES.get(place.complaint.code, other_verdict)(place)

@@ -15,7 +15,7 @@ from shared.languages.language_tools import LESS_INDENTED, Tool
 class Words:
     """Hold the options by name with their values, in their order, and the other words.
 
-    `rest` are the words after `--`. The value is empty where an option has none.
+    `rest` are the words after `--`. The value is empty if an option has none.
     """
 
     options: tuple[tuple[str, str], ...]
@@ -345,7 +345,7 @@ _MAX_LAUNCHERS: Final = 4  # `pnpm exec npx vitest`
 
 
 def read_command(argv: Sequence[str]) -> CommandRuns | None:
-    """Return what a command runs; `None` where it is none of this ecosystem.
+    """Return what a command runs; `None` if it is none of this ecosystem.
 
     `argv` begins with the program, without `env` and assignments.
     """

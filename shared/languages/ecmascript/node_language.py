@@ -143,7 +143,7 @@ def _is_test(words: list[str]) -> bool:
 
 
 def _code_problem(text: str, *, typed: bool) -> CodeProblem | None:
-    """Return why code cannot be compiled; `None` where it can be, as far as its syntax shows."""
+    """Return why code cannot be compiled; `None` if it can be, as far as its syntax shows."""
     if "\0" in text:
         return CodeProblem("it holds a NUL", is_syntax=False)
     root = tree_of(question_path(typed=typed), text)
@@ -250,7 +250,7 @@ _MAX_SHOWN: Final = 120  # characters of the line
 
 
 class EcmaNotes:
-    """Implement `Notes`, as far as syntax goes."""
+    """Implement `Notes` by syntax alone."""
 
     def find_unwritten(self, path: str, before: str, after: str) -> tuple[Unwritten, ...]:
         """Return nothing: an empty function may be meant."""

@@ -75,7 +75,7 @@ class Complaint:
 
     @property
     def is_about_syntax(self) -> bool:
-        """Return whether the file does not parse, so that no file's types are looked at."""
+        """Return whether the file does not parse; then the compiler checks no types at all."""
         return 1000 <= self.code < 1500 or 8002 <= self.code <= 8017 or 17000 <= self.code < 17020
 
 
@@ -85,7 +85,7 @@ class Compiler(Protocol):
     def compile(self, files: Mapping[str, str], config: str) -> str:
         """Return what the compiler prints about `files`, by the configuration at `config`.
 
-        Raises `CheckerFailed` where it gives no answer.
+        Raises `CheckerFailed` if it gives no answer.
         """
 
 

@@ -78,7 +78,7 @@ def _needs_of_import(history: History, position: int, path: str, each: Import) -
 
 
 def _remover(history: History, position: int, importer: str, specifier: str) -> str:
-    """Return the name of the order that removes a module; "" where none does."""
+    """Return the name of the order that removes a module; "" if none does."""
     target = posixpath.normpath(posixpath.join(posixpath.dirname(importer), specifier))
     stem = posixpath.splitext(target)[0]
     removed = (path for path in history.chain.files.removed if path.startswith(stem))
@@ -155,7 +155,7 @@ def _is_there(path: str, moment: Moment) -> bool:
 
 
 def _needs_of_tests(history: History, position: int, run: TestRun) -> Iterator[Need]:
-    """Yield the patterns of a test command that match no file, where that makes it fail."""
+    """Yield the patterns of a test command that match no file, if that makes it fail."""
     chosen = chosen_files(run, history.at(position))
     if not chosen.is_known:
         return
@@ -199,7 +199,7 @@ def _needs_of_script(history: History, position: int, run: ScriptRun, depth: int
 
 
 def runs_of_script(manifest: Manifest, run: ScriptRun) -> CommandRuns | None:
-    """Return what a script runs with its arguments; `None` where a shell is needed to know."""
+    """Return what a script runs with its arguments; `None` if a shell is needed to know."""
     text = manifest.scripts.get(run.name, "")
     if _SHELL.intersection(text):
         return None

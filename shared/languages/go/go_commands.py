@@ -130,7 +130,7 @@ class TestFunction:
 
 @lru_cache(maxsize=64)
 def test_functions(text: str) -> tuple[TestFunction, ...] | None:
-    """Return the tests of a file in their order; `None` where the file cannot be read."""
+    """Return the tests of a file in their order; `None` if the file cannot be read."""
     import tree_sitter_go
 
     root = read_root(tree_sitter_go.language, text)
@@ -215,7 +215,7 @@ NO_TEST: Final = "runs no test: {} matches none"
 
 
 def weakness_of_text(program: str, words: Sequence[str]) -> Weakness | None:
-    """Return why a command can hardly fail; `None` where its text shows no reason."""
+    """Return why a command can hardly fail; `None` if its text shows no reason."""
     if program != "go":
         return Weakness("W230", "only prints")
     command = read_go_command(words)

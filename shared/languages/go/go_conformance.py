@@ -130,7 +130,7 @@ def write_file(
 ) -> str:
     """Return the text of one file that keeps its contract.
 
-    `package` is the name of the package that other files of the folder have, and "" where there are
+    `package` is the name of the package that other files of the folder have, and "" if there are
     none. With `empty_all`, the functions of `source` that are not declared are emptied too.
     """
     written = read_go(source) if source is not None else Declarations("")
@@ -340,7 +340,7 @@ def check_conformance(
 ) -> tuple[ContractViolation, ...]:
     """Return what in `sources` contradicts the contracts, sorted by file and name.
 
-    Types are compared where there is a compiler. Raises `CheckerFailed` where it gave no answer.
+    Types are compared where there is a compiler. Raises `CheckerFailed` if it gave no answer.
     """
     found: list[ContractViolation] = []
     probes: dict[str, tuple[str, list[tuple[str, Declared]]]] = {}

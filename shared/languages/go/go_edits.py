@@ -106,7 +106,7 @@ _CALLED: Final = ("E212", "E213")
 
 
 def names_in(source: str) -> Collection[str] | None:
-    """Return the names that a file declares; `None` where it does not parse."""
+    """Return the names that a file declares; `None` if it does not parse."""
     return declared_edits.names_in(read_go(source))
 
 

@@ -59,7 +59,7 @@ class GoChain(PlannedGo):
 
 
 def weakness_of_tests(words: Sequence[str], planned: PlannedGo, position: int) -> Weakness | None:
-    """Return why a run of tests can hardly fail; `None` where the tests are not all known."""
+    """Return why a run of tests can hardly fail; `None` if the tests are not all known."""
     command = read_go_command(words)
     if command.verb != "test" or is_measured(command.flags):
         return None
@@ -82,7 +82,7 @@ def _of_known_tests(flags: Mapping[str, str], tests: list[TestFunction]) -> Weak
 
 
 def _tests(command: GoCommand, planned: PlannedGo, position: int) -> list[TestFunction] | None:
-    """Return the tests of the packages that a command names; `None` where they are not known."""
+    """Return the tests of the packages that a command names; `None` if they are not known."""
     folders = command.folders
     if len(folders) < len(command.named) or planned.code.is_blind(position):
         return None

@@ -256,7 +256,7 @@ def _specifications(node: Node) -> Iterator[Node]:
 def public_names(path: str, text: str) -> tuple[str, ...] | None:
     """Return the package and a line for each exported declaration, without bodies.
 
-    The result is empty where nothing is exported, as by a file of tests, and `None` where the text
+    The result is empty if nothing is exported, as by a file of tests, and `None` if the text
     is not Go.
     """
     if path.endswith("_test.go"):

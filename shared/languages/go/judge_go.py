@@ -77,7 +77,7 @@ class PlannedGo:
 
     @property
     def has_unknown_manifest(self) -> bool:
-        """Return whether an order may write a `go.mod` whose content nobody knows."""
+        """Return whether an order may write a `go.mod` whose content is unknown."""
         written = (
             path for order in self.chain.orders for path in (*order.writes, *order.may_write)
         )
@@ -135,7 +135,7 @@ class PlannedGo:
                     yield path, text
 
     def _remover(self, folder: str, position: int) -> str:
-        """Return the name of the last order that removes Go of a package; "" where none does."""
+        """Return the name of the last order that removes Go of a package; "" if none does."""
         removers = [
             at
             for path, at in self.chain.files.removed.items()
@@ -144,7 +144,7 @@ class PlannedGo:
         return self.chain.source(max(removers)) if removers else ""
 
     def undefined(self, path: str, stub: Declarations, position: int) -> Iterator[tuple[str, int]]:
-        """Yield the names that a contract uses and nobody defines, with their lines."""
+        """Yield the undefined names that a contract uses, with their lines."""
         folder = folder_of(path)
         if self.is_open(folder, position):
             return
@@ -156,7 +156,7 @@ class PlannedGo:
         yield from undefined_names(stub.text, self.names_of_package(folder, position), imports)
 
     def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:
-        """Yield the packages that a test imports and nobody provides by then."""
+        """Yield the packages that a test imports and that are missing by then."""
         for each in read_go(file.text).imports:
             if is_standard(each.source) or self.code.is_blind(position):
                 continue

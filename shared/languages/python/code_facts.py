@@ -305,7 +305,7 @@ class CodeFacts:
         return frozenset(found)
 
     def locate(self, diagnostic: Diagnostic) -> Spot | None:
-        """Return the place that a diagnostic is about; `None` where no node starts there."""
+        """Return the place that a diagnostic is about; `None` if no node starts there."""
         wanted = (diagnostic.line, diagnostic.column)
         ends = (diagnostic.end_line, diagnostic.end_column)
         starting = [node for node in self._nodes if self._start(node) == wanted]

@@ -83,7 +83,7 @@ class _KnownSources:
         self._declared: dict[str, Mapping[str, BoundName]] = {}
 
     def declared(self, path: str) -> Mapping[str, BoundName]:
-        """Return the declarations of a file; none where it does not parse or is not known."""
+        """Return the declarations of a file; none if it does not parse or is not known."""
         if path not in self._declared:
             tree = Source(self._sources.get(path, "")).parsed
             body = tree.body if isinstance(tree, ast.Module) else []
@@ -244,7 +244,7 @@ _MAX_SHOWN: Final = 120
 
 
 def note_syntax(path: str, source: str) -> str:
-    """Return a sentence that quotes the line that does not parse; empty where all does.
+    """Return a sentence that quotes the line that does not parse; empty if all does.
 
     It does not repeat the message of the parser, which differs between versions of Python.
     """

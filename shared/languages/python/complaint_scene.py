@@ -329,7 +329,7 @@ def _used(module: Module, defined: frozenset[str]) -> Iterator[str]:
 
 
 def _has_parameters(module: Module) -> bool:
-    """Say whether the module has type parameters in brackets, which Python has since 3.12."""
+    """Say whether the module has type parameters in brackets, as Python 3.12 and later allow."""
     return any(
         getattr(node, "type_params", ())
         for statement in module.body or ()

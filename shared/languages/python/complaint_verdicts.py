@@ -51,9 +51,9 @@ _PROTOCOL_ATTRIBUTE = re.compile(r"__(?:a?iter|a?next|a?enter|a?exit|len|getitem
 def judge_attribute(
     complaint: ModuleLacks | ValueLacks, place: ComplaintPlace
 ) -> ComplaintVerdict | None:
-    """Return the verdict on a missing attribute; `None` where the command itself sets it.
+    """Return the verdict on a missing attribute; `None` if the command itself sets it.
 
-    The verdict is also `None` where the module of the attribute is open and has no contract.
+    The verdict is also `None` if the module of the attribute is open and has no contract.
     """
     return _AttributeJudge(place).verdict(complaint)
 
@@ -354,7 +354,7 @@ _Misuse = (
 
 
 def judge_complaint(complaint: Complaint, place: ComplaintPlace) -> ComplaintVerdict | None:
-    """Return the verdict on a complaint about a place; `None` where it is not to be reported."""
+    """Return the verdict on a complaint about a place; `None` if it is not to be reported."""
     match complaint:
         case ModuleLacks() | ValueLacks():
             return judge_attribute(complaint, place)

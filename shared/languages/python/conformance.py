@@ -199,7 +199,7 @@ def wrong_types(
 ) -> Iterator[ContractViolation]:
     """Yield a violation for each name that surely has another type than was declared.
 
-    Without a `checker`, a new one is opened and closed. Raises `CheckerFailed` where the type
+    Without a `checker`, a new one is opened and closed. Raises `CheckerFailed` if the type
     checker gave no answer.
     """
     if not subjects:
@@ -335,7 +335,7 @@ def _body_violations(
 def _wrongly_returned(
     diagnostic: Diagnostic, node: _FunctionNode, declared: BoundName
 ) -> str | None:
-    """Return what a body wrongly returns, in words; `None` where it keeps to its annotation."""
+    """Return what a body wrongly returns, in words; `None` if it keeps to its annotation."""
     match read_complaint(diagnostic):
         case WrongReturn(actual, expected, text) if _differ(actual, expected):
             return f"`{text}`"
@@ -350,7 +350,7 @@ def _wrongly_returned(
 def _function_at(tree: ast.Module, line: int) -> tuple[str, _FunctionNode | None]:
     """Return the qualified name and the node of the function or method that has a line.
 
-    The name is empty, and the node is `None`, where the line is in no function.
+    The name is empty, and the node is `None`, if the line is in no function.
     """
     for statement in tree.body:
         if isinstance(statement, _FunctionNode) and _spans(statement, line):
@@ -405,7 +405,7 @@ def check_conformance(
 
     `sources` has the texts of the project's Python files by path. Only declared files and those
     that imports lead to are looked up. A difference that is not certain is not a violation. Raises
-    `CheckerFailed` where the type checker gave no answer, or where a declared file cannot be parsed
+    `CheckerFailed` if the type checker gave no answer, or if a declared file cannot be parsed
     for a reason other than its syntax; nothing is judged then.
     """
     history = ModuleHistory(sources.keys(), sources, [])

@@ -25,7 +25,7 @@ _SPECIAL_BASES: Final = frozenset(
 
 
 def constructor_of(declaration: BoundName) -> ast.FunctionDef | None:
-    """Return the signature of a class's constructor, as a method; `None` where it is unknown."""
+    """Return the signature of a class's constructor, as a method; `None` if it is unknown."""
     node = declaration.nodes[-1]
     if not isinstance(node, ast.ClassDef) or base_names(node) & _SPECIAL_BASES:
         return None

@@ -142,7 +142,7 @@ class DeclaredRequirement:
 
     @property
     def name(self) -> str:
-        """Return the package's name as written; "" where the line is not a requirement."""
+        """Return the package's name as written; "" if the line is not a requirement."""
         match = REQUIREMENT.fullmatch(self.line)
         return match["name"] if match else ""
 
@@ -289,7 +289,7 @@ def _table_setuptools_files(value: ast.expr, extras: tuple[str, ...]) -> dict[st
 
 
 def _texts_setuptools_files(value: ast.expr) -> tuple[str, ...] | None:
-    """Return the texts of a literal list, `None` where it is anything else."""
+    """Return the texts of a literal list, `None` if it is anything else."""
     if isinstance(value, ast.Constant) and isinstance(value.value, str):
         return tuple(value.value.splitlines())
     if not isinstance(value, ast.List | ast.Tuple):

@@ -36,7 +36,7 @@ class EditedFile:
     """Hold the lines of a file that is edited. Lines count from 0 here."""
 
     def __init__(self, text: str) -> None:
-        """Raise `Refused` where the lines of `text` cannot be counted."""
+        """Raise `Refused` if the lines of `text` cannot be counted."""
         if lone := re.search(r"\r(?!\n)", text):
             line = text.count("\n", 0, lone.start()) + 1
             raise Refused("the file has line ends of a single CR, which are not supported", line)
@@ -229,7 +229,7 @@ def merge_statements(
 def add_members(file: EditedFile, name: str, node: ast.ClassDef, members: Sequence[str]) -> Splice:
     """Return the splice that adds lines after the last function or class of the class `name`.
 
-    Raises `Refused` where the body of the class is on the line of its header.
+    Raises `Refused` if the body of the class is on the line of its header.
     """
     last = node.body[-1]
     if _is_in_header(node, file.lines[last.lineno - 1]):
@@ -328,7 +328,7 @@ _BODILESS = frozenset({"overload", "abstractmethod"})
 
 
 def refuse_placeholders(new: Definition, old: Definition | None) -> None:
-    """Raise `Refused` where a function has an ellipsis among its statements, or instead of them.
+    """Raise `Refused` if a function has an ellipsis among its statements, or instead of them.
 
     A function may have no body if it is new, had none before, or is an overload or abstract. In the
     body of a class an ellipsis does nothing, and is allowed.

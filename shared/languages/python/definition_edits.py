@@ -107,7 +107,7 @@ class _EditedModule:
 def _missing_imports(module: _EditedModule, block: CodeBlock) -> tuple[str, ...]:
     """Return a line for each import of the block that the head of the module lacks.
 
-    Raises `Refused` where the head binds the same name to something else: an added import would
+    Raises `Refused` if the head binds the same name to something else: an added import would
     change what the rest of the file means by it.
     """
     if not block.imports:
@@ -435,7 +435,7 @@ Role = tuple[str, int]
 def _roles_in_file(places: Sequence[PythonDeclared]) -> Mapping[Role, PythonDeclared]:
     """Return the definitions of one qualified name by what each of them is.
 
-    Raises `Refused` where they do not belong together: the name is defined twice.
+    Raises `Refused` if they do not belong together: the name is defined twice.
     """
     roles = _numbered([place.key for place in places])
     if len(set(roles)) < len(roles) or len({place.owner_line for place in places}) > 1:
@@ -449,7 +449,7 @@ def _roles_in_file(places: Sequence[PythonDeclared]) -> Mapping[Role, PythonDecl
 
 
 def _roles_in_block(nodes: Sequence[Definition]) -> Mapping[Role, Definition]:
-    """Return the same for a block. Raises `Refused` where it defines the name twice."""
+    """Return the same for a block. Raises `Refused` if it defines the name twice."""
     roles = _numbered([role_of(node) for node in nodes])
     if len(set(roles)) < len(roles):
         raise Refused(f"the block defines `{nodes[0].name}` twice")

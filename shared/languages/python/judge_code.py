@@ -112,7 +112,7 @@ def _unless_replaced(
 ) -> ComplaintVerdict | None:
     """Return the error `found`, or less where the command may have replaced declared values.
 
-    The result is `None` where the place uses a name that holds another type than the checker
+    The result is `None` if the place uses a name that holds another type than the checker
     assumes. It is a doubt where a mock, a starred argument, an attribute that the command sets or
     an inferred lambda may explain the complaint.
     """

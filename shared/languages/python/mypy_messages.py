@@ -3,7 +3,7 @@
 All code that depends on mypy's wording, its error codes and its way of counting columns is in this
 file, so that a new release of mypy changes this file alone. The patterns follow `messages.py` and
 `message_registry.py` of mypy 2.4.1. A message that fits none of them is `Unclear`, or `Beside`
-where its code is one that other rules cover.
+if its code is one that other rules cover.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Callee:
 
 @dataclass(frozen=True, slots=True)
 class ModuleLacks:
-    """Report that a module lacks a name; `module` is `None` where the message does not name it."""
+    """Report that a module lacks a name; `module` is `None` if the message does not name it."""
 
     module: str | None
     name: str
@@ -170,7 +170,7 @@ class ReadOnly:
 
 @dataclass(frozen=True, slots=True)
 class WrongStore:
-    """Report an assignment of a value of another type; a type is `None` where mypy omits it."""
+    """Report an assignment of a value of another type; a type is `None` if mypy omits it."""
 
     actual: TypeText | None = None
     expected: TypeText | None = None

@@ -125,7 +125,7 @@ class BackedNames:
         """Return the types of the positional parameters of each overload of a function.
 
         With `owner`, the function is a method of that class. A parameter without annotation may be
-        anything. The list is empty where not exactly one class or function has the name.
+        anything. The list is empty if not exactly one class or function has the name.
         """
         found = self.owners(owner or name)
         if len(found) != 1:

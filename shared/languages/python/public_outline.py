@@ -26,7 +26,7 @@ def module_outline(source: str, *, reexports: bool = False) -> tuple[str, ...] |
     """Return one line for each public class, function, method and constant, bodies as `...`.
 
     With `reexports`, the names that a package's `__init__.py` imports from its own modules are
-    shown too. Return `None` where the source is not Python, or is nested too deeply to be parsed.
+    shown too. Return `None` if the source is not Python, or is nested too deeply to be parsed.
     """
     try:
         with warnings.catch_warnings():
@@ -138,7 +138,7 @@ def _flat(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _declared_exports(tree: ast.Module) -> frozenset[str] | None:
-    """Return the names in `__all__`, or `None` where the module has no plain list of that name."""
+    """Return the names in `__all__`, or `None` if the module has no plain list of that name."""
     for statement in tree.body:
         match statement:
             case (

@@ -167,7 +167,7 @@ def _string_end(code: str, quotes: str, start: int) -> int:
 class _FString:
     """Read the text of an f-string as the parser of Python 3.11 does, from left to right.
 
-    Raises `_Refused` where that parser refuses the text.
+    Raises `_Refused` if that parser refuses the text.
     """
 
     def __init__(self, text: str, *, is_raw: bool) -> None:

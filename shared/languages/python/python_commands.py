@@ -92,7 +92,7 @@ def needed_paths(command: Command) -> tuple[str, ...]:
 def pytest_paths(command: Command) -> tuple[str, ...]:
     """Return the files and folders that a pytest command names, each cut off before any `::`.
 
-    The result is empty where the command does not run pytest, or names no file or folder.
+    The result is empty if the command does not run pytest, or names no file or folder.
     """
     match command.run:
         case ModuleRun(module="pytest", arguments=arguments):
@@ -312,7 +312,7 @@ _SHOWN_BY_PYTEST: Final = frozenset({"--version", "-V", "--help", "-h"})
 
 
 def weakness(command: Command) -> Weakness | None:
-    """Return why a command can hardly fail; `None` where its text shows no reason."""
+    """Return why a command can hardly fail; `None` if its text shows no reason."""
     match command.run:
         case CodeRun(code, flags):
             optimised = _is_optimised(flags, command)

@@ -207,7 +207,7 @@ def _edge(declared: DeclaredRequirement) -> LockedEdge:
 
 
 def _refuse_contradictions(declared: Iterable[DeclaredRequirement]) -> None:
-    """Raise `InvalidInput` where two places pin one package to two versions."""
+    """Raise `InvalidInput` if two places pin one package to two versions."""
     pins: dict[str, tuple[str, str]] = {}
     for each in declared:
         match = REQUIREMENT.fullmatch(each.line)

@@ -195,7 +195,7 @@ _CHAINED = (
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Represent a line of code in a traceback. `source` is its text, empty where not shown."""
+    """Represent a line of code in a traceback. `source` is its text, empty if not shown."""
 
     path: str
     line: int

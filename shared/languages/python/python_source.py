@@ -340,7 +340,7 @@ def _may_be_inherited(name: str, old: PythonDeclarations, new: PythonDeclaration
 
 
 def _bases(read: PythonDeclarations, owner: str) -> list[str] | None:
-    """Return the bases of a class; `None` where it is not a class any more, or cannot be read."""
+    """Return the bases of a class; `None` if it is not a class any more, or cannot be read."""
     match [each.node for each in read.items if each.name == owner][-1:]:
         case [ast.ClassDef(bases=bases)]:
             try:

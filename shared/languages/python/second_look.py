@@ -123,7 +123,7 @@ load()()
 
 
 def observed_command(argv: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the command that observes `python -c CODE`; `None` where `argv` is another command."""
+    """Return the command that observes `python -c CODE`; `None` if `argv` is another command."""
     place = _place_of_code(argv)
     if place is None:
         return None

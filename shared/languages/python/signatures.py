@@ -195,7 +195,7 @@ def _name_of_type(node: ast.expr) -> str:
 
 
 def _constant(node: ast.stmt) -> str | None:
-    """Return a dump of the value of a variable; `None` where it has none, or has `...`."""
+    """Return a dump of the value of a variable; `None` if it has none, or has `...`."""
     value = node.value if isinstance(node, ast.AnnAssign | ast.Assign) else None
     if value is None or (isinstance(value, ast.Constant) and value.value is ...):
         return None
@@ -263,7 +263,7 @@ def _named_parameters(args: ast.arguments) -> list[ast.arg]:
 
 
 def quoted_type(text: str) -> ast.expr | None:
-    """Return the expression in a quoted annotation; `None` where it has none or nests too deep."""
+    """Return the expression in a quoted annotation; `None` if it has none or nests too deep."""
     tree = parse_code(text.strip())
     if isinstance(tree, CodeProblem) or len(tree.body) != 1 or depth_exceeds(tree, MAX_DEPTH):
         return None
@@ -305,7 +305,7 @@ def undefined_names(stub: Sequence[ast.stmt], known: frozenset[str]) -> tuple[Un
     """Return each undefined name that the stub uses in a type, base class or decorator.
 
     `known` are names that the module has from elsewhere: its source or earlier stubs. The result is
-    empty where the stub has a star import, which may bring in any name.
+    empty if the stub has a star import, which may bring in any name.
     """
     if any(_is_star(node) for each in stub for node in ast.walk(each)):
         return ()

@@ -84,7 +84,7 @@ class EmptyPythonValues:
         return self._of_name(name, depth)
 
     def _first(self, members: Sequence[ast.expr], depth: int) -> ast.expr:
-        """Return `None` where a member of the union is `None`, else the first member's value."""
+        """Return `None` if a member of the union is `None`, else the first member's value."""
         if any(isinstance(each, ast.Constant) and each.value is None for each in members):
             return ast.Constant(None)
         return self.of(members[0], depth + 1)
@@ -251,7 +251,7 @@ def _empty_class(node: ast.ClassDef, values: EmptyPythonValues) -> ast.ClassDef:
 def _field(statement: ast.AnnAssign, values: EmptyPythonValues) -> ast.AnnAssign:
     """Return a field with an empty default in place of `...`.
 
-    The default is `None` where the empty value is mutable, which a dataclass would refuse.
+    The default is `None` if the empty value is mutable, which a dataclass would refuse.
     """
     if statement.value is None or not is_ellipsis(statement.value):
         return statement

@@ -25,7 +25,7 @@ _CHUNK: Final = 1 << 16
 
 
 class WorkerProcess:
-    """Represent a running worker. `ask` raises `CheckerFailed` where the worker is gone."""
+    """Represent a running worker. `ask` raises `CheckerFailed` if the worker is gone."""
 
     def __init__(self, folder: Path) -> None:
         """Start a worker whose current folder is `folder`, or raise `CheckerFailed`."""
@@ -48,7 +48,7 @@ class WorkerProcess:
     def ask(self, request: Mapping[str, Any], deadline_seconds: float) -> Any:
         """Return the reply to one request.
 
-        Raises `CheckerFailed` where no reply comes within `deadline_seconds` or the worker ends.
+        Raises `CheckerFailed` if no reply comes within `deadline_seconds` or the worker ends.
         The worker is ended after any failure.
         """
         line = json.dumps(request).encode() + b"\n"
@@ -176,7 +176,7 @@ class TypeChecker:
         """Return the complaints about `targets`, which are among `files`; all paths are relative.
 
         `roots` are the folders, each with its trailing slash, in which imports are looked up.
-        Raises `FileBlocked` where a single file stops the checker, and `CheckerFailed` where the
+        Raises `FileBlocked` if a single file stops the checker, and `CheckerFailed` if the
         answer is missing for another reason. After a failure of the process, the next question
         starts a new one.
         """

@@ -74,7 +74,7 @@ def _manifest(crate: Crate) -> str:
 
 
 def _add_modules(view: dict[str, str], crate: Crate, planned: PlannedRust, position: int) -> None:
-    """Have the root of a crate name its modules, where nobody knows what the root will hold."""
+    """Have the root of a crate name its modules, if the root's content is unknown."""
     root = crate.path("src/lib.rs")
     unknown = root not in view or root in planned.code.open_paths(position)
     files = [each for each in _modules(view, crate) if each]

@@ -132,7 +132,7 @@ class TestFunction:
 def test_functions(text: str) -> tuple[TestFunction, ...] | None:
     """Return the tests of a file in their order.
 
-    They are not known, and the result is `None`, where the file cannot be read or macros may make
+    They are not known, and the result is `None`, if the file cannot be read or macros may make
     tests.
     """
     import tree_sitter_rust

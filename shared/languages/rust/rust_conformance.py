@@ -119,7 +119,7 @@ _OF_TRAITS: Final = frozenset(
 class Complaint:
     """Hold one error of the compiler at its place in a file; `line` and `column` count from 1.
 
-    `rule` is the compiler's own code, and "" where it gives none. `is_argument` says that the error
+    `rule` is the compiler's own code, and "" if it gives none. `is_argument` says that the error
     is about an argument of a call.
     """
 
@@ -302,7 +302,7 @@ def check_conformance(
 ) -> tuple[ContractViolation, ...]:
     """Return what in `sources` contradicts the contracts, sorted by file and name.
 
-    Types are compared where there is a compiler. Raises `CheckerFailed` where it gave no answer.
+    Types are compared where there is a compiler. Raises `CheckerFailed` if it gave no answer.
     """
     found: list[ContractViolation] = []
     probes: dict[str, list[Declared]] = {}

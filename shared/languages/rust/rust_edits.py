@@ -130,7 +130,7 @@ _MAX_BODY: Final = 200
 
 
 def names_in(source: str) -> Collection[str] | None:
-    """Return the names that a file declares; `None` where it does not parse."""
+    """Return the names that a file declares; `None` if it does not parse."""
     return declared_edits.names_in(read_rust(source))
 
 

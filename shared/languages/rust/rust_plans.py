@@ -142,7 +142,7 @@ class PlannedRust:
 
     @property
     def has_unknown_manifest(self) -> bool:
-        """Return whether an order may write a `Cargo.toml` whose content nobody knows."""
+        """Return whether an order may write a `Cargo.toml` whose content is unknown."""
         written = (
             path for order in self.chain.orders for path in (*order.writes, *order.may_write)
         )
@@ -159,7 +159,7 @@ class PlannedRust:
         return any(each.code in ("E201", "E203") and each.position <= position for each in faults)
 
     def read(self, path: str, position: int) -> Declarations | None:
-        """Return what is known of a file after an order; `None` where nothing is."""
+        """Return what is known of a file after an order; `None` if nothing is."""
         contract = self.code.states[position].get(path)
         text = None if self.chain.is_gone(path, position) else self.chain.sources.get(path)
         if contract is None and text is None:
@@ -172,7 +172,7 @@ class PlannedRust:
         )
 
     def undefined(self, path: str, stub: Declarations, position: int) -> Iterator[tuple[str, int]]:
-        """Yield the types that a contract uses and nobody defines, with their lines."""
+        """Yield the undefined types that a contract uses, with their lines."""
         if path in self.code.open_paths(position):
             return
         known: set[str] = set()
@@ -181,7 +181,7 @@ class PlannedRust:
         yield from undefined_names(stub.text, known)
 
     def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:
-        """Yield the crates and modules that a test imports and nobody provides by then."""
+        """Yield the crates and modules that a test imports and that are missing by then."""
         own = crate_of(file.path, self.crates)
         if self.code.is_blind(position) or own is None:
             return
@@ -276,7 +276,7 @@ _UNKNOWN_MODULES: Final = ("tests", "test")
 
 
 def weakness_of_text(program: str, words: Sequence[str]) -> Weakness | None:
-    """Return why a command can hardly fail; `None` where its text shows no reason."""
+    """Return why a command can hardly fail; `None` if its text shows no reason."""
     if program != "cargo":
         return Weakness("W230", "only compiles" if program == "rustc" else "only prints")
     command = read_cargo_command(words)
@@ -298,7 +298,7 @@ def weakness_of_text(program: str, words: Sequence[str]) -> Weakness | None:
 
 
 def weakness_of_tests(words: Sequence[str], planned: PlannedRust, position: int) -> Weakness | None:
-    """Return why a run of tests can hardly fail; `None` where the tests are not all known."""
+    """Return why a run of tests can hardly fail; `None` if the tests are not all known."""
     command = read_cargo_command(words)
     crate = next((e for e in planned.crates if e.folder == command.folder), None)
     if command.verb != "test" or crate is None or planned.code.is_blind(position):
@@ -312,7 +312,7 @@ def weakness_of_tests(words: Sequence[str], planned: PlannedRust, position: int)
 def _tests_of(
     targets: Sequence[str], crate: Crate, planned: PlannedRust, position: int
 ) -> list[TestFunction] | None:
-    """Return the tests of some targets of `tests`; `None` where they are not known."""
+    """Return the tests of some targets of `tests`; `None` if they are not known."""
     found: list[TestFunction] = []
     for name in targets:
         path = crate.path(f"tests/{name}{SUFFIX}")

@@ -271,7 +271,7 @@ _EXPORTED_MACRO: Final = "macro_export"
 def public_names(path: str, text: str) -> tuple[str, ...] | None:
     """Return a line for each public item, without bodies; tests are left out.
 
-    The result is empty where nothing is public, and `None` where the text is not Rust.
+    The result is empty if nothing is public, and `None` if the text is not Rust.
     """
     import tree_sitter_rust
 
