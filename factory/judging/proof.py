@@ -61,7 +61,7 @@ class FewerTests:
     """
 
     command: str
-    before: CountedTests
+    before: documents.CountedTests
     now: int | None
     others: int = 0
 
@@ -289,7 +289,10 @@ class KnownCommit:
     """
 
     red: KnownRed = NOTHING_RED
-    tests: Mapping[str, CountedTests] = field(default_factory=lambda: MappingProxyType({}))
+    # The fleet's wire resolves this name, so that it has to be there at run time.
+    tests: Mapping[str, documents.CountedTests] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
 
 
 NOTHING_KNOWN: Final = KnownCommit()
