@@ -61,9 +61,14 @@ class _Watch:
         return [later - at for at, later in itertools.pairwise(starts)][1:]
 
     def per_order(self) -> Counts:
-        """Return what a middle order started and synced."""
-        (_, before), (_, after) = self.marks[1:3]
-        return after.since(before)
+        """Return what a middle order started and synced, rounded down.
+
+        The note of an order is added while the next one begins, so that one more or one less falls
+        into the time that is looked at, however long that is.
+        """
+        (_, before), (_, after) = self.marks[1], self.marks[-1]
+        orders, all_of_them = len(self.marks) - 2, after.since(before)
+        return Counts(all_of_them.processes // orders, all_of_them.syncs // orders)
 
 
 def measure_run_all(bench: Bench) -> Section:
@@ -100,7 +105,7 @@ def _rows(bench: Bench, files: int, aim: Aim) -> list[Row]:
         )
         for length in lengths
     ]
-    counts = watches[lengths[0]].per_order()
+    counts = watches[lengths[-1]].per_order()
     return [
         *seconds,
         Row(
