@@ -197,11 +197,13 @@ def said_by(error: BaseException) -> str:
     return next((each for each in reversed(lines) if each), type(error).__name__)
 
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 ENGINE_SCHEMA = "llmch_engine"
 
 # Each statement can be run again: `fleet init` runs them all, on a new database and on an old one.
 # The clock is the database's own everywhere, so the machines of a fleet may disagree about time.
+# The triggers take the real time, not that of the transaction, which a member can keep open for a
+# week, and they find functions in `pg_catalog` alone, where no member can put one of its own.
 TABLES = """
 CREATE SCHEMA IF NOT EXISTS llmch;
 CREATE TABLE IF NOT EXISTS llmch.fleet (
@@ -276,18 +278,30 @@ CREATE TABLE IF NOT EXISTS llmch.events (
     event text NOT NULL,
     UNIQUE (job, worker, number)
 );
-CREATE OR REPLACE FUNCTION llmch.stay_dead() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION llmch.stay_dead() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF OLD.dead IS NOT NULL AND NEW.dead IS DISTINCT FROM OLD.dead THEN
+    IF NEW.id <> OLD.id THEN
+        RAISE EXCEPTION 'worker % keeps its id', OLD.id;
+    END IF;
+    IF OLD.dead IS NOT NULL AND (NEW.dead IS DISTINCT FROM OLD.dead
+        OR (NEW.cause <> OLD.cause AND OLD.slots > 0)) THEN
         RAISE EXCEPTION 'worker % was declared dead', OLD.id;
+    END IF;
+    IF OLD.dead IS NULL AND NEW.dead IS NOT NULL THEN
+        NEW.dead := clock_timestamp();
+    END IF;
+    IF NEW.seen <> OLD.seen THEN
+        NEW.seen := clock_timestamp();
     END IF;
     RETURN NEW;
 END $$;
 CREATE OR REPLACE TRIGGER stay_dead BEFORE UPDATE ON llmch.workers
     FOR EACH ROW EXECUTE FUNCTION llmch.stay_dead();
-CREATE OR REPLACE FUNCTION llmch.stay_on_record() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION llmch.stay_on_record() RETURNS trigger LANGUAGE plpgsql
+    SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF OLD.dead IS NULL OR OLD.dead > now() - interval '7 days' THEN
+    IF OLD.dead IS NULL OR OLD.dead > clock_timestamp() - interval '168 hours' THEN
         RAISE EXCEPTION 'worker % stays on record for 7 days after its end', OLD.id;
     END IF;
     RETURN OLD;
@@ -315,13 +329,17 @@ class Roles:
 
 
 # Only the administrator makes, changes or empties tables. A member cannot take back a recorded
-# reply, nor the declaration that a worker is dead, which may be deleted after a week.
+# reply, nor the declaration that a worker is dead, which may be deleted after a week. So a member
+# enters workers without an end, and changes nothing by which a worker is known.
 GRANTS = """
 REVOKE ALL ON DATABASE {database} FROM PUBLIC;
 GRANT CONNECT ON DATABASE {database} TO {member}, {reader};
+REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 GRANT USAGE ON SCHEMA llmch, {engine} TO {member}, {reader};
 GRANT SELECT ON llmch.fleet, llmch.workers, llmch.takeovers TO {member}, {reader};
-GRANT INSERT, UPDATE, DELETE ON llmch.workers TO {member};
+REVOKE INSERT, UPDATE ON llmch.workers FROM {member};
+GRANT INSERT (id, host, pid, slots, lease_seconds, protocol, llmch_version),
+    UPDATE (seen, dead, cause), DELETE ON llmch.workers TO {member};
 GRANT INSERT, DELETE ON llmch.takeovers TO {member};
 GRANT SELECT, INSERT, UPDATE, DELETE ON llmch.intents, llmch.candidates, llmch.spending,
     llmch.pauses TO {member};
