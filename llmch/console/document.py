@@ -8,6 +8,7 @@ This module is pure.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum, auto
@@ -217,7 +218,7 @@ class Shape:
         return [part(each) for each in found] if isinstance(found, list | tuple) else part(found)
 
 
-class Document:
+class Document(ABC):
     """Represent the answer of a verb; `shape` declares the JSON, whose keys else are the fields."""
 
     __slots__ = ()
@@ -228,9 +229,9 @@ class Document:
         shape: Shape | None = type(self).shape
         return by_field(self) if shape is None else shape(self)
 
+    @abstractmethod
     def blocks(self) -> Iterable[Block]:
         """Return the blocks that are shown to a person, in order."""
-        raise NotImplementedError
 
 
 _ERROR = Shape("code=exit_code", "name", "message", "hint")

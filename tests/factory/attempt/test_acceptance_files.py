@@ -127,7 +127,7 @@ def test_a_test_that_proves_something_is_red_before_and_on_empty_code(factory: F
 
 @pytest.mark.rest
 def test_a_test_that_proves_nothing_is_flagged(factory: Factory) -> None:
-    idle = "def test_nothing() -> None:\n    assert True\n"
+    idle = "def test_nothing() -> None:\n    assert 1 == 1\n"
     empty = "from score import score\n\n\ndef test_it() -> None:\n    assert score('', '') == ''\n"
     for content, codes in ((idle, ["W252", "W234"]), (empty, ["W234"])):
         plan = scoring(

@@ -105,7 +105,7 @@ def with_test(number: int, text: str, path: str = "tests/test_a.py") -> WorkOrde
         ("src/score.ts", "import { f } from '../src/score'\n"),
         ("tests/cases.json", "open('cases.json')\n"),
         ("data/cases.json", "open('data/cases.json')\n"),
-        ("tests/test_a.py", "assert True\n"),
+        ("tests/test_a.py", "assert len('a') == 1\n"),
     ],
 )
 def test_an_order_needs_the_one_whose_file_its_test_uses(written: str, text: str) -> None:
