@@ -13,7 +13,7 @@ from benchmarks.measure import cpu_seconds_of, interleave
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import FILES_PER_FOLDER, Bench
 from factory.workbench.dependencies import Manifests
-from shared.languages.javascript.node_modules import KNOWN_HOSTS, check_npm_lock, read_json
+from shared.languages.ecmascript.node_modules import KNOWN_HOSTS, check_npm_lock, read_json
 from shared.languages.python.python_packages import read_wishes
 
 _FILES: Final = 20_000

@@ -19,8 +19,8 @@ from planner.plan.parse_plan import parse_plan
 from planner.repo.planned_repo import read_repo_hints
 from planner.rules.judge_plan import judge
 from shared.files.text_sources import TreeSources
+from shared.languages.ecmascript.ecmascript_language import TYPESCRIPT
 from shared.languages.language_tools import Tools
-from shared.languages.typescript.typescript_language import TYPESCRIPT
 from shared.processes.pinned_tools import TSC, installed_program, tools_root
 from shared.settings.settings import SandboxSettings
 

@@ -11,11 +11,11 @@ import pytest
 from llmch.verbs.demo import find_example
 from planner.plan.parse_plan import read_reply
 from planner.rules.judge_plan import judge
+from shared.languages.ecmascript.ecmascript_language import TYPESCRIPT
 from shared.languages.language_tools import Tools
 from shared.languages.python.conformance import check_conformance
 from shared.languages.python.merge_stubs import contracts_in_force
 from shared.languages.python.type_checker import TypeChecker
-from shared.languages.typescript.typescript_language import TYPESCRIPT
 from shared.work_order.work_order import WorkOrder
 from tests.shared.languages.ecmascript.plans import FETCHED, Runner, needs_tsc
 

@@ -19,7 +19,7 @@ from factory.proposal.scope import FileKind
 from factory.proposal.shown_code import ShownFile
 from factory.workbench.judging_tools import SandboxRunner
 from factory.workbench.tree import NotReadable, Tree
-from shared.languages.capabilities import DOES_NOT_PARSE, Conformance, check_shrinking
+from shared.languages.capabilities import Conformance, check_shrinking
 from shared.languages.language_tools import (
     HEAD_ALONE,
     LESS_INDENTED,
@@ -29,13 +29,13 @@ from shared.languages.language_tools import (
     Tool,
     Tools,
 )
+from shared.languages.planned_code import DOES_NOT_PARSE
 from shared.languages.registry import LANGUAGES, language_of
 from shared.settings.settings import SandboxSettings
 from shared.work_order.work_order import Interface, WorkOrder
 
 if TYPE_CHECKING:
-    from shared.languages.base import Language
-    from shared.languages.capabilities import ContractViolation
+    from shared.languages.capabilities import ContractViolation, Language
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from shared.files.text_sources import fill, read_text_input
 from shared.languages.registry import LANGUAGES, language_of
 
 if TYPE_CHECKING:
-    from shared.languages.base import Language
+    from shared.languages.capabilities import Language
 
 SPEC_PLACE = "PRODUCT_SPEC"
 PLACES = (SPEC_PLACE, "DOCTRINE", "REPO_HINTS", "REQUIREMENTS", "VERIFICATION", "LANGUAGES")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from planner.plan.parse_plan import Draft, Plan
     from planner.replan.merge_plans import Answer
     from shared.files.strict_documents import FieldPath
-    from shared.languages.base import Language
+    from shared.languages.capabilities import Language
     from shared.languages.read_commands import Command
     from shared.work_order.work_order import WorkOrder
 

@@ -1,4 +1,12 @@
-"""Defines the small capabilities that planner and factory may ask of a language."""
+"""Defines what a language is to planner and factory: its name, and the capabilities that it has.
+
+A language is one folder beside this file, and one entry of `registry.LANGUAGES`. It has at least
+outlines. Each further capability is a protocol, and a field here that stays `None` if the
+language does not have it. Mostly a module implements a capability. It loads when it is first
+asked (`shared/__init__.py`), so that a program that meets no file of the language loads nothing of
+it. Facts that every language is asked for, such as its suffixes, are a value or a small class.
+All paths are relative to the repository and use slashes.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +18,23 @@ from typing import TYPE_CHECKING, Final, Protocol
 from shared.errors import Example
 
 if TYPE_CHECKING:
-    from shared.languages.language_tools import Tools
+    from shared.languages.language_tools import Dependencies, Packages, Reports, Tools
+    from shared.languages.planned_code import Plans
+    from shared.languages.read_commands import CommandReader
     from shared.work_order.work_order import Interface, WorkOrder
-
-_FILE: Final = "PLANNING.md"
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Say where a language's rules for plans stand, and which words ask for them.
+    """Say where a language's rules for plans are, and which words ask for them.
 
-    `package` has the file `PLANNING.md`. A specification asks for the language by one of `words`,
-    which are matched whole and with their letters as they are.
+    `package` has the `file`. A specification asks for the language by one of `words`, which are
+    matched whole and with their letters as they are.
     """
 
     package: str
     words: tuple[str, ...]
+    file: str = "PLANNING.md"
 
     def is_asked_for(self, text: str) -> bool:
         """Return whether a specification names the language."""
@@ -36,24 +45,22 @@ class Advice:
         """Return the rules, as Markdown that begins with a heading of the second level."""
         from importlib import resources
 
-        return resources.files(self.package).joinpath(_FILE).read_text("utf-8").strip()
-
-
-_EXAMPLES_FILE: Final = "EXAMPLES.toml"
+        return resources.files(self.package).joinpath(self.file).read_text("utf-8").strip()
 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Say where a language's examples of rules stand: `package` has the file `EXAMPLES.toml`."""
+    """Say where a language's examples of rules are: in a `file` of `package`."""
 
     package: str
+    file: str = "EXAMPLES.toml"
 
     def read(self) -> Mapping[str, Example]:
         """Return the language's example of each rule that it decides, by the rule's code."""
         import tomllib
         from importlib import resources
 
-        text = resources.files(self.package).joinpath(_EXAMPLES_FILE).read_text("utf-8")
+        text = resources.files(self.package).joinpath(self.file).read_text("utf-8")
         return {
             code: Example(each["bad"].strip(), each["good"].strip())
             for code, each in tomllib.loads(text).items()
@@ -170,10 +177,6 @@ class Notes(Protocol):
 
         `sources` has the texts of files by path, and `files` all paths of the repository.
         """
-
-
-DOES_NOT_PARSE: Final = "does not parse"
-"""The first words of the message about a file whose syntax the language's reader refuses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -373,3 +376,42 @@ def check_shrinking(path: str, before: str, after: str) -> Iterator[ContractViol
 def _size(text: str) -> int:
     """Return the number of characters that are not blank."""
     return len("".join(text.split()))
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """Hold the capabilities of one language.
+
+    `more_suffixes` are those of source files without an outline, dots included, and `contracted`
+    those of files that may have an interface, for `plans` to judge. `commands` reads
+    what the language's tools run, and `plans` judges code that is only planned. `conformance`
+    compares code with contracts, `edits` replaces definitions by their names, `notes` points out
+    what a person would, `packages` knows what manifests declare, `dependencies` prepares it for
+    commands, and `failures` knows which of it a failed command lacks. `reports` reads what the
+    language's tools print of faults. `advice` is for the model that plans; a language without it is
+    described by the planner's own prompt, or not at all. `examples` are for the person who looks up
+    a rule that the language decides.
+    """
+
+    outliner: Outliner
+    more_suffixes: tuple[str, ...] = ()
+    contracted: tuple[str, ...] = ()
+    commands: CommandReader | None = None
+    plans: Plans | None = None
+    conformance: Conformance | None = None
+    edits: Edits | None = None
+    notes: Notes | None = None
+    packages: Packages | None = None
+    dependencies: Dependencies | None = None
+    failures: Failures | None = None
+    reports: Reports | None = None
+    advice: Advice | None = None
+    examples: Examples | None = None
+
+    @property
+    def name(self) -> str:
+        return self.outliner.name
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        return (*self.outliner.outlined, *self.more_suffixes)

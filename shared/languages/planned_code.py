@@ -14,22 +14,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from shared.errors import quoted
-from shared.languages.capabilities import DOES_NOT_PARSE
 
 if TYPE_CHECKING:
     from shared.files.strict_documents import FieldPath
     from shared.languages.language_tools import Tools
     from shared.languages.read_commands import Command, Weakness
 
-"""Defines the capability to judge a plan's code before it exists.
-
-A planner shows a language the whole chain of orders as a `Chain`, which is plain data. The language
-answers with a `ChainCode`, and that reports each fault with the code of the rule that it breaks.
-The codes mean the same in every language (`llmch explain`), and the words come from
-`shared.languages.planned_code`, so that the same fault reads the same everywhere.
-"""
-
-
+DOES_NOT_PARSE: Final = "does not parse"
+"""The first words of the message about a file whose syntax the language's reader refuses."""
 # An honest plan removes files in one order or two; each further one would cost a search more.
 _MAX_BREAKS: Final = 20
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, Final
 
+from shared.languages.ecmascript.ecmascript_language import JAVASCRIPT, TYPESCRIPT
 from shared.languages.go.go_language import GO
-from shared.languages.javascript.javascript_language import JAVASCRIPT
 from shared.languages.python.python_language import PYTHON
 from shared.languages.rust.rust_language import RUST
-from shared.languages.typescript.typescript_language import TYPESCRIPT
 
 if TYPE_CHECKING:
-    from shared.languages.base import Language
+    from shared.languages.capabilities import Language
 
 LANGUAGES: Final[tuple[Language, ...]] = (PYTHON, JAVASCRIPT, TYPESCRIPT, GO, RUST)
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from shared.files.strict_documents import at
-from shared.languages.capabilities import DOES_NOT_PARSE, ContractViolation
+from shared.languages.capabilities import ContractViolation
 from shared.languages.declared.declarations import (
     MAX_BYTES,
     Declarations,
@@ -25,6 +25,7 @@ from shared.languages.declared.declarations import (
 from shared.languages.declared.declarations import Fault as StubFault
 from shared.languages.declared.declared_edits import code_problem
 from shared.languages.planned_code import (
+    DOES_NOT_PARSE,
     Chain,
     DeclaredStub,
     Fault,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.capabilities import DOES_NOT_PARSE, ContractViolation
+from shared.languages.capabilities import ContractViolation
 from shared.languages.declared.declarations import text_of
 from shared.languages.ecmascript.compiler_view import build_view
 from shared.languages.ecmascript.contract_history import History
@@ -22,7 +22,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
 )
 from shared.languages.ecmascript.typescript_compiler import Complaint, PinnedCompiler, ask
 from shared.languages.language_tools import CheckerFailed, ToolMissing, Tools
-from shared.languages.planned_code import Chain
+from shared.languages.planned_code import DOES_NOT_PARSE, Chain
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from shared.languages.base import Language
-from shared.languages.capabilities import Advice, Examples, Outlines
+from shared.languages.capabilities import Advice, Examples, Language, Outlines
 from shared.languages.go import (
     go_commands,
     go_conformance,

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.capabilities import DOES_NOT_PARSE, ContractViolation
+from shared.languages.capabilities import ContractViolation
 from shared.languages.language_tools import Checker, CheckerFailed, Diagnostic
+from shared.languages.planned_code import DOES_NOT_PARSE
 from shared.languages.python.conformance_probe import (
     ConformanceProbe,
     ProbeModule,

@@ -12,7 +12,6 @@ from itertools import takewhile
 from typing import Final
 
 from shared.languages.capabilities import (
-    DOES_NOT_PARSE,
     DefinitionEdit,
     EditRefused,
     NamedCode,
@@ -20,6 +19,7 @@ from shared.languages.capabilities import (
 )
 from shared.languages.declared.declarations import normal_changes
 from shared.languages.declared.declared_edits import Refused
+from shared.languages.planned_code import DOES_NOT_PARSE
 from shared.languages.python.definition_blocks import (
     CodeBlock,
     EditedFile,

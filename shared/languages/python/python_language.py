@@ -7,8 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.base import Language
-from shared.languages.capabilities import ContractViolation, Examples, Outlines
+from shared.languages.capabilities import ContractViolation, Examples, Language, Outlines
 from shared.languages.language_tools import (
     CheckerProcess,
     FaultReport,

@@ -11,7 +11,7 @@ import pytest
 from planner.plan.parse_plan import parse_plan
 from planner.prompts.prompt_templates import load_template, render, render_languages
 from planner.rules.judge_plan import judge
-from shared.languages.base import Language
+from shared.languages.capabilities import Language
 from shared.languages.registry import LANGUAGES
 from tests.planner.plans import creating, plan
 

@@ -14,7 +14,7 @@ import llmch
 from planner.repo.planned_repo import read_repo_hints
 from shared.files.text_sources import TreeSources
 from shared.languages import registry
-from shared.languages.base import Language
+from shared.languages.capabilities import Language
 from shared.projects import build_tools
 from shared.projects.build_tools import find_verification
 from tests.planner.plans import creating, findings, order, plan

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from shared.languages.acceptance_commands import analyse_command
-from shared.languages.base import Language
+from shared.languages.capabilities import Language
 from shared.languages.language_tools import ToolRunner, Tools
 from shared.languages.planned_code import ChainCode
 from tests.shared.languages.chains import Case, Order, chain_of

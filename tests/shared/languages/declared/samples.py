@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from shared.languages.base import Language
+from shared.languages.capabilities import Language
 from shared.languages.go.go_language import GO
 from shared.languages.rust.rust_language import RUST
 

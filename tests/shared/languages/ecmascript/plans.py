@@ -14,7 +14,7 @@ from planner.plan.file_projection import project, promise_of
 from planner.plan.parse_plan import parse_plan
 from shared.files.strict_documents import at
 from shared.languages.acceptance_commands import analyse_command
-from shared.languages.javascript.javascript_language import JAVASCRIPT
+from shared.languages.ecmascript.ecmascript_language import JAVASCRIPT
 from shared.languages.language_tools import ToolMissing, ToolResult, Tools
 from shared.languages.planned_code import AcceptanceText, Chain, DeclaredStub, Fault, OrderCode
 from shared.languages.read_commands import CodeRun, Command

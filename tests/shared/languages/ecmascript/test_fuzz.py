@@ -19,10 +19,10 @@ from shared.languages.ecmascript.compiler_view import kinds_of, surely_differ
 from shared.languages.ecmascript.contract_history import History
 from shared.languages.ecmascript.declaration_stubs import Stub, conflicts, parse_stub
 from shared.languages.ecmascript.definitions import defined_names, read_source
+from shared.languages.ecmascript.ecmascript_language import TYPESCRIPT
 from shared.languages.ecmascript.ecmascript_syntax import tree_of
 from shared.languages.ecmascript.empty_code import build_skeleton
 from shared.languages.ecmascript.typescript_compiler import parse_output
-from shared.languages.typescript.typescript_language import TYPESCRIPT
 from shared.work_order.work_order import Interface
 from tests.shared.languages.ecmascript.plans import chain, faults
 

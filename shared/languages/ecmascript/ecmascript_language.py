@@ -1,12 +1,21 @@
-"""Implements the protocols for both languages: commands, edits, plans, contracts, notes."""
+"""Registers JavaScript and TypeScript, and implements the protocols for both."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from shared.languages.capabilities import (
+    Advice,
+    Examples,
+    Installable,
+    Lack,
+    Language,
+    Outlines,
+)
 from shared.languages.declared import declared_edits
 from shared.languages.ecmascript import (
     assertions,
@@ -15,11 +24,15 @@ from shared.languages.ecmascript import (
     declaration_stubs,
     definitions,
     empty_code,
+    exports,
     node_commands,
+    node_modules,
 )
 from shared.languages.ecmascript.ecmascript_syntax import (
     ENDINGS,
+    SCRIPT_SUFFIXES,
     SUFFIXES,
+    TYPED_SUFFIXES,
     find_fault,
     is_code,
     is_test_file,
@@ -27,6 +40,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     suffix_of,
     tree_of,
 )
+from shared.languages.language_tools import NamedManifests, ToolReports
 from shared.languages.planned_code import Chain, ChainCode, file_does_not_parse
 from shared.languages.read_commands import (
     Code,
@@ -274,3 +288,122 @@ class EcmaNotes:
     ) -> tuple[str, ...]:
         """Return nothing: the errors of Node and of compilers say it themselves."""
         return ()
+
+
+_MISSING = re.compile(r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[\w-][\w.-]*)")
+_TABLES: Final = ("dependencies", "devDependencies", "optionalDependencies")
+_MANIFESTS: Final = frozenset({
+    "package.json", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml",
+    "pnpm-workspace.yaml", "yarn.lock", "bun.lock", "bun.lockb",
+})  # fmt: skip
+
+
+class NodePackages:
+    """Implement `Packages` for packages of Node."""
+
+    def declares(self, path: str) -> bool:
+        """Return whether the file is a `package.json`, in whatever folder."""
+        return path.rpartition("/")[2] == "package.json"
+
+    def declared(self, text: str) -> frozenset[str]:
+        """Return the names of the packages that a `package.json` declares."""
+        try:
+            document = json.loads(text)
+        except (ValueError, RecursionError):
+            return frozenset()
+        tables = [document.get(name) for name in _TABLES] if isinstance(document, dict) else []
+        return frozenset(name for each in tables if isinstance(each, dict) for name in each)
+
+    def normal_name(self, name: str) -> str:
+        """Return the name as it is: a package has one spelling."""
+        return name
+
+    def provides(self, names: Collection[str], module: str) -> bool:
+        """Return whether the package of that name is among `names`."""
+        return module in names
+
+    def not_installed(self, text: str, output: str) -> tuple[str, ...]:
+        """Return the declared packages that Node did not find."""
+        packages = self.declared(text)
+        missed = missed_packages(output)
+        return tuple(f"The Node package {each!r}" for each in missed if each in packages)
+
+
+def missed_packages(output: str) -> tuple[str, ...]:
+    """Return the packages that Node says it did not find, each once."""
+    return tuple(dict.fromkeys(_MISSING.findall(output)))
+
+
+_INSTALL: Final = (
+    "install the packages in the checkout (`npm install`), whose node_modules commands then see, "
+    "or pass --deps auto, which installs what the lock names"
+)
+
+
+class NodeFailures:
+    """Implement `Failures` for packages of Node."""
+
+    def find_lack(self, output: str, project: Installable) -> Lack | None:
+        """Return the first declared package that Node did not find."""
+        for package in missed_packages(output):
+            if package in project.declared:
+                return Lack(f"The Node package {package!r} is not installed.", (_INSTALL,))
+        return None
+
+    def ways_to_program(self, program: str, *, is_command: bool) -> tuple[str, ...]:
+        """Return how a program of a package is run, or installed."""
+        # npx looks into node_modules, which is not on the PATH.
+        npx = f"write `npx {program}` if a package of the repo has it"
+        return (npx if is_command else _INSTALL,)
+
+
+class _TypeScriptNames:
+    """Implement `PublicNames` for TypeScript."""
+
+    def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
+        return exports.typescript_names(text, with_tags=path.endswith(".tsx"))
+
+
+class _JavaScriptNames:
+    """Implement `PublicNames` for JavaScript."""
+
+    def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
+        """Return what the file exports; nothing of code that a tool has made small."""
+        return () if path.endswith(".min.js") else exports.javascript_names(text)
+
+
+_FOLDER: Final = "shared.languages.ecmascript"
+
+JAVASCRIPT: Final = Language(
+    Outlines("JavaScript", SCRIPT_SUFFIXES, "javascript", _JavaScriptNames()),
+    contracted=SCRIPT_SUFFIXES,
+    commands=NodeCommands(),
+    edits=EcmaEdits(SCRIPT_SUFFIXES),
+    notes=EcmaNotes(),
+    conformance=EcmaConformance(SCRIPT_SUFFIXES),
+    plans=EcmaPlans("JavaScript", SCRIPT_SUFFIXES, reads_commands=True),
+    packages=NodePackages(),
+    dependencies=NamedManifests(
+        names=_MANIFESTS,
+        variables=r"(NPM|NPM_CONFIG|VOLTA|FNM|NVM)_\w+|NODE_EXTRA_CA_CERTS",
+        installer=node_modules,
+    ),
+    failures=NodeFailures(),
+    reports=ToolReports(lambda: node_commands.NODE_TOOLS),
+    advice=Advice(
+        _FOLDER, ("JavaScript", "Node.js", "npm", ".js", ".mjs"), "JAVASCRIPT_PLANNING.md"
+    ),
+    examples=Examples(_FOLDER, "JAVASCRIPT_EXAMPLES.toml"),
+)
+
+TYPESCRIPT: Final = Language(
+    Outlines("TypeScript", TYPED_SUFFIXES, "typescript", _TypeScriptNames()),
+    contracted=TYPED_SUFFIXES,
+    edits=EcmaEdits(TYPED_SUFFIXES),
+    notes=EcmaNotes(),
+    conformance=EcmaConformance(TYPED_SUFFIXES),
+    plans=EcmaPlans("TypeScript", TYPED_SUFFIXES, reads_commands=False),
+    reports=ToolReports(lambda: node_commands.TSC_TOOLS),
+    advice=Advice(_FOLDER, ("TypeScript", ".ts", ".tsx"), "TYPESCRIPT_PLANNING.md"),
+    examples=Examples(_FOLDER, "TYPESCRIPT_EXAMPLES.toml"),
+)

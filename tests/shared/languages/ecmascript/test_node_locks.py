@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.errors import InvalidInput
-from shared.languages.javascript.node_modules import (
+from shared.languages.ecmascript.node_modules import (
     KNOWN_HOSTS,
     check_npm_lock,
     check_pnpm_lock,

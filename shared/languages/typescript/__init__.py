@@ -1,1 +1,0 @@
-"""Holds what is known of TypeScript."""
