@@ -55,9 +55,6 @@ from shared.git.commits import CommitObject, read_commits
 
 _MOST_COMMITS: Final = 10_000
 _Rules = Sequence[tuple[Claim, Callable[[Case], Ruling | None]]]
-# Git has ways to show other objects than those that the ids name.
-_AS_STORED: Final = {"GIT_NO_REPLACE_OBJECTS": "1", "GIT_GRAFT_FILE": "/dev/null"}
-_NOTHING_COMPUTED: Final = (("core.commitGraph", "false"), ("advice.graftFileDeprecated", "false"))
 _RULES: Final = (
     (Claim.STATEMENT, rule_on_statement),
     (Claim.SIGNATURE, rule_on_signature),
@@ -112,12 +109,6 @@ class Audit:
         return worst_of(self.rulings)
 
 
-def as_stored(git: Git) -> Git:
-    """Return a git that shows each object as it is stored: no replacement, no graft."""
-    stored = replace(git, environment={**git.environment, **_AS_STORED})
-    return stored.with_config(_NOTHING_COMPUTED)
-
-
 def commits_named(git: Git, words: str) -> tuple[str, ...]:
     """Return the commits that a person names by `COMMIT` or `FROM..TO`, oldest first.
 
@@ -152,8 +143,7 @@ def audit(
 ) -> Audit:
     """Return what becomes of the claims of the commits `ids`, oldest first.
 
-    `judge` runs the commands of each again; without it, none is run. The git of `evidence` has to
-    be one `as_stored`.
+    `judge` runs the commands of each again; without it, none is run.
     """
     found = read_commits(evidence.git, ids)
     objects = [found.get(each) or CommitObject(each, b"") for each in ids]

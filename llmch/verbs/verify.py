@@ -119,11 +119,11 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
     It is 1 as well where a required claim is not proven.
     """
-    from factory.audit.audit import as_stored, audit, commits_named, rerunning
+    from factory.audit.audit import audit, commits_named, rerunning
 
     settings = wiring.settings_for(args, console, repo=args.repo)
     place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
-    git = as_stored(place.git)
+    git = place.git
     ids = commits_named(git, args.commits)
     plan = audit_evidence.read_plan(args.plan, named=True) if args.plan else None
     places = runs_on_record.places_of_runs(settings.artifacts_dir, place.common_dir)

@@ -6,7 +6,8 @@ they say otherwise.
 
 Git runs with our own environment and settings. Inherited `GIT_*` variables could point it at
 another repo. Hooks, file-system monitors and filters that only the target's own config defines
-are code of the target, which never runs outside the sandbox.
+are code of the target, which never runs outside the sandbox. Each object is as it is stored: what
+`git replace` or a graft puts in its place is not what would be committed.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ FIXED_CONFIG: tuple[Setting, ...] = (
     ("submodule.recurse", "false"),
     ("core.quotePath", "false"),
     ("i18n.commitEncoding", "utf-8"),  # what we write; equal commits have equal ids everywhere
+    ("i18n.logOutputEncoding", "utf-8"),  # what we read: a log in UTF-16 has other line ends
+    ("core.commitGraph", "false"),  # a file in which anybody can give a commit another tree
     ("gc.auto", "0"),  # `git gc` in the middle of a run would compete with it for the disk
     ("maintenance.auto", "false"),
     ("core.safecrlf", "false"),  # we compare altered content ourselves, and refuse it
@@ -74,6 +77,9 @@ def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
         # fetch them with a command that the target's config may name.
         PROTOCOLS: "none",
         "GIT_LITERAL_PATHSPECS": "1",
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        # Git warns of every file of grafts that it can open, be it empty. This one cannot be there.
+        "GIT_GRAFT_FILE": "/dev/null/none",
         "GIT_EDITOR": "false",
         "GIT_MERGE_AUTOEDIT": "no",
     }

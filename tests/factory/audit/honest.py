@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from factory.audit.audit import Audit, as_stored, audit, commits_named
+from factory.audit.audit import Audit, audit, commits_named
 from factory.audit.audit_evidence import AuditEvidence, Claim, ClaimState, Ruling, read_plan
 from factory.audit.judgement_claims import Judge
 from shared.git.client import Git
@@ -85,7 +85,7 @@ class Auditor:
     transcripts: tuple[Path, ...] = ()
 
     def look(self, words: str = "main..work", judge: Judge | None = None) -> Audit:
-        git = as_stored(Git(self.repo))
+        git = Git(self.repo)
         plan = read_plan(self.plan, named=True) if self.plan else None
         evidence = AuditEvidence(git, (self.artifacts / "factory",), self.transcripts, plan)
         return audit(evidence, commits_named(git, words), judge)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from factory.audit.audit import Audit, as_stored, audit, commits_named, rerunning
+from factory.audit.audit import Audit, audit, commits_named, rerunning
 from factory.audit.audit_evidence import AuditEvidence, Claim, ClaimState
 from factory.orders.documents import reply_sha256
 from factory.preflight import find_repo
@@ -27,8 +27,8 @@ def rerun(repo: Path, artifacts: Path, words: str = "main..work", **changes: Any
     """Look into commits, with their commands run again."""
     options = Factory(repo, artifacts.parent).options(sandbox=SANDBOXED, **changes)
     place = find_repo(repo)
-    ids = commits_named(as_stored(place.git), words)
-    evidence = AuditEvidence(as_stored(place.git), (artifacts / "factory",))
+    ids = commits_named(place.git, words)
+    evidence = AuditEvidence(place.git, (artifacts / "factory",))
     with rerunning(ids[-1], place, options, lambda event: None) as judge:
         return audit(evidence, ids, judge)
 
