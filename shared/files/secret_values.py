@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 # The URL of the fleet's database has a password in it.
 # "KEY" and "PAT" (a personal access token) count only as whole words: they are also parts of
@@ -26,12 +28,49 @@ REDACTED = "[redacted]"
 _SHORTEST_SECRET = 8
 
 
+# Variables with these ends hold URLs, which may have a password or a key in them.
+_URL_ENDS = ("_URL", "_PROXY", "_url", "_proxy")
+_SECRET_PARAMETERS = frozenset({"auth", "code", "pass", "pwd", "sig", "signature"})
+
+
 def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the values of the variables whose names say that they are secret, longest first."""
-    # Every record calls this function, so only the values of secret variables are fetched.
+    """Return the secrets in the values of an environment's variables, longest first.
+
+    They are the values of variables whose names say that they are secret, and the secrets in URLs.
+    """
+    # Every record calls this function, so only the values of such variables are fetched.
     found = {environ[name] for name in environ if names_a_secret(name)}
+    for name in environ:
+        if name.endswith(_URL_ENDS):
+            found.update(url_secrets(environ[name]))
     values = (value for value in found if len(value) >= _SHORTEST_SECRET)
     return tuple(sorted(values, key=lambda value: (-len(value), value)))
+
+
+@lru_cache(maxsize=64)
+def url_secrets(url: str) -> frozenset[str]:
+    """Return the password and the keys in a URL, in each form in which a server may quote them.
+
+    A name without a password is a token. Values as short as those of other words are left out.
+    """
+    try:
+        parts = urlsplit(url)
+        user, password = parts.username or "", parts.password or ""
+        found = {password or user, *_secret_parameters(parts.query)}
+    except ValueError:
+        return frozenset()
+    plain = {unquote(each) for each in found}
+    found |= plain | {quote(each, "") for each in plain} | {quote_plus(each) for each in plain}
+    if user or password:
+        sent = f"{unquote(user)}:{unquote(password)}".encode("utf-8", "replace")
+        found.add(b64encode(sent).decode("ascii"))
+    return frozenset(each for each in found if len(each) >= _SHORTEST_SECRET)
+
+
+def _secret_parameters(query: str) -> Iterator[str]:
+    for name, value in parse_qsl(query):
+        if name.lower() in _SECRET_PARAMETERS or names_a_secret(name.replace("-", "_")):
+            yield value
 
 
 def masking(environ: Mapping[str, str]) -> Callable[[str], str]:

@@ -8,7 +8,6 @@ replies (`chat`, `responses`), retries (`retry`) and the recovery of broken stre
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from contextlib import suppress
@@ -18,6 +17,7 @@ from typing import Self
 
 from shared.errors import LlmchError, ModelUnavailable
 from shared.events.events import Channel, Emit, ModelTextArrived, Noted, ignore
+from shared.files.secret_values import redact
 from shared.git.checkups import Checkup, Health
 from shared.llm.call_retry import (
     Clock,
@@ -205,12 +205,16 @@ class LiveClient:
         if answer.usage is None:
             adjustments = (*adjustments, _USAGE_ESTIMATED)
         return Completion(
-            text=well_formed(answer.text),
+            text=self._cleaned(answer.text),
             model=well_formed(answer.model),
             usage=answer_usage(answer, request),
-            reasoning=well_formed(answer.reasoning),
+            reasoning=self._cleaned(answer.reasoning),
             adjustments=adjustments,
         )
+
+    def _cleaned(self, text: str) -> str:
+        # A stream may have cut a secret into two pieces, in which it was not found.
+        return redact(well_formed(text), self._access.secrets)
 
     def close(self) -> None:
         self._transport.close()
@@ -326,16 +330,17 @@ def list_models(access: ModelAccess) -> frozenset[str]:
     transport = Transport(access, SystemClock())
     try:
         with transport.models() as reply:
-            document = json.loads(b"".join(reply.chunks))
+            document = read_document(reply)
     except Refusal as refused:
         error = final_error(refused, "", access.display_url)
         raise error if isinstance(error, ModelUnavailable) else _no_answer(access) from None
-    except (Unreachable, ReplyFailed, ValueError) as fault:
+    except (Unreachable, ReplyFailed, NotJson) as fault:
         raise _no_answer(access, str(fault)) from None
     finally:
         transport.close()
-    listed = document.get("data") if isinstance(document, dict) else None
-    names = (each.get("id") for each in listed or () if isinstance(each, dict))
+    listed = document.get("data")
+    entries = listed if isinstance(listed, list) else ()
+    names = (each.get("id") for each in entries if isinstance(each, dict))
     return frozenset(name for name in names if isinstance(name, str))
 
 

@@ -78,17 +78,22 @@ class Refusal(Exception):
         return transient and self.body.code not in _NO_MONEY
 
 
-def parse_error_body(body: object) -> ErrorBody:
-    """Return what `body` says, which is parsed JSON or text. Servers wrap errors in many ways."""
+def parse_error_body(body: object, clean: Callable[[str], str] = str) -> ErrorBody:
+    """Return what `body` says, which is parsed JSON or text. Servers wrap errors in many ways.
+
+    `clean` is applied before a text is cut: half of a secret would not be recognised.
+    """
     match body:
         case {"error": inner}:
-            return parse_error_body(inner)
+            return parse_error_body(inner, clean)
         case {"detail": inner}:
-            return ErrorBody(_quote(inner))
+            return ErrorBody(_quote(inner, clean))
         case {"message": message, **rest}:
-            return ErrorBody(_quote(message), _word(rest, "code", "type"), _word(rest, "param"))
+            return ErrorBody(
+                _quote(message, clean), _word(rest, "code", "type"), _word(rest, "param")
+            )
         case _:
-            return ErrorBody("" if body is None else _quote(body))
+            return ErrorBody("" if body is None else _quote(body, clean))
 
 
 def final_error(refused: Refusal, model: str, server: str) -> LlmchError | ReplyFailed:
@@ -123,8 +128,8 @@ def final_error(refused: Refusal, model: str, server: str) -> LlmchError | Reply
     )
 
 
-def _quote(value: Any) -> str:
-    text = well_formed(" ".join(str(value).split()))
+def _quote(value: Any, clean: Callable[[str], str] = str) -> str:
+    text = clean(well_formed(" ".join(str(value).split())))
     return text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 3]}..."
 
 
@@ -166,7 +171,7 @@ def answer_usage(answer: Answer, request: Request) -> Usage:
 
 def failed(answer: Answer, request: Request, message: str) -> ReplyFailed:
     """Return the failure for an `answer` that is not usable, with its usage."""
-    return ReplyFailed(well_formed(message), answer_usage(answer, request))
+    return ReplyFailed(_quote(message), answer_usage(answer, request))
 
 
 def cut_short(answer: Answer, request: Request) -> ReplyCutShort:
@@ -185,7 +190,7 @@ def error_document(error: Mapping[str, Any]) -> Refusal:
     status = code if type(code) is int and 400 <= code < 600 else 500
     if isinstance(code, str) and ("rate_limit" in code or "quota" in code):
         status = 429
-    return Refusal(status, ErrorBody(text=well_formed(str(message or "")), code=str(code or "")))
+    return Refusal(status, ErrorBody(text=_quote(message or ""), code=_quote(code or "")))
 
 
 def count(value: object) -> int:

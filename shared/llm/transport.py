@@ -15,7 +15,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -74,6 +74,13 @@ class ModelAccess:
         return parts._replace(
             netloc=parts.netloc.rpartition("@")[2], query="", fragment=""
         ).geturl()
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Return the key, and what is secret in the base URL; servers quote both."""
+        return secret_values(
+            {"OPENAI_API_KEY": self.api_key, "OPENAI_BASE_URL": self.base_url or ""}
+        )
 
 
 def check_access(environ: Mapping[str, str], base_url: str | None = None) -> ModelAccess:
@@ -146,14 +153,33 @@ def _check_url(access: ModelAccess) -> None:
 
 _CONNECT_SECONDS = 20.0
 _BRIEF_SECONDS = 5.0
+_MOST_REDIRECTS = 5
+
+# Of an error's body, 500 characters are quoted. A longer body, or one that trickles in, is cut.
+_LONGEST_ERROR_BYTES = 64 * 1024
+_ERROR_BODY_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """Hold an answer with a good status: its media type, and the chunks of its body."""
+    """Hold an answer with a good status: its media type, and the chunks of its body.
+
+    `secrets` are left out of the texts in the documents of its body.
+    """
 
     media_type: str
     chunks: Iterator[bytes]
+    secrets: tuple[str, ...] = ()
+
+    def parse(self, source: bytes | str) -> object:
+        """Return a JSON document of the body; raise `ValueError` or `RecursionError` if not one."""
+        return json.loads(source, object_hook=self._cleaned)
+
+    def _cleaned(self, document: dict[str, Any]) -> dict[str, Any]:
+        for name, value in document.items():
+            if isinstance(value, str):
+                document[name] = redact(value, self.secrets)
+        return document
 
 
 class Transport:
@@ -222,10 +248,15 @@ class Transport:
         timeout = openai.Timeout(self._access.stall_seconds, connect=_CONNECT_SECONDS)
         # A proxy from the environment cannot reach this machine's own loopback.
         http = openai.DefaultHttpxClient(
-            trust_env=not self._access.is_local, timeout=timeout, follow_redirects=True
+            trust_env=not self._access.is_local,
+            timeout=timeout,
+            follow_redirects=True,
+            max_redirects=_MOST_REDIRECTS,
+            # They see each request before it is sent, and each answer before its body is read.
+            event_hooks={"request": [self._check_origin], "response": [self._check_answer]},
         )
         return openai.OpenAI(
-            base_url=self._access.base_url or f"https://{OPENAI_HOST}/v1",
+            base_url=self._sdk_url,
             api_key=self._access.api_key,
             max_retries=0,
             timeout=timeout,
@@ -242,15 +273,15 @@ class Transport:
         call = send(self._sdk())
         try:
             response = call.__enter__()
-        except openai.APIStatusError as error:
-            raise self._refused(error) from None
         except openai.APITimeoutError as error:
             raise self._timed_out(error) from None
+        except _ErrorAnswer as answer:
+            raise self._refused(answer) from None
         except openai.APIConnectionError as error:
-            raise Unreachable(f"no connection to {self._access.host}: {_cause(error)}") from None
+            raise self._not_connected(error) from None
         try:
             media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-            yield HttpReply(media_type, self._chunks(response))
+            yield HttpReply(media_type, self._chunks(response), self._access.secrets)
         finally:
             call.__exit__(None, None, None)
 
@@ -266,18 +297,61 @@ class Transport:
         except Exception as error:  # which HTTP library the SDK uses, and its errors, may change
             if "Timeout" in type(error).__name__:
                 raise ReplyBroken(self._silence()) from None
-            raise ReplyBroken(f"the connection broke in the middle of the reply: {error}") from None
+            cause = self._clean(str(error))
+            raise ReplyBroken(f"the connection broke in the middle of the reply: {cause}") from None
 
-    def _refused(self, error: openai.APIStatusError) -> Refusal:
-        headers = {name.lower(): value for name, value in error.response.headers.items()}
-        body = parse_error_body(error.body)
-        # Servers quote the key that they refuse, and their words are recorded.
-        secrets = secret_values({"OPENAI_API_KEY": self._access.api_key})
-        return Refusal(
-            error.status_code,
-            replace(body, text=redact(body.text, secrets)),
-            parse_retry_after(headers, self._clock.wall()),
-        )
+    def _check_origin(self, request: Any) -> None:
+        """Refuse to send a request to another server than the chosen one, wherever it redirects."""
+        if (wanted := _origin(self._sdk_url)) != (target := _origin(str(request.url))):
+            raise ModelUnavailable(
+                f"the model server at {wanted} redirects to {target}: "
+                "a prompt is sent to no other server than the one that you chose",
+                hint="if that server is meant, point OPENAI_BASE_URL at it",
+            )
+
+    def _check_answer(self, response: Any) -> None:
+        """Drop the body of a redirect, and raise the start of an error's body as `_ErrorAnswer`.
+
+        The SDK and its HTTP library read both whole.
+        """
+        if response.has_redirect_location:
+            _drop_body(response)
+        elif response.status_code >= 300:
+            raise _ErrorAnswer(response.status_code, response.headers, self._start_of(response))
+
+    def _start_of(self, response: Any) -> bytes:
+        start = bytearray()
+        deadline = self._clock.now() + _ERROR_BODY_SECONDS
+        with suppress(Exception):  # what came before the body broke off is all there is
+            for chunk in response.iter_bytes():
+                start += chunk
+                if len(start) >= _LONGEST_ERROR_BYTES or self._clock.now() > deadline:
+                    break
+        return bytes(start[:_LONGEST_ERROR_BYTES])
+
+    @property
+    def _sdk_url(self) -> str:
+        return self._access.base_url or f"https://{OPENAI_HOST}/v1"
+
+    def _refused(self, answer: _ErrorAnswer) -> Refusal:
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        text = answer.body.decode("utf-8", "replace")
+        try:
+            body = parse_error_body(json.loads(text), self._clean)
+        except (ValueError, RecursionError):
+            body = parse_error_body(text, self._clean)
+        return Refusal(answer.status, body, parse_retry_after(headers, self._clock.wall()))
+
+    def _clean(self, text: str) -> str:
+        return redact(text, self._access.secrets)
+
+    def _not_connected(self, error: openai.APIConnectionError) -> Exception:
+        if type(error.__cause__).__name__ == "TooManyRedirects":
+            return ModelUnavailable(
+                f"the model server at {self._access.display_url} redirects in a circle",
+                hint="check OPENAI_BASE_URL: it usually ends in /v1",
+            )
+        return Unreachable(f"no connection to {self._access.host}: {self._clean(_cause(error))}")
 
     def _timed_out(self, error: openai.APITimeoutError) -> Exception:
         if "Connect" in type(error.__cause__).__name__:
@@ -288,6 +362,29 @@ class Transport:
 
     def _silence(self) -> str:
         return f"the server was silent for {self._access.stall_seconds:g} seconds"
+
+
+class _ErrorAnswer(Exception):
+    """Hold an answer with an error status, and the start of its body."""
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        super().__init__(status)
+        self.status, self.headers, self.body = status, headers, body
+
+
+def _origin(url: str) -> str:
+    """Return scheme, host and port of a URL, which hold no credentials."""
+    parts = urlsplit(url)
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    return f"{parts.scheme}://{parts.hostname}:{port}"
+
+
+def _drop_body(response: Any) -> None:
+    # The class of an empty body is taken from the HTTP library that the SDK uses.
+    library = import_module(type(response).__module__.partition(".")[0])
+    response.stream.close()
+    response.headers.pop("content-encoding", None)
+    response.stream = library.ByteStream(b"")
 
 
 def _load_sdk() -> None:
@@ -328,7 +425,14 @@ class NotJson(Exception):
 
 def read_document(reply: HttpReply) -> Document:
     """Return the body as one JSON object; raise `NotJson` or `ReplyBroken` if it is not one."""
-    return _parsed(b"".join(_bounded(reply.chunks)), reply.media_type)
+    body = b"".join(_bounded(reply.chunks))
+    try:
+        document = reply.parse(body)
+    except (ValueError, RecursionError):
+        raise _not_json(body, reply.media_type) from None
+    if not isinstance(document, dict):
+        raise NotJson("JSON that is not an object")
+    return document
 
 
 def iter_documents(reply: HttpReply) -> Iterator[Document]:
@@ -343,7 +447,7 @@ def iter_documents(reply: HttpReply) -> Iterator[Document]:
     for data in iter_event_data(_bounded(reply.chunks)):
         if data.strip() == "[DONE]":
             return
-        yield _event_document(data)
+        yield _event_document(reply, data)
 
 
 def iter_event_data(chunks: Iterable[bytes]) -> Iterator[str]:
@@ -387,16 +491,6 @@ def _bounded(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield chunk
 
 
-def _parsed(body: bytes, media_type: str) -> Document:
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError):
-        raise _not_json(body, media_type) from None
-    if not isinstance(document, dict):
-        raise NotJson("JSON that is not an object")
-    return document
-
-
 def _not_json(body: bytes, media_type: str) -> Exception:
     start = body[:200].lstrip().lower()
     if "html" in media_type or start.startswith((b"<!doctype", b"<html", b"<head", b"<body")):
@@ -408,9 +502,9 @@ def _not_json(body: bytes, media_type: str) -> Exception:
     return NotJson("something other than JSON")
 
 
-def _event_document(data: str) -> Document:
+def _event_document(reply: HttpReply, data: str) -> Document:
     try:
-        document = json.loads(data)
+        document = reply.parse(data)
     except (ValueError, RecursionError):
         raise ReplyBroken("a damaged chunk came in the middle of the reply") from None
     if not isinstance(document, dict):

@@ -139,6 +139,10 @@ class ScriptedServer:
     def left(self) -> int:
         return len(self._script)
 
+    def extend(self, *acts: Act) -> None:
+        """Add acts that need to know the URL of this server, or of another one."""
+        self._script.extend(acts)
+
     def start(self) -> None:
         self._thread.start()
 
