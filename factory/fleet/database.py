@@ -7,6 +7,7 @@ connection that breaks at the commit does not say whether the commit was made.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, LiteralString, TypeAlias, TypeVar
 
 from shared import VERSION
-from shared.errors import FleetUnavailable
+from shared.errors import FleetUnavailable, InvalidInput
 from shared.settings.setting_values import DatabaseUrl
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _CONNECT_SECONDS = 10
 _AGAIN_AFTER_SECONDS = 0.2
 # Lines of a message that do not say what happened.
 _ASIDE = ("DETAIL", "HINT", "\tIs the server running")
-_EXTRA = "pip install 'llmch[fleet]'"
+_PACKAGES = ("psycopg", "dbos")
 
 
 class Database:
@@ -88,6 +89,7 @@ class Database:
 
     @contextlib.contextmanager
     def _errors_in_words(self) -> Iterator[None]:
+        import_driver()
         import psycopg
 
         try:
@@ -112,9 +114,25 @@ class Database:
         return self._connection
 
 
+def require_packages() -> None:
+    """Raise `InvalidInput` unless what the fleet needs is installed; nothing is imported."""
+    if any(importlib.util.find_spec(each) is None for each in _PACKAGES):
+        raise packages_missing()
+
+
+def packages_missing() -> InvalidInput:
+    """Return the error for packages that are not installed, or not whole."""
+    return InvalidInput(
+        "the fleet's packages are not installed here", "install them by pip install 'llmch[fleet]'"
+    )
+
+
 def import_driver() -> None:
-    """Import what talks to the server. Raises `ImportError` if it is not installed."""
-    import psycopg  # noqa: F401
+    """Import what talks to the server. Raises `InvalidInput` if it is not installed."""
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        raise packages_missing() from None
 
 
 def with_names(statement: LiteralString, **names: str) -> psycopg.sql.Composed:
@@ -126,12 +144,8 @@ def with_names(statement: LiteralString, **names: str) -> psycopg.sql.Composed:
 
 def connect(url: DatabaseUrl, purpose: str) -> psycopg.Connection[tuple[Any, ...]]:
     """Return a new connection. Raises `FleetUnavailable` with the reason if that fails."""
-    try:
-        import psycopg
-    except ImportError:
-        raise FleetUnavailable(
-            "the fleet's packages are not installed here", f"install them by {_EXTRA}"
-        ) from None
+    import psycopg
+
     try:
         connection = psycopg.connect(
             url.text,
@@ -225,6 +239,7 @@ CREATE TABLE IF NOT EXISTS llmch.workers (
     dead timestamptz,
     cause text NOT NULL DEFAULT ''
 );
+ALTER TABLE llmch.workers ADD COLUMN IF NOT EXISTS submission text NOT NULL DEFAULT '';
 CREATE TABLE IF NOT EXISTS llmch.takeovers (
     job text NOT NULL,
     worker text NOT NULL,
@@ -338,7 +353,7 @@ REVOKE CREATE ON SCHEMA public FROM PUBLIC;
 GRANT USAGE ON SCHEMA llmch, {engine} TO {member}, {reader};
 GRANT SELECT ON llmch.fleet, llmch.workers, llmch.takeovers TO {member}, {reader};
 REVOKE INSERT, UPDATE ON llmch.workers FROM {member};
-GRANT INSERT (id, host, pid, slots, lease_seconds, protocol, llmch_version),
+GRANT INSERT (id, host, pid, slots, lease_seconds, protocol, llmch_version, submission),
     UPDATE (seen, dead, cause), DELETE ON llmch.workers TO {member};
 GRANT INSERT, DELETE ON llmch.takeovers TO {member};
 GRANT SELECT, INSERT, UPDATE, DELETE ON llmch.intents, llmch.candidates, llmch.spending,

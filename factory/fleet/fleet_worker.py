@@ -38,6 +38,7 @@ from shared.events.events import Noted, Warned
 from shared.git import refs
 from shared.git.client import Git
 from shared.settings.settings import FleetSettings
+from shared.work_order.parse_order import order_key
 
 _KEPT_SECONDS: Final = 7 * 86_400.0
 
@@ -120,13 +121,15 @@ class FleetWorker:
             terms.dropped,
         )
         self._numbers = itertools.count(1)
-        self._replies = ""
+        self._replies: set[str] = set()
 
     def open(self) -> None:
         """Begin to look for the outcomes of jobs."""
         fleet = self._link.database.url
         self._opened.emit(Noted(f"run {self._run} is made by the fleet of {fleet}"))
-        self._lease.begin(slots=0)
+        self._lease.begin(slots=0, submission=self._terms.submission)
+        before = [each.transcript.parent.name for each in self._session.outset.earlier]
+        self._lease.replace(before, self._terms.submission)
         self._sweep_dead_runs()
         self._watch.start()
 
@@ -211,15 +214,26 @@ class FleetWorker:
         )
 
     def _replies_of(self, assignment: Assignment) -> str:
-        """Return the key by which a later run too finds the replies of a plan on a branch."""
-        plan = assignment.task.loaded.plan
-        self._replies = f"{plan.root if plan else self._run}:{self._session.branch}"
-        return self._replies
+        """Return the key by which a later run too finds the replies to an order on a branch.
+
+        An order that a plan vouches for is found by the plan, any other one by its submission or
+        by what it says. Where the replies to an order made it fail, later runs have other replies,
+        as on one machine.
+        """
+        task = assignment.task
+        plan, earlier = task.loaded.plan, self._session.outset.earlier
+        work = plan.root if plan else self._terms.submission or order_key(task.order)
+        key = f"{work}:{self._session.branch}"
+        failed = (each.transcript.parent.name for each in earlier if task.name in each.anew)
+        if after := next(failed, ""):
+            key = f"{key}:{after}"
+        self._replies.add(key)
+        return key
 
     def _bring_transcript(self) -> None:
         """Append the calls that workers made to the run's own transcript."""
         path = self._opened.folder.path / "transcript.jsonl"
-        lines = transcript_lines(self._link.database, self._replies)
+        lines = transcript_lines(self._link.database, sorted(self._replies))
         if path.exists() and lines:
             with path.open("ab") as file:
                 file.write(b"".join(lines))

@@ -19,7 +19,14 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from factory.fleet.database import ENGINE_SCHEMA, import_driver, is_loss, lost, said_by
+from factory.fleet.database import (
+    ENGINE_SCHEMA,
+    import_driver,
+    is_loss,
+    lost,
+    packages_missing,
+    said_by,
+)
 from factory.fleet.wire import (
     PROTOCOL,
     Job,
@@ -117,10 +124,7 @@ def _refuse_pickles_once() -> None:
     try:
         from dbos import _serialization as written
     except ImportError:
-        raise FleetUnavailable(
-            "the fleet's packages are not installed here",
-            "install them by pip install 'llmch[fleet]'",
-        ) from None
+        raise packages_missing() from None
 
     def refuse(self: object, serialized_data: str) -> Any:
         raise PickleRefused("the row is a pickle, which llmch never reads")

@@ -75,16 +75,19 @@ class Lease:
         )
         self._database = database
 
-    def begin(self, slots: int) -> None:
-        """Enter the worker. Raises `InvalidInput` if its id is or was another worker's."""
+    def begin(self, slots: int, submission: str = "") -> None:
+        """Enter the worker, or the process that runs a plan, which may be a `submission`.
+
+        Raises `InvalidInput` if its id is or was another worker's.
+        """
 
         def enter(cursor: Cursor) -> tuple[str, int] | None:
             host, pid = socket.gethostname(), os.getpid()
             cursor.execute(
                 "INSERT INTO llmch.workers "
-                "(id, host, pid, slots, lease_seconds, protocol, llmch_version) "
-                "VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (id) DO NOTHING",
-                (self.worker, host, pid, slots, self.seconds, PROTOCOL, VERSION),
+                "(id, host, pid, slots, lease_seconds, protocol, llmch_version, submission) "
+                "VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (id) DO NOTHING",
+                (self.worker, host, pid, slots, self.seconds, PROTOCOL, VERSION, submission),
             )
             row = cursor.execute(
                 "SELECT host, pid FROM llmch.workers WHERE id = %s", (self.worker,)
@@ -111,6 +114,17 @@ class Lease:
             return cursor.rowcount == 1
 
         return self._database.run(renew)
+
+    def replace(self, runs: Sequence[str], submission: str) -> None:
+        """Declare dead whoever ran the same work before: these runs, and those of `submission`."""
+        self._database.run(
+            lambda cursor: cursor.execute(
+                "UPDATE llmch.workers SET dead = now(), cause = 'another process has its work' "
+                "WHERE dead IS NULL AND slots = 0 AND id <> %s "
+                "AND (id = ANY(%s) OR (submission = %s AND submission <> ''))",
+                (self.worker, [runner_of(each) for each in runs], submission),
+            )
+        )
 
     def leave(self) -> None:
         """Report that the worker ends by itself: the jobs that it claimed are free at once."""

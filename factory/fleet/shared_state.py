@@ -141,13 +141,14 @@ class FleetReplies:
         return b"".join(render_record(each, self.secrets) for each in lines).decode("ascii")
 
 
-def transcript_lines(database: Database, plan: str) -> Sequence[bytes]:
-    """Return the lines of all calls of a plan as transcripts have them, without a header."""
+def transcript_lines(database: Database, plans: Sequence[str]) -> Sequence[bytes]:
+    """Return the lines of all calls of plans as transcripts have them, without a header."""
     return database.run(
         lambda cursor: [
             str(record).encode("ascii")
             for (record,) in cursor.execute(
-                "SELECT record FROM llmch.replies WHERE plan = %s ORDER BY kept, key", (plan,)
+                "SELECT record FROM llmch.replies WHERE plan = ANY(%s) ORDER BY kept, key",
+                (list(plans),),
             ).fetchall()
         ]
     )

@@ -98,6 +98,7 @@ def begin_run(request: Request, emit: Emit) -> Iterator[Session]:
         prepare_export(repo, options.out, "--out")
         run_id = new_run_id()
         request, outset = _look_at(request, repo, cut_off)
+        outset = replace(outset, earlier=earlier)
         target = outset.target
         folder = new_run_folder(options.settings.artifacts_dir, "factory", run_id)
         journal = opened.enter_context(open_journal(repo.common_dir, StateFile(repo.common_dir)))

@@ -64,6 +64,7 @@ from shared.files.paths import VERIFY_SCRIPT
 from shared.git import commits, refs, trees
 from shared.git.client import GitFailed
 from shared.languages.acceptance_commands import order_files
+from shared.llm.replayed_replies import EarlierRun
 from shared.llm.stack import Mode
 from shared.llm.usage import usage_counted
 from shared.settings.settings import Settings
@@ -83,6 +84,8 @@ class Outset:
     """For each order, whether it is verified by compiling alone."""
     terms: CommitTerms
     warnings: tuple[str, ...]
+    earlier: tuple[EarlierRun, ...] = ()
+    """The runs on this repo that this one goes on from. All of them are over."""
 
 
 @dataclass(slots=True)

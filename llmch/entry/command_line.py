@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 from factory.batch import decide
+from factory.fleet import database
 from factory.orders import read_orders
 from factory.record import runs_on_record
 from factory.run import reproduce
@@ -372,8 +373,10 @@ def as_in_the_latest_run(
 def fleet_of(settings: Settings) -> DatabaseUrl:
     """Return the database that the settings name, and drop it from the environment.
 
-    The processes that this process starts do not inherit the variable. Raises `FleetUnavailable`.
+    The processes that this process starts do not inherit the variable. Raises `FleetUnavailable`,
+    and `InvalidInput` where the fleet's packages are not installed.
     """
+    database.require_packages()
     variable = KEYS["fleet.db"].variable
     os.environ.pop(variable, None)
     if settings.fleet.db is None:
