@@ -370,6 +370,11 @@ def _words_of(order: WorkOrder) -> frozenset[str]:
 
 TOOLS: Final = (
     Tool(
+        "what watches commands in the sandbox",
+        head=re.compile(r"(?:# )?(?P<message>The command ended before its own end: .*)$"),
+        end=HEAD_ALONE,
+    ),
+    Tool(
         "javac",
         head=re.compile(r"(?P<path>[^\s:]+\.java):(?P<line>\d+): (?P<message>error: .*)$"),
         end=re.compile(r"\S"),

@@ -285,7 +285,7 @@ def _failed_command(phase: _Phase, check: Check, ended: Ended, trial: Trial) -> 
 def _reason(ended: Ended, timeout_seconds: float) -> str:
     match ended.cause:
         case Cause.EXITED:
-            return ""
+            return ended.doubt
         case Cause.TIMED_OUT:
             ended_after = f"The command was ended after {timeout_seconds:g} seconds."
             cause = likely_cause(f"{ended.stdout.text}\n{ended.stderr.text}")

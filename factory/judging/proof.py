@@ -51,6 +51,13 @@ def why_nothing_is_proven(command: str, tests: CountedTests | None) -> str:
     return f"The command succeeded but {how}, so it proves nothing: the tests it names have to run."
 
 
+def why_not_believed(tests: CountedTests | None) -> str:
+    """Return why a command that exited with 0 did not succeed, as a sentence; "" if it did."""
+    if tests is None or not tests.failed:
+        return ""
+    return f"The command exited with 0, but its output reports {tests.describe()}."
+
+
 @dataclass(frozen=True, slots=True)
 class FewerTests:
     """Say that the verification ran fewer tests than before the order, or no longer says how many.

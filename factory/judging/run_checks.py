@@ -9,21 +9,29 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from factory.judging.count_tests import tests_of
 from factory.judging.failure_brief import stable_excerpt, stable_text
-from factory.judging.proof import NOTHING_KNOWN, KnownCommit, KnownRed, RedCheck
+from factory.judging.proof import (
+    NOTHING_KNOWN,
+    KnownCommit,
+    KnownRed,
+    RedCheck,
+    why_not_believed,
+)
 from factory.orders.documents import CmdResult, SandboxRecord
 from factory.orders.stages import AttemptStage
 from factory.orders.task import OrderTask, RunOptions
 from factory.record.progress import Progress
 from factory.sandbox.detect import Sandbox
 from factory.sandbox.policy import Cause, Ended
+from factory.sandbox.supervision import Show
 from factory.sandbox.toolchains import Toolchains
 from factory.sandbox.visible_files import Interpreter, interpreter_of
 from factory.workbench.pool import Workbench
@@ -32,6 +40,7 @@ from factory.workbench.workspace import Workspace
 from shared.events.events import CommandEnded, CommandStarted, Emit, Warned
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.files.text_sources import RepoSources
+from shared.languages.registry import LANGUAGES
 from shared.processes.shell_words import split_words
 from shared.projects.build_tools import Ground, Verification, find_projects, find_verification
 from shared.projects.manifests import ChangedFiles, RepoFiles, VerifyCommand
@@ -296,10 +305,47 @@ def observe(argv: Sequence[str], trial: Trial, name: str) -> str:
 def _execute(check: Check, trial: Trial, name: str) -> Ended:
     log = make_folder(trial.folder / "logs") / name
     seconds = trial.options.settings.timeout_seconds
+    tests = [each.path for each in trial.order.acceptance_files]
     try:
-        return trial.bench.sandbox.run(check.argv, timeout_seconds=seconds, log=log)
+        return run_to_its_end(check, trial.bench.sandbox, tests, seconds=seconds, log=log)
     except OSError as error:
         raise write_refused(log, error) from error
+
+
+# Exit codes that no interpreter, test runner or shell has a meaning for.
+_FREE_CODES: Final = (*range(32, 64), *range(80, 100), *range(102, 120))
+_NO_OWN_END: Final = (
+    "The command exited with 0, but it ended before its own end: something in the code under test "
+    "ended the process."
+)
+
+
+def run_to_its_end(
+    check: Check,
+    sandbox: Sandbox,
+    tests: Collection[str] = (),
+    *,
+    seconds: float,
+    log: Path,
+    show: Show | None = None,
+) -> Ended:
+    """Run a command; an exit with 0 that shows no success becomes one with 1, and `doubt` says why.
+
+    Where the language can show it, the command exits with a code that the code under test cannot
+    foresee if it came to its own end, which is returned as 0. `tests` are files that are tests
+    whatever their names. Raises OSError if a log cannot be written.
+    """
+    end = secrets.choice(_FREE_CODES)
+    readers = (each.commands for each in LANGUAGES if each.commands is not None)
+    launched = next(filter(None, (each.launched(check.argv, end, tests) for each in readers)), ())
+    ended = sandbox.run(launched or check.argv, timeout_seconds=seconds, log=log, show=show)
+    if launched and ended.cause is Cause.EXITED:
+        doubt = "" if ended.exit_code else _NO_OWN_END
+        code = 1 if doubt else 0 if ended.exit_code == end else ended.exit_code
+        ended = replace(ended, exit_code=code, doubt=doubt)
+    ended = replace(ended, argv=check.argv)
+    doubt = why_not_believed(tests_of(ended)) if ended.ok else ""
+    return replace(ended, exit_code=1, doubt=doubt) if doubt else ended
 
 
 def _result(ended: Ended, trial: Trial, note: str) -> CmdResult:
@@ -315,6 +361,7 @@ def _result(ended: Ended, trial: Trial, note: str) -> CmdResult:
         sandbox=_sandbox_record(trial.bench.sandbox),
         note=note or ended.reason,
         tests=tests_of(ended),
+        doubt=ended.doubt,
     )
 
 

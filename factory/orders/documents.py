@@ -415,8 +415,9 @@ class CmdResult(_Record):
     """Describe how one command ended.
 
     The `*_trunc` fields hold the head and the tail of the output; the files at `*_path` hold all
-    of it. `tests` is `None` where no known test runner wrote the output. The first version named
-    a sandbox by one word, which is read as a sandbox without a `backend`.
+    of it. `tests` is `None` where no known test runner wrote the output. `doubt` says why an exit
+    with 0 shows no success; the code is then 1. The first version named a sandbox by one word,
+    which is read as a sandbox without a `backend`.
     """
 
     command: tuple[str, ...]
@@ -431,6 +432,7 @@ class CmdResult(_Record):
     note: str = ""
     flaky: bool = False
     tests: CountedTests | None = None
+    doubt: Annotated[str, Field(exclude_if=_is_empty)] = ""
 
 
 class AskedAgain(_Record):

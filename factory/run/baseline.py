@@ -21,7 +21,13 @@ from factory.judging.count_tests import tests_of
 from factory.judging.environment_faults import Surroundings, find_fault, surroundings_of
 from factory.judging.failure_brief import cut, find_failures, select_lines, stable_text
 from factory.judging.proof import NOTHING_KNOWN, KnownCommit, KnownCommits, KnownRed, RedCheck
-from factory.judging.run_checks import Check, likely_cause, verification_key, verification_of
+from factory.judging.run_checks import (
+    Check,
+    likely_cause,
+    run_to_its_end,
+    verification_key,
+    verification_of,
+)
 from factory.orders.documents import CountedTests
 from factory.orders.stages import AttemptStage
 from factory.orders.task import RunOptions
@@ -226,7 +232,7 @@ class Baseline:
         log = make_folder(self.folder / "logs") / name
         seconds = self.options.settings.timeout_seconds
         try:
-            ended = bench.sandbox.run(check.argv, timeout_seconds=seconds, log=log)
+            ended = run_to_its_end(check, bench.sandbox, seconds=seconds, log=log)
         except OSError as error:
             raise write_refused(log, error) from error
         note = check.note_for(ended.exit_code) or ""
@@ -241,7 +247,8 @@ class Baseline:
     ) -> PreflightRefused:
         output = f"{ended.stdout.text}\n{ended.stderr.text}"
         lines = _telling_lines(stable_text(output, bench.path_names().items()))
-        how = f"ended with exit code {ended.exit_code}"
+        how = ended.doubt and f"did not succeed. {ended.doubt}"
+        how = how or f"ended with exit code {ended.exit_code}"
         if ended.cause is not Cause.EXITED:
             why = f" ({ended.reason})" if ended.reason else ""
             how = f"failed: {str(ended.cause).replace('_', ' ')}{why}"

@@ -17,7 +17,7 @@ from factory.attempt.apply_proposal import stage_files, write_files
 from factory.judging.contract import warm_tools
 from factory.judging.judgement import Judgement
 from factory.judging.proof import KnownCommits
-from factory.judging.run_checks import parse_check
+from factory.judging.run_checks import parse_check, run_to_its_end
 from factory.landing.stand_in import StandIn
 from factory.orders.documents import WriteProposal
 from factory.orders.task import CommandSettings, OrderTask, RunOptions, command_settings
@@ -78,9 +78,10 @@ def reproduce(
     """
     command = failed_command(attempt)
     with rejected_tree(attempt, place, options, emit) as bench:
-        ended = bench.sandbox.run(
-            parse_check(command).argv,
-            timeout_seconds=options.settings.timeout_seconds,
+        ended = run_to_its_end(
+            parse_check(command),
+            bench.sandbox,
+            seconds=options.settings.timeout_seconds,
             log=bench.workspace.root.parent / "repro",
             show=show,
         )

@@ -163,6 +163,8 @@ class Ended:
     backend: Backend
     reason: str = ""
     """Why the command was not started or was ended, or what had to be put back; else empty."""
+    doubt: str = ""
+    """Why an exit with 0 shows no success. The exit code is then 1; else empty."""
 
     @property
     def ok(self) -> bool:

@@ -5,7 +5,7 @@ Nothing here looks up, imports or executes anything: a command is hostile until 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol
 
@@ -201,6 +201,13 @@ class CommandReader(Protocol):
         The time is linear in the length of the text.
         """
 
+    def launched(self, argv: Sequence[str], end: int, tests: Collection[str]) -> tuple[str, ...]:
+        """Return the command that exits with `end`, in place of 0, if it came to its own end.
+
+        `tests` are files that are tests whatever their names. The result is empty if nothing can
+        show the end of `argv`.
+        """
+
 
 class BuildToolCommands:
     """Implement what is the same in `CommandReader` for build tools, which no sandbox surely has.
@@ -233,3 +240,7 @@ class BuildToolCommands:
     def module_paths(self, module: str) -> Iterator[str]:
         """Yield nothing."""
         return iter(())
+
+    def launched(self, argv: Sequence[str], end: int, tests: Collection[str]) -> tuple[str, ...]:
+        """Return nothing: the sandbox watches what these tools start."""
+        return ()

@@ -142,6 +142,10 @@ class NodeCommands:
         read = node_commands.read_command(command.argv[words.index(command.program) :])
         return assertions.weakness_of_text(read) if read is not None else None
 
+    def launched(self, argv: Sequence[str], end: int, tests: Collection[str]) -> tuple[str, ...]:
+        """Return nothing: the sandbox watches every process of Node."""
+        return ()
+
 
 def _code_run(text: str, arguments: Arguments, *, typed: bool) -> CodeRun:
     words = arguments.words

@@ -117,6 +117,9 @@ class PythonCommands:
     def weakness(self, command: Command) -> Weakness | None:
         return python_commands.weakness(command)
 
+    def launched(self, argv: Sequence[str], end: int, tests: Collection[str]) -> tuple[str, ...]:
+        return second_look.launched_command(argv, end, tests)
+
 
 class PythonReports:
     """Implement `Reports` for pytest, tracebacks and linters of Python."""

@@ -1,4 +1,4 @@
-"""Runs a failed `python -c` again under an observer.
+"""Has a command of Python run by the launcher, and a failed `python -c` again under an observer.
 
 A report of another form than the observer writes is ignored.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from shared.languages.language_tools import SecondLook
 from shared.languages.python import assertion_marker, observer, shown_values
 from shared.languages.python.observer import MARK
+from shared.languages.python.python_code import is_test_file
 from shared.languages.python.python_reports import (
     FailedTest,
     Operand,
@@ -157,6 +158,58 @@ def _program() -> str:
         for each in _MODULES
     ]
     return f"TEXTS = {texts!r}\n{_START}"
+
+
+_LETTERS: Final = frozenset("bBdEIOPqRsSuv")
+"""The options that an interpreter may have for both its own code and the launcher's."""
+
+
+def launched_command(argv: Sequence[str], end: int, tests: Collection[str]) -> tuple[str, ...]:
+    """Return the command that exits with `end`, in place of 0, where it came to its own end.
+
+    `tests` are files that are tests whatever their names. The result is empty if `argv` is not a
+    command of an interpreter or of pytest, or has an option that is not known here.
+    """
+    names = [PurePosixPath(each).name for each in argv]
+    at = next((at for at, name in enumerate(names) if _PYTHON.fullmatch(name)), None)
+    if argv[0] == "pytest":
+        return _launcher(("python",), end, "-m", "pytest", argv[1:], strict=True)
+    if at is None or (at and names[0] not in _BEFORE_PYTHON):
+        return ()
+    at += 1
+    while at < len(argv) - 1 and argv[at].startswith("-") and argv[at] not in ("-c", "-m"):
+        takes_value = argv[at] in _TAKES_A_VALUE
+        if not takes_value and not (argv[at][1:] and _LETTERS.issuperset(argv[at][1:])):
+            return ()
+        at += 2 if takes_value else 1
+    option = argv[at] if argv[at:] and argv[at] in ("-c", "-m") else ""
+    rest = argv[at + bool(option) :]
+    if not rest or not (option or rest[0].endswith(".py")):
+        return ()
+    path = rest[0] if not option else f"{rest[0].replace('.', '/')}.py"
+    strict = option == "-c" or path in tests or is_test_file(path)
+    return _launcher(argv[:at], end, option, rest[0], rest[1:], strict=strict)
+
+
+def _launcher(
+    interpreter: Sequence[str],
+    end: int,
+    option: str,
+    what: str,
+    arguments: Sequence[str],
+    *,
+    strict: bool,
+) -> tuple[str, ...]:
+    how = "strict" if strict else "lenient"
+    return (*interpreter, "-c", _launcher_program(), str(end), how, option, what, *arguments)
+
+
+@cache
+def _launcher_program() -> str:
+    """Return the launcher as code that leaves no name behind in the main module."""
+    text = resources.files("shared.languages.python").joinpath("launcher.py").read_text("utf-8")
+    run = f"exec(compile({text!r}, '<launcher>', 'exec', dont_inherit=True), names)"
+    return f"(lambda names: ({run}, names['main']()))({{'__name__': 'launcher'}})"
 
 
 def second_look(argv: Sequence[str], stderr: Sequence[str]) -> SecondLook | None:
