@@ -48,8 +48,6 @@ class Attempt:
     """How often the model was asked again within this attempt, and why."""
     misfits: frozenset[tuple[str, Form]] = frozenset()
     """By path, the forms of blocks that could not be applied."""
-    repeats: int | None = None
-    """The attempt whose files this one gave again."""
     shown: tuple[ShownFile, ...] = ()
     model: str | None = None
     repairs: tuple[str, ...] = ()

@@ -30,7 +30,12 @@ from factory.judging.acceptance_evidence import (
 )
 from factory.judging.contract import notes_on, warm_up
 from factory.judging.environment_faults import missing_command, surroundings_of
-from factory.judging.failure_brief import brief_of, brief_of_fault, quote_reply
+from factory.judging.failure_brief import (
+    brief_of,
+    brief_of_fault,
+    brief_of_repetition,
+    quote_reply,
+)
 from factory.orders.documents import (
     MAX_CONTEXT_BYTES,
     MAX_EDITED_BYTES,
@@ -271,12 +276,8 @@ def _given_up(step: Step, attempt: Attempt, doubt: Doubt, state: FactoryState) -
         account = "\n".join(filter(None, (doubt.note, doubt.quote)))
         return _ended_ask(step, attempt, Stage.LLM_OUTPUT_INVALID, account)
     earlier = next(each for each in state["past"] if each.number == doubt.repeats)
-    account = (
-        f"The files are those of attempt {earlier.number} again, so they were not judged again. "
-        f"It failed with: {earlier.brief.primary_error_excerpt}"
-    )
-    ended = _ended_ask(step, attempt, Stage.REPEATED, account)
-    return replace(ended, repeats=doubt.repeats)
+    brief = brief_of_repetition(earlier.brief, earlier.number, step.order)
+    return replace(attempt, brief=brief)
 
 
 def _ended_ask(step: Step, attempt: Attempt, stage: Stage, account: str) -> Attempt:

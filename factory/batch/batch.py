@@ -19,7 +19,7 @@ from factory.orders.read_orders import LoadedOrder, read_workdir
 from factory.orders.stages import OrderState
 from factory.orders.task import OrderResult, OrderTask, Passed, RunOptions
 from factory.record import journal_entries
-from factory.record.progress import failure_facts
+from factory.record.progress import abridged
 from factory.record.summary import batch_verdict, public_json, summarise_unexecuted, usage_record
 from factory.run.execution import OrderProgress, prepare_graph
 from factory.run.recovery import deferring_signals
@@ -135,7 +135,7 @@ class Batch:
         """Record and announce that an order is judged again."""
         name, cause = self._name(position), self._name(because)
         attempt, past = again.state["attempt"].number, again.state["past"]
-        failure = failure_facts(past[-1].brief) if past else None
+        failure = abridged(past[-1].brief.failure) if past else None
         self._session.run.journal.record(
             journal_entries.CandidateDropped(name, cause, attempt, failure)
         )

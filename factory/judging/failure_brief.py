@@ -11,6 +11,8 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
 
 from factory.judging.contract import TOOLS
 from factory.judging.environment_faults import Fault
@@ -22,7 +24,7 @@ from factory.orders.documents import (
     CmdResult,
     FailureBrief,
 )
-from factory.orders.stages import Stage
+from factory.orders.stages import RepeatedFailure, Stage
 from factory.proposal.prompt import reminder
 from factory.sandbox.policy import Captured, Cause, Ended
 from shared.languages.language_tools import FaultReport, Reports, SecondLook, find_faults
@@ -200,6 +202,19 @@ def _bounded(earlier: Sequence[str], added: Sequence[str]) -> tuple[str, ...]:
     return (*kept, *dict.fromkeys(last))
 
 
+def brief_of_repetition(earlier: FailureBrief, attempt: int, order: WorkOrder) -> FailureBrief:
+    """Return the brief of files that failed before, on `attempt`: the failure stays in it."""
+    said = f"The files are those of attempt {attempt} again, so they were not judged again."
+    return earlier.model_copy(
+        update={
+            "stage": Stage.REPEATED,
+            "constraints_reminder": reminder(Stage.REPEATED, order),
+            "facts": _bounded((said,), earlier.facts),
+            "repeats": RepeatedFailure(attempt, earlier.stage),
+        }
+    )
+
+
 def brief_of_success(stage: Stage, order: WorkOrder, why: str, result: CmdResult) -> FailureBrief:
     """Return the brief of a command that succeeded and proves too little, for the reason `why`."""
     return brief_of(
@@ -285,23 +300,58 @@ def account_of(
     returns its standard error; it is called only where a language wants a second look.
     """
     stdout, stderr = (_lines(stable(each.text)) for each in (ended.stdout, ended.stderr))
-    in_stdout, in_stderr = [*find_failures(stdout)], [*find_failures(stderr)]
+    (of_stdout, in_stdout), (of_stderr, in_stderr) = _read(stdout), _read(stderr)
     facts = _facts((*in_stdout, *in_stderr))
     look = _second_look(ended.argv, stderr) if ended.cause is Cause.EXITED else None
     if look is not None:
         facts = tuple(map(stable, look.facts_of(observe(look.argv)))) or facts
-    from_stdout = bool(in_stdout and not in_stderr) or (bool(stdout) and not stderr)
-    if in_stdout and in_stderr:
-        from_stdout = any(_failed_tests(stdout))
     excerpt = _excerpt(reason, (stdout, in_stdout), (stderr, in_stderr))
+    from_stdout = of_stdout > of_stderr or of_stdout is _Weight.TESTS
     return Account(excerpt, facts, ended.stdout if from_stdout else ended.stderr)
 
 
 def find_failures(lines: Sequence[str]) -> Iterator[FaultReport]:
-    """Yield the findings in a command's output; a test runner's report goes before all else."""
+    """Yield the findings in a command's output; a test runner's report goes before all else.
+
+    A line that only begins as an error does counts where nothing else was found.
+    """
+    yield from _read(lines)[1]
+
+
+class _Weight(IntEnum):
+    """Say how much a stream tells of a failure; the log of a brief is the stream that tells more.
+
+    Where both tell as much it is the standard error, unless a test runner wrote a report.
+    """
+
+    NOTHING = 0
+    TEXT = 1
+    PLAIN_ERROR = 2
+    REPORT = 3
+    TESTS = 4
+
+
+# `Error: no such table`, `app: fatal: no config`, `KeyError: 'a'`, `[ERROR] no route`
+_PLAIN_ERROR = re.compile(
+    r"\s{0,8}(?:[\w./-]{1,60}: )?(?:\[(?:error|fatal)\] |(?:[\w.]{0,60}(?:Error|Exception)|error"
+    r"|fatal(?: error)?|panic|failed|failure)(?:\[\w{1,20}\])?: {1,8})\S",
+    re.IGNORECASE,
+)
+_WARNING = re.compile(r"warn|deprecat|^\s*$", re.IGNORECASE)
+
+
+def _read(lines: Sequence[str]) -> tuple[_Weight, list[FaultReport]]:
     lines = [shorten(line, _MAX_READ) for line in lines]
+    for weight, find in _FINDERS:
+        if found := [*_apart(find(lines))]:
+            return weight, found
+    return _Weight.NOTHING if all(map(_WARNING.search, lines)) else _Weight.TEXT, []
+
+
+def _apart(reports: Iterable[FaultReport]) -> Iterator[FaultReport]:
+    """Yield the reports that have no line in common with an earlier one."""
     taken: set[int] = set()
-    for each in [*_failed_tests(lines)] or (*_faults(lines), *find_faults(TOOLS, lines)):
+    for each in reports:
         if taken.isdisjoint(each.lines):
             yield each
             taken.update(each.lines)
@@ -319,6 +369,21 @@ def _failed_tests(lines: Sequence[str]) -> Iterator[FaultReport]:
 def _faults(lines: Sequence[str]) -> Iterator[FaultReport]:
     for each in _readers():
         yield from each.find_faults(lines)
+    yield from find_faults(TOOLS, lines)
+
+
+def _plain_errors(lines: Sequence[str]) -> Iterator[FaultReport]:
+    """Yield the last lines that begin as an error does: programs end with what went wrong."""
+    found = [number for number, line in enumerate(lines) if _PLAIN_ERROR.match(line)]
+    for number in found[-_MAX_FACTS:]:
+        yield FaultReport(range(number, number + 1), lines[number].strip())
+
+
+_FINDERS: Final = (
+    (_Weight.TESTS, _failed_tests),
+    (_Weight.REPORT, _faults),
+    (_Weight.PLAIN_ERROR, _plain_errors),
+)
 
 
 def _second_look(argv: Sequence[str], stderr: Sequence[str]) -> SecondLook | None:

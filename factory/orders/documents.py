@@ -12,7 +12,14 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WrapSerializer
 
-from factory.orders.stages import EndState, Failure, Stage, UsageRecord, VerdictWord
+from factory.orders.stages import (
+    EndState,
+    Failure,
+    RepeatedFailure,
+    Stage,
+    UsageRecord,
+    VerdictWord,
+)
 
 MAX_CONTEXT_BYTES: Final = 200 * 1024
 """The limit of what a prompt shows of files."""
@@ -319,12 +326,13 @@ Remedy = Annotated[str, Field(exclude_if=_is_empty)]
 """What a person can do where no other attempt would help; absent from the JSON if empty."""
 
 
-def _without_empty_remedy(
-    failure: Failure, render: Callable[[Failure], dict[str, object]]
-) -> object:
-    """Return the JSON of a failure; a remedy that is empty has no key in it."""
-    document = render(failure)
-    return document if failure.remedy else {k: v for k, v in document.items() if k != "remedy"}
+Repeats = Annotated[RepeatedFailure | None, Field(exclude_if=_is_none)]
+"""The failure of an earlier attempt whose files were given again; absent from the JSON if none."""
+
+
+def _without_empty_keys(failure: Failure, render: Callable[[Failure], dict[str, object]]) -> object:
+    """Return the JSON of a failure, in which `remedy` and `repeats` have no key if empty."""
+    return {k: v for k, v in render(failure).items() if v or k not in ("remedy", "repeats")}
 
 
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -368,7 +376,8 @@ Fact = Annotated[str, Field(max_length=MAX_FACT_CHARACTERS)]
 class FailureBrief(_Record):
     """Hold a bounded account of a failed attempt, for the next prompt and for the user.
 
-    `facts` are sentences that say what is wrong, the most telling one last.
+    `facts` are sentences that say what is wrong, the most telling one last. An attempt that gave
+    earlier files again has the account of their failure, which `repeats` names.
     """
 
     stage: Stage
@@ -379,6 +388,19 @@ class FailureBrief(_Record):
     log: str | None = None
     facts: Annotated[tuple[Fact, ...], Field(max_length=MAX_FACTS)] = ()
     remedy: Remedy = ""
+    repeats: Repeats = None
+
+    @property
+    def failure(self) -> Failure:
+        """Return the failure, as summaries record it."""
+        return Failure(
+            stage=self.stage,
+            command=self.command,
+            exit_code=self.exit_code,
+            excerpt=self.primary_error_excerpt,
+            remedy=self.remedy,
+            repeats=self.repeats,
+        )
 
     @property
     def excerpt(self) -> str:
@@ -495,7 +517,7 @@ class RunSummary(_Record):
     commit: str | None = None
     parent: str = ""
     attempts: int = 0
-    failure: Annotated[Failure, WrapSerializer(_without_empty_remedy)] | None = None
+    failure: Annotated[Failure, WrapSerializer(_without_empty_keys)] | None = None
     warnings: tuple[str, ...] = ()
     flags: tuple[CommandFlag, ...] = ()
     usage: UsageRecord = UNKNOWN_USAGE

@@ -103,7 +103,8 @@ STAGE_TEXTS: Final = (
     StageText(
         Stage.REPEATED,
         "The model gave files that had failed before, also after it was told so. They were not "
-        "judged again.",
+        "judged again: command, exit code, excerpt and facts are those of the failure that "
+        "`repeats` names.",
         "The next model of the ladder is asked. If there is none, asking again would bring the "
         "same files, so the order ends.",
         "Name a larger model after this one (`--llm-model small,large`), or say by `llmch retry "
@@ -289,11 +290,20 @@ EndState = Literal[
 
 
 @dataclass(frozen=True, slots=True)
+class RepeatedFailure:
+    """Name the attempt whose files were given again, and the stage at which they failed."""
+
+    attempt: int
+    stage: Stage
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """Say why an attempt or an order failed, as the journal and the summaries record it.
 
     The stage is "error" if the harness or its environment failed, not a proposal. `remedy` is what
-    a person can do where no other attempt would help, and "" elsewhere.
+    a person can do where no other attempt would help, and "" elsewhere. Where the stage is
+    `repeated`, command, exit code and excerpt are those of the failure that `repeats` names.
     """
 
     stage: Stage | Literal["error"]
@@ -301,6 +311,7 @@ class Failure:
     exit_code: int | None = None
     excerpt: str = ""
     remedy: str = ""
+    repeats: RepeatedFailure | None = None
 
     @property
     def facts(self) -> tuple[str, ...]:

@@ -247,11 +247,13 @@ def render_entry(entry: Entry) -> str:
 def _render(entry: Entry, name: str, value: object) -> Iterator[tuple[str, object]]:
     """Yield the keys and values of one field; an optional field without a value yields nothing."""
     match value:
-        case Failure(stage, command, exit_code, excerpt, remedy):
+        case Failure(stage, command, exit_code, excerpt, remedy, repeats):
             yield ("stage" if isinstance(entry, FailedAttempt) else "failure"), stage
             yield from (("command", command), ("exit_code", exit_code), ("excerpt", excerpt))
             if remedy:
                 yield "remedy", remedy
+            if repeats:
+                yield "repeats", asdict(repeats)
         case None if name == "failure":
             yield name, None
         case None:

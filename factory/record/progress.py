@@ -10,7 +10,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from factory.orders.documents import FailureBrief
@@ -91,9 +91,9 @@ class AttemptProgress:
             next_step=next_step,
             facts=brief.facts,
         )
-        facts = failure_facts(brief)
+        failure = abridged(brief.failure)
         with self._reporting():
-            self.journal.record(FailedAttempt(self.order, attempt, facts, self.usage()))
+            self.journal.record(FailedAttempt(self.order, attempt, failure, self.usage()))
             self.emit(failed)
 
     def check_cancelled(self) -> None:
@@ -108,18 +108,13 @@ class AttemptProgress:
             yield
 
 
-def failure_facts(brief: FailureBrief) -> Failure:
+def abridged(failure: Failure) -> Failure:
     """Return what the journal records of a failure, with an excerpt of a few lines.
 
     Neither the excerpt nor the remedy contains secrets.
     """
-    return Failure(
-        brief.stage,
-        brief.command,
-        brief.exit_code,
-        short_excerpt(brief.primary_error_excerpt),
-        short_excerpt(brief.remedy),
-    )
+    excerpt, remedy = short_excerpt(failure.excerpt), short_excerpt(failure.remedy)
+    return replace(failure, excerpt=excerpt, remedy=remedy)
 
 
 def short_excerpt(text: str) -> str:

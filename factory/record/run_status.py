@@ -184,13 +184,13 @@ def _decision_document(decision: Decision) -> dict[str, Any]:
 
 
 def _attempts_left(order: OrderStatus) -> int | None:
-    """Return how many attempts can still pass, including the current one.
+    """Return how many attempts can still pass, including the current one, or were not used.
 
     The result is `None` if the journal does not record the maximum.
     """
     if order.max_attempts is None:
         return None
-    if order.state in (OrderActivity.SUCCESS, OrderActivity.FAILED):
+    if order.state is OrderActivity.SUCCESS:
         return 0
     return max(0, order.max_attempts - order.failed_attempt)
 
@@ -205,6 +205,7 @@ def _failure_document(attempt: int, failure: Failure | None) -> dict[str, Any] |
         "exit_code": failure.exit_code,
         "excerpt": failure.excerpt,
         "remedy": failure.remedy,
+        "repeats": asdict(failure.repeats) if failure.repeats else None,
     }
 
 
@@ -244,11 +245,14 @@ def render_failures(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _why(failure: dict[str, Any]) -> str:
+    stage, repeats = str(failure["stage"]), failure["repeats"]
+    if repeats:
+        stage = f"{stage}, the files of attempt {repeats['attempt']} again: {repeats['stage']}"
     if not failure["command"]:
-        return str(failure["stage"])
+        return stage
     code = failure["exit_code"]
     ended = "" if code is None else f" ended with exit code {code}"
-    return f"{failure['stage']}: `{failure['command']}`{ended}"
+    return f"{stage}: `{failure['command']}`{ended}"
 
 
 def _left(order: dict[str, Any]) -> str:

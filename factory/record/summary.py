@@ -11,7 +11,6 @@ from factory.orders.documents import (
     AttemptRecord,
     BatchSummary,
     CommandFlag,
-    FailureBrief,
     RunSummary,
     VerifiedBy,
 )
@@ -144,19 +143,9 @@ def _failure(verdict: Verdict) -> Failure | None:
         case Passed():
             return None
         case Failed(brief):
-            return _from_brief(brief)
+            return brief.failure
         case Errored(cause):
             return Failure(stage="error", excerpt=cause)
-
-
-def _from_brief(brief: FailureBrief) -> Failure:
-    return Failure(
-        stage=brief.stage,
-        command=brief.command,
-        exit_code=brief.exit_code,
-        excerpt=brief.primary_error_excerpt,
-        remedy=brief.remedy,
-    )
 
 
 def _unjudged_warnings(records: Sequence[AttemptRecord]) -> tuple[str, ...]:

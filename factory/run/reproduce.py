@@ -62,6 +62,11 @@ def failed_command(attempt: AttemptOnRecord) -> str:
     if attempt.brief is not None and attempt.brief.command and attempt.written:
         return attempt.brief.command
     name = attempt.describe()
+    if attempt.brief is not None and (repeats := attempt.brief.repeats):
+        raise InvalidInput(
+            f"{name} gave the files of attempt {repeats.attempt} again: no command ran on them",
+            f"`llmch repro {attempt.order} {repeats.attempt}` runs the command that they failed on",
+        )
     if attempt.passed:
         raise InvalidInput(f"{name} passed: there is no failure to reproduce", _earlier(attempt))
     if attempt.brief is None:

@@ -17,7 +17,7 @@ from factory.orders.documents import CommandFlag, RunSummary
 from factory.orders.model_choice import parse_ladder
 from factory.orders.order_commit import NOTES_REF, CommitTerms, render_note
 from factory.orders.read_orders import LoadedOrder
-from factory.orders.stages import Decision, Failure, OrderState
+from factory.orders.stages import Decision, OrderState
 from factory.orders.task import Errored, Failed, OrderResult, OrderTask, Passed, Verdict
 from factory.preflight import TargetBranch, find_repo
 from factory.record.journal_entries import (
@@ -28,7 +28,7 @@ from factory.record.journal_entries import (
     OrderStopped,
 )
 from factory.record.landed import LandedOrders
-from factory.record.progress import failure_facts, short_excerpt
+from factory.record.progress import abridged
 from factory.record.summary import (
     Circumstances,
     summarise_order,
@@ -219,7 +219,7 @@ class Session:
         write_json(task.folder / "run_summary.json", document)
         self.finish_notes()
         self._noting = in_background(lambda: self._annotate(task, result))
-        failure = _failure_facts(result.verdict)
+        failure = abridged(summary.failure) if summary.failure else None
         self.run.journal.record(OrderConcluded(order.id, summary.verdict, failure, summary.usage))
         self._announce_end(summary, result.verdict)
         return summary
@@ -361,16 +361,6 @@ class Session:
 def error_of(result: OrderResult) -> LlmchError | None:
     """Return the error that ends the whole run after this result, if there is one."""
     return result.verdict.error if isinstance(result.verdict, Errored) else None
-
-
-def _failure_facts(verdict: Verdict) -> Failure | None:
-    match verdict:
-        case Passed():
-            return None
-        case Failed(brief):
-            return failure_facts(brief)
-        case Errored(cause):
-            return Failure("error", excerpt=short_excerpt(cause))
 
 
 @dataclass(frozen=True, slots=True)

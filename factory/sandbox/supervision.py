@@ -27,10 +27,10 @@ from factory.sandbox.warden import WardenJob as WardenJob
 from factory.sandbox.warden import __file__ as warden_file
 from shared.processes.process import Service, start_service
 
-# Bytes of each stream that are kept in memory: far more than an excerpt needs, and enough for the
-# whole traceback of any sensible test run.
+# Bytes of each stream that are kept in memory: far more than an excerpt needs. The tail is enough
+# for the message of an error and several hundred frames of its stack.
 HEAD_BYTES = 32 * 1024
-TAIL_BYTES = 32 * 1024
+TAIL_BYTES = 128 * 1024
 # Bytes of each stream that the log keeps before the mark and the tail.
 LOG_BYTES = 8 * 1024 * 1024
 

@@ -124,7 +124,8 @@ def _blocks(document: dict[str, Any], place: str) -> Iterator[Block]:
 def _ways_to_look(document: dict[str, Any], place: str) -> Iterator[str]:
     """Yield the commands that say more of the first order that failed and is not on the branch."""
     order = _first_failed(document)
-    failure, attempt = order["failure"], order["failure"]["attempt"]
+    failure = order["failure"]
+    attempt = (failure["repeats"] or failure)["attempt"]
     name = f"{order['id']} {attempt}" if attempt else order["id"]
     program = this_program()
     if attempt:
