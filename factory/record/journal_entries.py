@@ -55,7 +55,8 @@ class RunBegun:
 
     `earlier` are the earlier runs whose transcripts the run may use. `author` and `date` are those
     of the run's commits; they are empty in the journal of an older version. `plan` is the hash of
-    the oldest plan that the orders go back to, "" if they have none.
+    the oldest plan that the orders go back to, "" if they have none. `replayed` is true if no model
+    is asked: `transcript` answers.
     """
 
     step: ClassVar[JournalStep] = JournalStep.RUN_BEGUN
@@ -71,6 +72,7 @@ class RunBegun:
     author: str = ""
     date: str = ""
     plan: str = ""
+    replayed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

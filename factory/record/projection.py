@@ -105,6 +105,9 @@ class RunStatus:
     orders: Mapping[str, OrderStatus]
     plan: str = field(default="", kw_only=True)
     """The hash of the oldest plan that the orders go back to, "" if they have none."""
+    transcript: str = field(default="", kw_only=True)
+    replayed: bool = field(default=False, kw_only=True)
+    """Whether the replies come from the transcript alone."""
     ended: bool = False
     ending: Ending | None = None
 
@@ -171,6 +174,8 @@ def _begun(entry: RunBegun) -> RunStatus:
         started=entry.started,
         orders={each.id: OrderStatus(each.id, each.title, key=each.key) for each in entry.orders},
         plan=entry.plan,
+        transcript=str(entry.transcript),
+        replayed=entry.replayed,
     )
 
 

@@ -27,6 +27,8 @@ from factory.record.projection import (
 )
 from shared.errors import Busy
 from shared.events.events import Ending
+from shared.llm.transcript import uncertain_calls
+from shared.llm.transcript_lines import place_to_json
 
 # Often enough for anyone who watches, and rarely enough that quick stages do not pay for it.
 _MOMENT_SECONDS = 0.1
@@ -113,17 +115,20 @@ def read_status(common_dir: Path) -> RunStatus | None:
 def status_document(status: RunStatus, common_dir: Path) -> dict[str, Any]:
     """Return the document of `status --json`. Raises `Busy` if decisions cannot be understood."""
     running = holder(common_dir)
+    state = _state_of(status, running=bool(running))
     decisions = read_decisions(common_dir)
     usages = [order.usage for order in status.orders.values() if order.usage]
     costs = [usage.cost_usd for usage in usages]
     return {
         "run_id": status.run_id,
-        "state": _state_of(status, running=bool(running)),
+        "state": state,
         "pid": running,
         "branch": status.branch,
         "base": status.base,
         "run_dir": status.folder,
         "elapsed_seconds": _elapsed(status) if running else None,
+        "replayed": status.replayed,
+        "uncertain_calls": _uncertain(status) if state.can_go_on else [],
         "orders": [
             _order_document(order, decisions.get(_key_of(order, status)))
             for order in status.orders.values()
@@ -207,6 +212,13 @@ def _failure_document(attempt: int, failure: Failure | None) -> dict[str, Any] |
         "remedy": failure.remedy,
         "repeats": asdict(failure.repeats) if failure.repeats else None,
     }
+
+
+def _uncertain(status: RunStatus) -> list[dict[str, Any]]:
+    """Return the calls that were under way when the run stopped, which may have been paid for."""
+    if status.replayed or not status.transcript:
+        return []
+    return [place_to_json(each) for each in uncertain_calls(Path(status.transcript))]
 
 
 def _elapsed(status: RunStatus) -> float:

@@ -82,7 +82,8 @@ class RunOutcome:
     """Hold what readers use of the `run_summary.json` of a whole run.
 
     A `BatchSummary` has it, the `RunSummary` of a run of one order, and what the next start writes
-    for a run that was killed: only that one has the state `interrupted`.
+    for a run that was killed: only that one has the state `killed`, or `interrupted` in the records
+    of the first versions.
     """
 
     verdict: str = ""
@@ -326,7 +327,7 @@ def order_summary(run: RunOnRecord, order: str, faults: Faults) -> RunSummary | 
         faults.named += found.named
         return own
     whole = read_record(path, RunOutcome, Faults())
-    if whole is None or whole.state != "interrupted":
+    if whole is None or whole.state not in ("killed", "interrupted"):
         faults.named += found.named
     listed = run.head.summary.orders if run.head.summary else ()
     return next((each for each in listed if each.work_order == order), None)

@@ -144,8 +144,8 @@ def _failure(verdict: Verdict) -> Failure | None:
             return None
         case Failed(brief):
             return brief.failure
-        case Errored(cause):
-            return Failure(stage="error", excerpt=cause)
+        case Errored(cause, error):
+            return Failure(stage="error", excerpt=cause, remedy=error.hint if error else "")
 
 
 def _unjudged_warnings(records: Sequence[AttemptRecord]) -> tuple[str, ...]:

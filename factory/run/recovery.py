@@ -12,7 +12,7 @@ import stat
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -40,7 +40,10 @@ from shared.events.events import Emit, Ending, Noted
 from shared.files.atomic_io import remove_drafts, write_json
 from shared.git import refs, repos, trees
 from shared.git.client import Git
+from shared.llm.model_client import CallPlace
 from shared.llm.replayed_replies import EarlierRun
+from shared.llm.transcript import uncertain_calls
+from shared.llm.transcript_lines import place_to_json
 
 _SETTLED_SECONDS = 2.0
 
@@ -239,7 +242,7 @@ def recover(git: Git, common_dir: Path, emit: Emit) -> tuple[EarlierRun, ...]:
     unlock_notes(common_dir)
     if last.half_landing is not None:
         undo_half_landing(git, common_dir, last.half_landing)
-    _finish_records(last)
+    _end_records(last, "the next start")
     return tuple(each for each in last.earlier if each.transcript.is_file())
 
 
@@ -323,32 +326,42 @@ def _record_of(last: _LastRun) -> Mapping[str, Any]:
     return document if own else {}
 
 
-def _finish_records(last: _LastRun) -> None:
-    """Record in the run's own folder how the run ended, if the run could not do so itself."""
+def _end_records(last: _LastRun, writer: str) -> tuple[CallPlace, ...]:
+    """Record in the run's own folder how the run ended, if the run could not do so itself.
+
+    Return the calls that were under way, which may have been paid for.
+    """
     folder, run_id = last.begun.folder, last.begun.run_id
     if _RUN_ID.fullmatch(folder.name) and folder.name == run_id:
         remove_drafts(folder)
     document = _record_of(last)
     if document.get("status") != "running":
-        return
+        return ()
+    uncertain = uncertain_calls(last.begun.transcript)
     summary: Mapping[str, Any] = {
         "verdict": "ERROR",
         "state": _KILLED,
-        "cause": "the process ended without recording its end; the next start wrote this summary",
+        "cause": f"the process ended without recording its end; {writer} wrote this summary",
         "last_step": last.last_step,
         "landed": [{"work_order": each.order, "commit": each.commit} for each in last.landed],
+        "uncertain_calls": [place_to_json(each) for each in uncertain],
     }
     if not (folder / "run_summary.json").exists():
         write_json(folder / "run_summary.json", summary)
     write_json(folder / "run.json", {**document, "status": _KILLED, "summary": summary})
+    return uncertain
 
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """List the working trees and the state files that earlier runs left behind."""
+    """List the working trees and the state files that earlier runs left behind.
+
+    `uncertain` are the calls of the last run that may have been paid for, once it was ended.
+    """
 
     workspaces: tuple[Path, ...]
     state: tuple[Path, ...]
+    uncertain: tuple[CallPlace, ...] = ()
 
     @property
     def any(self) -> bool:
@@ -374,12 +387,17 @@ def find_run_leftovers(place: RepoPlace) -> Leftovers:
 
 
 def reset_repo(place: RepoPlace) -> Leftovers:
-    """Remove what runs left behind, and return what was removed.
+    """Remove what runs left behind, end the last run's records, and return what was removed.
 
     Raises `Busy` if a run is still in progress: only the user may end that run.
     """
     with hold(place.common_dir):
         found = find_run_leftovers(place)
+        # Without its journal no later start would know of a run that was killed.
+        last = _last_run(read_understood(journal_path(place.common_dir)))
+        if last is not None:
+            with contextlib.suppress(CommandFailed):  # a full disk must not keep the state
+                found = replace(found, uncertain=_end_records(last, "`llmch reset`"))
         for root in found.workspaces:
             close_workspace(place.git, root)
             for folder in (root.parent, root.parent.parent):

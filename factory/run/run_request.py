@@ -38,8 +38,8 @@ from shared.git import repos
 from shared.git.client import Git
 from shared.git.repos import parse_identity, read_identity
 from shared.languages.acceptance_commands import order_files
-from shared.llm.replayed_replies import EarlierRun
-from shared.llm.stack import ModelSource, transcript_of
+from shared.llm.replayed_replies import EarlierRun, NotOnRecord
+from shared.llm.stack import Mode, ModelSource, transcript_of
 from shared.settings.settings import CommitSettings
 from shared.work_order.parse_order import order_key
 
@@ -96,6 +96,7 @@ def run_begun(
         author=str(terms.author),
         date=terms.date,
         plan=plan.root if plan else "",
+        replayed=request.source.mode is Mode.REPLAY,
     )
 
 
@@ -196,13 +197,15 @@ class Continuation:
     """Hold what decides how a run goes on: its options, and whether its branch has moved.
 
     `plan` is where the orders' plan is, if they have one. `rest` is the command that makes the
-    other orders of the plan, after a run of a single one.
+    other orders of the plan, after a run of a single one. `replayed` says that a transcript alone
+    answers, so that the same command brings the same replies.
     """
 
     options: RunOptions
     moved: bool
     plan: PlanAtHand | None = None
     rest: str = ""
+    replayed: bool = False
 
     @property
     def place(self) -> str:
@@ -242,6 +245,8 @@ def after_the_orders(
     if all(each.verdict == "PASS" for each in orders):
         return f"{continuation.command} goes on with the other orders" if continuation.rest else ""
     goes_on = f"{continuation.command} goes on where this one stopped"
+    if isinstance(error, NotOnRecord):
+        return ""  # the same replay ends in the same way, and the error says what helps
     if error is not None:
         return f"once the error below is dealt with, {goes_on}"
     failed = next((each for each in orders if each.state is OrderState.FAILED), None)
@@ -249,7 +254,7 @@ def after_the_orders(
         return _after_left_out(orders, continuation.place) or goes_on
     stage, order = failed.failure.stage, failed.work_order
     if stage == "error":
-        return f"{goes_on} and asks for {order} anew"
+        return f"{goes_on} and makes {order} again"
     stage = Stage(stage)
     remedy = failed.failure.remedy
     step = next_step(stage, order, place=continuation.place, remedy=remedy, plan=continuation.plan)
@@ -260,6 +265,10 @@ def after_the_orders(
             return f"{step}; then {goes_on}"
         case Stage.PREFLIGHT:
             return f"{step}; the same command would refuse this order again"
+        case Stage.REPEATED:
+            return step
+        case _ if continuation.replayed:
+            return f"{step}; the same command would replay the same replies"
         case _:
             return f"{step}; {goes_on} and asks for {order} anew"
 

@@ -119,7 +119,8 @@ class Session:
         """Return the facts that decide, as of now, how the run goes on later."""
         target = self.outset.target
         moved = self.tip != target.tip or target.exists != self.branch_exists
-        return Continuation(self.request.options, moved, self.request.plan)
+        request, replayed = self.request, self.request.source.mode is Mode.REPLAY
+        return Continuation(request.options, moved, request.plan, replayed=replayed)
 
     def verify_base(self, first: int) -> None:
         """Verify the commit that the run starts from, as its order at `first` is verified.

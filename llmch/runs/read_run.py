@@ -28,6 +28,7 @@ from factory.orders.order_commit import (
 )
 from factory.orders.stages import UsageRecord
 from factory.preflight import RepoPlace, find_repo, holder
+from factory.record.journal import journal_path
 from factory.record.runs_on_record import (
     LATEST,
     NO_DOCUMENT,
@@ -78,6 +79,7 @@ from shared.files.typed_documents import Faults, read_record
 from shared.git import commits, refs
 from shared.git.client import Git, GitFailed
 from shared.git.commits import LoggedCommit
+from shared.llm.transcript import describe_uncertain, uncertain_calls
 from shared.work_order.work_order import WorkOrder, order_number
 
 _NO_REPO = Path("/nonexistent")
@@ -90,6 +92,8 @@ class FoundRun:
     run: RunOnRecord
     ground: RunRepo
     pid: int | None
+    is_latest: bool = False
+    """Whether the repo's next start goes on with this run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +138,9 @@ def find_run(wanted: str | None, repo: Path | None, artifacts: Path) -> FoundRun
 def _found(run: RunOnRecord, runs: tuple[RunOnRecord, ...], place: RepoPlace) -> FoundRun:
     earlier = tuple(each for each in runs if each.run_id < run.run_id)
     ground = RunRepo(place.git, place.common_dir, earlier)
-    return FoundRun(run, ground, holder(place.common_dir) if run == runs[0] else None)
+    is_latest = run == runs[0]
+    pid = holder(place.common_dir) if is_latest else None
+    return FoundRun(run, ground, pid, is_latest and journal_path(place.common_dir).exists())
 
 
 def _of_folder(folder: Path, repo: Path | None) -> FoundRun:
@@ -165,6 +171,7 @@ _ENDINGS = {
     "running": Standing.CUT_OFF,
     "": Standing.CUT_OFF,
 }
+_CUT_SHORT = ("running", "interrupted", "killed")
 _VERDICTS = {
     "PASS": Standing.PASSED,
     "FAIL": Standing.FAILED,
@@ -309,10 +316,13 @@ def _gaps(
     elif not run.orders():
         yield "run.json names no order"
     if head.status == "running" and found.pid is None:
+        goes_on = "; the same command again goes on from there" if found.is_latest else ""
         yield (
             "the run did not end by itself: it was killed, or it goes on where nothing here can "
-            "see it; the same command again goes on from there"
+            f"see it{goes_on}"
         )
+    if head.status in _CUT_SHORT and found.pid is None:
+        yield from map(describe_uncertain, uncertain_calls(run.folder / "transcript.jsonl"))
     if not events:
         yield "there are no events on record, so there is no time line"
     if found.ground.git is None:

@@ -18,6 +18,8 @@ from llmch.console.console import agrees, someone_is_there
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, plain
 from llmch.console.line import count
 from shared.errors import InvalidInput
+from shared.llm.transcript import describe_uncertain
+from shared.llm.transcript_lines import place_to_json
 
 if TYPE_CHECKING:
     from factory.run.recovery import Leftovers
@@ -25,19 +27,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ResetDocument(Document):
-    """Represent the answer of `reset`: the paths that were removed."""
+    """Represent the answer of `reset`: what was removed, and which calls may have been paid for."""
 
     removed: Leftovers
 
     def to_json(self) -> object:
-        return {"removed": plain((*self.removed.workspaces, *self.removed.state))}
+        removed = self.removed
+        return {
+            "removed": plain((*removed.workspaces, *removed.state)),
+            "uncertain_calls": [place_to_json(each) for each in removed.uncertain],
+        }
 
     def blocks(self) -> Iterator[Block]:
         if not self.removed.any:
             yield Remark(("there is nothing to reset",))
             return
         trees = count(len(self.removed.workspaces), "working tree")
-        yield Remark((f"removed {trees} and the run's state",))
+        uncertain = map(describe_uncertain, self.removed.uncertain)
+        yield Remark((f"removed {trees} and the run's state", *uncertain))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

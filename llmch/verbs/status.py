@@ -17,6 +17,9 @@ from factory.record import run_status
 from llmch.console import Console, Format
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Rows
 from llmch.console.line import this_program
+from shared.files.typed_documents import read_as
+from shared.llm.model_client import CallPlace
+from shared.llm.transcript import describe_uncertain
 
 if TYPE_CHECKING:
     from factory.orders.stages import PlanAtHand
@@ -115,6 +118,8 @@ def _blocks(document: dict[str, Any], place: str) -> Iterator[Block]:
     yield Paragraph((run,))
     headings = ("order", "state", "attempts", "tokens", "cost", "")
     yield Rows(tuple(map(tuple, run_status.render_status(document))), headings)
+    for each in document["uncertain_calls"]:
+        yield Remark((describe_uncertain(read_as(CallPlace, each)),))
     if failures := tuple(run_status.render_failures(document)):
         yield Paragraph(failures)
         if ways := ", ".join(_ways_to_look(document, place)):
@@ -152,8 +157,9 @@ def _next_step(document: dict[str, Any], place: str, plan: PlanAtHand | None) ->
     step = stages.next_step(
         failure["stage"], order["id"], place=place, remedy=failure["remedy"], plan=plan
     )
-    if failure["stage"] == "error":
-        step = "once that is dealt with, the same command again goes on"
+    if failure["stage"] == "error" and not (step and document["replayed"]):
+        dealt_with = f"{step}; then" if step else "once that is dealt with,"
+        step = f"{dealt_with} the same command again goes on"
     if step:
         yield Remark((f"next: {step}",))
 

@@ -26,7 +26,7 @@ from shared.llm.replayed_replies import (
     SharedReplies,
     SharingClient,
 )
-from shared.llm.transcript import Transcript
+from shared.llm.transcript import Transcript, describe_uncertain
 from shared.llm.transcript_lines import LIVE, ReplyOrigin, describe_origin
 from shared.llm.usage import Meter, MeteredClient
 
@@ -117,12 +117,7 @@ def _open_record(path: Path, source: ModelSource, emit: Emit) -> Transcript:
 
 def _warn_of_uncertain_calls(transcripts: Sequence[Transcript], emit: Emit) -> None:
     for place in dict.fromkeys(place for each in transcripts for place in each.uncertain):
-        emit(
-            Warned(
-                f"the call of {place} was begun, but its reply is not on record: "
-                "it may have been paid for"
-            )
-        )
+        emit(Warned(describe_uncertain(place)))
 
 
 def transcript_of(source: ModelSource, folder: Path) -> Path:

@@ -38,6 +38,23 @@ from shared.llm.transcript_lines import (
 _CHUNK = 1 << 16
 
 
+def uncertain_calls(path: Path) -> tuple[CallPlace, ...]:
+    """Return the calls of a transcript that may have been paid for; none if it cannot be read."""
+    if not path.is_file():  # opening a FIFO would wait for a writer
+        return ()
+    try:
+        return Transcript.read(path).uncertain
+    except InvalidInput:
+        return ()
+
+
+def describe_uncertain(place: CallPlace | str) -> str:
+    """Return the sentence that says why a call may have been paid for."""
+    return (
+        f"the call of {place} was begun, but its reply is not on record: it may have been paid for"
+    )
+
+
 class Transcript:
     """Represent one transcript file, which is read once.
 
@@ -106,7 +123,8 @@ class Transcript:
     def uncertain(self) -> tuple[CallPlace, ...]:
         """Return the calls that have an intent and no outcome; they may have been paid for."""
         with self._lock:
-            return tuple(place for (_, place), count in self._pending.items() if count > 0)
+            pending = (place for (_, place), count in self._pending.items() if count > 0)
+            return tuple(dict.fromkeys(pending))
 
     @property
     def roles(self) -> frozenset[Role]:

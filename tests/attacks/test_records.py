@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,8 +17,10 @@ from factory.record.run_status import read_status, render_failures, status_docum
 from factory.record.summary import public_json
 from factory.sandbox.policy import Backend, Captured, Cause, Ended
 from factory.sandbox.supervision import TAIL_BYTES
+from shared.events.events import Warned
 from tests.fakes import proposal
 from tests.harness import Factory, Json, order
+from tests.llmch.command_line import ROOT, Say, own_environment, say_in
 
 PRINTER = """
 import sys
@@ -26,7 +31,7 @@ def noise():
 
 def frames():
     for number in range(400):
-        place = f"/srv/app/node_modules/library/lib/handler{number}.js:{number}:17"
+        place = f"/srv/app/node_modules/some-library/lib/deep/handler{number}.js:{number}:17"
         print(f"    at Object.handle{number} ({place})", file=stream)
 
 stream = getattr(sys, sys.argv[1])
@@ -54,7 +59,7 @@ def test_an_error_between_noise_and_many_frames_is_in_excerpt_and_facts(
     brief = brief_after(factory, PRINTER, stream)
     assert brief.log == f"attempt_1/logs/accept_1.{stream}.log"
     whole = (factory.run_folder / brief.log).read_text()
-    assert "the answer is 41" not in whole[:32_000] + whole[-32_000:], "head and tail lack it"
+    assert "the answer is 41" not in whole[:33_000] + whole[-33_000:], "head and tail lack it"
     assert len(whole) > TAIL_BYTES, "the output does not fit into what is kept of it"
     assert "Error: the answer is 41, not 42" in brief.primary_error_excerpt
     assert any("the answer is 41, not 42" in fact for fact in brief.facts)
@@ -149,3 +154,108 @@ def status_of(factory: Factory) -> Json:
     status = read_status(common_dir)
     assert status is not None
     return status_document(status, common_dir)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from shared.events.events import StageStarted
+from tests.fakes import proposal
+from tests.harness import Factory, order
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def look(event):
+    if isinstance(event, StageStarted) and event.stage == sys.argv[3]:
+        die()
+
+factory = Factory(Path(sys.argv[1]), Path(sys.argv[2]), on_event=look)
+factory.run(order(), [die if sys.argv[3] == "call" else proposal({"hello.txt": "hello\\n"})])
+"""
+IN_FLIGHT = {"role": "factory", "order": "WO-01", "attempt": 1}
+DOUBT = "the call of factory WO-01 attempt 1 was begun, but its reply is not on record"
+
+
+def kill_run(factory: Factory, moment: str) -> None:
+    """Have a run of one order killed: during the model's call, or when a stage begins."""
+    words = (sys.executable, "-c", KILLED, str(factory.repo), str(factory.scratch), moment)
+    done = subprocess.run(words, cwd=ROOT, env=own_environment(), capture_output=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+
+
+@pytest.fixture
+def say(factory: Factory, capsys: pytest.CaptureFixture[str]) -> Say:
+    return say_in(factory.repo, capsys)
+
+
+@pytest.mark.rest
+def test_a_call_in_flight_at_a_kill_is_named_by_status_report_and_reset(
+    factory: Factory, say: Say
+) -> None:
+    kill_run(factory, "call")
+    assert factory.record("run.json")["status"] == "running", "nobody has ended the record"
+
+    assert say("status", "--json").document["uncertain_calls"] == [IN_FLIGHT]
+    assert DOUBT in say("status").out
+    report = say("report", "--artifacts-dir", factory.artifacts).out
+    assert DOUBT in report and "the same command again goes on" in report
+
+    said = say("reset", "--yes", "--json")
+    assert said.document["uncertain_calls"] == [IN_FLIGHT]
+    head, summary = factory.record("run.json"), factory.record("run_summary.json")
+    assert (head["status"], head["summary"]) == ("killed", summary)
+    assert summary["verdict"] == "ERROR" and summary["uncertain_calls"] == [IN_FLIGHT]
+    assert "`llmch reset` wrote this summary" in summary["cause"]
+    report = say("report", "--artifacts-dir", factory.artifacts).out
+    assert DOUBT in report
+    assert "the same command again" not in report, "nothing is left to go on from"
+    assert say("reset", "--yes").code == 0, "once more, there is nothing to end"
+
+
+@pytest.mark.rest
+def test_the_next_start_names_a_call_in_flight_at_a_kill_and_ends_the_record(
+    factory: Factory,
+) -> None:
+    kill_run(factory, "call")
+    killed = factory.run_folder
+    summary = factory.run(order(), [proposal({"hello.txt": "hello\n"})])
+    assert summary.verdict == "PASS" and factory.run_folder != killed
+    assert any(DOUBT in each.message for each in factory.seen(Warned))
+    recorded = json.loads((killed / "run_summary.json").read_text())
+    assert recorded["uncertain_calls"] == [IN_FLIGHT]
+    assert status_of(factory)["uncertain_calls"] == []
+
+
+@pytest.mark.rest
+def test_a_run_that_was_killed_between_calls_names_none(factory: Factory, say: Say) -> None:
+    kill_run(factory, "verify")
+    assert say("status", "--json").document["uncertain_calls"] == []
+    assert DOUBT not in say("report", "--artifacts-dir", factory.artifacts).out
+    assert say("reset", "--yes", "--json").document["uncertain_calls"] == []
+    assert factory.record("run.json")["status"] == "killed"
+
+
+def test_reset_ends_no_record_of_a_run_that_ended_by_itself(factory: Factory, say: Say) -> None:
+    factory.run(PICKY, [BAD], max_attempts=1)
+    before = {name: factory.record(name) for name in ("run.json", "run_summary.json")}
+    assert say("reset", "--yes").code == 0
+    assert before == {name: factory.record(name) for name in before}
+
+
+def test_a_replay_that_lacks_a_reply_is_not_said_to_go_on_by_the_same_command(
+    factory: Factory, say: Say
+) -> None:
+    factory.run(PICKY, [BAD], max_attempts=1)
+    transcript = factory.run_folder / "transcript.jsonl"
+    words = ("run", "--work-order", factory.scratch / "orders/WO-01.json", "--branch", "other")
+    replay = (*words, "--llm", "replay", "--transcript", transcript, "--sandbox", "off")
+    once = (*replay, "--artifacts-dir", factory.artifacts, "--reply-format", "json")
+    said = say(*once, "--llm-model", "scripted", "--max-attempts", "2")
+    assert said.code == 3 and "no recorded reply" in said.err
+    again = say(*once, "--llm-model", "scripted", "--max-attempts", "2")
+    assert again.code == 3 and "no recorded reply" in again.err, "the same command changes nothing"
+    shown = say("status").out
+    for text in (said.out + said.err, shown):
+        assert "the same command" not in text
+        assert "--llm live" in text
