@@ -9,7 +9,7 @@ It is for people only. A line that fits nothing is kept as a note, so nothing of
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
@@ -238,6 +238,15 @@ _ELEMENTS = {Side.OLD: "del", Side.NEW: "ins", Side.BOTH: "span"}
 def draw_patch(patch: str, most_characters: int) -> tuple[DrawnFile, ...]:
     """Return the files of a patch, with the first `most_characters` of its lines."""
     return tuple(_drawn(parse_patch(patch), most_characters))
+
+
+_LINE_BYTES: Final = 24  # of the element around a line
+
+
+def size_drawn(files: Iterable[DrawnFile]) -> int:
+    """Return about how many bytes the lines of a patch take on a page."""
+    lines = (line for file in files for hunk in file.hunks for line in hunk.lines)
+    return sum(len(each.code) + _LINE_BYTES for each in lines)
 
 
 def _drawn(files: tuple[PatchFile, ...], room: int) -> Iterator[DrawnFile]:

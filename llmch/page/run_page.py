@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from llmch.console.line import count, duration, short
 from llmch.page import run_words
 from llmch.page.drawings import draw_graph, lay_out
-from llmch.page.drawn_patch import draw_patch
+from llmch.page.drawn_patch import draw_patch, size_drawn
 from llmch.page.run_words import (
     Allowance,
     brief_text,
@@ -38,7 +38,7 @@ from llmch.page.run_words import (
     largest_page,
     masked,
 )
-from llmch.runs.run_model import RunView, SpanKind, Standing, calls_of
+from llmch.runs.run_model import RunView, SpanKind, Standing, calls_of, changes_of
 from shared.errors import CommandFailed, InvalidInput
 from shared.events.events import Emit, Warned
 from shared.files.atomic_io import write_text
@@ -108,12 +108,30 @@ def render_page(run: RunView, live: str = "", mask: Callable[[str], str] = str) 
     takes secrets out of a text.
     """
     run = masked(run, mask)
-    allowance = first_allowance(tuple(calls_of(run)), len(run.orders))
+    allowance = fitting_allowance(run, first_allowance(tuple(calls_of(run)), len(run.orders)))
     while True:
         page = _render_page(run, allowance, live)
         if len(page.encode()) <= largest_page(len(run.orders)) or allowance.is_least:
             return page
         allowance = allowance.smaller()
+
+
+_SAMPLED = 20  # patches
+_SAMPLE = 2_000  # characters of each
+
+
+def fitting_allowance(run: RunView, allowance: Allowance) -> Allowance:
+    """Return the first smaller allowance with which the patches may fit on the page.
+
+    Colouring code takes most of the time of a page, so it is tried on samples of the patches, and
+    not on a whole page that turns out to be too large.
+    """
+    patches = [each.patch for each in changes_of(run) if len(each.patch) > _SAMPLE]
+    rates = [size_drawn(draw_patch(each, _SAMPLE)) / _SAMPLE for each in patches[:_SAMPLED]]
+    room = largest_page(len(run.orders)) * len(rates) / (sum(rates) or 1)
+    while not allowance.is_least and sum(min(len(p), allowance.patch) for p in patches) > room:
+        allowance = allowance.smaller()
+    return allowance
 
 
 def _render_page(run: RunView, allowance: Allowance, live: str) -> str:

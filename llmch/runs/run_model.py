@@ -335,3 +335,10 @@ def calls_of(run: RunView) -> Iterator[CallView]:
     for order in run.orders:
         for attempt in order.attempts:
             yield from attempt.calls
+
+
+def changes_of(run: RunView) -> Iterator[Change]:
+    """Yield all changes that a run shows."""
+    for order in run.orders:
+        yield order.change
+        yield from (attempt.change for attempt in order.attempts)

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.sandbox.policy import Guarantee
-from llmch.page.run_page import render_page
-from llmch.page.run_words import STANDINGS, guarantee_sentence
+from llmch.page.run_page import fitting_allowance, render_page
+from llmch.page.run_words import STANDINGS, Allowance, guarantee_sentence, largest_page
 from llmch.runs.read_run import read_report
 from llmch.runs.run_model import CallView, Change, Excerpt, Judged, OrderView, RunView, Standing
 from tests.harness import Factory
@@ -190,6 +190,26 @@ def test_fifty_orders_with_long_changes_and_output_fit_into_two_megabytes() -> N
     assert "more lines are not shown" in page
     assert "characters left out" in page
     check_structure(page)
+
+
+@pytest.mark.rest
+def test_how_much_of_long_changes_fits_is_known_before_the_page_is_drawn() -> None:
+    lines = "".join(f"+value_{number} = compute({number}, 'text')\n" for number in range(4_000))
+    head = PATCH.partition("@@")[0]
+    orders = tuple(
+        replace(each, change=Change(f"{head}@@ -0,0 +1,4000 @@\n{lines}"))
+        for each in drawn_run(50).orders
+    )
+    run = replace(drawn_run(50), orders=orders)
+    fitting = fitting_allowance(run, Allowance())
+    assert fitting.patch < Allowance().patch
+    page = render_page(run)
+    assert len(page.encode()) <= largest_page(50)
+    shown = page.count("<ins data-n=") / len(orders)
+    assert fitting.patch * 0.9 < shown * len(lines) / 4_000 < fitting.patch * 1.1, "the first page"
+    assert fitting_allowance(drawn_run(50), Allowance()) == Allowance(), (
+        "short ones are shown whole"
+    )
 
 
 PROMPT = "a line of a long prompt, which repeats the files\n" * 600
