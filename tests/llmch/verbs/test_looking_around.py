@@ -200,7 +200,10 @@ def test_reset_keeps_commits_and_records(say: Say, half_done: Path, cwd: Path) -
     assert [path for path in said.document["removed"] if Path(path).exists()] == []
     assert snapshot(half_done) == before
     assert list((cwd / "artifacts" / "factory").glob("*/run.json"))
-    assert say("reset", "--repo", half_done, "--json").document == {"removed": [], "uncertain_calls": []}
+    assert say("reset", "--repo", half_done, "--json").document == {
+        "removed": [],
+        "uncertain_calls": [],
+    }
 
 
 def test_reset_asks_and_without_anyone_to_answer_removes_nothing(say: Say, half_done: Path) -> None:
