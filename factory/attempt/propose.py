@@ -120,8 +120,14 @@ class Dialogue:
         write_text(_record(folder, "se_prompt", again), question.prompt, sync=False)
         models = step.run.options.models
         request = build_request(step.order, attempt.number, question, attempt.shown, models)
-        completion = complete(request)
-        write_text(_record(folder, "raw_llm_response", again), completion.text, sync=False)
+        raw = _record(folder, "raw_llm_response", again)
+        try:
+            completion = complete(request)
+        except ReplyFailed as failed:
+            for text in failed.lost[-1:]:
+                write_text(raw, text, sync=False)
+            raise
+        write_text(raw, completion.text, sync=False)
         attempt = replace(
             attempt,
             rung=self.asked.rung,

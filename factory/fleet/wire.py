@@ -261,6 +261,7 @@ class UsageDocument:
     reasoning_tokens: int = 0
     cost_usd: str | None = "0"
     replayed: int = 0
+    estimated_calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,7 +392,7 @@ def usage_between(before: Tally, after: Tally) -> UsageDocument:
     if before.live.cost_usd is not None and after.live.cost_usd is not None:
         cost = str(after.live.cost_usd - before.live.cost_usd)
     return UsageDocument(
-        **{name: new[name] - old[name] for name in names},
+        **{name: new[name] - old[name] for name in (*names, "estimated_calls")},
         cost_usd=cost,
         replayed=after.replayed.calls - before.replayed.calls,
     )
@@ -406,6 +407,7 @@ def usage_of(document: UsageDocument) -> Usage:
         document.output_tokens,
         document.reasoning_tokens,
         None if document.cost_usd is None else Decimal(document.cost_usd),
+        document.estimated_calls,
     )
 
 

@@ -274,6 +274,11 @@ def count(number: int, noun: str, plural: str = "") -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def estimated(calls: int) -> str:
+    """Return a text that says how many calls have an estimate for their tokens."""
+    return f"tokens of {count(calls, 'call')} estimated"
+
+
 def cost(usd: float | None) -> str:
     """Return a cost in dollars; below one dollar it has four decimals, else two."""
     if usd is None:

@@ -20,6 +20,7 @@ from llmch.console.line import (
     cost,
     count,
     duration,
+    estimated,
     listed,
     on_texts,
     short,
@@ -110,6 +111,8 @@ def usage_text(event: UsageCounted) -> str:
         cached = f" ({event.cached_tokens:,} cached)" if event.cached_tokens else ""
         tokens = f"{event.input_tokens:,} tokens in{cached}, {event.output_tokens:,} out"
         parts += [count(event.calls, "call"), tokens, cost(event.cost_usd)]
+    if event.estimated_calls:
+        parts.append(estimated(event.estimated_calls))
     if event.replayed_calls:
         parts.append(f"{count(event.replayed_calls, 'reply', 'replies')} replayed")
     return ", ".join(parts) or "no model calls"

@@ -19,7 +19,7 @@ from llmch.console.document import (
     Section,
     Sign,
 )
-from llmch.console.line import cost, count, duration, listed, one_line, short, shorten
+from llmch.console.line import cost, count, duration, estimated, listed, one_line, short, shorten
 from shared.work_order.work_order import Asserted, CoveredRequirement
 
 if TYPE_CHECKING:
@@ -101,6 +101,7 @@ def _usage_json(usage: UsageRecord) -> dict[str, Any]:
     return {
         "calls": usage.calls,
         "replayed": usage.replayed_calls,
+        "estimated": usage.estimated_calls,
         "input_tokens": usage.input_tokens,
         "cached_tokens": usage.cached_tokens,
         "output_tokens": usage.output_tokens,
@@ -159,6 +160,8 @@ def _taken(run: RunView) -> Iterator[str]:
             f"{count(usage.calls, 'model call')}: {usage.input_tokens:,} tokens in, "
             f"{usage.output_tokens:,} out, {cost(usage.cost_usd)}"
         )
+    if usage.estimated_calls:
+        yield estimated(usage.estimated_calls)
     if usage.replayed_calls:
         yield f"{count(usage.replayed_calls, 'reply', 'replies')} replayed"
     for used in run.sandboxes:

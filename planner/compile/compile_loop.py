@@ -41,7 +41,7 @@ from planner.replan.replan_prompt import (
 from planner.repo.planned_repo import render_commands
 from planner.rules.judge_plan import RULE_BY_CODE
 from planner.spec.requirements import render_requirements
-from shared.errors import Interrupted, LlmchError
+from shared.errors import Interrupted, LlmchError, ModelUnavailable
 from shared.llm.model_client import LlmClient, ReplyFailed, Role
 from shared.llm.replayed_replies import NotOnRecord
 from shared.work_order.work_order import order_id
@@ -147,7 +147,11 @@ def _until_valid(
     attempt 1.
     """
     for attempt in range(number, max(compilation.max_attempts, number) + 1):
-        judged = _attempt(compilation, prompt, attempt)
+        try:
+            judged = _attempt(compilation, prompt, attempt)
+        except ModelUnavailable as error:
+            yield no_reply(attempt, error.message)
+            raise
         yield judged
         if judged.ok:
             return
@@ -162,6 +166,7 @@ def _attempt(compilation: Compilation, prompt: str, attempt: int) -> Judged:
     try:
         completion = compilation.client.complete(compilation.model.request(prompt, attempt))
     except ReplyFailed as failed:
+        record.add_lost_reply(attempt, failed)
         judged = no_reply(attempt, failed.message)
     else:
         record.add_reply(attempt, completion)
@@ -213,6 +218,7 @@ def _review(
     try:
         completion = compilation.client.complete(reviewer.request(prompt, number, Role.REVIEWER))
     except ReplyFailed as failed:
+        record.add_lost_review(number, failed)
         review = Review(failure=failed.message)
     else:
         record.add_review_reply(number, completion)

@@ -27,7 +27,7 @@ from shared.work_order.plan_folder import list_plan_files, replace_plan
 if TYPE_CHECKING:
     from planner.plan.parse_plan import Reply
     from planner.rules.repair import Fix
-    from shared.llm.model_client import Completion
+    from shared.llm.model_client import Completion, ReplyFailed
     from shared.work_order.work_order import Manifest
 
 
@@ -110,6 +110,11 @@ class CompileRecord:
         self._write(f"llm_raw_response_attempt_{attempt}.txt", completion.text)
         self._write(f"llm_reasoning_attempt_{attempt}.txt", completion.reasoning)
 
+    def add_lost_reply(self, attempt: int, failed: ReplyFailed) -> None:
+        """Record what came of a reply that was cut, broken or refused: it was paid, too."""
+        for text in failed.lost[-1:]:
+            self._write(f"llm_raw_response_attempt_{attempt}.txt", text)
+
     def add_document(self, attempt: int, reply: Reply) -> None:
         """Record the JSON document in a reply, where there is one."""
         if reply.source:
@@ -146,6 +151,12 @@ class CompileRecord:
         reply = {"text": completion.text, "reasoning": completion.reasoning}
         path = self.folder / f"reviewer_response{_suffix(number)}.json"
         write_json(path, reply, sync=False)
+
+    def add_lost_review(self, number: int, failed: ReplyFailed) -> None:
+        """Record what came of a reviewer's reply that was cut, broken or refused."""
+        for text in failed.lost[-1:]:
+            path = self.folder / f"reviewer_response{_suffix(number)}.json"
+            write_json(path, {"text": text, "reasoning": ""}, sync=False)
 
     def end_review(self, number: int, review: Review) -> None:
         """Record which of the reviewer's claims count."""

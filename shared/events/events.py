@@ -227,6 +227,7 @@ class UsageCounted(Event):
     cost_usd: float | None
     replayed_calls: int
     order: str = ""
+    estimated_calls: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,37 +248,46 @@ class SecondChanceClient:
     def _complete_unbroken(self, request: Request) -> Completion:
         spent = Usage()
         words: list[str] = []
+        lost: tuple[str, ...] = ()
         for turn in range(1, _BROKEN_REPLIES + 1):
             try:
                 completion = self._inner.complete(request)
             except ReplyBroken as broken:
                 spent += broken.usage
+                lost += broken.lost
                 if turn == _BROKEN_REPLIES:
-                    raise ReplyBroken(f"{broken.message} ({turn} times)", spent) from None
+                    message = f"{broken.message} ({turn} times)"
+                    raise ReplyBroken(message, spent, lost=lost) from None
                 words.append(f"{broken.message}; asked again")
                 seconds = self._patience.policy.backoff(turn)
                 self._patience.of(request.place.order).wait(broken.message, turn, seconds)
             except ReplyFailed as failed:
                 failed.usage += spent
+                failed.lost = lost + failed.lost
                 raise
             else:
-                return _with_earlier(completion, spent, words)
+                return _with_earlier(completion, spent, words, lost)
         raise AssertionError("the last turn returns or raises")
 
     def _repeat_cut(self, request: Request, cut: ReplyCutShort, words: str) -> Completion:
         try:
-            return _with_earlier(self._complete_unbroken(request), cut.usage, [words])
+            completion = self._complete_unbroken(request)
+            return _with_earlier(completion, cut.usage, [words], cut.lost)
         except BudgetReached:
             raise cut from None
         except ReplyFailed as failed:
             failed.usage += cut.usage
+            failed.lost = cut.lost + failed.lost
             raise
 
 
-def _with_earlier(completion: Completion, spent: Usage, words: list[str]) -> Completion:
-    """Return the completion with the usage and the words of the failed calls before it."""
+def _with_earlier(
+    completion: Completion, spent: Usage, words: list[str], lost: tuple[str, ...]
+) -> Completion:
+    """Return the completion with the usage, words and lost texts of the failed calls before it."""
     return replace(
         completion,
         usage=spent + completion.usage,
         adjustments=(*completion.adjustments, *words),
+        lost=lost + completion.lost,
     )

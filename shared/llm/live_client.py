@@ -47,6 +47,7 @@ from shared.llm.server_replies import (
     answer_usage,
     final_error,
     initial_quirks,
+    lost_text,
     well_formed,
 )
 from shared.llm.transport import (
@@ -154,6 +155,7 @@ def _retrieve(transport: Transport, response_id: str) -> Document:
 
 
 _USAGE_ESTIMATED = "the server reports no usage; tokens are estimated"
+_USAGE_NOT_BELIEVED = "the server reports a usage that cannot be true; tokens are estimated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +197,10 @@ class LiveClient:
     def complete(self, request: Request) -> Completion:
         try:
             answer = self._in_accepted_form(request)
+        except ReplyFailed as failed:
+            failed.message = self._cleaned(failed.message)
+            failed.lost = tuple(map(self._cleaned, failed.lost))
+            raise
         except NotJson as fault:
             raise ModelUnavailable(
                 f"the server at {self._access.display_url} answered with {fault.what}, "
@@ -202,12 +208,14 @@ class LiveClient:
                 hint="check OPENAI_BASE_URL: it usually ends in /v1",
             ) from None
         adjustments = self._learned_of(request).words
-        if answer.usage is None:
-            adjustments = (*adjustments, _USAGE_ESTIMATED)
+        usage = answer_usage(answer, request)
+        if usage.estimated_calls:
+            words = _USAGE_ESTIMATED if answer.usage is None else _USAGE_NOT_BELIEVED
+            adjustments = (*adjustments, words)
         return Completion(
             text=self._cleaned(answer.text),
             model=well_formed(answer.model),
-            usage=answer_usage(answer, request),
+            usage=usage,
             reasoning=self._cleaned(answer.reasoning),
             adjustments=adjustments,
         )
@@ -246,12 +254,17 @@ class LiveClient:
                 self._learn(request, change.quirks, change.words)
 
     def _ask(self, request: Request, quirks: Quirks, deadline: float) -> Answer:
-        match quirks.api:
-            case Api.CHAT:
-                patience = self._patience_for(request)
-                return with_retries(lambda: self._ask_chat(request, quirks), patience, deadline)
-            case Api.RESPONSES:
-                return self._ask_responses(request, quirks, deadline)
+        try:
+            match quirks.api:
+                case Api.CHAT:
+                    patience = self._patience_for(request)
+                    return with_retries(lambda: self._ask_chat(request, quirks), patience, deadline)
+                case Api.RESPONSES:
+                    return self._ask_responses(request, quirks, deadline)
+        except ReplyFailed as failed:
+            if not failed.usage.input_tokens:  # the server has the prompt, and may bill it
+                failed.usage = answer_usage(Answer("", "", request.model, None), request)
+            raise
 
     def _ask_chat(self, request: Request, quirks: Quirks) -> Answer:
         body = chat_body(request, quirks)
@@ -262,6 +275,9 @@ class LiveClient:
         stream = ResponseStream(self._watcher(request))
         try:
             final = self._final_response(request, quirks, stream, deadline)
+        except ReplyFailed as failed:
+            failed.lost = failed.lost or lost_text("", stream.text)
+            raise
         except KeyboardInterrupt:
             # A response in the background would go on, and cost money, with nobody waiting for it.
             if quirks.background and stream.response_id is not None:
@@ -284,7 +300,8 @@ class LiveClient:
         except ReplyBroken as broken:
             if stream.response_id is None or not quirks.background:
                 partial = Answer(stream.text, "", request.model, None)
-                raise ReplyBroken(broken.message, answer_usage(partial, request)) from None
+                broken.usage = answer_usage(partial, request)
+                raise
             patience = self._patience_for(request)
             # Without a stream nothing broke: the server is still making the reply.
             reason = broken.message if quirks.stream else "the reply is made in the background"

@@ -81,7 +81,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Hold the tokens and the cost of calls; `cost_usd` is `None` while any price is unknown."""
+    """Hold the tokens and the cost of calls; `cost_usd` is `None` while any price is unknown.
+
+    `estimated_calls` are those whose tokens the server did not report, or reported too low.
+    """
 
     calls: int = 0
     input_tokens: int = 0
@@ -89,6 +92,7 @@ class Usage:
     output_tokens: int = 0
     reasoning_tokens: int = 0
     cost_usd: Decimal | None = Decimal(0)
+    estimated_calls: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         known = self.cost_usd is not None and other.cost_usd is not None
@@ -101,6 +105,7 @@ class Usage:
             cost_usd=(self.cost_usd or Decimal(0)) + (other.cost_usd or Decimal(0))
             if known
             else None,
+            estimated_calls=self.estimated_calls + other.estimated_calls,
         )
 
 
@@ -111,6 +116,7 @@ class Completion:
     `model` is the name that the server answered with. `replayed` is true where the reply came
     from a transcript and no model was asked. `adjustments` lists in words how the request had to
     be changed, such as a refused parameter that was dropped or another endpoint that was used.
+    `lost` holds what came of the replies before it that were cut or broken: they were paid, too.
     """
 
     text: str
@@ -119,6 +125,7 @@ class Completion:
     reasoning: str = ""
     replayed: bool = False
     adjustments: tuple[str, ...] = field(default=())
+    lost: tuple[str, ...] = ()
 
 
 class LlmClient(Protocol):
@@ -138,14 +145,22 @@ class ReplyFailed(Exception):
 
     The next call may succeed. `message` says in words what came instead. `usage` is what the
     failed call took, as far as is known. `replayed` is true where the failure came from a
-    transcript.
+    transcript. `lost` holds the text that came of each reply, the last one's last.
     """
 
-    def __init__(self, message: str, usage: Usage | None = None, *, replayed: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        usage: Usage | None = None,
+        *,
+        replayed: bool = False,
+        lost: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.usage = usage if usage is not None else Usage(calls=1)
         self.replayed = replayed
+        self.lost = lost
 
 
 class ReplyBroken(ReplyFailed):

@@ -12,7 +12,13 @@ from weakref import WeakValueDictionary
 from shared.errors import InvalidInput, LlmchError, ModelUnavailable
 from shared.llm.model_client import Completion, LlmClient, ReplyFailed, Request, Usage
 from shared.llm.transcript import Transcript
-from shared.llm.transcript_lines import CallFailure, Response, parse_record, request_key
+from shared.llm.transcript_lines import (
+    CallFailure,
+    Response,
+    parse_record,
+    replayed_failure,
+    request_key,
+)
 
 
 class NotOnRecord(ModelUnavailable):
@@ -217,4 +223,4 @@ def _reply_of(outcome: Outcome) -> Completion:
         case Response(_, completion):
             return completion
         case CallFailure(_, failed):
-            raise ReplyFailed(failed.message, failed.usage, replayed=True)
+            raise replayed_failure(failed)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.events.events import Channel
-from shared.llm.model_client import ReplyBroken, Request, Usage
+from shared.llm.model_client import ReplyBroken, ReplyFailed, Request, Usage
 from shared.llm.server_replies import (
     JUST_ENDS,
     Answer,
@@ -23,6 +23,7 @@ from shared.llm.server_replies import (
     effective_limit,
     error_document,
     failed,
+    lost_text,
     prompt_for,
     text_of,
 )
@@ -130,9 +131,11 @@ def read_chat(documents: Iterable[Document], request: Request, watch: Watch) -> 
     try:
         for document in documents:
             gathered.take(document, watch)
-    except ReplyBroken as broken:
-        usage = answer_usage(gathered.answer(request), request)
-        raise ReplyBroken(broken.message, usage) from None
+    except ReplyFailed as broken:
+        answer = gathered.answer(request)
+        broken.usage = answer_usage(answer, request)
+        broken.lost = lost_text(answer.reasoning, answer.text)
+        raise
     return _judged(gathered, gathered.answer(request), request)
 
 
@@ -143,7 +146,8 @@ def _judged(gathered: _Gathered, answer: Answer, request: Request) -> Answer:
         case None if gathered.choices == 0 and gathered.usage is not None:
             raise failed(answer, request, "the server's reply holds no choice")
         case None:
-            raise ReplyBroken(JUST_ENDS, answer_usage(answer, request))
+            lost = lost_text(answer.reasoning, answer.text)
+            raise ReplyBroken(JUST_ENDS, answer_usage(answer, request), lost=lost)
         case "length":
             raise cut_short(answer, request)
         case "content_filter":
@@ -341,7 +345,9 @@ def _failure(response: Document, answer: Answer, request: Request) -> Exception:
     if "quota" in code:
         return Refusal(429, ErrorBody(message, code))
     failure = failed(answer, request, f"the server failed to make the reply: {message}")
-    return ReplyBroken(failure.message, failure.usage) if code in _MAY_PASS else failure
+    if code not in _MAY_PASS:
+        return failure
+    return ReplyBroken(failure.message, failure.usage, lost=failure.lost)
 
 
 def _output(response: Document, kind: str, part_kind: str, name: str) -> Iterator[str]:

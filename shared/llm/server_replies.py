@@ -15,7 +15,7 @@ from typing import Any
 
 from shared.errors import LlmchError, ModelUnavailable
 from shared.events.events import Channel
-from shared.llm.budget import estimate_tokens
+from shared.llm.budget import estimate_tokens, least_tokens
 from shared.llm.model_client import Api, ReplyCutShort, ReplyFailed, Request, Usage
 
 REPLACEMENT = "\ufffd"
@@ -155,23 +155,48 @@ class Answer:
 
 
 def answer_usage(answer: Answer, request: Request) -> Usage:
-    """Return the usage of the answer, estimated from its text where the server reports none.
+    """Return the usage of the answer: what the server reports, as far as that can be true.
 
-    The cost is left out: prices are applied where usage is counted.
+    What it does not report is estimated, and what it reports too low is raised to the least that
+    the texts can take: caps must end a run also where a server lies. The cost is left out: prices
+    are applied where usage is counted.
     """
-    if answer.usage is not None:
-        return replace(answer.usage, cost_usd=None)
+    reported = answer.usage or Usage()
+    asked, said = reported.input_tokens, reported.output_tokens
+    input_tokens = _believable(asked, request.prompt)
+    output_tokens = _believable(said, answer.reasoning + answer.text)
     return Usage(
         calls=1,
-        input_tokens=estimate_tokens(request.prompt),
-        output_tokens=estimate_tokens(answer.reasoning + answer.text),
+        input_tokens=input_tokens,
+        cached_tokens=min(reported.cached_tokens, input_tokens),
+        output_tokens=output_tokens,
+        reasoning_tokens=min(reported.reasoning_tokens, output_tokens),
         cost_usd=None,
+        estimated_calls=int((input_tokens, output_tokens) != (asked, said)),
     )
+
+
+def _believable(reported: int, text: str) -> int:
+    """Return the tokens of `text`; `reported` is 0 where the server gives no usable number."""
+    if not reported:
+        return estimate_tokens(text) if text else 0
+    return max(reported, least_tokens(text))
+
+
+# As long as a log may be.
+_LONGEST_LOST = 8 * 1024 * 1024
+
+
+def lost_text(reasoning: str, text: str) -> tuple[str, ...]:
+    """Return what came of a reply that cannot be used, as it is kept; nothing if nothing came."""
+    said = well_formed("\n".join(filter(None, (reasoning, text))))
+    return (said[:_LONGEST_LOST],) if said else ()
 
 
 def failed(answer: Answer, request: Request, message: str) -> ReplyFailed:
     """Return the failure for an `answer` that is not usable, with its usage."""
-    return ReplyFailed(_quote(message), answer_usage(answer, request))
+    lost = lost_text(answer.reasoning, answer.text)
+    return ReplyFailed(_quote(message), answer_usage(answer, request), lost=lost)
 
 
 def cut_short(answer: Answer, request: Request) -> ReplyCutShort:
@@ -180,6 +205,7 @@ def cut_short(answer: Answer, request: Request) -> ReplyCutShort:
     return ReplyCutShort(
         f"the reply reached its limit before it was complete, after {usage.output_tokens:,} tokens",
         usage,
+        lost=lost_text(answer.reasoning, answer.text),
     )
 
 
@@ -193,9 +219,13 @@ def error_document(error: Mapping[str, Any]) -> Refusal:
     return Refusal(status, ErrorBody(text=_quote(message or ""), code=_quote(code or "")))
 
 
+# A hundred times the largest window of any model: more is a mistake or a lie.
+_MOST_TOKENS = 100_000_000
+
+
 def count(value: object) -> int:
-    """Return `value` as a number of tokens, or 0 where it is not a positive integer."""
-    return value if type(value) is int and value > 0 else 0
+    """Return `value` as a number of tokens, or 0 where it cannot be one."""
+    return value if type(value) is int and 0 < value <= _MOST_TOKENS else 0
 
 
 def detail_count(details: object, name: str) -> int:

@@ -32,6 +32,7 @@ from shared.llm.transcript_lines import (
     changed_parts,
     parse_record,
     render_record,
+    replayed_failure,
     request_key,
 )
 
@@ -144,7 +145,7 @@ class Transcript:
             case Response(_, completion):
                 return completion
             case CallFailure(_, failed):
-                raise ReplyFailed(failed.message, failed.usage, replayed=True)
+                raise replayed_failure(failed)
 
     def begin(self, request: Request) -> str:
         """Record the intent of a call and return the key for its outcome."""

@@ -219,7 +219,8 @@ def parse_record(line: bytes) -> Record:
         case "response":
             return Response(_text(document, "key"), _parse_completion(document))
         case "failure":
-            failed = ReplyFailed(_text(document, "message"), _parse_usage(document))
+            usage, lost = _parse_usage(document), _texts(document, "lost")
+            failed = ReplyFailed(_text(document, "message"), usage, lost=lost)
             return CallFailure(_text(document, "key"), failed, document.get("handed_on") is True)
         case other:
             raise ValueError(f"unknown kind of record: {other!r}")
@@ -245,6 +246,7 @@ def _record_to_json(record: Record) -> dict[str, Any]:
                 "reasoning": completion.reasoning,
                 "usage": _usage_to_json(completion.usage),
                 "adjustments": list(completion.adjustments),
+                **_lost_to_json(completion.lost),
             }
         case CallFailure(key, failed, handed_on):
             return {
@@ -253,15 +255,27 @@ def _record_to_json(record: Record) -> dict[str, Any]:
                 "message": failed.message,
                 "usage": _usage_to_json(failed.usage),
                 "handed_on": handed_on,
+                **_lost_to_json(failed.lost),
             }
 
 
+def _lost_to_json(lost: tuple[str, ...]) -> dict[str, list[str]]:
+    return {"lost": list(lost)} if lost else {}
+
+
+def replayed_failure(failed: ReplyFailed) -> ReplyFailed:
+    """Return a failure on record as a client raises it again."""
+    return ReplyFailed(failed.message, failed.usage, replayed=True, lost=failed.lost)
+
+
 _COUNTS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
+_ESTIMATED = "estimated_calls"  # only written where there are any
 
 
 def _usage_to_json(usage: Usage) -> dict[str, int]:
     """Return the tokens without their cost, which depends on the price table in use."""
-    return {name: getattr(usage, name) for name in _COUNTS}
+    counts = {name: getattr(usage, name) for name in _COUNTS}
+    return counts | ({_ESTIMATED: usage.estimated_calls} if usage.estimated_calls else {})
 
 
 def _redacted(record: Record, secrets: Sequence[str]) -> Record:
@@ -283,10 +297,13 @@ def _redacted(record: Record, secrets: Sequence[str]) -> Record:
                     text=clean(completion.text),
                     reasoning=clean(completion.reasoning),
                     adjustments=tuple(map(clean, completion.adjustments)),
+                    lost=tuple(map(clean, completion.lost)),
                 ),
             )
         case CallFailure(key, failed, handed_on):
-            return CallFailure(key, ReplyFailed(clean(failed.message), failed.usage), handed_on)
+            lost = tuple(map(clean, failed.lost))
+            cleaned = ReplyFailed(clean(failed.message), failed.usage, lost=lost)
+            return CallFailure(key, cleaned, handed_on)
 
 
 def _parse_header(document: Mapping[str, Any]) -> Header:
@@ -296,24 +313,29 @@ def _parse_header(document: Mapping[str, Any]) -> Header:
 
 
 def _parse_completion(document: Mapping[str, Any]) -> Completion:
-    adjustments = document.get("adjustments", [])
-    if not isinstance(adjustments, list):
-        raise ValueError("adjustments is not a list")
     return Completion(
         text=_text(document, "text"),
         model=_text(document, "model"),
         usage=_parse_usage(document),
         reasoning=_text(document, "reasoning"),
         replayed=True,
-        adjustments=tuple(str(each) for each in adjustments),
+        adjustments=_texts(document, "adjustments"),
+        lost=_texts(document, "lost"),
     )
+
+
+def _texts(document: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    texts = document.get(name, [])
+    if not isinstance(texts, list):
+        raise ValueError(f"{name} is not a list")
+    return tuple(str(each) for each in texts)
 
 
 def _parse_usage(document: Mapping[str, Any]) -> Usage:
     tokens = _mapping(document, "usage")
     if not all(type(count) is int and count >= 0 for count in tokens.values()):
         raise ValueError("usage holds something other than counts")
-    return Usage(**{name: tokens.get(name, 0) for name in _COUNTS})
+    return Usage(**{name: tokens.get(name, 0) for name in (*_COUNTS, _ESTIMATED)})
 
 
 def _mapping(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:

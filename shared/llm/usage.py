@@ -102,6 +102,7 @@ def usage_counted(tally: Tally, order: str = "") -> UsageCounted:
         cost_usd=None if live.cost_usd is None else float(live.cost_usd),
         replayed_calls=tally.replayed.calls,
         order=order,
+        estimated_calls=live.estimated_calls,
     )
 
 
@@ -195,7 +196,10 @@ def _added(tally: Tally, usage: Usage, replayed: bool) -> Tally:
 
 
 class UsageDocument(TypedDict):
-    """Represent usage in a `--json` document; `cost_usd` is null while any price is unknown."""
+    """Represent usage in a `--json` document; `cost_usd` is null while any price is unknown.
+
+    The tokens of `estimated_calls` are estimates: the server's report was missing or too low.
+    """
 
     calls: int
     input_tokens: int
@@ -204,6 +208,7 @@ class UsageDocument(TypedDict):
     reasoning_tokens: int
     cost_usd: float | None
     replayed_calls: int
+    estimated_calls: int
 
 
 def usage_document(tally: Tally) -> UsageDocument:
@@ -217,6 +222,7 @@ def usage_document(tally: Tally) -> UsageDocument:
         "reasoning_tokens": live.reasoning_tokens,
         "cost_usd": None if live.cost_usd is None else float(live.cost_usd),
         "replayed_calls": tally.replayed.calls,
+        "estimated_calls": live.estimated_calls,
     }
 
 

@@ -114,6 +114,11 @@ def test_a_call_that_failed_is_made_again(factory: Factory) -> None:
     assert "the model refused" in factory.prompt(1)
 
 
+def test_what_came_of_a_reply_that_was_cut_is_on_record(factory: Factory) -> None:
+    factory.run(order(), [ReplyFailed("it was cut", lost=("half of it",)), GOOD])
+    assert (factory.run_folder / "attempt_1/raw_llm_response.txt").read_text() == "half of it"
+
+
 def test_an_error_that_asking_again_cannot_mend_ends_the_run(factory: Factory) -> None:
     with pytest.raises(ModelUnavailable):
         factory.run(order(), [ModelUnavailable("no such model", "name another")])

@@ -274,6 +274,11 @@ def test_a_call_without_a_reply_uses_up_an_attempt_and_is_made_again(planner: Pl
     assert ["the model refused" in each.message for each in planner.seen(Warned)] == [True]
 
 
+def test_what_came_of_a_reply_that_was_cut_is_on_record(planner: Planner) -> None:
+    planner.plan(ReplyFailed("it was cut", lost=("first", '{"work_orders": [')), GOOD)
+    assert planner.text("compile/llm_raw_response_attempt_1.txt") == '{"work_orders": ['
+
+
 def test_after_a_call_without_a_reply_the_same_revision_is_asked_for(planner: Planner) -> None:
     result = planner.plan(UNMET, ReplyFailed("refused"), GOOD)
     assert (result.ok, result.attempts) == (True, 3)
@@ -292,15 +297,17 @@ def test_no_reply_to_the_last_attempt_is_the_models_failure(planner: Planner) ->
 
 
 @pytest.mark.parametrize(
-    "error", [ModelUnavailable("no such model"), BudgetReached("over the cap")], ids=type
+    ("error", "calls"),
+    [(ModelUnavailable("no such model"), 2), (BudgetReached("over the cap"), 1)],
+    ids=str,
 )
 def test_an_error_that_asking_again_cannot_mend_ends_the_loop(
-    planner: Planner, error: LlmchError
+    planner: Planner, error: LlmchError, calls: int
 ) -> None:
     with pytest.raises(type(error)):
         planner.plan(UNMET, error)
     summary = planner.record("compile_summary.json")
-    assert (summary["success"], summary["compile_attempts"]) == (False, 1)
+    assert (summary["success"], summary["compile_attempts"]) == (False, calls)
     assert summary["error"] == error.message
     assert [each["code"] for each in summary["errors"]] == ["E101"]
     assert planner.record("validation_errors.json")["ok"] is False

@@ -52,6 +52,24 @@ def chance(inner: LlmClient, events: list[Event] | None = None) -> SecondChanceC
     return SecondChanceClient(inner, RetryContext(POLICY, FakeClock(), emit))
 
 
+def test_a_transcript_keeps_what_came_of_replies_that_cannot_be_used(tmp_path: Path) -> None:
+    path = tmp_path / "transcript.jsonl"
+    estimated = Usage(1, 10, 0, 5, estimated_calls=1)
+    with Transcript.open(path, AUTHORED, secrets=("s3cret-key",)) as transcript:
+        key = transcript.begin(chat_request())
+        failed = ReplyFailed("it broke off", estimated, lost=("half", "of s3cret-key"))
+        transcript.fail(key, failed, handed_on=True)
+        key = transcript.begin(chat_request("Again."))
+        transcript.finish(key, Completion("good", "small-1", estimated, lost=("half",)))
+    read = Transcript.read(path)
+    with pytest.raises(ReplyFailed) as caught:
+        read.lookup(chat_request())
+    assert caught.value.lost == ("half", "of [redacted]")
+    assert caught.value.usage.estimated_calls == 1
+    assert (again := read.lookup(chat_request("Again.")))
+    assert (again.lost, again.usage.estimated_calls) == (("half",), 1)
+
+
 def test_a_broken_reply_is_asked_for_again_and_all_of_it_is_counted() -> None:
     events: list[Event] = []
     completion = chance(Scripted(BROKEN, BROKEN, GOOD), events).complete(chat_request())
