@@ -7,14 +7,17 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import stat
 import time
+import unicodedata
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
 from shared.errors import Busy, CommandFailed, InvalidInput, PreflightRefused
+from shared.events.events import Emit, Warned
 from shared.files.paths import fold_path
 from shared.git import refs, repos, trees
 from shared.git.client import (
@@ -23,6 +26,7 @@ from shared.git.client import (
     ConfigEntry,
     Git,
     repo_filters,
+    repo_programs,
     without_repo_filters,
 )
 
@@ -135,6 +139,7 @@ def inspect_repo(place: RepoPlace, *, allow_dirty: bool = False) -> Repo:
     `PreflightRefused` with the reason if a run cannot start from this state, which is also that
     tracked files have changed, unless `allow_dirty` is set.
     """
+    refuse_symbolic(place.common_dir, refs.OWN_REFS)
     changes = repos.changes(place.git)
     _refuse_unready(place.tree, place.git_dir, changes)
     if changes.changed and not allow_dirty:
@@ -196,22 +201,38 @@ def choose_target(
     return TargetBranch(branch, tip or begin, bool(tip))
 
 
+def refuse_symbolic(common_dir: Path, names: Iterable[str]) -> None:
+    """Raise `PreflightRefused` if git would write another ref instead of one of `names`."""
+    for name in names:
+        if target := refs.leads_to(common_dir, name):
+            raise PreflightRefused(
+                f"{name} of the repo only leads to {printable(target)}, which llmch would write",
+                f"remove it: `git symbolic-ref --delete {name}`, or the link in the git folder",
+            )
+
+
+def name_what_is_set_aside(git: Git, emit: Emit) -> None:
+    """Say which settings of the repo's own config do not count where a remote is reached."""
+    if names := repo_programs(repos.read_config(git)):
+        emit(
+            Warned(
+                "remotes are reached without what only the repo's own config says: "
+                f"{name_paths(names)}; if a setting is yours, set it by `git config --global`"
+            )
+        )
+
+
 def checkout_of(branch: str, checkouts: Collection[Checkout]) -> Checkout | None:
     """Return the working tree that has `branch` checked out, if any."""
     return next((each for each in checkouts if each.branch == branch), None)
 
 
 def _refuse_branch(repo: Repo, branch: str, protected: Collection[str]) -> None:
-    if branch in protected:
-        raise PreflightRefused(
-            f"branch {branch!r} is protected: llmch never commits to it",
-            "name another branch with --branch, and merge it yourself after review",
-        )
-    if not refs.branch_name_allowed(repo.git, branch):
-        raise PreflightRefused(
-            f"git refuses {branch!r} as the name of a branch",
-            "`git help check-ref-format` lists the rules for a branch name",
-        )
+    refuse_name(repo.git, branch, protected)
+    refuse_symbolic(repo.common_dir, [f"refs/heads/{branch}"])
+    for each in sorted(protected):
+        if refs.leads_to(repo.common_dir, f"refs/heads/{each}") == f"refs/heads/{branch}":
+            raise _protected(branch, f", since {each!r} leads to it")
     if branch == repo.branch and repo.changed:
         # Nobody could distinguish a landing that was cut off from the person's own changes.
         raise PreflightRefused(
@@ -219,6 +240,42 @@ def _refuse_branch(repo: Repo, branch: str, protected: Collection[str]) -> None:
             f"{name_paths(repo.changed)}",
             "commit or undo these changes, or name another branch with --branch",
         )
+
+
+# What git and people put before the name of a branch, and still mean that branch.
+_PREFIX = re.compile(r"(refs/)?(heads|remotes/[^/]+)/|origin/")
+_NAMES_OF_HEAD = ("head", "@")
+
+
+def refuse_name(git: Git, branch: str, protected: Collection[str]) -> None:
+    """Raise `PreflightRefused` if git refuses the name, or it is that of a protected branch.
+
+    That holds in any spelling which a file system, git or a person takes for the same: `Main`,
+    `heads/main`. `@` and `HEAD` are what is checked out, and not names.
+    """
+    plain = unicodedata.normalize("NFKC", branch)
+    spelled = fold_path("".join(each for each in plain if unicodedata.category(each) != "Cf"))
+    while found := _PREFIX.match(spelled):
+        spelled = spelled[found.end() :]
+    if same := next((each for each in sorted(protected) if fold_path(each) == spelled), ""):
+        raise _protected(branch, "" if same == branch else f", as another spelling of {same!r}")
+    if not refs.branch_name_allowed(git, branch):
+        raise PreflightRefused(
+            f"git refuses {branch!r} as the name of a branch",
+            "`git help check-ref-format` lists the rules for a branch name",
+        )
+    if spelled in _NAMES_OF_HEAD:
+        raise PreflightRefused(
+            f"{branch!r} means what is checked out to git, whichever branch that is",
+            "name another branch with --branch",
+        )
+
+
+def _protected(branch: str, why: str = "") -> PreflightRefused:
+    return PreflightRefused(
+        f"branch {branch!r} is protected{why}: llmch never commits to it",
+        "name another branch with --branch, and merge it yourself after review",
+    )
 
 
 def _refuse_missing_checkout(git: Git, branch: str) -> None:

@@ -30,6 +30,7 @@ from factory.fleet.outcomes import LOOK_EVERY_SECONDS, AskedSteps, Outcomes, Out
 from factory.fleet.shared_state import forget_candidates, forget_spending, transcript_lines
 from factory.fleet.wire import Job, Kind, StepDocument, render, shared_options, state_document
 from factory.fleet.worker_clones import ALL_REFS, RunRefs, run_of_ref
+from factory.preflight import name_what_is_set_aside
 from factory.record.runs_on_record import set_aside
 from factory.run.execution import Assignment, OrderProgress
 from factory.run.session import Session
@@ -126,6 +127,7 @@ class FleetWorker:
     def open(self) -> None:
         """Begin to look for the outcomes of jobs."""
         fleet = self._link.database.url
+        name_what_is_set_aside(self._opened.repo.git, self._opened.emit)
         self._opened.emit(Noted(f"run {self._run} is made by the fleet of {fleet}"))
         self._lease.begin(slots=0, submission=self._terms.submission)
         before = [each.transcript.parent.name for each in self._session.outset.earlier]

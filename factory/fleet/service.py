@@ -368,6 +368,9 @@ class Coordinator:
             assert isinstance(session.landing, Landing), "the run has just begun"
             landing = LandingOnRemote(session.landing, plan.remote, session.outset.terms.author)
             session.landing = landing
+            refs.list_refs(
+                landing.here.git, plan.remote, landing.here.ref
+            )  # refuses a symbolic one
             settings = self.means.options.settings.fleet
             try:
                 with fleet_worker(

@@ -34,8 +34,9 @@ from factory.orders.documents import BatchSummary
 from factory.orders.order_commit import default_branch
 from factory.orders.read_orders import LoadedOrder
 from factory.orders.task import RunOptions
+from factory.preflight import refuse_name
 from factory.run.run_request import commit_terms
-from shared.errors import CommandFailed, FleetUnavailable, InvalidInput, PreflightRefused
+from shared.errors import CommandFailed, FleetUnavailable, InvalidInput
 from shared.events.events import BatchEnded, Emit, Noted, Warned
 from shared.events.run_record import event_from_json, new_run_id
 from shared.files.atomic_io import write_bytes
@@ -175,16 +176,7 @@ def _document(
 ) -> PlanDocument:
     settings, git = options.settings, Git(workdir)
     branch = options.branch or default_branch(orders)
-    if branch in settings.protected_branches:
-        raise PreflightRefused(
-            f"branch {branch!r} is protected: llmch never commits to it",
-            "name another branch with --branch, and merge it yourself after review",
-        )
-    if not refs.branch_name_allowed(git, branch):
-        raise PreflightRefused(
-            f"git refuses {branch!r} as the name of a branch",
-            "`git help check-ref-format` lists the rules for a branch name",
-        )
+    refuse_name(git, branch, settings.protected_branches)
     terms = commit_terms(git, settings.commit, None)
     names = list_plan_files(workdir)
     return PlanDocument(

@@ -36,7 +36,7 @@ from factory.statement.statement import (
     payload_of,
     write_envelope,
 )
-from shared.errors import CommandFailed, LlmchError
+from shared.errors import CommandFailed, LlmchError, PreflightRefused
 from shared.events.events import Emit, Warned
 from shared.git import commits, refs, repos, trees
 from shared.git.client import Checkout, Git, GitFailed
@@ -102,6 +102,16 @@ class Landing:
     @property
     def ref(self) -> str:
         return f"refs/heads/{self.branch}"
+
+    def check(self, new: str) -> None:
+        """Raise `PreflightRefused`, and keep `new` aside, if landing it would write another ref.
+
+        That is so if somebody made the branch or a ref of llmch's own symbolic since the preflight.
+        """
+        for name in (self.ref, *refs.OWN_REFS):
+            if target := refs.leads_to(self.common_dir, name):
+                kept = self._keep_aside(new, f"{name} only leads to {target} now")
+                raise PreflightRefused(kept.message, kept.hint)
 
     def land(self, new: str, old: str) -> Path | None:
         """Move the branch from `old` to `new`; zeros in `old` mean that it does not exist yet.
@@ -176,7 +186,7 @@ class Landing:
 
     def _keep_aside(self, commit: str, reason: str) -> CommandFailed:
         kept = f"refs/llmch/{self.run_id}"
-        self.git.run("update-ref", kept, commit)
+        self.git.run("update-ref", "--no-deref", kept, commit)
         return CommandFailed(
             f"branch {self.branch!r} was left as it is: {reason}",
             f"the verified commit is kept: `git merge {kept}`, or `git cherry-pick {kept}`",
@@ -343,6 +353,10 @@ class LandingOnRemote:
     @property
     def branch(self) -> str:
         return self.here.branch
+
+    def check(self, new: str) -> None:
+        """Raise `PreflightRefused` as `Landing.check` does."""
+        self.here.check(new)
 
     def land(self, new: str, old: str) -> Path | None:
         """Move the remote's branch from `old` to `new`, and then the clone's.

@@ -14,6 +14,7 @@ from typing import Final
 
 from factory.orders.read_orders import LoadedOrder
 from shared.git.commits import CommitFacts
+from shared.git.refs import OWN_REFS
 from shared.git.repos import Identity
 from shared.work_order.parse_order import order_key, sha256_bytes
 from shared.work_order.plan_folder import PlanFacts
@@ -70,7 +71,7 @@ def _name(title: str, digest: str, otherwise: str) -> str:
     return f"factory/{slug(title) or otherwise}-{short_id(digest)}"
 
 
-NOTES_REF = "refs/notes/llmch"
+NOTES_REF: Final = OWN_REFS[1]
 
 _ORDER = "Llmch-Work-Order"
 _PLAN = "Llmch-Plan"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future
@@ -19,7 +18,7 @@ from factory.orders.order_commit import NOTES_REF, CommitTerms, render_note
 from factory.orders.read_orders import LoadedOrder
 from factory.orders.stages import Decision, OrderState
 from factory.orders.task import Errored, Failed, OrderResult, OrderTask, Passed, Verdict
-from factory.preflight import TargetBranch, find_repo
+from factory.preflight import TargetBranch, find_repo, name_what_is_set_aside, refuse_symbolic
 from factory.record.journal_entries import (
     LandingBegun,
     OrderBegun,
@@ -68,8 +67,6 @@ from shared.llm.replayed_replies import EarlierRun
 from shared.llm.stack import Mode
 from shared.llm.usage import usage_counted
 from shared.settings.settings import Settings
-
-_CREDENTIALS = re.compile(r"://[^/@\s]*@")
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,16 +274,16 @@ class Session:
         if not self.run.options.push or not self.branch_exists:
             return None
         self.finish_notes()
-        done = refs.push(self.run.repo.git, "origin", self.branch)
-        if done.exit_code:
-            said = done.stderr.decode(errors="replace").strip()
-            # Git repeats the remote's URL, and a token may be in it.
-            self.run.emit(Warned(f"the branch was not pushed: {_CREDENTIALS.sub('://', said)}"))
-        elif self._push_notes():
-            self.run.emit(Noted(f"pushed {self.branch} to origin, with the notes on its commits"))
-        else:
-            self.run.emit(Noted(f"pushed {self.branch} to origin"))
-        return done.exit_code == 0
+        name_what_is_set_aside(self.run.repo.git, self.run.emit)
+        try:
+            refuse_symbolic(self.run.repo.common_dir, [f"refs/heads/{self.branch}", *refs.OWN_REFS])
+            refs.push(self.run.repo.git, "origin", self.branch)
+        except LlmchError as refused:
+            self.run.emit(Warned(f"the branch was not pushed: {refused.message}"))
+            return False
+        notes = ", with the notes on its commits" if self._push_notes() else ""
+        self.run.emit(Noted(f"pushed {self.branch} to origin{notes}"))
+        return True
 
     def _push_notes(self) -> bool:
         try:
@@ -303,6 +300,7 @@ class Session:
 
     def _move_branch(self, task: OrderTask, result: OrderResult, commit: str) -> None:
         self.finish_notes()  # a landing on a remote brings the notes there
+        self.landing.check(commit)
         old = self.tip if self.branch_exists else refs.NO_COMMIT
         begun = LandingBegun(task.name, self.branch, old, commit)
         side_by_side(

@@ -27,6 +27,7 @@ from shared.files.strict_documents import JsonProblem, parse_json
 from shared.git import commits, trees
 from shared.git.client import Git
 from shared.git.commits import CommitFacts
+from shared.git.refs import OWN_REFS
 from shared.work_order.parse_order import canonical_json
 from shared.work_order.work_order import WorkOrder
 
@@ -343,7 +344,7 @@ def _attached(line: bytes) -> Attached:
         return Attached(envelope, None, str(malformed))
 
 
-PROOF_REF: Final = "refs/notes/llmch-proof"
+PROOF_REF: Final = OWN_REFS[2]
 
 
 def write_envelope(git: Git, commit: str, envelope: str, facts: CommitFacts) -> None:

@@ -212,6 +212,7 @@ def _of_clone(args: argparse.Namespace, tree: Path, emit: Emit) -> Submission:
             f"{tree} has no remote {name!r}, which the fleet needs",
             "add one that all workers reach, or name it in the setting `fleet.remote`",
         )
+    preflight.name_what_is_set_aside(git, emit)
     here = repos.changes(git)
     target = submission.find_target(git, refs.absolute(remote, tree), args.base or here.branch)
     if not args.base and here.head != target.base:

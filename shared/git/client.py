@@ -73,8 +73,8 @@ def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
     return kept | {
         "LC_ALL": "C",
         "GIT_TERMINAL_PROMPT": "0",
-        # No call but a push needs a remote. Where objects of a partial clone are missing, git would
-        # fetch them with a command that the target's config may name.
+        # Few calls need a remote, and they say so (`shared.git.refs`). Where objects of a partial
+        # clone are missing, git would fetch them with a command that the target's config names.
         PROTOCOLS: "none",
         "GIT_LITERAL_PATHSPECS": "1",
         "GIT_NO_REPLACE_OBJECTS": "1",
@@ -108,11 +108,82 @@ def without_repo_filters(entries: Iterable[ConfigEntry]) -> tuple[Setting, ...]:
     )
 
 
+# What a remote is reached by, and the value that undoes it. Keys are as git lists them. A list
+# (helpers, addresses) is emptied by an empty value; a proxy and cookies are none by one.
+_NEUTRAL: Final = tuple(
+    (re.compile(pattern), value)
+    for pattern, value in (
+        (r"core\.sshcommand", "ssh"),
+        (r"ssh\.variant", "auto"),
+        (r"core\.(askpass|gitproxy)", ""),
+        (r"core\.alternaterefscommand|gpg\.ssh\.defaultkeycommand", "true"),
+        (r"gpg\.(openpgp\.)?program", "gpg"),
+        (r"gpg\.x509\.program", "gpgsm"),
+        (r"gpg\.ssh\.program", "ssh-keygen"),
+        (r"push\.gpgsign", "false"),
+        (r"credential\.(.+\.)?helper", ""),
+        (r"http\.(.+\.)?(proxy|curloptresolve|cookiefile)", ""),
+        (r"http\.(.+\.)?savecookies", "false"),
+        (r"http\.(.+\.)?sslverify", "true"),
+    )
+)
+SCOPES_OF_THE_PERSON: Final = ("system", "global")
+SCOPES_OF_THE_REPO: Final = ("local", "worktree")
+_PROTOCOLS: Final = ("file", "git", "http", "https", "ssh")
+_RUNNING_WORDS: Final = ("ext", "fd")  # protocols whose URL names a command or a descriptor
+
+
+def repo_programs(entries: Iterable[ConfigEntry]) -> tuple[str, ...]:
+    """Return the keys by which the repo's own config has a say in how remotes are reached.
+
+    These are programs, helpers and proxies, and what makes git trust another server.
+    """
+    own = (each.key for each in entries if each.scope in SCOPES_OF_THE_REPO)
+    return tuple(dict.fromkeys(key for key in own if _neutral(key) is not None))
+
+
+def without_repo_programs(entries: Iterable[ConfigEntry]) -> tuple[Setting, ...]:
+    """Return settings that undo `repo_programs`: what the person's own config says comes back."""
+    found = tuple(entries)
+    trusted = [each for each in found if each.scope in SCOPES_OF_THE_PERSON]
+    own, settings = repo_programs(found), []
+    for key in own:
+        section, name = key.partition(".")[0], key.rpartition(".")[2]
+        settings.append((key, _neutral(key) or ""))
+        # A proxy for one address gives way to the person's for all addresses.
+        for same in dict.fromkeys((f"{section}.{name}", key)):
+            settings += [(key, each.value) for each in trusted if each.key == same]
+    helpers = [each for each in trusted if _is_helper(each.key)]
+    if any(_is_helper(key) for key in own):  # all helpers are one list, whichever address has them
+        settings.append(("credential.helper", ""))
+        settings += [(each.key, each.value) for each in helpers]
+    return tuple(settings)
+
+
+def allowed_protocols(entries: Iterable[ConfigEntry]) -> str:
+    """Return the protocols for remotes: git's own, and those that the person always allows."""
+    named = (
+        name
+        for name, key, entry in _values_of("protocol", entries)
+        if (key, entry.value) == ("allow", "always") and entry.scope in SCOPES_OF_THE_PERSON
+    )
+    more = (each for each in named if each not in _RUNNING_WORDS)
+    return ":".join(dict.fromkeys((*_PROTOCOLS, *more)))
+
+
+def _neutral(key: str) -> str | None:
+    return next((value for pattern, value in _NEUTRAL if pattern.fullmatch(key)), None)
+
+
+def _is_helper(key: str) -> bool:
+    return key.startswith("credential.") and key.endswith(".helper")
+
+
 def _filter_values(
     entries: Iterable[ConfigEntry], *, trusted: bool
 ) -> Iterator[tuple[str, str, str]]:
     for name, key, entry in _values_of("filter", entries):
-        if trusted == (entry.scope in ("system", "global")):
+        if trusted == (entry.scope in SCOPES_OF_THE_PERSON):
             yield name, key, entry.value
 
 

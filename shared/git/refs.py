@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+import stat
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
+from urllib.parse import unquote
 
 from shared.errors import CommandFailed
-from shared.git.client import PROTOCOLS, SYNCED, Git, text_of
+from shared.git import repos
+from shared.git.client import (
+    PROTOCOLS,
+    SCOPES_OF_THE_REPO,
+    SYNCED,
+    ConfigEntry,
+    Git,
+    allowed_protocols,
+    repo_programs,
+    text_of,
+    without_repo_programs,
+)
 from shared.processes.process import Finished
 
 NO_COMMIT = "0" * 40
 """The id of a ref that does not exist."""
+
+OWN_REFS: Final = ("refs/llmch", "refs/notes/llmch", "refs/notes/llmch-proof")
+"""What llmch writes beside a branch: commits that are kept, notes for people, and statements."""
 
 _REF_NAME_BYTES = 250  # for one part: git makes a file of that name, and one with `.lock` added
 
@@ -47,27 +64,61 @@ def in_the_way(git: Git, ref: str) -> tuple[str, ...]:
     return tuple(name for name in names if name in above or name.startswith(ref + "/"))
 
 
+_SYMBOLIC: Final = "ref:"
+_LONGEST_REF_FILE: Final = 4096
+
+
+def leads_to(common_dir: Path, ref: str) -> str:
+    """Return what git would read and write instead of `ref`; "" for a ref of its own.
+
+    That is another ref where `ref` is symbolic, and otherwise the place that a link on the way to
+    its file leads to. Only a repo without files for refs (reftable) costs a git process.
+    """
+    if (common_dir / "reftable").exists():
+        done = Git(common_dir).try_run("symbolic-ref", "--quiet", ref)
+        return "" if done.exit_code == 1 else text_of(done.stdout).strip() or ref
+    path, root = common_dir / ref, Path(os.path.realpath(common_dir / "refs"))
+    real = os.path.realpath(path)
+    if real != str(root.joinpath(*ref.split("/")[1:])):
+        return os.path.relpath(real, root.parent)
+    try:
+        kind = path.lstat().st_mode
+        if not stat.S_ISREG(kind):
+            return "" if stat.S_ISDIR(kind) else ref  # git would wait for a pipe
+        with path.open("rb") as file:
+            found = text_of(file.read(_LONGEST_REF_FILE))
+    except OSError:  # such as a ref that is packed, or missing
+        return ""
+    return found.removeprefix(_SYMBOLIC).strip() if found.startswith(_SYMBOLIC) else ""
+
+
 def move(git: Git, ref: str, new: str, old: str, reason: str) -> bool:
     """Move `ref` from `old` to `new` and return whether git did it.
 
     The result is false where `ref` is not at `old`. With `NO_COMMIT` for `old`, the ref
-    must not exist yet.
+    must not exist yet. A ref that is symbolic is never followed.
     """
     if old == NO_COMMIT:
         old = "0" * len(new)  # the repo's kind of hash says how many digits an id has
     done = git.with_config(SYNCED).try_run(
-        "update-ref", "--create-reflog", "-m", reason, ref, new, old
+        "update-ref", "--create-reflog", "--no-deref", "-m", reason, ref, new, old
     )
     return done.exit_code == 0
 
 
-def push(git: Git, remote: str, branch: str) -> Finished:
-    """Push `branch` and set its upstream, as the user's own git would, but without hooks."""
-    environment = {k: v for k, v in git.environment.items() if k != PROTOCOLS}
-    # A credential helper may leave a process running, which must not hold our descriptors.
-    return replace(git, environment=environment, held=()).try_run(
-        "push", "--set-upstream", remote, f"refs/heads/{branch}"
-    )
+def push(git: Git, remote: str, branch: str) -> None:
+    """Push `branch` and set its upstream, as the user's own git would, but without hooks.
+
+    Raises `CommandFailed` with what git says, where the remote refuses it.
+    """
+    ref = f"refs/heads/{branch}"
+    list_refs(git, remote, ref)  # which refuses a symbolic one
+    _run(git, remote, "push", ("--no-verify",), (f"{ref}:{ref}",))
+    git.try_run("config", f"branch.{branch}.remote", remote)
+    git.try_run("config", f"branch.{branch}.merge", ref)
+    # By refspecs of its own, the repo could have a push move any ref here. This is the usual one.
+    if repos.setting(git, f"remote.{remote}.fetch") == f"+{_BRANCHES}*:refs/remotes/{remote}/*":
+        git.try_run("update-ref", "--no-deref", f"refs/remotes/{remote}/{branch}", ref)
 
 
 _CREDENTIALS = re.compile(r"://[^/@\s]*@")
@@ -113,7 +164,7 @@ def push_refs(git: Git, remote: str, refs: Mapping[str, str]) -> None:
     """
     specs = [f"+{commit}:{ref}" if commit else f":{ref}" for ref, commit in refs.items()]
     if specs:
-        _run(git, remote, "push", "--quiet", "--no-verify", "--", remote, *specs)
+        _run(git, remote, "push", ("--no-verify",), specs)
 
 
 def move_ref(git: Git, remote: str, ref: str, new: str, old: str) -> None:
@@ -122,12 +173,12 @@ def move_ref(git: Git, remote: str, ref: str, new: str, old: str) -> None:
     Raises `CommandFailed` if the ref is elsewhere, or the remote refuses.
     """
     lease = f"--force-with-lease={ref}:{old}"
-    _run(git, remote, "push", "--quiet", "--no-verify", lease, "--", remote, f"{new}:{ref}")
+    _run(git, remote, "push", ("--no-verify", lease), (f"{new}:{ref}",))
 
 
 def default_branch(git: Git, remote: str) -> str:
     """Return the branch that a remote's HEAD is on; "" if there is none."""
-    said = _run(git, remote, "ls-remote", "--quiet", "--symref", "--", remote, "HEAD")
+    said = _run(git, remote, "ls-remote", ("--symref",), ("HEAD",))
     first = said.partition("\n")[0]
     name = first.removeprefix("ref: ").partition("\t")[0]
     return name.removeprefix(_BRANCHES) if name.startswith(_BRANCHES) else ""
@@ -144,31 +195,108 @@ def fetch_refs(git: Git, remote: str, refs: Sequence[str], *, history: bool = Tr
 
     No ref of this repo moves, unless a refspec `+THERE:HERE` names one.
     """
-    options = ["--quiet", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules"]
+    options = ["--no-tags", "--no-write-fetch-head"]
     if not history:
         options.append("--depth=1")
     if refs:
-        _run(git, remote, "fetch", *options, "--", remote, *refs)
+        _run(git, remote, "fetch", options, refs)
 
 
 def list_refs(git: Git, remote: str, below: str) -> Mapping[str, str]:
-    """Return the refs of a remote whose names begin with `below`, each with its commit."""
-    said = _run(git, remote, "ls-remote", "--quiet", "--refs", "--", remote, f"{below}*")
-    pairs = (line.split("\t") for line in said.splitlines())
-    return {ref: commit for commit, ref in pairs if ref.startswith(below)}
+    """Return the refs of a remote whose names begin with `below`, each with its commit.
+
+    Raises `CommandFailed` if `below` is itself the name of a symbolic ref: whoever asks for one
+    ref means to write it, and the remote would write the other.
+    """
+    found: dict[str, str] = {}
+    for line in _run(git, remote, "ls-remote", ("--symref", "--refs"), (f"{below}*",)).splitlines():
+        commit, _, ref = line.partition("\t")
+        if commit.startswith(_SYMBOLIC) and ref == below:
+            raise CommandFailed(
+                f"{ref} of the remote only leads to {commit.removeprefix(_SYMBOLIC).strip()}",
+                "make it a ref of its own there: llmch writes through no other name",
+            )
+        if ref.startswith(below) and not commit.startswith(_SYMBOLIC):
+            found[ref] = commit
+    return found
 
 
-def _run(git: Git, remote: str, command: str, *arguments: str) -> str:
-    """Run git as the user's own would ask a remote, but without hooks and without a prompt."""
+def _run(git: Git, remote: str, command: str, options: Sequence[str], names: Sequence[str]) -> str:
+    """Run git as the user's own would ask a remote, but without hooks and without a prompt.
+
+    The remote is asked by its URL: what the repo's config says of the remote's name are programs
+    and refs of the repo's choice. Programs, helpers, proxies and protocols are those of the
+    person's own config alone.
+    """
     if remote.startswith("-"):
         raise CommandFailed(f"{remote!r} is not a remote", "name it in the setting `fleet.remote`")
-    environment = {k: v for k, v in git.environment.items() if k != PROTOCOLS}
-    done = replace(git, environment=environment, held=()).try_run(command, *arguments)
-    if done.exit_code or done.timed_out:
-        said = _CREDENTIALS.sub("://", done.stderr.decode(errors="replace").strip())
-        failed = NoCredential if any(each in said for each in _NO_CREDENTIAL) else CommandFailed
-        raise failed(
-            f"git {command} with {_CREDENTIALS.sub('://', remote)} failed: {said or 'timed out'}",
-            "see that this machine reaches the remote, and that git needs no password typed there",
+    entries = repos.read_config(git)
+    environment = {
+        **git.environment,
+        PROTOCOLS: allowed_protocols(entries),
+        **({"GIT_PROXY_COMMAND": ""} if "core.gitproxy" in repo_programs(entries) else {}),
+    }
+    # A credential helper may leave a process running, which must not hold our descriptors.
+    asked = replace(git, environment=environment, held=()).with_config(
+        without_repo_programs(entries)
+    )
+    said = ""
+    urls = _urls_of(git, remote)
+    for url in urls if command == "push" else urls[:1]:
+        _refuse_repos_own(git, url, entries, named=url != remote)
+        # What was rewritten once (`insteadOf`) is not rewritten again.
+        itself = ((f"url.{url}.insteadOf", url), (f"url.{url}.pushInsteadOf", url))
+        found = asked.with_config(itself) if url != remote else asked
+        quiet = ("--quiet",) if command == "ls-remote" else ("--quiet", "--no-recurse-submodules")
+        done = found.try_run(command, *quiet, *options, "--", url, *names)
+        if done.exit_code or done.timed_out:
+            raise _failure(command, remote, done)
+        said += text_of(done.stdout)
+    return said
+
+
+def _urls_of(git: Git, remote: str) -> Sequence[str]:
+    """Return where a remote is pushed to: a path or URL is itself, and a name has some."""
+    if "/" in remote or ":" in remote:
+        return [remote]
+    done = git.try_run("remote", "get-url", "--push", "--all", "--", remote)
+    if done.exit_code:
+        raise CommandFailed(f"the repo has no remote {remote!r}", "add it by `git remote add`")
+    return text_of(done.stdout).splitlines()
+
+
+def _refuse_repos_own(git: Git, url: str, entries: Iterable[ConfigEntry], *, named: bool) -> None:
+    """Raise `CommandFailed` if the repo's own files decide what becomes of `url`.
+
+    Its config may have settings for a remote of that very name, or rewrite what was rewritten. A
+    remote in the repo's own folder has hooks, and git would run them.
+    """
+    shown = without_credentials(url)
+    for each in (each for each in entries if each.scope in SCOPES_OF_THE_REPO):
+        rewrites = each.key.endswith("insteadof") and (
+            each.value == url if named else url.startswith(each.value)
         )
-    return text_of(done.stdout)
+        if rewrites or each.key.startswith(f"remote.{url}."):
+            raise CommandFailed(
+                f"the repo's own config says what git does with the URL {shown}",
+                f"remove {without_credentials(each.key)} from it",
+            )
+    path = unquote(url.removeprefix("file://")) if url.startswith("file://") else url
+    if ":" in path.partition("/")[0]:
+        return
+    layout = repos.layout(git) or ()
+    there = Path(os.path.realpath(git.folder / path))
+    if any(there.is_relative_to(os.path.realpath(own)) for own in layout):
+        raise CommandFailed(
+            f"the remote {shown} lies in the repo itself, whose hooks git would run",
+            "name a remote elsewhere",
+        )
+
+
+def _failure(command: str, remote: str, done: Finished) -> CommandFailed:
+    said = _CREDENTIALS.sub("://", done.stderr.decode(errors="replace").strip())
+    failed = NoCredential if any(each in said for each in _NO_CREDENTIAL) else CommandFailed
+    return failed(
+        f"git {command} with {_CREDENTIALS.sub('://', remote)} failed: {said or 'timed out'}",
+        "see that this machine reaches the remote, and that git needs no password typed there",
+    )
