@@ -57,7 +57,8 @@ def settings_for(
     loaded = load_settings(
         cwd=Path.cwd(), repo=repo, spec=spec, fetched=fetched, flags=flags_given(args)
     )
-    for warning in loaded.warnings:
+    asks_models = hasattr(args, "max_cost")
+    for warning in (*loaded.warnings, *(loaded.notices if asks_models else ())):
         emit(Warned(warning))
     return loaded.settings
 

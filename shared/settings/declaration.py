@@ -58,7 +58,8 @@ class Key:
     A target repo's own config may not set a `guarded` key, with two exceptions: entries of a list
     whose last path component is in `harmless`, and a text in `harmless_words`. A higher layer
     overrules a lower one unless `merge` combines their values. A key that nobody sets has the
-    value of the key named by `like`, where there is one.
+    value of the key named by `like`, where there is one. A key that `costs` decides what calls of
+    models cost: what a target repo's own config sets there is shown before the first call.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Key:
     flag: Flag | None
     merge: Callable[[Any, Any], object] | None
     like: str
+    costs: bool
 
     @property
     def variable(self) -> str:
@@ -110,6 +112,7 @@ def setting(
     flag: Flag | None = None,
     merge: Callable[[T, T], T] | None = None,
     like: str = "",
+    costs: bool = False,
 ) -> T:
     """Declare a setting as the field of a dataclass.
 
@@ -129,6 +132,7 @@ def setting(
         flag=flag,
         merge=merge,
         like=like,
+        costs=costs,
     )
     return field(default_factory=lambda: default, metadata={_DECLARED: key})
 

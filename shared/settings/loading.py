@@ -8,7 +8,8 @@ Files of the project and of the user may hold settings.
 The project's files are the `pyproject.toml` (with the table `[tool.llmch]`) and the `llmch.toml`
 at the root of the target repo. A command without a target repo reads the `pyproject.toml` in the
 current folder. The project may be a stranger's, so a setting there that could weaken the sandbox,
-send a key elsewhere or write outside is ignored, with a warning.
+send a key elsewhere or write outside is ignored, with a warning. A setting there that decides what
+calls of models cost counts where the person decides nothing else; a notice shows it.
 
 The user's file is the one that `LLMCH_CONFIG` names; `/dev/null` means none. Where the
 variable is not set, it is the `llmch.toml` beside the spec, or in the current folder for a command
@@ -195,10 +196,14 @@ TEST_PREFIX = "LLMCH_TEST_"
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """Hold the settings, the warnings about them, and the files that set any of them."""
+    """Hold the settings, the warnings about them, and the files that set any of them.
+
+    `notices` say which settings of a target repo may make the calls of models dearer.
+    """
 
     settings: Settings
     warnings: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
 
 
@@ -229,6 +234,7 @@ def load_settings(
         layer = file_layer(path, table)
         if not trusted:
             layer, refused = guard(layer)
+            layer = {name: replace(given, of_repo=True) for name, given in layer.items()}
             warnings += refused
         if layer:
             layers.append(layer)
@@ -242,7 +248,8 @@ def load_settings(
         for name, given in layer.items():
             KEYS[name].read(given)
     settings = fill(Settings, partial(_value_of, layers=layers, cwd=cwd, warnings=warnings))
-    return LoadedSettings(settings, tuple(warnings), tuple(files))
+    notices = tuple(_notices(layers, cwd))
+    return LoadedSettings(settings, tuple(warnings), notices, tuple(files))
 
 
 def own_config(cwd: Path, environ: Mapping[str, str] = os.environ) -> Path | None:
@@ -310,7 +317,7 @@ def _is_there(path: Path) -> bool:
 def _value_of(key: Key, layers: Sequence[Layer], cwd: Path, warnings: list[str]) -> object:
     """Return the value of one setting, and add to `warnings` where the value was clamped."""
     given = [each[key.name] for each in layers if key.name in each]
-    if not given:
+    if not given or (given[-1].of_repo and _is_own(key.like, layers)):
         if key.like:
             return _value_of(KEYS[key.like], layers, cwd, warnings)
         return cwd / key.default if isinstance(key.default, Path) else key.default
@@ -322,6 +329,40 @@ def _value_of(key: Key, layers: Sequence[Layer], cwd: Path, warnings: list[str])
         warnings += [warning] if warning else []
         return number
     return key.read(last)
+
+
+def _is_own(name: str, layers: Sequence[Layer]) -> bool:
+    """Return whether the person sets a key."""
+    return any(name in each and not each[name].of_repo for each in layers)
+
+
+def _notices(layers: Sequence[Layer], cwd: Path) -> Iterator[str]:
+    """Yield a sentence on each setting of a target repo that may make calls of models dearer."""
+    own = [{n: given for n, given in each.items() if not given.of_repo} for each in layers]
+    for key in KEYS.values():
+        set_by = [each[key.name] for each in layers if key.name in each]
+        if not (key.costs and set_by and set_by[-1].of_repo):
+            continue
+        value, otherwise = (_value_of(key, each, cwd, []) for each in (layers, own))
+        if _is_dearer(value, otherwise):
+            yield (
+                f"{set_by[-1].source}: {key.name} is {_in_words(value)}, not "
+                f"{_in_words(otherwise)}: the repo's own config decides it, and calls may cost "
+                f"more; {key.variable} or {key.option if key.flag else 'a file of yours'} overrules"
+            )
+
+
+def _is_dearer(value: object, otherwise: object) -> bool:
+    """Return whether a value may cost more than another; of words nobody can say which does."""
+    if isinstance(value, int) and isinstance(otherwise, int):
+        return value > otherwise
+    return value != otherwise
+
+
+def _in_words(value: object) -> str:
+    if value is None:
+        return "the server's"
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def add_setting_flags(

@@ -41,6 +41,8 @@ class RawValue:
     name: str
     folder: Path
     as_text: bool = False
+    of_repo: bool = False
+    """Whether a target repo's own config has the value."""
 
     def refused(self, wanted: str) -> InvalidInput:
         return InvalidInput(

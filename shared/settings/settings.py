@@ -143,6 +143,7 @@ class PlannerSettings(RoleSettings):
         "the model that plans",
         name="planner.model",
         flag=Flag("--model", FlagGroup.PLANNER, "M"),
+        costs=True,
     )
     base_url: str | None = setting(
         read_url, None, "the planner's server", default_words="`OPENAI_BASE_URL`", guarded=True
@@ -152,12 +153,14 @@ class PlannerSettings(RoleSettings):
         "medium",
         "a word that the server knows, such as low or high",
         flag=Flag("--reasoning-effort", FlagGroup.PLANNER, "E"),
+        costs=True,
     )
     max_output_tokens: int | None = setting(
         _OUTPUT_TOKENS,
         64_000,
         "room for the reply, reasoning included",
         flag=Flag("--max-output-tokens", FlagGroup.PLAN_ALONE, "N"),
+        costs=True,
     )
     temperature: float | None = setting(_TEMPERATURE, 0.0, _HOW_RANDOM)
 
@@ -172,16 +175,17 @@ class ReviewerSettings(RoleSettings):
         "the model that reviews",
         name="reviewer.model",
         flag=Flag("--reviewer-model", FlagGroup.REVIEW, "M"),
+        costs=True,
         like="planner.model",
     )
     base_url: str | None = setting(
         read_url, None, "the reviewer's server", guarded=True, like="planner.base_url"
     )
     reasoning_effort: str | None = setting(
-        read_effort, None, _AN_EFFORT, like="planner.reasoning_effort"
+        read_effort, None, _AN_EFFORT, like="planner.reasoning_effort", costs=True
     )
     max_output_tokens: int | None = setting(
-        _OUTPUT_TOKENS, None, "room for the review", like="planner.max_output_tokens"
+        _OUTPUT_TOKENS, None, "room for the review", like="planner.max_output_tokens", costs=True
     )
     temperature: float | None = setting(_TEMPERATURE, None, _HOW_RANDOM, like="planner.temperature")
 
@@ -198,17 +202,18 @@ class FactorySettings(RoleSettings):
         "the model that writes code; a list (`small,large`) escalates",
         name="factory.model",
         flag=Flag("--llm-model", FlagGroup.ATTEMPTS, "M"),
+        costs=True,
     )
     base_url: str | None = setting(
         read_url, None, "the factory's server", default_words="`OPENAI_BASE_URL`", guarded=True
     )
     reasoning_effort: str | None = setting(
-        read_effort, None, _AN_EFFORT, default_words="the server's"
+        read_effort, None, _AN_EFFORT, default_words="the server's", costs=True
     )
     # A proposal's largest single file, 200 KB of code, is about 50,000 tokens; an order that needs
     # half of that is already too large. Reasoning counts too.
     max_output_tokens: int | None = setting(
-        _OUTPUT_TOKENS, 32_000, "room for a proposal, reasoning included"
+        _OUTPUT_TOKENS, 32_000, "room for a proposal, reasoning included", costs=True
     )
     temperature: float | None = setting(
         _TEMPERATURE, 0.0, _HOW_RANDOM, flag=Flag("--llm-temperature", FlagGroup.ATTEMPTS, "T")
@@ -395,6 +400,7 @@ class Settings:
         "replies that a plan may take",
         name="planner.attempts",
         flag=Flag("--max-attempts", FlagGroup.PLAN_ALONE, "N"),
+        costs=True,
     )
     reviewer: ReviewerSettings = table(ReviewerSettings)
     factory: FactorySettings = table(FactorySettings)
@@ -404,6 +410,7 @@ class Settings:
         "attempts at each order",
         name="factory.attempts",
         flag=Flag("--max-attempts", FlagGroup.ATTEMPTS, "N"),
+        costs=True,
     )
     sandbox: SandboxSettings = table(SandboxSettings)
     commit: CommitSettings = table(CommitSettings)

@@ -14,6 +14,7 @@ from shared.errors import BudgetReached
 from shared.llm.budget import Budget, CappedClient, ModelTables, SharedBudget, least_tokens
 from shared.llm.model_client import ReplyFailed
 from shared.llm.usage import Meter, MeteredClient, Price, usage_document
+from shared.settings.loading import load_settings
 from tests.shared.llm.edge import (
     chat_chunk,
     chat_document,
@@ -161,3 +162,69 @@ def test_a_server_that_falls_silent_has_the_prompt_and_it_is_counted() -> None:
         server.client.complete(chat_request(PROMPT))
     assert caught.value.usage.input_tokens > 1000
     assert caught.value.usage.estimated_calls == 1
+
+
+# A repository that would make a run dearer
+
+
+DEARER = {
+    "planner.model": ('[tool.llmch.planner]\nmodel = "gpt-5.5"', '[planner]\nmodel = "small"'),
+    "planner.reasoning_effort": (
+        '[tool.llmch.planner]\nreasoning_effort = "xhigh"',
+        '[planner]\nreasoning_effort = "low"',
+    ),
+    "planner.max_output_tokens": (
+        "[tool.llmch.planner]\nmax_output_tokens = 900000",
+        "[planner]\nmax_output_tokens = 5000",
+    ),
+    "planner.attempts": ("[tool.llmch.planner]\nattempts = 50", "[planner]\nattempts = 2"),
+    "reviewer.model": ('[tool.llmch.reviewer]\nmodel = "gpt-5.5"', '[planner]\nmodel = "small"'),
+    "factory.model": (
+        '[tool.llmch.factory]\nmodel = ["small", "gpt-5.5"]',
+        '[factory]\nmodel = "small"',
+    ),
+    "factory.reasoning_effort": (
+        '[tool.llmch.factory]\nreasoning_effort = "xhigh"',
+        '[factory]\nreasoning_effort = "low"',
+    ),
+    "factory.attempts": ("[tool.llmch.factory]\nattempts = 50", "[factory]\nattempts = 2"),
+}
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    folder = tmp_path / "repo"
+    (folder / ".git").mkdir(parents=True)
+    return folder
+
+
+@pytest.mark.parametrize("key", DEARER)
+def test_what_a_person_sets_counts_more_than_what_a_repo_sets(key: str, repo: Path) -> None:
+    theirs, own = DEARER[key]
+    (repo / "pyproject.toml").write_text(theirs)
+    (repo.parent / "llmch.toml").write_text(own)
+    loaded = load_settings(cwd=repo.parent, repo=repo, environ={})
+    (repo / "pyproject.toml").unlink()
+    assert loaded.settings == load_settings(cwd=repo.parent, repo=repo, environ={}).settings
+    assert loaded.notices == ()
+
+
+@pytest.mark.parametrize("key", DEARER)
+def test_what_a_repo_makes_dearer_is_said_before_a_call(key: str, repo: Path) -> None:
+    (repo / "pyproject.toml").write_text(DEARER[key][0])
+    loaded = load_settings(cwd=repo.parent, repo=repo, environ={})
+    assert f"{repo}/pyproject.toml: {key} is " in loaded.notices[0]
+    assert loaded.settings != load_settings(cwd=repo.parent, environ={}).settings, "it counts"
+
+
+def test_a_repo_that_makes_nothing_dearer_is_not_talked_about(repo: Path) -> None:
+    cheap = "max_tokens = 1000\n[factory]\nattempts = 2\nmax_output_tokens = 10\n"
+    (repo / "llmch.toml").write_text(cheap)
+    assert load_settings(cwd=repo.parent, repo=repo, environ={}).notices == ()
+
+
+def test_a_cap_of_a_repo_never_raises_a_cap_of_a_person(repo: Path) -> None:
+    (repo / "llmch.toml").write_text("max_tokens = 10000000\nmax_cost = 99\n")
+    environ = {"LLMCH_MAX_TOKENS": "1000", "LLMCH_MAX_COST": "1"}
+    settings = load_settings(cwd=repo.parent, repo=repo, environ=environ).settings
+    assert (settings.max_tokens, settings.max_cost) == (1000, 1)
