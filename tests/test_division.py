@@ -25,9 +25,7 @@ _LISTS_ALL = {"test_division.py", "test_help_command.py"}
 _BY_ITS_SETTING = {"--sandbox-write"}
 # A run of minutes or a service shows these, in `make test-rest`.
 _IN_THE_REST = {"--base", "--plan"}
-# The options behind these are tested, but no command line of a test has them yet.
-_ON_NO_COMMAND_LINE = {"--allow-changed", "--allow-lost", "--anew", "--run"}
-_EXCEPT = _BY_ITS_SETTING | _IN_THE_REST | _ON_NO_COMMAND_LINE
+_EXCEPT = _BY_ITS_SETTING | _IN_THE_REST
 
 
 @cache

@@ -99,6 +99,22 @@ def test_another_spec_is_another_plan(
     assert server.received[0].path == "/v1/responses"
 
 
+def test_a_changed_spec_is_followed_and_with_anew_it_is_planned_as_the_first_time(
+    build: Build, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    orders = (creating(each, f"{each}.txt", covers=["REQ-01"]) for each in (1, 2))
+    reply, prompts = plan_reply(plan(*orders)), []
+    for text, flags in (("there", ()), ("here", ()), ("here", ("--anew",))):
+        spec.write_text(f"REQ-01: `1.txt` and `2.txt` are {text}.\n")
+        with model_server(monkeypatch, reply, ONE, TWO) as server:
+            build("--json", *flags)
+        prompts.append(json.dumps(server.received[0].body["input"]))
+    first, followed, anew = prompts
+    assert "are there" in followed, "what changed is shown beside what it was"
+    assert "are there" not in anew
+    assert anew[:5_000] == first[:5_000] != followed[:5_000]
+
+
 @pytest.mark.rest
 def test_a_template_of_the_users_own_counts_by_its_text(
     build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

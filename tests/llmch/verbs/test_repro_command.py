@@ -186,6 +186,17 @@ def test_the_answer_for_programs(say: Say, repo: Path, run_once: Run) -> None:
     assert (document["stdout"], document["stderr"]) == ("said\n", "complained\n")
 
 
+def test_the_run_can_be_named(say: Say, repo: Path, cwd: Path, run_once: Run) -> None:
+    run_once(WRONG)
+    (first,) = (each.name for each in (cwd / "artifacts/factory").glob("*/"))
+    run_once(RIGHT, command="true")
+    assert say("repro", "WO-01", "--repo", repo).code == 2, "the latest run has no failure"
+    said = say("repro", "WO-01", "--repo", repo, "--run", first, "--json")
+    assert (said.code, said.document["run_id"]) == (1, first)
+    gone = say("repro", "WO-01", "--repo", repo, "--run", "01GONE")
+    assert gone.code == 2 and "there is no run '01GONE'" in gone.err
+
+
 def test_quiet_prints_the_verdict_alone(say: Say, repo: Path, run_once: Run) -> None:
     run_once(WRONG)
     (line,) = say("repro", "WO-01", "--repo", repo, "--quiet").out.splitlines()

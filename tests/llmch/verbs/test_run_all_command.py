@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -9,8 +10,17 @@ from typing import Any
 
 import pytest
 
-from tests.harness import factory_branch, git, manifest, write_plan, writing
+from tests.harness import (
+    commit_all,
+    factory_branch,
+    git,
+    hashed,
+    manifest,
+    write_plan,
+    writing,
+)
 from tests.llmch.command_line import Said, Say, model_server, snapshot, write_reply
+from tests.shared.llm.edge import chat_stream
 
 KEYS = {"verdict", "branch", "base", "tip", "orders", "usage"}
 ONE, TWO, THREE = (write_reply({f"{number}.txt": "text\n"}) for number in (1, 2, 3))
@@ -62,6 +72,48 @@ def test_all_orders_land_on_the_plans_branch(
     ]
     assert f"3 of 3 orders on {factory_branch(repo)}" in said.out
     assert git(repo, "branch", "--show-current") == "main"
+
+
+def test_files_that_have_changed_since_the_plan_are_refused_unless_allowed(
+    say: Say, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = "README.md"
+    seen = {"path": path, "sha256": hashlib.sha256((repo / path).read_bytes()).hexdigest()}
+    plan = hashed({**manifest([writing(path)]), "base_files": [seen]})
+    commit_all(repo, {path: "# Another text\n"})
+    command = (
+        *("run-all", "--repo", repo, "--workdir", write_plan(cwd.parent / "plan", plan)),
+        *("--sandbox", "off", "--reply-format", "files"),
+    )
+    with model_server(monkeypatch) as server:
+        said = say(*command)
+    assert said.code == 5 and f"{path}, which WO-01 touches or reads" in said.err
+    assert not server.received
+    with model_server(monkeypatch, chat_stream("Done.\n\n```README.md\n# As asked\n```\n")):
+        said = say(*command, "--allow-changed", "--json")
+    assert said.document["verdict"] == "PASS"
+
+
+def test_a_commit_that_the_branch_has_lost_is_made_again_only_where_allowed(
+    say: Say, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = write_plan(cwd.parent / "plan", manifest([writing("1.txt")]))
+    command = (
+        *("run-all", "--repo", repo, "--workdir", plan, "--branch", "work"),
+        *("--sandbox", "off", "--reply-format", "files"),
+    )
+    with model_server(monkeypatch, chat_stream("Done.\n\n```1.txt\ntext\n```\n")):
+        assert say(*command).code == 0
+    git(repo, "switch", "--quiet", "work")
+    (repo / "1.txt").write_text("by hand\n")
+    git(repo, "commit", "--quiet", "--all", "--amend", "--message=By hand")
+    with model_server(monkeypatch) as server:
+        said = say(*command)
+    assert said.code == 5 and "--allow-lost makes such orders again" in said.err
+    assert not server.received
+    with model_server(monkeypatch, chat_stream("Done.\n\n```1.txt\nanew\n```\n")):
+        said = say(*command, "--allow-lost", "--json")
+    assert states(said) == ["landed"]
 
 
 def test_json_is_one_document_with_the_promised_keys(
