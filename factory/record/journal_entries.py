@@ -285,13 +285,15 @@ def parse_entry(line: bytes) -> Entry:
 
     Raises `ValueError` with the reason if the line is not a record of this format.
     """
-    document = json.loads(line)
+    document = json.loads(line.decode())
     if not isinstance(document, dict):
         raise ValueError("it is not a JSON object")
     if document.get("format") != _FORMAT:
         raise ValueError("it was written by another version")
-    kind = _TYPES[read_as(_Stepped, document).step]
-    return read_as(kind, _with_failure(document))
+    step = document.get("step")
+    if not isinstance(step, str) or step not in _TYPES:
+        step = read_as(_Stepped, document).step  # it raises, and says what is wrong
+    return read_as(_TYPES[step], _with_failure(document) if step in _WITH_FAILURE else document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,14 +301,14 @@ class _Stepped:
     step: JournalStep
 
 
-_TYPES: Mapping[JournalStep, type[Entry]] = {each.step: each for each in get_args(Entry)}
+_TYPES: Mapping[str, type[Entry]] = {each.step: each for each in get_args(Entry)}
 _FAILURE = tuple(each.name for each in fields(Failure))
 
 
 def _with_failure(document: dict[str, Any]) -> dict[str, Any]:
     """Return a record with its failure as one value; a line has the parts of it side by side."""
     stage = "stage" if document["step"] == JournalStep.ATTEMPT_FAILED else "failure"
-    if document["step"] not in _WITH_FAILURE or document.get(stage) is None:
+    if document.get(stage) is None:
         return {"failure": None, **document}
     failure = {each: document.get(each) for each in _FAILURE} | {"stage": document[stage]}
     return {**document, "failure": failure}

@@ -192,11 +192,11 @@ def _advance_order(
 ) -> OrderStatus:
     match entry:
         case OrderBegun(max_attempts=max_attempts):
-            begun = replace(_moved(order, OrderActivity.INIT), max_attempts=max_attempts)
-            return _afresh(begun, attempts=0)
+            return _afresh(order, OrderActivity.INIT, attempts=0, max_attempts=max_attempts)
         case StageBegun(attempt=attempt, stage=stage, usage=usage):
             return replace(
-                _moved(order, _activity_in(stage, attempt) or order.state),
+                order,
+                state=_next(order, _activity_in(stage, attempt) or order.state),
                 doing=stage,
                 attempts=max(order.attempts, attempt),
                 usage=usage or order.usage,
@@ -213,7 +213,8 @@ def _advance_order(
             return replace(order, candidate=entry)
         case CandidateDropped(attempt=attempt, failure=failure):
             proposed = _activity_in(AttemptStage.PROPOSE, attempt) or order.state
-            again = _afresh(_moved(order, proposed), min(order.attempts, attempt))
+            attempts, maximum = min(order.attempts, attempt), order.max_attempts
+            again = _afresh(order, proposed, attempts=attempts, max_attempts=maximum)
             return replace(again, failed_attempt=attempt - 1, failure=failure)
         case OrderLanded() | OrderConcluded():
             return _end_order(order, entry)
@@ -223,24 +224,42 @@ def _advance_order(
             assert_never(entry)
 
 
-def _afresh(order: OrderStatus, attempts: int) -> OrderStatus:
+def _afresh(
+    order: OrderStatus, state: OrderActivity, *, attempts: int, max_attempts: int | None
+) -> OrderStatus:
     """Return the order with no failure and no candidate, and so many attempts begun."""
     return replace(
-        order, candidate=None, attempts=attempts, doing=None, failed_attempt=0, failure=None
+        order,
+        state=_next(order, state),
+        candidate=None,
+        attempts=attempts,
+        max_attempts=max_attempts,
+        doing=None,
+        failed_attempt=0,
+        failure=None,
     )
 
 
 def _end_order(order: OrderStatus, entry: OrderLanded | OrderConcluded) -> OrderStatus:
-    order = replace(order, candidate=None, doing=None)
     match entry:
         case OrderLanded(commit=commit, skipped=skipped, proof=proof):
-            landed = _moved(order, OrderActivity.SUCCESS)
-            return replace(landed, commit=commit, skipped=skipped, proof=proof)
+            return replace(
+                order,
+                state=_next(order, OrderActivity.SUCCESS),
+                candidate=None,
+                doing=None,
+                commit=commit,
+                skipped=skipped,
+                proof=proof,
+            )
         case OrderConcluded(verdict="PASS", usage=usage):
-            return replace(order, usage=usage)
+            return replace(order, candidate=None, doing=None, usage=usage)
         case OrderConcluded(failure=failure, usage=usage):
             return replace(
-                _moved(order, OrderActivity.FAILED),
+                order,
+                state=_next(order, OrderActivity.FAILED),
+                candidate=None,
+                doing=None,
                 failed_attempt=order.attempts,
                 failure=failure or order.failure,
                 usage=usage,
@@ -260,9 +279,8 @@ def _activity_in(stage: AttemptStage, attempt: int) -> OrderActivity | None:
             assert_never(stage)
 
 
-def _moved(order: OrderStatus, state: OrderActivity) -> OrderStatus:
-    if state is order.state:
-        return order
-    if state not in TRANSITIONS[order.state]:
+def _next(order: OrderStatus, state: OrderActivity) -> OrderActivity:
+    """Return `state`. Raises `IllegalTransition` if it cannot follow the order's own."""
+    if state is not order.state and state not in TRANSITIONS[order.state]:
         raise IllegalTransition(f"{order.id}: {state} cannot follow {order.state}")
-    return replace(order, state=state)
+    return state

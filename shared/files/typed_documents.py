@@ -19,7 +19,7 @@ from enum import Enum
 from functools import cache
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar, Union, cast
+from typing import Annotated, Any, Final, Literal, TypeVar, Union
 
 from shared.errors import InvalidInput
 from shared.files.strict_documents import MAX_DOCUMENT_BYTES
@@ -71,7 +71,8 @@ def read_as(kind: type[T], value: object, faults: Faults | None = None) -> T:
     Raises `Misfit` if it is not of that type. With `faults`, as little as possible is refused,
     and what was left out is noted there.
     """
-    return cast(T, _reader(cast(Any, kind))(value, faults))
+    found: T = _reader(kind)(value, faults)
+    return found
 
 
 def read_record(path: Path, kind: type[T], faults: Faults) -> T | None:
@@ -234,13 +235,8 @@ def _object(value: Any) -> Mapping[str, Any]:
     return value
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Field:
-    """Hold how a field is read. A field without a default has to be there."""
-
-    name: str
-    read: _Read
-    has_default: bool
+_Field = tuple[str, _Read, bool]
+"""The name of a field, how it is read, and whether it has a default, so that it may be missing."""
 
 
 def _reader_of_fields(kind: Any) -> _Read:
@@ -248,29 +244,25 @@ def _reader_of_fields(kind: Any) -> _Read:
     # The values are of the right types by now, and a record may break a limit of its time.
     make: Callable[..., Any] = getattr(kind, "model_construct", kind)
 
+    # A journal has thousands of records, so this loop makes no call that it can do without.
     def read(value: Any, faults: Faults | None) -> Any:
         document = _object(value)
         found = {}
-        for each in fields:
+        for name, read_value, has_default in fields:
+            given = document.get(name)
+            if given is None and (has_default or name not in document):
+                if has_default:
+                    continue
+                raise Misfit("is missing", name)
             try:
-                if document.get(each.name) is not None or not each.has_default:
-                    found[each.name] = _value_of(each, document, faults)
+                found[name] = read_value(given, faults)
             except Misfit as fault:
-                if faults is None or not each.has_default:
-                    raise
-                faults.add(fault)
+                if faults is None or not has_default:
+                    raise fault.below(name) from None
+                faults.add(fault.below(name))
         return make(**found)
 
     return read
-
-
-def _value_of(field: _Field, document: Mapping[str, Any], faults: Faults | None) -> Any:
-    if field.name not in document:
-        raise Misfit("is missing", field.name)
-    try:
-        return field.read(document[field.name], faults)
-    except Misfit as fault:
-        raise fault.below(field.name) from None
 
 
 def _fields_of(kind: Any) -> Iterator[_Field]:
@@ -279,7 +271,7 @@ def _fields_of(kind: Any) -> Iterator[_Field]:
         missing = dataclasses.MISSING
         for each in dataclasses.fields(kind):
             is_given = each.default is missing and each.default_factory is missing
-            yield _Field(each.name, _reader(hints[each.name]), not is_given)
+            yield each.name, _reader(hints[each.name]), not is_given
         return
     for name, info in kind.model_fields.items():
-        yield _Field(info.alias or name, _reader(hints[name]), not info.is_required())
+        yield info.alias or name, _reader(hints[name]), not info.is_required()
