@@ -45,7 +45,8 @@ def mount_arguments(layout: Layout) -> tuple[str, ...]:
     placed = (each for mount in sorted(mounts, key=_depth) for each in mount.arguments)
     closed = ("--remount-ro", str(layout.git.root)) if layout.git else ()
     # Without --remount-ro the root is a writable tmpfs, where a write seems to succeed.
-    return (*placed, *closed, "--remount-ro", "/", "--chdir", str(layout.policy.workspace))
+    closed += ("--remount-ro", str(_DEVICES_AND_PROCESSES[0]), "--remount-ro", "/")
+    return (*placed, *closed, "--chdir", str(layout.policy.workspace))
 
 
 def _depth(mount: _Mount) -> int:
@@ -56,7 +57,9 @@ def _own_mounts(layout: Layout) -> Iterator[_Mount]:
     """Yield the mounts of the sandbox's own /tmp, /dev and /proc."""
     yield _bind(layout.policy.temporary, TEMPORARY, writable=True)
     dev, proc = _DEVICES_AND_PROCESSES
-    yield _Mount(dev, ("--dev", str(dev)))
+    # Its tmpfs has half of the machine's memory, so it is closed, and /dev/shm has a bound.
+    shared = ("--size", str(layout.policy.limits.shared_bytes), "--tmpfs", str(dev / "shm"))
+    yield _Mount(dev, ("--dev", str(dev), *shared))
     yield _Mount(proc, ("--proc", str(proc)))
     # Root could write to it even without capabilities.
     yield _Mount(Path("/proc/sys"), ("--ro-bind", "/proc/sys", "/proc/sys"))

@@ -61,61 +61,50 @@ class _Architecture:
     calls: MappingProxyType[str, int]
 
 
-_MACHINES = MappingProxyType(
-    {
-        "x86_64": _Architecture(
-            0xC000003E,
-            MappingProxyType(
-                {
-                    "shmget": 29,
-                    "socket": 41,
-                    "clone": 56,
-                    "semget": 64,
-                    "msgget": 68,
-                    "mq_open": 240,
-                    "add_key": 248,
-                    "request_key": 249,
-                    "keyctl": 250,
-                    "unshare": 272,
-                    "perf_event_open": 298,
-                    "prlimit64": 302,
-                    "setns": 308,
-                    "bpf": 321,
-                    "userfaultfd": 323,
-                    "io_uring_setup": 425,
-                    "clone3": 435,
-                }
-            ),
-        ),
-        "aarch64": _Architecture(
-            0xC00000B7,
-            MappingProxyType(
-                {
-                    "unshare": 97,
-                    "mq_open": 180,
-                    "msgget": 186,
-                    "semget": 190,
-                    "shmget": 194,
-                    "socket": 198,
-                    "add_key": 217,
-                    "request_key": 218,
-                    "keyctl": 219,
-                    "clone": 220,
-                    "perf_event_open": 241,
-                    "prlimit64": 261,
-                    "setns": 268,
-                    "bpf": 280,
-                    "userfaultfd": 282,
-                    "io_uring_setup": 425,
-                    "clone3": 435,
-                }
-            ),
-        ),
-    }
-)
+_NEWER = {
+    "io_uring_setup": 425, "clone3": 435,
+    "setxattrat": 463, "getxattrat": 464, "listxattrat": 465, "removexattrat": 466,
+}  # fmt: skip
+"""The calls that have one number everywhere."""
+# fmt: off
+_MACHINES = MappingProxyType({
+    "x86_64": _Architecture(
+        0xC000003E,
+        MappingProxyType(dict(
+            _NEWER,
+            shmget=29, socket=41, clone=56, semget=64, msgget=68, setpriority=141,
+            sched_setparam=142, sched_setscheduler=144, setxattr=188, lsetxattr=189,
+            getxattr=191, lgetxattr=192, listxattr=194, llistxattr=195, removexattr=197,
+            lremovexattr=198, sched_setaffinity=203, mq_open=240, add_key=248, request_key=249,
+            keyctl=250, ioprio_set=251, unshare=272, perf_event_open=298, fanotify_init=300,
+            prlimit64=302, setns=308, sched_setattr=314, bpf=321, userfaultfd=323,
+        )),
+    ),
+    "aarch64": _Architecture(
+        0xC00000B7,
+        MappingProxyType(dict(
+            _NEWER,
+            setxattr=5, lsetxattr=6, getxattr=8, lgetxattr=9, listxattr=11, llistxattr=12,
+            removexattr=14, lremovexattr=15, ioprio_set=30, unshare=97, sched_setparam=118,
+            sched_setscheduler=119, sched_setaffinity=122, setpriority=140, mq_open=180,
+            msgget=186, semget=190, shmget=194, socket=198, add_key=217, request_key=218,
+            keyctl=219, clone=220, perf_event_open=241, prlimit64=261, fanotify_init=262,
+            setns=268, sched_setattr=274, bpf=280, userfaultfd=282,
+        )),
+    ),
+})
+# fmt: on
 
 _UNISOLATED = ("add_key", "request_key", "keyctl", "perf_event_open", "bpf", "userfaultfd")
 _SHARED_OBJECTS = ("shmget", "semget", "msgget", "mq_open")
+# Landlock has no right for the extended attributes of a path. Programs take this error for a file
+# system without any. By a descriptor, they are those of a file that could be opened.
+_ATTRIBUTES = tuple(f"{do}xattr" for do in ("set", "lset", "get", "lget", "list", "llist"))
+_ATTRIBUTES += ("removexattr", "lremovexattr")
+_ATTRIBUTES += ("setxattrat", "getxattrat", "listxattrat", "removexattrat")
+# These act on any process of the user, by its id. A thread of the command's own has to say 0.
+_ON_ITSELF = ("sched_setaffinity", "sched_setattr", "sched_setparam", "sched_setscheduler")
+_IOPRIO_WHO_PROCESS = 1
 
 
 def supported() -> bool:
@@ -147,6 +136,11 @@ def beside_landlock(*, network: bool) -> bytes:
             *_only("clone", 0, mask=_NEW_NAMESPACES, allowed=(0,), error=errno.EPERM),
             # On another process it could make that process end.
             *_only("prlimit64", 0, allowed=(0,), error=errno.EPERM),
+            *(step for call in _ON_ITSELF for step in _exactly(call, 0)),
+            *_exactly("setpriority", os.PRIO_PROCESS, 0),
+            *_exactly("ioprio_set", _IOPRIO_WHO_PROCESS, 0),
+            *_refuse(_ATTRIBUTES, errno.EOPNOTSUPP),
+            *_refuse(("fanotify_init",), errno.EPERM),
         )
     )
 
@@ -188,6 +182,17 @@ def _only(
     for value in allowed:
         body += [_step(_EQUAL, value, if_false=1), _step(_RETURN, _ALLOW)]
     body.append(_step(_RETURN, _REFUSE | error))
+    yield _step(_EQUAL, _machine().calls[call], if_false=len(body))
+    yield from body
+
+
+def _exactly(call: str, *arguments: int) -> Iterator[bytes]:
+    """Allow `call` where its first arguments are these, refuse it otherwise."""
+    body: list[bytes] = []
+    for left, value in zip(range(len(arguments) - 1, -1, -1), arguments, strict=True):
+        body.append(_step(_LOAD, _ARGUMENTS + 8 * (len(arguments) - 1 - left)))
+        body.append(_step(_EQUAL, value, if_false=2 * left + 1))
+    body += [_step(_RETURN, _ALLOW), _step(_RETURN, _REFUSE | errno.EPERM)]
     yield _step(_EQUAL, _machine().calls[call], if_false=len(body))
     yield from body
 

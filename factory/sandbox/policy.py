@@ -27,6 +27,8 @@ class Limits:
     # Writable memory of each process: 500 threads' stacks or a large numeric test fit, a runaway
     # allocation ends before the machine swaps.
     memory_bytes: int = 4 * GIB
+    # All that a command keeps in /dev/shm: a browser and a data loader fit.
+    shared_bytes: int = 1 * GIB
     # CPU time of each process. A test suite normally meets the deadline in wall time first;
     # this limit ends a spinning process even where that deadline is generous.
     cpu_seconds: int = 3600
@@ -81,6 +83,7 @@ class Guarantee(StrEnum):
     FILES = "files"
     METADATA = "metadata"
     SECRETS = "secrets"
+    WATCHES = "watches"
     GIT_DIR = "git_dir"
     GIT_CREDENTIALS = "git_credentials"
     NETWORK = "network"
@@ -98,13 +101,15 @@ MEANINGS: Final = {
     Guarantee.FILES: "nothing outside the workspace and the private /tmp is written",
     Guarantee.METADATA: "modes, owners and times of those files do not change",
     Guarantee.SECRETS: "files outside the allow-list cannot be read",
+    Guarantee.WATCHES: "names that change in folders outside the allow-list cannot be watched",
     Guarantee.GIT_DIR: "the git directory and the workspace's `.git` stay as they are",
     Guarantee.GIT_CREDENTIALS: "credentials in the git directory cannot be read",
     Guarantee.NETWORK: "no TCP or UDP except on the command's own loopback",
     Guarantee.UNIX_SOCKETS: "no socket of the host, by path or abstract name",
-    Guarantee.PROCESSES: "no other process can be read, traced or signalled",
+    Guarantee.PROCESSES: "no other process can be read, traced, signalled or slowed down",
     Guarantee.PROCESS_LIMIT: "the limit on processes is enforced",
-    Guarantee.LIMITS: "the limits on memory, CPU time, file size and output are enforced",
+    Guarantee.LIMITS: "the limits on a process's own memory and CPU time, on file size and output "
+    "are enforced",
     Guarantee.NAMESPACES: "a command cannot make namespaces of its own",
     Guarantee.SURVIVORS: "no process is left when the command has ended",
     Guarantee.LOOPBACK: "a server on the command's own loopback works",

@@ -193,6 +193,10 @@ _GUARANTEES: Final = {
         "Files that are not on the allow-list cannot be read.",
         "Any file that the user can read can be read.",
     ),
+    "watches": (
+        "Names that change in folders outside the allow-list cannot be watched.",
+        "Names that change in folders outside the allow-list can be watched.",
+    ),
     "git_dir": ("The git folder stays as it is.", "The git folder can be changed."),
     "git_credentials": (
         "Credentials in the git folder cannot be read.",
@@ -207,7 +211,7 @@ _GUARANTEES: Final = {
         "Sockets of the host can be reached.",
     ),
     "processes": (
-        "No other process can be read, traced or signalled.",
+        "No other process can be read, traced, signalled or slowed down.",
         "Other processes can be seen and signalled.",
     ),
     "process_limit": (
@@ -215,8 +219,8 @@ _GUARANTEES: Final = {
         "The limit on the number of processes is not enforced.",
     ),
     "limits": (
-        "Limits on memory, CPU time, file size and output are enforced.",
-        "Limits on memory, CPU time, file size and output are not enforced.",
+        "Limits on a process's own memory, CPU time, file size and output are enforced.",
+        "Limits on a process's own memory, CPU time, file size and output are not enforced.",
     ),
     "namespaces": (
         "A command cannot make namespaces of its own.",
