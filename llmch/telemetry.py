@@ -17,33 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from shared import VERSION
-from shared.events.events import (
-    AttemptFailed,
-    AttemptStarted,
-    BatchEnded,
-    BatchStarted,
-    CandidateDropped,
-    Channel,
-    CommandEnded,
-    CommandStarted,
-    CommandTried,
-    Event,
-    ModelAskedAgain,
-    ModelCallEnded,
-    ModelCallStarted,
-    ModelRetryScheduled,
-    ModelTextArrived,
-    OrderEnded,
-    OrderSkipped,
-    OrderStarted,
-    PlanAttemptStarted,
-    PlanEnded,
-    PlanJudged,
-    PlanStarted,
-    StageStarted,
-    UsageCounted,
-    WritesApplied,
-)
+from shared.events import events
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -111,15 +85,15 @@ class Spans:
     """The spans that have begun and not ended, each with its parent, oldest first."""
     _replies: defaultdict[str, str] = field(default_factory=lambda: defaultdict(str))
 
-    def follow(self, event: Event) -> Operations:
+    def follow(self, event: events.Event) -> Operations:
         match event:
-            case PlanStarted():
+            case events.PlanStarted():
                 yield from self._begin(_PLAN, "plan", {"llmch.run_id": event.run_id})
-            case PlanAttemptStarted(attempt):
+            case events.PlanAttemptStarted(attempt):
                 yield from self._end(("plan", "attempt"))
                 attributes = {"llmch.attempt": attempt}
                 yield from self._begin(("plan", "attempt"), f"plan attempt {attempt}", attributes)
-            case PlanJudged():
+            case events.PlanJudged():
                 found: dict[str, Value] = {
                     "llmch.errors": event.errors,
                     "llmch.warnings": event.warnings,
@@ -127,14 +101,14 @@ class Spans:
                 if self.content:
                     found["llmch.findings"] = "\n".join(event.findings)
                 yield from self._end(("plan", "attempt"), "refused" if event.errors else "", found)
-            case PlanEnded(ok=ok):
+            case events.PlanEnded(ok=ok):
                 orders = {"llmch.orders": len(event.titles), "llmch.attempts": event.attempts}
                 yield from self._end(_PLAN, "" if ok else "no valid plan", orders)
-            case BatchStarted():
+            case events.BatchStarted():
                 about: dict[str, Value] = {"llmch.orders": event.orders}
                 about["llmch.branch"] = event.branch
                 yield from self._begin(_BATCH, "run-all", about)
-            case BatchEnded(verdict=verdict):
+            case events.BatchEnded(verdict=verdict):
                 about = {"llmch.verdict": verdict, "llmch.landed": event.landed}
                 yield from self._end(_BATCH, "" if verdict == "PASS" else verdict, about)
             case _:
@@ -147,19 +121,19 @@ class Spans:
         self._open.clear()
         yield End(COMMAND, error)
 
-    def _of_order(self, event: Event) -> Operations:
+    def _of_order(self, event: events.Event) -> Operations:
         match event:
-            case OrderStarted(order=order):
+            case events.OrderStarted(order=order):
                 about: dict[str, Value] = {"llmch.order": order, "llmch.branch": event.branch}
                 if self.content:
                     about["llmch.title"] = event.title
                 # An order that failed beside others may be made again on what has landed since.
                 yield from self._end(("order", order), "", {"llmch.verdict": "AGAIN"})
                 yield from self._begin(("order", order), f"order {order}", about)
-            case OrderSkipped(order=order, commit=commit):
+            case events.OrderSkipped(order=order, commit=commit):
                 about = {"llmch.order": order, "llmch.commit": commit}
                 yield Note(self._closest("order", order), "skipped", about)
-            case OrderEnded(order=order, verdict=verdict):
+            case events.OrderEnded(order=order, verdict=verdict):
                 if event.commit:
                     landed = {"llmch.commit": event.commit, "llmch.branch": event.branch}
                     yield Note(self._closest("order", order), "landed", landed)
@@ -167,44 +141,44 @@ class Spans:
                 # The last stage of an order has no end of its own.
                 error = "" if verdict == "PASS" else verdict
                 yield from self._end(("order", order), error, about)
-            case CandidateDropped(order=order, because=because):
+            case events.CandidateDropped(order=order, because=because):
                 yield from self._end(("order", order, "attempt"), "dropped")
                 yield Note(self._closest("order", order), "dropped", {"llmch.because": because})
-            case AttemptStarted(order, attempt):
+            case events.AttemptStarted(order, attempt):
                 # An attempt that was not reported as failed goes on elsewhere, or again.
                 yield from self._end(("order", order, "attempt"))
                 about = {"llmch.order": order, "llmch.attempt": attempt}
                 yield from self._begin(("order", order, "attempt"), f"attempt {attempt}", about)
-            case AttemptFailed(order=order, stage=stage):
+            case events.AttemptFailed(order=order, stage=stage):
                 failed = {"llmch.excerpt": event.excerpt} if self.content else {}
                 yield from self._end(("order", order, "attempt"), stage, failed)
-            case StageStarted(order, attempt, stage):
+            case events.StageStarted(order, attempt, stage):
                 yield from self._end(("order", order, "attempt", "stage"))
                 about = {"llmch.order": order, "llmch.attempt": attempt, "llmch.stage": stage}
                 yield from self._begin(("order", order, "attempt", "stage"), stage, about)
-            case WritesApplied(order=order, files=files):
+            case events.WritesApplied(order=order, files=files):
                 count = {"llmch.files": len(files)}
                 yield Note(self._closest("order", order, "attempt", "stage"), "applied", count)
-            case ModelAskedAgain(order=order, reason=reason):
+            case events.ModelAskedAgain(order=order, reason=reason):
                 about = {"llmch.reason": reason}
                 yield Note(self._closest("order", order, "attempt", "stage"), "asked again", about)
-            case CommandTried(order=order, tree=tree, exit_code=code):
+            case events.CommandTried(order=order, tree=tree, exit_code=code):
                 about = {"llmch.tree": tree, "process.exit.code": code}
                 yield Note(self._closest("order", order, "attempt"), "command tried", about)
-            case CommandStarted(order, purpose, command):
+            case events.CommandStarted(order, purpose, command):
                 about = {"llmch.order": order, "llmch.purpose": purpose}
                 if self.content:
                     about["process.command_line"] = command
                 yield from self._begin(_command(order, command), f"{purpose} command", about)
-            case CommandEnded(order=order, command=command, exit_code=code):
+            case events.CommandEnded(order=order, command=command, exit_code=code):
                 error = "" if code == 0 or event.note else "exit code"
                 yield from self._end(_command(order, command), error, {"process.exit.code": code})
             case _:
                 yield from self._of_call(event)
 
-    def _of_call(self, event: Event) -> Operations:
+    def _of_call(self, event: events.Event) -> Operations:
         match event:
-            case ModelCallStarted(place, model, order):
+            case events.ModelCallStarted(place, model, order):
                 key = _call(order)
                 yield from self._end(key, CUT_OFF)
                 self._replies.pop(order, None)
@@ -215,16 +189,16 @@ class Spans:
                     "llmch.place": place,
                 }
                 yield from self._begin(key, f"chat {model}", about, is_call=True)
-            case ModelTextArrived(channel, text, order):
-                if self.content and channel is Channel.TEXT:
+            case events.ModelTextArrived(channel, text, order):
+                if self.content and channel is events.Channel.TEXT:
                     kept = self._replies[order or ""]
                     self._replies[order or ""] = (kept + text)[:_MOST_REPLY]
-            case ModelRetryScheduled(reason, wait, retry, order):
+            case events.ModelRetryScheduled(reason, wait, retry, order):
                 about = {"llmch.retry": retry, "llmch.wait_seconds": wait}
                 if self.content:
                     about["llmch.reason"] = reason
                 yield Note(self._closest(*_call(order or "")), "retry", about)
-            case ModelCallEnded(order=order):
+            case events.ModelCallEnded(order=order):
                 about = {
                     "gen_ai.response.model": event.model,
                     "gen_ai.usage.input_tokens": event.input_tokens,
@@ -234,7 +208,7 @@ class Spans:
                 if reply := self._replies.pop(order, ""):
                     about["gen_ai.output.messages"] = _messages(reply)
                 yield from self._end(_call(order), "", about)
-            case UsageCounted(order=order):
+            case events.UsageCounted(order=order):
                 about = {"llmch.calls": event.calls, "llmch.replayed_calls": event.replayed_calls}
                 if event.cost_usd is not None:
                     about["llmch.cost_usd"] = event.cost_usd
@@ -318,7 +292,7 @@ class Tracing:
         self._open: dict[Key, Span] = {}
         self._over = False
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: events.Event) -> None:
         """Take an event; one that comes after the end is of a thread that nobody waits for."""
         if self._over:
             return

@@ -7,8 +7,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from planner.compile import inputs
 from planner.prompts.prompt_templates import load_template
 from planner.replan.predecessor import read_predecessor
 from planner.run_plan import PlanResult, run_plan
@@ -17,13 +17,10 @@ from planner.spec.spec_difference import compare_requirements
 from shared.errors import InvalidInput
 from shared.events.events import Emit, Noted
 from shared.files.atomic_io import exclusively, make_folder, write_json
+from shared.languages import language_tools
+from shared.llm import stack
 from shared.work_order.parse_order import canonical_json, sha256_bytes
 from shared.work_order.plan_folder import MANIFEST_NAME, PlanFacts, read_manifest
-
-if TYPE_CHECKING:
-    from planner.compile.inputs import PlanOptions
-    from shared.languages.language_tools import ToolRunner
-    from shared.llm.stack import ModelSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +36,11 @@ class BuildPlan:
 
 
 def plan_once(
-    options: PlanOptions,
+    options: inputs.PlanOptions,
     common_dir: Path,
-    source: ModelSource,
+    source: stack.ModelSource,
     emit: Emit,
-    runner: ToolRunner | None = None,
+    runner: language_tools.ToolRunner | None = None,
 ) -> BuildPlan:
     """Return the plan for these inputs: the one this repo was built from before, else a new one.
 
@@ -75,7 +72,7 @@ def remember_plan(identity: str, folder: Path, common_dir: Path) -> None:
         write_json(path, {**others, identity: str(folder)})
 
 
-def known_plan(options: PlanOptions, common_dir: Path) -> Path | None:
+def known_plan(options: inputs.PlanOptions, common_dir: Path) -> Path | None:
     """Return the folder of the plan that this repo was built from before for these inputs.
 
     Raises `InvalidInput` if the spec or the template cannot be used.
@@ -83,7 +80,7 @@ def known_plan(options: PlanOptions, common_dir: Path) -> Path | None:
     return _known(plan_identity(options), common_dir)
 
 
-def plan_to_follow(options: PlanOptions, common_dir: Path) -> Path | None:
+def plan_to_follow(options: inputs.PlanOptions, common_dir: Path) -> Path | None:
     """Return the plan of this repo that a plan for these options goes on from, or `None`.
 
     That is the newest plan at the end of its line of which the spec still has half of the
@@ -105,7 +102,7 @@ def plan_to_follow(options: PlanOptions, common_dir: Path) -> Path | None:
     return None
 
 
-def plan_identity(options: PlanOptions) -> str:
+def plan_identity(options: inputs.PlanOptions) -> str:
     """Return the hash that a plan on file must have to serve these options.
 
     The hash covers what the user has the plan compiled from, and what it must pass besides the

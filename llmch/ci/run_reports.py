@@ -12,25 +12,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from factory.orders import task
 from llmch.ci import annotations as ci_annotations
 from llmch.ci import junit
 from llmch.console import Console, render
 from llmch.console import console as consoles
 from llmch.console import document as documents
 from llmch.console.plain_printer import runs_in_actions
-from llmch.runs import read_run, run_report
+from llmch.runs import read_run, run_model, run_report
 from shared.errors import InvalidInput, LlmchError
 from shared.events.events import Noted, Warned
 from shared.files.atomic_io import write_text
 from shared.files.secret_values import masking
 from shared.files.text_sources import read_regular_file
-
-if TYPE_CHECKING:
-    from factory.orders.task import RunOptions
-    from llmch.console.document import Document
-    from llmch.runs.run_model import RunView
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +65,7 @@ def reports_asked(args: argparse.Namespace, plan: Path | None = None) -> Reports
 
 @contextmanager
 def reporting(
-    options: RunOptions,
+    options: task.RunOptions,
     reports: Reports,
     console: Console,
     environ: Mapping[str, str] = os.environ,
@@ -99,7 +94,7 @@ def reporting(
 
 
 def _report(
-    run: RunView | None,
+    run: run_model.RunView | None,
     error: BaseException | None,
     reports: Reports,
     summary: Path | None,
@@ -129,7 +124,7 @@ def report_records(reports: Reports, folder: Path, artifacts: Path, console: Con
 
 
 def write_junit(
-    reports: Reports, run: RunView | None, error: BaseException | None, console: Console
+    reports: Reports, run: run_model.RunView | None, error: BaseException | None, console: Console
 ) -> None:
     """Write the JUnit file where one is asked for. Raises `CommandFailed`."""
     if reports.junit is None:
@@ -142,7 +137,7 @@ def write_junit(
     console(Noted(f"JUnit: {reports.junit}"))
 
 
-def annotate_orders(run: RunView, plan: Path | None, console: Console) -> None:
+def annotate_orders(run: run_model.RunView, plan: Path | None, console: Console) -> None:
     """Have GitHub Actions show the orders that failed, each at its file in the checkout."""
     if not runs_in_actions(os.environ):
         return
@@ -170,14 +165,14 @@ def _in_words(error: BaseException | None) -> tuple[str, str, str]:
             return f"{type(error).__name__}: {error}", "", "INTERNAL"
 
 
-def _latest(options: RunOptions) -> RunView | None:
+def _latest(options: task.RunOptions) -> run_model.RunView | None:
     try:
         return read_run.read_report(None, options.repo, options.settings.artifacts_dir)
     except LlmchError:
         return None
 
 
-def _latest_id(options: RunOptions) -> str:
+def _latest_id(options: task.RunOptions) -> str:
     try:
         found = read_run.find_run(None, options.repo, options.settings.artifacts_dir)
     except LlmchError:
@@ -196,7 +191,7 @@ def summary_file(environ: Mapping[str, str]) -> Path | None:
 
 
 def append_summary(
-    path: Path, run: RunView | None, error: BaseException | None, console: Console
+    path: Path, run: run_model.RunView | None, error: BaseException | None, console: Console
 ) -> None:
     """Append the report of a run, and the error that ended the command, if there are any.
 
@@ -213,7 +208,7 @@ def append_summary(
     _append(path, "\n".join(parts), console)
 
 
-def markdown_of(document: Document) -> str:
+def markdown_of(document: documents.Document) -> str:
     """Return a document as Markdown, without control characters and secrets."""
     return render.render_markdown_document(document, consoles.protection(masking(os.environ)))
 

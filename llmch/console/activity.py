@@ -14,30 +14,7 @@ from statistics import fmean, median, variance
 
 from llmch.console.line import PLAN, cost, count
 from llmch.console.model_reply import ArrivingReply
-from shared.events.events import (
-    AttemptFailed,
-    AttemptStarted,
-    BatchEnded,
-    BatchStarted,
-    CandidateDropped,
-    CommandEnded,
-    CommandStarted,
-    Event,
-    ModelCallEnded,
-    ModelCallStarted,
-    ModelRetryScheduled,
-    ModelTextArrived,
-    OrderEnded,
-    OrderSkipped,
-    OrderStarted,
-    PlanAttemptStarted,
-    PlanEnded,
-    PlanJudged,
-    PlanReviewed,
-    PlanStarted,
-    StageStarted,
-    UsageCounted,
-)
+from shared.events import events
 from shared.llm.model_client import Role
 
 _LEAST_LANDED = 2
@@ -159,26 +136,26 @@ class BatchProgress:
     _landed: list[WorkedTime] = field(default_factory=list)
     _replayed: set[str] = field(default_factory=set)
 
-    def take(self, event: Event, now: float) -> None:
+    def take(self, event: events.Event, now: float) -> None:
         match event:
-            case OrderStarted(order=order):
+            case events.OrderStarted(order=order):
                 self._under_way.setdefault(order, now)
-            case AttemptStarted():
+            case events.AttemptStarted():
                 self.attempts += 1
-            case OrderSkipped():
+            case events.OrderSkipped():
                 self.over += 1
-            case ModelCallEnded(order=order, replayed=True):
+            case events.ModelCallEnded(order=order, replayed=True):
                 # It took no time, so the order says nothing of how long others take.
                 self._replayed.add(order)
-            case UsageCounted(order=order, cost_usd=usd) if order:
+            case events.UsageCounted(order=order, cost_usd=usd) if order:
                 known = self.spent is not None and usd is not None
                 self.spent = (self.spent or 0.0) + (usd or 0.0) if known else None
-            case OrderEnded():
+            case events.OrderEnded():
                 self._end(event, now)
             case _:
                 pass
 
-    def _end(self, event: OrderEnded, now: float) -> None:
+    def _end(self, event: events.OrderEnded, now: float) -> None:
         self.over += 1
         self.failed += event.verdict != "PASS"
         began = self._under_way.pop(event.order, now)
@@ -250,62 +227,62 @@ class Activity:
     def idle(self) -> bool:
         return self.started is None
 
-    def take(self, event: Event) -> None:
+    def take(self, event: events.Event) -> None:
         if self.progress is not None:
             self.progress.take(event, self.clock())
         match event:
-            case PlanStarted(max_attempts=most):
+            case events.PlanStarted(max_attempts=most):
                 self._begin(PLAN, most)
-            case OrderStarted(order=order, max_attempts=most):
+            case events.OrderStarted(order=order, max_attempts=most):
                 self._begin(order, most)
-            case BatchStarted(orders=orders):
+            case events.BatchStarted(orders=orders):
                 self.progress, self.started = BatchProgress(orders), self.clock()
-            case PlanEnded():
+            case events.PlanEnded():
                 self._end(PLAN)
-            case OrderEnded(order=order):
+            case events.OrderEnded(order=order):
                 self._end(order)
-            case BatchEnded():
+            case events.BatchEnded():
                 self.progress = None
                 self.tasks.clear()
                 self.started = None
             case _:
                 self._take_step(event)
 
-    def _take_step(self, event: Event) -> None:
+    def _take_step(self, event: events.Event) -> None:
         match event:
-            case PlanAttemptStarted(attempt):
+            case events.PlanAttemptStarted(attempt):
                 self._set(PLAN, attempt=attempt, stage="")
-            case AttemptStarted(order, attempt):
+            case events.AttemptStarted(order, attempt):
                 self._set(order, attempt=attempt, stage="")
-            case StageStarted(order, attempt, stage):
+            case events.StageStarted(order, attempt, stage):
                 self._set(order, attempt=attempt, stage=stage)
-            case CommandStarted(order, purpose, command):
+            case events.CommandStarted(order, purpose, command):
                 self._set(order, stage=purpose, detail=f"$ {command}")
-            case CommandEnded(order=order) | AttemptFailed(order=order):
+            case events.CommandEnded(order=order) | events.AttemptFailed(order=order):
                 self._set(order)
-            case CandidateDropped(order=order):
+            case events.CandidateDropped(order=order):
                 self._set(order, stage="")
-            case PlanJudged() | PlanReviewed():
+            case events.PlanJudged() | events.PlanReviewed():
                 self._set(PLAN)
             case _:
                 self._take_call(event)
 
-    def _take_call(self, event: Event) -> None:
+    def _take_call(self, event: events.Event) -> None:
         match event:
-            case ModelCallStarted(place, model, order):
+            case events.ModelCallStarted(place, model, order):
                 self._asking = order or PLAN
                 # The planner and its reviewer are asked about the same plan.
                 stage = None if order else "review" if place.startswith(Role.REVIEWER) else ""
                 self._set(self._asking, stage=stage, detail=model, reply=ArrivingReply())
-            case ModelTextArrived(channel, text, order):
+            case events.ModelTextArrived(channel, text, order):
                 task = self.tasks.get(order or PLAN) or self.tasks.get(self._asking)
                 if task is not None and task.reply is not None:
                     task.reply.add(channel, text, self.clock())
-            case ModelRetryScheduled(wait_seconds=wait, order=order):
+            case events.ModelRetryScheduled(wait_seconds=wait, order=order):
                 if (task := self.tasks.get(order or PLAN)) is not None:
                     task.retry_at = self.clock() + wait
                     task.reply = ArrivingReply()
-            case ModelCallEnded(order=order):
+            case events.ModelCallEnded(order=order):
                 self._set(order or PLAN)
                 if not event.replayed:
                     self.input_tokens += event.input_tokens

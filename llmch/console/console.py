@@ -9,29 +9,14 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TextIO
+from typing import Self, TextIO
 
-from llmch.console import activity, narration, terminal
+from llmch.console import activity, narration, plain_printer, terminal
 from llmch.console.document import Block, Document, ErrorDocument, Patch, Remark, Verbatim
 from llmch.console.line import Line, Verbosity, Weight, clean
-from llmch.console.plain_printer import (
-    HEARTBEAT_SECONDS,
-    OnDemand,
-    PlainPrinter,
-    Printer,
-    Stream,
-    inert,
-    inert_json,
-    runs_in_actions,
-    uninterpreted,
-)
 from llmch.console.render import Format, renderer_of, text_lines
 from shared.errors import CommandFailed
-
-if TYPE_CHECKING:
-    from llmch.console.narration import Narrator
-    from shared.events.events import Emit, Event
-
+from shared.events import events
 
 # Verbs without events, and errors, need not wait for the import of the code that renders events.
 
@@ -53,10 +38,10 @@ class Console:
     def __init__(
         self,
         *,
-        out: Stream,
-        err: Stream,
-        printer: Printer,
-        err_printer: Printer,
+        out: plain_printer.Stream,
+        err: plain_printer.Stream,
+        printer: plain_printer.Printer,
+        err_printer: plain_printer.Printer,
         verbosity: Verbosity,
         output: Format,
         protect: Callable[[str], str],
@@ -68,7 +53,7 @@ class Console:
         self._mask = mask
         self._printer = printer
         self._err_printer = err_printer
-        self._narrator: Narrator | None = None
+        self._narrator: narration.Narrator | None = None
         self._verbosity = verbosity
         self._render = renderer_of(output)
         self._is_json = output is Format.JSON
@@ -76,10 +61,10 @@ class Console:
         self._is_obeyed = in_actions and not out.is_file
         self._protect = protect
         self._answered = False
-        self._listeners: list[Emit] = []
+        self._listeners: list[events.Emit] = []
         self._lock = threading.RLock()
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: events.Event) -> None:
         """Show an event, and pass it on to who listens."""
         with self._lock:
             for listen in self._listeners:
@@ -91,7 +76,7 @@ class Console:
                 self._printer.follow(fit)
             self._printer.log([*self._shown(lines)])
 
-    def listen(self, listener: Emit) -> None:
+    def listen(self, listener: events.Emit) -> None:
         """Have a listener hear each event, before it is shown and as it was emitted."""
         self._listeners.append(listener)
 
@@ -173,7 +158,7 @@ class Console:
         for block in blocks:
             if isinstance(block, Verbatim) or (isinstance(block, Patch) and not self._out.isatty()):
                 text = self._mask(block.text)
-                self._out.write(uninterpreted(text) if self._is_obeyed else text)
+                self._out.write(plain_printer.uninterpreted(text) if self._is_obeyed else text)
             else:
                 self._print(text_lines((block,), self._protect))
 
@@ -185,7 +170,7 @@ class Console:
     def _answer(self, text: str) -> None:
         self._answered = True
         if self._is_obeyed:
-            text = inert_json(text) if self._is_json else inert(text)
+            text = plain_printer.inert_json(text) if self._is_json else plain_printer.inert(text)
         self._out.write(text)
 
     def _print(self, lines: Iterable[Line]) -> None:
@@ -219,7 +204,7 @@ def open_console(
     stderr: TextIO | None,
     environ: Mapping[str, str],
     mask: Callable[[str], str] = str,
-    heartbeat_seconds: float = HEARTBEAT_SECONDS,
+    heartbeat_seconds: float = plain_printer.HEARTBEAT_SECONDS,
     now: Callable[[], datetime] | None = None,
 ) -> Console:
     """Return the console for a command; the caller closes it, or uses it as a context manager.
@@ -232,28 +217,30 @@ def open_console(
 
     protect = protection(mask)
 
-    in_actions = runs_in_actions(environ)
+    in_actions = plain_printer.runs_in_actions(environ)
     # The log of a job has times of its own, and the verdict alone needs none.
     no_times = in_actions or verbosity is Verbosity.QUIET
     clock = None if no_times else now
 
-    def open_printer(stream: Stream) -> Printer:
+    def open_printer(stream: plain_printer.Stream) -> plain_printer.Printer:
         if (
             output is not Format.TEXT
             or not stream.isatty()
             or environ.get("TERM", "") in _PLAIN_TERMINALS
         ):
-            fit = inert if in_actions and not stream.is_file else str
-            return PlainPrinter(stream, heartbeat_seconds, protect, clock, fit)
+            fit = plain_printer.inert if in_actions and not stream.is_file else str
+            return plain_printer.PlainPrinter(stream, heartbeat_seconds, protect, clock, fit)
         colour = color is Color.AUTO and not environ.get("NO_COLOR")
         return terminal.TerminalPrinter(stream, activity.Activity(), protect, colour=colour)
 
-    out, err = Stream(stdout), Stream(stderr)
-    err_printer = OnDemand(lambda: open_printer(err))
+    out, err = plain_printer.Stream(stdout), plain_printer.Stream(stderr)
+    err_printer = plain_printer.OnDemand(lambda: open_printer(err))
     return Console(
         out=out,
         err=err,
-        printer=OnDemand(lambda: open_printer(out)) if output is Format.TEXT else err_printer,
+        printer=plain_printer.OnDemand(lambda: open_printer(out))
+        if output is Format.TEXT
+        else err_printer,
         err_printer=err_printer,
         verbosity=verbosity,
         output=output,
@@ -276,7 +263,7 @@ def someone_is_there() -> bool:
 
 def agrees(question: str) -> bool:
     """Ask the question and return whether the answer is yes; no answer counts as no."""
-    Stream(sys.stderr).write(f"{question} [y/N] ")
+    plain_printer.Stream(sys.stderr).write(f"{question} [y/N] ")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
@@ -294,4 +281,4 @@ def terminal_descriptors() -> tuple[int, int] | None:
 
 def _is_terminal(stream: TextIO | None) -> bool:
     # `sys.stdin` is `None` where the stream was closed before Python started.
-    return Stream(stream).isatty()
+    return plain_printer.Stream(stream).isatty()

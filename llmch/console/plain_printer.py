@@ -18,14 +18,11 @@ import stat
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Protocol, TextIO
+from typing import Final, Protocol, TextIO
 
 from llmch.console import activity as activities
 from llmch.console.line import BATCH, GLYPHS, Line, Mark, lay_out, ticking
-
-if TYPE_CHECKING:
-    from llmch.console.activity import Activity, Task
-    from shared.events.events import Event
+from shared.events import events
 
 
 class Stream:
@@ -173,7 +170,7 @@ class PlainPrinter:
         self._protect = protect
         self._clock = clock
         self._fit = fit
-        self._activity: Activity | None = None
+        self._activity: activities.Activity | None = None
         self._every = every
         self._last_beats: dict[str, tuple[float, int]] = {}
         self._last_progress = 0
@@ -199,7 +196,7 @@ class PlainPrinter:
         if texts:
             self._stream.write("".join(texts))
 
-    def follow(self, event: Event) -> None:
+    def follow(self, event: events.Event) -> None:
         """Note the event; the heartbeat runs from the first start of a task to `close`."""
         with self._lock:
             activity = self._activity or self._begin()
@@ -221,7 +218,7 @@ class PlainPrinter:
             if self._activity is not None:
                 self._log(self._due(self._activity))
 
-    def _due(self, activity: Activity) -> list[Line]:
+    def _due(self, activity: activities.Activity) -> list[Line]:
         """Return a line for each task whose wait has passed another heartbeat."""
         now, lines = activity.clock(), []
         for task in activity.tasks.values():
@@ -236,7 +233,7 @@ class PlainPrinter:
                 lines.append(Line(Mark.STEP, task.detail, task.who, what, aside))
         return [*lines, *self._progress(activity, now)]
 
-    def _arrived(self, task: Task, now: float) -> str:
+    def _arrived(self, task: activities.Task, now: float) -> str:
         """Return how much of a model's reply has arrived, and the last order in it."""
         if task.reply is None or not (text := task.reply.describe(now)):
             return ""
@@ -245,7 +242,7 @@ class PlainPrinter:
         order = task.reply.planned.latest[-1]
         return f"; {text}, now {self._protect(order.id)} {self._protect(order.title)}"
 
-    def _progress(self, activity: Activity, now: float) -> Iterator[Line]:
+    def _progress(self, activity: activities.Activity, now: float) -> Iterator[Line]:
         """Yield a line that says how far a batch has come, where it is time for one."""
         if activity.progress is None or activity.started is None:
             self._last_progress = 0
@@ -267,7 +264,7 @@ class Printer(Protocol):
     def log(self, lines: Sequence[Line]) -> None:
         """Show the lines as `show` does; they say what has just happened."""
 
-    def follow(self, event: Event) -> None:
+    def follow(self, event: events.Event) -> None:
         """Apply an event, which may change the work under way, to the display."""
 
     def close(self) -> None:
@@ -289,7 +286,7 @@ class OnDemand:
         if lines:
             self._opened().log(lines)
 
-    def follow(self, event: Event) -> None:
+    def follow(self, event: events.Event) -> None:
         self._opened().follow(event)
 
     def close(self) -> None:

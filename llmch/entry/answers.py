@@ -10,14 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from factory.judging import proof
-from factory.orders import read_orders
+from factory.orders import documents, read_orders, stages
 from factory.orders.stages import ATTEMPT_STAGE_TEXTS, STAGE_TEXTS
 from factory.record import landed as landings
 from factory.record import summary as summaries
 from factory.run import forecast as forecasts
+from llmch.ci import pull_requests
 from llmch.console.document import (
     AlreadyShown,
     Block,
@@ -30,7 +30,7 @@ from llmch.console.document import (
     Shape,
 )
 from llmch.console.line import count, short
-from llmch.previews import plan_difference, preview_document
+from llmch.previews import plan_difference, plan_preview, preview_document
 from planner import run_plan
 from planner.plan import parse_plan, plan_edits
 from planner.repo import planned_repo
@@ -41,16 +41,6 @@ from shared.files.strict_documents import JsonValue
 from shared.languages import registry
 from shared.work_order import plan_folder
 
-if TYPE_CHECKING:
-    from factory.orders.documents import BatchSummary, RunSummary
-    from factory.orders.stages import StageText
-    from llmch.ci.pull_requests import PullRequestAnswer
-    from llmch.previews.plan_preview import PlanPreview
-    from planner.plan.plan_edits import EditedPlan
-    from planner.rules.judge_plan import Report
-    from planner.run_plan import PlanResult
-
-
 _HEADINGS = ("order", "state", "attempts", "result")
 
 
@@ -58,8 +48,8 @@ _HEADINGS = ("order", "state", "attempts", "result")
 class OrderDocument(Document):
     """Represent the answer of `run`: how one order ended."""
 
-    summary: RunSummary
-    pull_request: PullRequestAnswer | None = None
+    summary: documents.RunSummary
+    pull_request: pull_requests.PullRequestAnswer | None = None
 
     def to_json(self) -> object:
         return _json(self.summary, self.pull_request)
@@ -74,8 +64,8 @@ class OrderDocument(Document):
 class BatchDocument(Document):
     """Represent the answer of `run-all`, and of `build` where there was a plan to execute."""
 
-    summary: BatchSummary
-    pull_request: PullRequestAnswer | None = None
+    summary: documents.BatchSummary
+    pull_request: pull_requests.PullRequestAnswer | None = None
 
     def to_json(self) -> object:
         return _json(self.summary, self.pull_request)
@@ -91,12 +81,15 @@ class BatchDocument(Document):
         yield AlreadyShown((Rows(rows, _HEADINGS), end))
 
 
-def _json(summary: RunSummary | BatchSummary, request: PullRequestAnswer | None) -> object:
+def _json(
+    summary: documents.RunSummary | documents.BatchSummary,
+    request: pull_requests.PullRequestAnswer | None,
+) -> object:
     document = summaries.public_json(summary)
     return document if request is None else {**document, "pull_request": request.to_json()}
 
 
-def _result(summary: RunSummary) -> str:
+def _result(summary: documents.RunSummary) -> str:
     if summary.failure is not None:
         return summary.failure.stage
     return short(summary.commit) if summary.commit else ""
@@ -106,8 +99,8 @@ def _result(summary: RunSummary) -> str:
 class PlanDocument(Document):
     """Represent a plan, or why there is none; `preview` says what the plan will do."""
 
-    result: PlanResult
-    preview: PlanPreview | None = None
+    result: run_plan.PlanResult
+    preview: plan_preview.PlanPreview | None = None
 
     def to_json(self) -> object:
         foreseen = self.preview.forecast if self.preview else None
@@ -130,12 +123,12 @@ class PlanDocument(Document):
             yield from _forecast(self.preview)
 
 
-def _forecast(preview: PlanPreview) -> Iterator[Block]:
+def _forecast(preview: plan_preview.PlanPreview) -> Iterator[Block]:
     if preview.forecast is not None:
         yield Remark(forecasts.forecast_lines(preview.forecast))
 
 
-def rule_findings(report: Report) -> tuple[RuleFinding, ...]:
+def rule_findings(report: judge_plan.Report) -> tuple[RuleFinding, ...]:
     return tuple(
         RuleFinding(
             code=finding.code,
@@ -154,7 +147,7 @@ class PlanEdits:
     """Hold the documents of a plan's files as they are, and the plan that they make."""
 
     read: Mapping[str, JsonValue]
-    taken: EditedPlan
+    taken: plan_edits.EditedPlan
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -188,7 +181,9 @@ def note_edited(folder: Path, emit: Emit) -> None:
             emit(Noted(f"{error.message}; {error.hint}"))
 
 
-def _refuse_landed(folder: Path, taken: EditedPlan, repo: Path, branch: str | None) -> None:
+def _refuse_landed(
+    folder: Path, taken: plan_edits.EditedPlan, repo: Path, branch: str | None
+) -> None:
     drafts = parse_plan.parse_plan(taken.document).drafts
     orders = [
         read_orders.LoadedOrder(each.order, taken.plan) for each in drafts if each.order is not None
@@ -242,7 +237,7 @@ class StageDocument(Document):
         "remedy=text.remedy",
     )
 
-    text: StageText
+    text: stages.StageText
 
     def blocks(self) -> Iterator[Block]:
         text = self.text

@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from factory import preflight
 from factory.batch import decide
@@ -20,6 +19,7 @@ from factory.orders import read_orders
 from factory.record import decisions
 from factory.record import landed as landings
 from factory.workbench import judging_tools
+from planner.compile import inputs
 from planner.replan import predecessor
 from shared.errors import InvalidInput, ModelUnavailable, PreflightRefused
 from shared.events.events import Emit, Warned
@@ -34,11 +34,6 @@ from shared.llm.transcript import Transcript
 from shared.llm.transport import check_access
 from shared.settings.loading import flags_given, load_settings
 from shared.settings.settings import RoleSettings, Settings
-
-if TYPE_CHECKING:
-    from factory.fleet.submission import Target
-    from factory.preflight import RepoPlace
-    from planner.compile.inputs import PlanOptions
 
 
 def settings_for(
@@ -176,7 +171,7 @@ def tool_runner(settings: Settings, repo: Path | None) -> ToolRunner:
 class Submission:
     """Say where a plan lands, and the settings of the person and the repo together."""
 
-    target: Target
+    target: submission.Target
     settings: Settings
 
 
@@ -224,7 +219,9 @@ def _of_clone(args: argparse.Namespace, tree: Path, emit: Emit) -> Submission:
     return Submission(target, settings)
 
 
-def following(options: PlanOptions, folder: Path, place: RepoPlace | None) -> PlanOptions:
+def following(
+    options: inputs.PlanOptions, folder: Path, place: preflight.RepoPlace | None
+) -> inputs.PlanOptions:
     """Return the options for a plan that follows the one in `folder`.
 
     The orders that the branch has are history, and the new plan begins with the branch's files.

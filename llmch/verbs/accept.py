@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from factory import preflight
 from factory.batch import accept_commit
@@ -18,25 +17,15 @@ from factory.run_flags import add_judging_arguments, judging_options
 from llmch.console import Console
 from llmch.console.document import Block, Conclusion, Document, Outcome, Paragraph, Remark, Shape
 from llmch.console.line import short
-from llmch.entry import run_orders, wiring
-from llmch.entry.command_line import (
-    add_branch_argument,
-    add_order_argument,
-    add_record_arguments,
-    as_in_the_latest_run,
-    order_asked_for,
-)
+from llmch.entry import command_line, run_orders, wiring
 from shared.errors import ExitCode
-
-if TYPE_CHECKING:
-    from factory.batch.accept_commit import JudgedCommit
 
 
 @dataclass(frozen=True, slots=True)
 class AcceptDocument(Document):
     """Represent the answer of `accept`: the commit, and what verified it or what failed."""
 
-    accepted: JudgedCommit
+    accepted: accept_commit.JudgedCommit
     run_all: str
     undo: str
     others: bool
@@ -84,7 +73,7 @@ class TakenBackDocument(Document):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_order_argument(parser)
+    command_line.add_order_argument(parser)
     either = parser.add_mutually_exclusive_group(required=True)
     either.add_argument("--commit", metavar="SHA", help="the commit, on the branch")
     either.add_argument(
@@ -94,9 +83,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--allow-more", action="store_true",
         help="accept the commit although it changes files that the order does not allow",
     )  # fmt: skip
-    add_branch_argument(parser)
+    command_line.add_branch_argument(parser)
     add_judging_arguments(parser)
-    add_record_arguments(parser)
+    command_line.add_record_arguments(parser)
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
@@ -106,13 +95,13 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """
     settings = wiring.settings_for(args, console, repo=args.repo)
     place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
-    plan, name = order_asked_for(args, place)
+    plan, name = command_line.order_asked_for(args, place)
     run_all = plan.run_all(run_request.place_option(args.repo))
     options = judging_options(args, settings)
     if args.undo:
         commit = accept_commit.take_back(plan, name, place, options)
         return Outcome(TakenBackDocument(name, plan.branch, commit, run_all))
-    options = as_in_the_latest_run(args, plan, options, place, console)
+    options = command_line.as_in_the_latest_run(args, plan, options, place, console)
     accepted = run_orders.with_consent(
         lambda each: accept_commit.accept_commit(
             plan, name, args.commit, place, each, console, allow_more=args.allow_more

@@ -26,17 +26,14 @@ from llmch.entry.command_line import add_model_arguments, add_record_arguments
 from llmch.entry.run_orders import agreed_to_execute, run_with_consent, with_consent
 from llmch.previews import preview_document
 from llmch.previews.plan_difference import changed_requirements
-from planner import known_plans
+from planner import known_plans, run_plan
+from planner.compile import inputs
 from planner.plan_flags import add_acceptance_arguments, add_planner_flags, compile_options
 from planner.spec import read_spec
 from shared.errors import ExitCode, InterruptedRun
 from shared.llm import budget, stack
 
 if TYPE_CHECKING:
-    from factory.preflight import RepoPlace
-    from planner.compile.inputs import PlanOptions
-    from planner.run_plan import PlanResult
-    from shared.llm.stack import ModelSource
     from shared.settings.settings import Settings
 
 
@@ -64,9 +61,9 @@ class _BuildContext:
 
     settings: Settings
     reports: Reports
-    place: RepoPlace
-    planner: ModelSource
-    factory: ModelSource
+    place: preflight.RepoPlace
+    planner: stack.ModelSource
+    factory: stack.ModelSource
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
@@ -82,7 +79,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _plan_and_run(
-    planning: PlanOptions,
+    planning: inputs.PlanOptions,
     options: RunOptions,
     args: argparse.Namespace,
     ground: _BuildContext,
@@ -114,7 +111,7 @@ def _ground(args: argparse.Namespace, console: Console) -> _BuildContext:
     )
 
 
-def _planning(args: argparse.Namespace, ground: _BuildContext) -> PlanOptions:
+def _planning(args: argparse.Namespace, ground: _BuildContext) -> inputs.PlanOptions:
     """Return the options to plan with: after the repo's last plan, where the spec follows it."""
     # Orders work from HEAD beside uncommitted changes, so their plan is made for HEAD too.
     start = args.commit_hash or ("HEAD" if args.allow_dirty else None)
@@ -129,7 +126,7 @@ def _planning(args: argparse.Namespace, ground: _BuildContext) -> PlanOptions:
 
 def _run_plan(
     folder: Path,
-    made: PlanResult | None,
+    made: run_plan.PlanResult | None,
     options: RunOptions,
     args: argparse.Namespace,
     ground: _BuildContext,

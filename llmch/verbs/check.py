@@ -6,13 +6,12 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from llmch.ci.finding_reports import add_finding_arguments, finding_files, report_findings
 from llmch.console import Console
 from llmch.console.document import Block, Conclusion, Document, Outcome, Remark, Shape
 from llmch.console.line import count
-from llmch.entry import wiring
+from llmch.entry import answers, wiring
 from llmch.entry.answers import note_edited, read_edits, rule_findings
 from llmch.entry.command_line import add_optional_repo, repo_meant
 from llmch.runs import run_report
@@ -22,16 +21,7 @@ from planner.repo import planned_repo
 from planner.rules import coverage, judge_plan, repair
 from shared.errors import ExitCode
 from shared.languages import language_tools
-
-if TYPE_CHECKING:
-    from llmch.entry.answers import PlanEdits
-    from planner.plan.parse_plan import Plan
-    from planner.plan.plan_edits import OrderEdit
-    from planner.repo.planned_repo import RepoTree
-    from planner.rules.judge_plan import Report
-    from planner.rules.repair import RepairedPlan
-    from shared.work_order.work_order import CoveredRequirement
-
+from shared.work_order import work_order
 
 _CHECKED = Shape(
     "fixes=outcome.fixes", "edits", "requirements", requirements=Shape("id", "asserted_by")
@@ -42,14 +32,14 @@ _CHECKED = Shape(
 class CheckDocument(Document):
     """Represent the answer of `check`: the report on a plan, the fixes, and the requirements."""
 
-    outcome: RepairedPlan
-    edits: tuple[OrderEdit, ...] = ()
+    outcome: repair.RepairedPlan
+    edits: tuple[plan_edits.OrderEdit, ...] = ()
 
     def to_json(self) -> object:
         return {**self.outcome.report.to_json(), **_CHECKED(self)}
 
     @property
-    def requirements(self) -> tuple[CoveredRequirement, ...]:
+    def requirements(self) -> tuple[work_order.CoveredRequirement, ...]:
         return coverage.coverage_of_plan(self.outcome.plan)
 
     def blocks(self) -> Iterator[Block]:
@@ -111,7 +101,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     history = wiring.history_on(args.dir, repo, args.branch)
     with language_tools.Tools(wiring.tool_runner(settings, repo)) as tools:
 
-        def report(plan: Plan) -> Report:
+        def report(plan: parse_plan.Plan) -> judge_plan.Report:
             return judge_plan.judge(
                 plan,
                 files,
@@ -135,10 +125,10 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 def _write(
     args: argparse.Namespace,
-    edits: PlanEdits | None,
-    plan: Plan,
-    outcome: RepairedPlan,
-    tree: RepoTree,
+    edits: answers.PlanEdits | None,
+    plan: parse_plan.Plan,
+    outcome: repair.RepairedPlan,
+    tree: planned_repo.RepoTree,
 ) -> None:
     """Write what was edited and fixed; `plan` is the plan before the fixes."""
     known, verified = tree.files.paths if args.repo else None, bool(tree.verification)

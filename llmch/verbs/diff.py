@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from factory import preflight
+from factory.record import runs_on_record
 from factory.workbench import tree
 from llmch.console import Console, Format
 from llmch.console.document import Block, Document, Outcome, Paragraph, Patch, Remark, Rows, Shape
@@ -22,11 +22,7 @@ from llmch.entry.command_line import (
 )
 from llmch.previews import plan_difference, preview_document
 from shared.errors import InvalidInput
-from shared.git import trees
-
-if TYPE_CHECKING:
-    from factory.record.runs_on_record import AttemptOnRecord
-    from shared.git.client import PatchedFile
+from shared.git import client, trees
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +43,9 @@ class DiffDocument(Document):
         "patch",
     )
 
-    attempt: AttemptOnRecord
+    attempt: runs_on_record.AttemptOnRecord
     patch: str
-    files: tuple[PatchedFile, ...]
+    files: tuple[client.PatchedFile, ...]
     stat: bool
 
     def blocks(self) -> Iterator[Block]:
@@ -103,20 +99,20 @@ def _compared(
     )
 
 
-def _outcome(attempt: AttemptOnRecord) -> str:
+def _outcome(attempt: runs_on_record.AttemptOnRecord) -> str:
     if attempt.brief:
         return f"rejected, {attempt.brief.stage}"
     return "passed" if attempt.passed else "it was cut off"
 
 
-def _nothing(attempt: AttemptOnRecord) -> Iterator[Block]:
+def _nothing(attempt: runs_on_record.AttemptOnRecord) -> Iterator[Block]:
     brief = attempt.brief
     stage = f": {brief.stage}" if brief else ""
     excerpt = brief.primary_error_excerpt.splitlines() if brief else ()
     yield Paragraph((f"the attempt proposed nothing{stage}", *(f"  | {each}" for each in excerpt)))
 
 
-def _figures(file: PatchedFile) -> tuple[str, str]:
+def _figures(file: client.PatchedFile) -> tuple[str, str]:
     if file.added is None or file.removed is None:
         return "binary", ""
     return f"+{file.added}", f"-{file.removed}"

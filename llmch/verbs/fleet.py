@@ -6,16 +6,8 @@ import argparse
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from factory.fleet.fleet_admin import (
-    FleetStatus,
-    Initialised,
-    PlanState,
-    cancel_plan,
-    initialise,
-    read_fleet,
-)
+from factory.fleet import fleet_admin
 from factory.fleet.leases import WorkerSeen, linked
 from factory.fleet.wire import JobState
 from llmch.ci.run_reports import add_report_arguments, reports_asked
@@ -25,10 +17,7 @@ from llmch.console.line import count
 from llmch.entry import run_orders, wiring
 from llmch.entry.command_line import add_record_arguments, fleet_of
 from shared.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from shared.settings.setting_values import DatabaseUrl
-
+from shared.settings import setting_values
 
 _ACTIONS = {
     "init": "set up the fleet's database, as its administrator",
@@ -75,23 +64,23 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
             return _status(url, args, console)
 
 
-def _init(url: DatabaseUrl) -> Outcome:
-    return Outcome(InitialisedDocument(initialise(url)))
+def _init(url: setting_values.DatabaseUrl) -> Outcome:
+    return Outcome(InitialisedDocument(fleet_admin.initialise(url)))
 
 
-def _cancel(url: DatabaseUrl, plan: str) -> Outcome:
-    return Outcome(CancelledDocument(plan, tuple(cancel_plan(url, plan))))
+def _cancel(url: setting_values.DatabaseUrl, plan: str) -> Outcome:
+    return Outcome(CancelledDocument(plan, tuple(fleet_admin.cancel_plan(url, plan))))
 
 
-def _status(url: DatabaseUrl, args: argparse.Namespace, console: Console) -> Outcome:
-    document = FleetDocument(read_fleet(url))
+def _status(url: setting_values.DatabaseUrl, args: argparse.Namespace, console: Console) -> Outcome:
+    document = FleetDocument(fleet_admin.read_fleet(url))
     while args.watch and not document.idle:
         if args.output_format != Format.JSON:
             console.say(*document.blocks(), Remark(("",)))
         before = document
         while before.shown == document.shown and not document.idle:
             time.sleep(_LOOK_EVERY_SECONDS)
-            document = FleetDocument(read_fleet(url))
+            document = FleetDocument(fleet_admin.read_fleet(url))
     return Outcome(document)
 
 
@@ -116,7 +105,7 @@ _PLAN = Shape("plan", "state", "about?", "coordinator?", "waiting", "running")
 class InitialisedDocument(Document):
     """Represent the answer of `fleet init`: what was done, and what the administrator does next."""
 
-    initialised: Initialised
+    initialised: fleet_admin.Initialised
 
     def to_json(self) -> object:
         return _INITIALISED(self.initialised)
@@ -161,7 +150,7 @@ class FleetDocument(Document):
         plans=_PLAN,
     )
 
-    status: FleetStatus
+    status: fleet_admin.FleetStatus
 
     @property
     def idle(self) -> bool:
@@ -197,7 +186,7 @@ class FleetDocument(Document):
             )  # fmt: skip
         else:
             yield Remark(("nothing is queued",))
-        if any(each.state is PlanState.ENDED for each in plans):
+        if any(each.state is fleet_admin.PlanState.ENDED for each in plans):
             yield Remark(("`llmch fleet wait PLAN` reads how a plan ended",))
 
     def _row(self, worker: WorkerSeen) -> tuple[str, ...]:

@@ -6,16 +6,12 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from factory.batch import order_graph
 from factory.orders import read_orders
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph
 from shared.files import atomic_io
-
-if TYPE_CHECKING:
-    from factory.batch.order_graph import GraphFormat, OrderGraph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,8 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 class GraphDocument(Document):
     """Represent the answer of `graph`: the graph, and the format that the user asked for."""
 
-    graph: OrderGraph
-    format: GraphFormat
+    graph: order_graph.OrderGraph
+    format: order_graph.GraphFormat
 
     def to_json(self) -> object:
         return order_graph.graph_document(self.graph)

@@ -8,14 +8,8 @@ from factory import preflight
 from llmch.ci.finding_reports import annotate_spec
 from llmch.console import Console
 from llmch.console.document import Outcome, Paragraph
-from llmch.entry import wiring
+from llmch.entry import command_line, wiring
 from llmch.entry.answers import PlanDocument
-from llmch.entry.command_line import (
-    add_model_arguments,
-    add_optional_repo,
-    add_record_arguments,
-    repo_meant,
-)
 from llmch.previews import preview_document
 from planner import run_plan
 from planner.plan_flags import add_plan_arguments, plan_options
@@ -25,14 +19,14 @@ from shared.errors import ExitCode
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_plan_arguments(parser)
-    add_optional_repo(parser, "the repo that the plan is for")
-    add_record_arguments(parser)
-    add_model_arguments(parser)
+    command_line.add_optional_repo(parser, "the repo that the plan is for")
+    command_line.add_record_arguments(parser)
+    command_line.add_model_arguments(parser)
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Compile the spec. The exit code is 0 for a valid plan, and 2 if E-codes are left."""
-    repo = repo_meant(args, console, "the plan is for an empty one")
+    repo = command_line.repo_meant(args, console, "the plan is for an empty one")
     settings = wiring.settings_for(args, console, repo=repo, spec=args.spec)
     review = wiring.reviews_plan(args)
     with wiring.inputs_first(lambda: read_spec.read_spec(args.spec)):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from factory import preflight, run_flags
 from factory.orders import task
 from factory.run import reproduce
+from factory.sandbox import policy
 from factory.workbench import dependencies
 from llmch.console import Console
 from llmch.console.console import terminal_descriptors
@@ -20,11 +21,7 @@ from llmch.entry.command_line import add_attempt_arguments, attempt_asked_for
 from shared.errors import ExitCode, InvalidInput
 
 if TYPE_CHECKING:
-    from factory.orders.task import RunOptions
-    from factory.preflight import RepoPlace
     from factory.record.runs_on_record import AttemptOnRecord
-    from factory.run.reproduce import Reproduced
-    from factory.sandbox.policy import SessionEnded
 
 
 _ATTEMPT = ("run_id=attempt.run.run_id", "work_order=attempt.order", "attempt=attempt.number")
@@ -46,7 +43,7 @@ _REPRODUCED = Shape(
 class ReproDocument(Document):
     """Represent the answer of `repro`: the command, and how it ended now and in the run."""
 
-    reproduced: Reproduced
+    reproduced: reproduce.Reproduced
 
     def to_json(self) -> object:
         return _REPRODUCED(self.reproduced)
@@ -71,7 +68,7 @@ class ShellDocument(Document):
     shape = Shape(*_ATTEMPT, "exit_code=ended.exit_code", "reason=ended.reason")
 
     attempt: AttemptOnRecord
-    ended: SessionEnded
+    ended: policy.SessionEnded
 
     def blocks(self) -> Iterator[Block]:
         reason = f" ({self.ended.reason})" if self.ended.reason else ""
@@ -107,7 +104,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _command(
-    attempt: AttemptOnRecord, place: RepoPlace, options: RunOptions, console: Console
+    attempt: AttemptOnRecord, place: preflight.RepoPlace, options: task.RunOptions, console: Console
 ) -> Outcome:
     command = reproduce.failed_command(attempt)
     console.say(Remark((f"{_about(attempt)}:", f"$ {command}")))
@@ -119,7 +116,7 @@ def _command(
 
 
 def _shell(
-    attempt: AttemptOnRecord, place: RepoPlace, options: RunOptions, console: Console
+    attempt: AttemptOnRecord, place: preflight.RepoPlace, options: task.RunOptions, console: Console
 ) -> Outcome:
     descriptors = terminal_descriptors()
     if descriptors is None:

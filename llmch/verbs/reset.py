@@ -9,7 +9,6 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from factory import preflight
 from factory.run import recovery
@@ -21,15 +20,12 @@ from shared.errors import InvalidInput
 from shared.llm.transcript import describe_uncertain
 from shared.llm.transcript_lines import place_to_json
 
-if TYPE_CHECKING:
-    from factory.run.recovery import Leftovers
-
 
 @dataclass(frozen=True, slots=True)
 class ResetDocument(Document):
     """Represent the answer of `reset`: what was removed, and which calls may have been paid for."""
 
-    removed: Leftovers
+    removed: recovery.Leftovers
 
     def to_json(self) -> object:
         removed = self.removed

@@ -13,28 +13,21 @@ from factory.run_flags import add_run_arguments, run_options
 from llmch.ci.run_reports import add_report_arguments, reports_asked
 from llmch.console import Console
 from llmch.console.document import Outcome
-from llmch.entry import wiring
-from llmch.entry.command_line import (
-    add_model_arguments,
-    add_order_argument,
-    add_record_arguments,
-    as_in_the_latest_run,
-    order_asked_for,
-)
+from llmch.entry import command_line, wiring
 from llmch.entry.run_orders import run_reported
 from shared.files import secret_values
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_order_argument(parser)
+    command_line.add_order_argument(parser)
     parser.add_argument(
         "--hint", metavar="TEXT",
         help="what the model should know, at most 4,000 characters; it stays until the order has "
         'landed or another hint is given, and "" takes it back',
     )  # fmt: skip
     add_run_arguments(parser)
-    add_record_arguments(parser)
-    add_model_arguments(parser)
+    command_line.add_record_arguments(parser)
+    command_line.add_model_arguments(parser)
     add_report_arguments(parser)
 
 
@@ -51,11 +44,11 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     )
     settings = wiring.settings_for(args, console, repo=args.repo)
     place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
-    plan, name = order_asked_for(args, place)
+    plan, name = command_line.order_asked_for(args, place)
     with wiring.inputs_first():
         source = wiring.model_source(args, settings, settings.factory)
     options = run_options(args, settings)
-    options = as_in_the_latest_run(args, plan, options, place, console)
+    options = command_line.as_in_the_latest_run(args, plan, options, place, console)
     reports = replace(reports, plan=plan.path)
     return run_reported(
         lambda each: decide.retry_order(plan, name, hint, place, each, source, console),

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from factory.batch import batch
+from factory.batch import batch, order_driver
 from factory.fleet import fleet_worker, job_queue, leases
-from factory.orders import read_orders
+from factory.orders import read_orders, task
 from factory.run_flags import add_batch_arguments, add_run_arguments
 from llmch.ci.pull_requests import add_pull_request_argument
 from llmch.ci.run_reports import add_report_arguments, reports_asked
@@ -23,9 +23,6 @@ from llmch.entry.run_orders import options_and_source, run_reported
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from factory.batch.batch import WorkerKind
-    from factory.batch.order_driver import Worker
-    from factory.orders.task import RunOptions
     from factory.run.session import Session
 
 
@@ -53,7 +50,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     folder = args.workdir
     reports = reports_asked(args, folder)
     options, source = options_and_source(args, console, lambda: read_orders.read_workdir(folder))
-    kind: WorkerKind = batch.THIS_PROCESS
+    kind: batch.WorkerKind = batch.THIS_PROCESS
     if args.on == "fleet":
         options, kind = _on_fleet(options, waits=not args.no_wait)
     elif args.no_wait:
@@ -63,7 +60,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     )
 
 
-def _on_fleet(options: RunOptions, *, waits: bool) -> tuple[RunOptions, batch.WorkerKind]:
+def _on_fleet(options: task.RunOptions, *, waits: bool) -> tuple[task.RunOptions, batch.WorkerKind]:
     """Return the options with the width of the fleet's train, and what opens the fleet."""
     fleet = options.settings.fleet
     url = fleet_of(options.settings)
@@ -71,7 +68,7 @@ def _on_fleet(options: RunOptions, *, waits: bool) -> tuple[RunOptions, batch.Wo
     threading.Thread(target=job_queue.import_engine, name="import the engine").start()
 
     @contextlib.contextmanager
-    def opened(session: Session) -> Iterator[Worker]:
+    def opened(session: Session) -> Iterator[order_driver.Worker]:
         run = session.run.folder.run_id
         with (
             leases.linked(url, f"run {run}") as link,

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from factory import preflight
 from factory.batch import decide
@@ -17,9 +16,6 @@ from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Shape
 from llmch.entry.command_line import add_branch_argument, add_order_argument, order_asked_for
 from shared.files import secret_values
-
-if TYPE_CHECKING:
-    from factory.batch.decide import LeftOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +32,7 @@ class SkipDocument(Document):
         left_out=bool,
     )
 
-    decided: LeftOut
+    decided: decide.LeftOut
     run_all: str
 
     def blocks(self) -> Iterator[Block]:

@@ -12,15 +12,12 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from planner.plan import parse_plan
 from shared.files.paths import PathProblem, check_path, glob_characters
-
-if TYPE_CHECKING:
-    from planner.plan.parse_plan import Draft, Plan
-    from shared.projects.manifests import VerifyCommand
-    from shared.work_order.work_order import Condition, VerifyContract, WorkOrder
+from shared.projects import manifests
+from shared.work_order import work_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +111,7 @@ class Promise:
     removed: Sequence[str] = ()
 
 
-def promise_of(draft: Draft) -> Promise:
+def promise_of(draft: parse_plan.Draft) -> Promise:
     """Return what the order promises.
 
     A valid order promises its postconditions and its acceptance files; where it has no
@@ -134,7 +131,7 @@ def promise_of(draft: Draft) -> Promise:
     return Promise((*promised, *placed), possible, patterns, removed=removed)
 
 
-def _promise_of_raw(draft: Draft) -> Promise:
+def _promise_of_raw(draft: parse_plan.Draft) -> Promise:
     conditions = draft.raw.get("postconditions", [])
     allowed = draft.raw.get("allowed_files", [])
     placed = draft.raw.get("acceptance_files", [])
@@ -216,12 +213,12 @@ class Projection:
         """Say whether a file in the folder `path` exists or may exist."""
         return self.folders.holds_something(path, after)
 
-    def holds(self, condition: Condition, after: int) -> bool:
+    def holds(self, condition: work_order.Condition, after: int) -> bool:
         """Say whether `condition` is met once the orders up to position `after` are done."""
         return self.exists(condition.path, after) is (condition.kind == "file_exists")
 
 
-def project(drafts: Iterable[Draft], repo_files: Collection[str]) -> Projection:
+def project(drafts: Iterable[parse_plan.Draft], repo_files: Collection[str]) -> Projection:
     """Return the file state along the chain of orders, which starts from the repo's listing."""
     first = dict.fromkeys(repo_files, 0)
     possible: dict[str, int] = {}
@@ -258,18 +255,18 @@ def matches_any(path: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(path, each) for each in patterns)
 
 
-def satisfied(contract: VerifyContract, projection: Projection, after: int) -> bool:
+def satisfied(contract: work_order.VerifyContract, projection: Projection, after: int) -> bool:
     """Say whether the verify contract's requirements are met after the order at `after`."""
     return all(projection.holds(each, after) for each in contract.requires)
 
 
 def exempted_orders(
-    plan: Plan,
+    plan: parse_plan.Plan,
     repo_files: Collection[str],
     *,
     verified: bool = False,
     own: Collection[int] | None = None,
-) -> tuple[WorkOrder, ...]:
+) -> tuple[work_order.WorkOrder, ...]:
     """Return the plan's orders with `verify_exempt` computed, whatever the model wrote there.
 
     An order is exempt where the verify contract is not yet satisfied after it. No order is exempt
@@ -280,7 +277,7 @@ def exempted_orders(
     """
     projection = project(plan.drafts, repo_files)
 
-    def is_own(position: int, order: WorkOrder) -> bool:
+    def is_own(position: int, order: work_order.WorkOrder) -> bool:
         return (
             not parse_plan.is_inherited(order, plan.succession) if own is None else position in own
         )
@@ -323,4 +320,4 @@ class TargetRepo:
     files: frozenset[str] = frozenset()
     sources: Mapping[str, str] = field(default_factory=dict)
     allowed: Allowed = NOTHING_MORE
-    verification: tuple[VerifyCommand, ...] = ()
+    verification: tuple[manifests.VerifyCommand, ...] = ()

@@ -12,14 +12,11 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from shared.errors import InvalidInput
 from shared.files.text_sources import fill, read_text_input
+from shared.languages import capabilities
 from shared.languages.registry import LANGUAGES, language_of
-
-if TYPE_CHECKING:
-    from shared.languages.capabilities import Language
 
 SPEC_PLACE = "PRODUCT_SPEC"
 PLACES = (SPEC_PLACE, "DOCTRINE", "REPO_HINTS", "REQUIREMENTS", "VERIFICATION", "LANGUAGES")
@@ -303,7 +300,7 @@ def _rules(spec_text: str, used: Collection[str]) -> Iterator[str]:
             yield language.advice.read()
 
 
-def _is_needed(language: Language, spec_text: str, used: Collection[str]) -> bool:
+def _is_needed(language: capabilities.Language, spec_text: str, used: Collection[str]) -> bool:
     if language.advice is None:
         return False
     return language.name in used or language.advice.is_asked_for(spec_text)

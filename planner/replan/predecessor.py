@@ -6,17 +6,11 @@ import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from planner.plan import parse_plan
+from planner.spec import spec_difference
 from shared.errors import InvalidInput
 from shared.work_order import plan_folder, work_order
-
-if TYPE_CHECKING:
-    from planner.plan.parse_plan import Draft, Plan
-    from planner.spec.spec_difference import SpecDifference
-    from shared.work_order.plan_folder import PlanFacts
-    from shared.work_order.work_order import Supersedes
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +22,12 @@ class Predecessor:
     """
 
     folder: Path
-    facts: PlanFacts
-    plan: Plan
+    facts: plan_folder.PlanFacts
+    plan: parse_plan.Plan
     left_out: frozenset[str] = frozenset()
 
     @property
-    def drafts(self) -> Mapping[str, Draft]:
+    def drafts(self) -> Mapping[str, parse_plan.Draft]:
         return {each.label: each for each in self.plan.drafts}
 
     @property
@@ -47,7 +41,7 @@ class Predecessor:
         return max((*numbers, *self.plan.succession.withdrawn_numbers), default=0)
 
     @property
-    def supersedes(self) -> Supersedes:
+    def supersedes(self) -> work_order.Supersedes:
         """Return what the next plan says of this one."""
         return work_order.Supersedes(
             manifest_sha256=self.facts.manifest_sha256,
@@ -56,7 +50,7 @@ class Predecessor:
         )
 
 
-def covers_of(draft: Draft) -> tuple[str, ...]:
+def covers_of(draft: parse_plan.Draft) -> tuple[str, ...]:
     """Return the requirements that an order names; none if the order cannot be read."""
     return draft.order.covers if draft.order is not None else ()
 
@@ -88,7 +82,7 @@ def read_predecessor(
     return Predecessor(folder, facts, parse_plan.with_history(plan, landed), frozenset(left_out))
 
 
-def _refuse_unreadable(plan: Plan, folder: Path) -> None:
+def _refuse_unreadable(plan: parse_plan.Plan, folder: Path) -> None:
     ids = [each.label for each in plan.drafts]
     well_formed = all(each.order and work_order.order_number(each.label) for each in plan.drafts)
     if plan.problems or not well_formed or len(set(ids)) < len(ids):
@@ -98,7 +92,7 @@ def _refuse_unreadable(plan: Plan, folder: Path) -> None:
         )
 
 
-def _refuse_untraced(plan: Plan, folder: Path) -> None:
+def _refuse_untraced(plan: parse_plan.Plan, folder: Path) -> None:
     """Refuse a plan that does not say which order carries out which requirement."""
     if not plan.requirements or not any(covers_of(each) for each in plan.drafts):
         raise InvalidInput(
@@ -113,7 +107,7 @@ class FollowUp:
     """Hold the plan before, and how the specification has changed since."""
 
     predecessor: Predecessor
-    difference: SpecDifference
+    difference: spec_difference.SpecDifference
 
     @property
     def new_ids(self) -> tuple[str, ...]:

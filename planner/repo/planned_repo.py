@@ -17,16 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from planner.prompts.prompt_templates import fenced
-from planner.repo.repo_outlines import (
-    SourceFile,
-    counted,
-    fitting,
-    outline_files,
-    path_score,
-    read_source_files,
-    score_definitions,
-    spec_stems,
-)
+from planner.repo import repo_outlines
 from shared.errors import InvalidInput
 from shared.events.events import Emit, Noted
 from shared.files.paths import PathProblem, check_path
@@ -278,11 +269,15 @@ def read_repo_hints(
     characters, is left out and counted. A file that cannot be read as its language is counted among
     those without an outline. The same files and spec give the same text. Never raises.
     """
-    wanted = spec_stems(spec_text)
-    scores = {path: path_score(path, wanted) for path in files.paths if _can_be_named(path)}
-    sources = read_source_files(files, sorted(scores, key=lambda path: (-scores[path], path)))
+    wanted = repo_outlines.spec_stems(spec_text)
+    scores = {
+        path: repo_outlines.path_score(path, wanted) for path in files.paths if _can_be_named(path)
+    }
+    sources = repo_outlines.read_source_files(
+        files, sorted(scores, key=lambda path: (-scores[path], path))
+    )
     for source in sources:
-        scores[source.path] += score_definitions(source, wanted)
+        scores[source.path] += repo_outlines.score_definitions(source, wanted)
     nearest = _landmarks_first(sorted(scores, key=lambda path: (-scores[path], path)))
     by_path = {source.path: source for source in sources}
     ordered = [by_path[path] for path in nearest if path in by_path]
@@ -293,7 +288,7 @@ def read_repo_hints(
 
 def _compose(
     nearest: Sequence[str],
-    sources: Sequence[SourceFile],
+    sources: Sequence[repo_outlines.SourceFile],
     manifests: str,
     tracked: int,
     budget: int,
@@ -306,8 +301,8 @@ def _compose(
     """
     room = max(0, budget - _HEADINGS - len(manifests))
     whole_listing = sum(len(path) + 1 for path in nearest)
-    outlines = outline_files(nearest, sources, room - min(whole_listing, room // 2))
-    paths = fitting(nearest, room - outlines.size)
+    outlines = repo_outlines.outline_files(nearest, sources, room - min(whole_listing, room // 2))
+    paths = repo_outlines.fitting(nearest, room - outlines.size)
     left_out = tracked - len(paths)
     text = _listing(paths, nearest, left_out)
     for part in (manifests, outlines.text):
@@ -321,7 +316,7 @@ def _listing(paths: Sequence[str], nearest: Sequence[str], left_out: int) -> str
     tracked = len(paths) + left_out
     if not tracked:
         return "The repository has no files yet."
-    text = f"The repository has {counted(tracked, 'tracked file')}"
+    text = f"The repository has {repo_outlines.counted(tracked, 'tracked file')}"
     if left_out:
         text += f". Listed are the {len(paths):,} that seem nearest to the specification; "
         text += f"{left_out:,} are left out{_folders_left_out(nearest, paths)}"

@@ -17,15 +17,6 @@ from typing import Any
 from shared import VERSION
 from shared.errors import InvalidInput, LlmchError
 from shared.events import events
-from shared.events.events import (
-    Emit,
-    Ending,
-    Event,
-    ModelTextArrived,
-    ending_of,
-    event_to_json,
-    fan_out,
-)
 from shared.files.atomic_io import make_folder, write_bytes, write_json, write_refused, write_text
 from shared.files.secret_values import redact, secret_values
 from shared.files.text_sources import read_regular_file
@@ -75,7 +66,7 @@ class RunHead:
         }
         write_json(self._path, {**self._document, "status": "running"})
 
-    def complete(self, status: Ending, results: Mapping[str, Any]) -> None:
+    def complete(self, status: events.Ending, results: Mapping[str, Any]) -> None:
         """Write how the run ended, and its results."""
         ended = datetime.now(UTC).isoformat(timespec="milliseconds")
         write_json(self._path, {**self._document, "status": status, "ended": ended, **results})
@@ -86,7 +77,7 @@ class Recording:
     """Hold the folder of a run, the sink of its events, and the results for its `run.json`."""
 
     folder: RunFolder
-    emit: Emit
+    emit: events.Emit
     results: dict[str, Any] = field(default_factory=dict)
 
 
@@ -108,11 +99,13 @@ class EventLog:
             raise write_refused(self._path, error) from error
         self._lock = threading.Lock()
 
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, ModelTextArrived):
+    def __call__(self, event: events.Event) -> None:
+        if isinstance(event, events.ModelTextArrived):
             return
         seconds = (datetime.now(UTC) - self._started).total_seconds()
-        line = json.dumps({"at": round(seconds, 3), **event_to_json(event)}, ensure_ascii=False)
+        line = json.dumps(
+            {"at": round(seconds, 3), **events.event_to_json(event)}, ensure_ascii=False
+        )
         rest = (redact(line, self._secrets) + "\n").encode("utf-8", "backslashreplace")
         try:
             with self._lock:
@@ -170,7 +163,9 @@ def commit_date(started: datetime, environ: Mapping[str, str] = os.environ) -> s
 
 
 @contextlib.contextmanager
-def recorded_run(folder: RunFolder, head: Mapping[str, Any], emit: Emit) -> Iterator[Recording]:
+def recorded_run(
+    folder: RunFolder, head: Mapping[str, Any], emit: events.Emit
+) -> Iterator[Recording]:
     """Keep the records of a run while the block runs, and write to `run.json` how the run ended.
 
     The traceback of a bug goes to `traceback.txt` in the same folder. Every exception is passed
@@ -178,15 +173,15 @@ def recorded_run(folder: RunFolder, head: Mapping[str, Any], emit: Emit) -> Iter
     """
     run_head = RunHead(folder, head)
     log = EventLog(folder, secret_values(os.environ))
-    recording = Recording(folder, fan_out((log, emit)))
-    ending = Ending.COMPLETED
+    recording = Recording(folder, events.fan_out((log, emit)))
+    ending = events.Ending.COMPLETED
     try:
         yield recording
     except BaseException as error:
-        ending = ending_of(error)
-        if isinstance(error, LlmchError) and ending is Ending.ERROR:
+        ending = events.ending_of(error)
+        if isinstance(error, LlmchError) and ending is events.Ending.ERROR:
             recording.results["error"] = error.message
-        if ending is Ending.INTERNAL_ERROR:
+        if ending is events.Ending.INTERNAL_ERROR:
             write_text(folder.path / "traceback.txt", traceback.format_exc(), sync=False)
         raise
     finally:
@@ -199,7 +194,7 @@ class TimedEvent:
     """Hold an event of a log; `at` is the seconds since the run began."""
 
     at: float
-    event: Event
+    event: events.Event
 
 
 _MOST_LOG_BYTES = 64 * 1024 * 1024  # of one run; 200 orders of five attempts leave four
@@ -230,7 +225,7 @@ def _time_of(document: Mapping[str, Any]) -> float:
         return 0.0
 
 
-def event_from_json(document: Mapping[str, Any]) -> Event | None:
+def event_from_json(document: Mapping[str, Any]) -> events.Event | None:
     """Return the event that `event_to_json` made the document of; `None` if it is not one.
 
     An event is shown or not, and nothing depends on it, so one of another version is not an error.
@@ -243,9 +238,9 @@ def event_from_json(document: Mapping[str, Any]) -> Event | None:
 
 
 @cache
-def _kinds() -> Mapping[str, type[Event]]:
+def _kinds() -> Mapping[str, type[events.Event]]:
     return {
         each.kind: each
         for each in vars(events).values()
-        if isinstance(each, type) and issubclass(each, Event) and each is not Event
+        if isinstance(each, type) and issubclass(each, events.Event) and each is not events.Event
     }

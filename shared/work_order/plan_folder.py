@@ -16,14 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from shared.errors import CommandFailed, InvalidInput
-from shared.files.atomic_io import (
-    make_folder,
-    render_json,
-    replace_files,
-    write_bytes,
-    write_folder,
-    write_refused,
-)
+from shared.files import atomic_io
 from shared.files.strict_documents import (
     MAX_DOCUMENT_BYTES,
     JsonObject,
@@ -363,7 +356,7 @@ def write_plan(folder: Path, manifest: Manifest) -> None:
 
     Raises `CommandFailed` if the disk refuses.
     """
-    write_folder(folder, plan_files(manifest))
+    atomic_io.write_folder(folder, plan_files(manifest))
 
 
 def replace_plan(folder: Path, manifest: Manifest) -> None:
@@ -373,7 +366,7 @@ def replace_plan(folder: Path, manifest: Manifest) -> None:
     manifest that disagrees with its orders. Raises `CommandFailed` if the disk refuses.
     """
     if not folder.exists():
-        make_folder(folder.parent)
+        atomic_io.make_folder(folder.parent)
         write_plan(folder, manifest)
         return
     present = list_plan_files(folder) if folder.is_dir() else ()
@@ -381,9 +374,9 @@ def replace_plan(folder: Path, manifest: Manifest) -> None:
         try:
             (folder / name).unlink()
         except OSError as error:
-            raise write_refused(folder / name, error) from error
+            raise atomic_io.write_refused(folder / name, error) from error
     for name, data in plan_files(manifest).items():
-        write_bytes(folder / name, data)
+        atomic_io.write_bytes(folder / name, data)
 
 
 def rewrite_plan(folder: Path, before: JsonObject, after: JsonObject) -> None:
@@ -414,7 +407,9 @@ def write_edited_plan(folder: Path, read: Mapping[str, JsonValue], after: JsonOb
 
 def _replace(folder: Path, files: Mapping[str, JsonValue], gone: Sequence[str]) -> None:
     try:
-        replace_files(folder, {name: _encoded(each) for name, each in files.items()}, gone)
+        atomic_io.replace_files(
+            folder, {name: _encoded(each) for name, each in files.items()}, gone
+        )
     except CommandFailed as refused:
         raise CommandFailed(
             refused.message, "nothing was changed: make room, or make the folder writable"
@@ -448,4 +443,4 @@ def _orders(document: JsonObject) -> list[JsonObject]:
 
 
 def _encoded(document: JsonValue) -> bytes:
-    return render_json(document).encode()
+    return atomic_io.render_json(document).encode()
