@@ -91,16 +91,6 @@ def _change_document(result: PlanResult) -> dict[str, Any]:
     return {"unchanged": result.unchanged, "change": result.change.to_json()}
 
 
-"""Plans a spec. `run_plan` goes through all stages:
-
-spec -> prompt -> reply -> plan -> report -> revision -> review -> manifest -> folder.
-
-`planner.compile.inputs` reads the spec, the template and the repo. `planner.compile.compile_loop`
-goes from the prompt to the reviewed plan. `planner.plan.manifest` seals the plan, and
-`shared.work_order.plan_folder` writes it.
-"""
-
-
 def run_plan(
     options: PlanOptions, source: ModelSource, emit: Emit, runner: ToolRunner | None = None
 ) -> PlanResult:

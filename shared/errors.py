@@ -12,13 +12,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import ClassVar, Final, Literal
 
-"""Defines the exit codes and the errors that carry them.
-
-An expected failure of a run is a value (a report, a verdict). An `LlmchError` says that a
-command cannot go on. It is caught once, in `llmch.entry.boundary`, and printed as a message and a
-hint.
-"""
-
 
 class ExitCode(IntEnum):
     """List the codes that the process returns; `EXIT_CODE_MEANINGS` says when."""

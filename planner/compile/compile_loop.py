@@ -22,13 +22,11 @@ from planner.compile.judge_reply import (
 )
 from planner.plan.parse_plan import read_reply
 from planner.prompts.prompt_templates import (
+    Revision,
     have_room,
     render,
     render_languages,
     render_replan,
-    render_replan_review_revision,
-    render_replan_revision,
-    render_review_revision,
     render_revision,
 )
 from planner.replan.replan_prompt import (
@@ -88,21 +86,20 @@ def revision_prompt(first: str, refused: Judged) -> str:
 
     Findings are sorted by order and code. If they do not all fit, every error comes first.
     """
-    report = refused.report
-    again = render_revision if refused.answer is None else render_replan_revision
-    findings = tuple(map(_with_remedy, report.findings))
-    if have_room(findings):
-        return again(first, refused.reply, findings, refused.attempt)
-    sorted_findings = tuple(map(_with_remedy, (*report.errors, *report.warnings)))
-    return again(first, refused.reply, sorted_findings, refused.attempt, needed=len(report.errors))
+    report, needed = refused.report, 0
+    findings = [*map(_with_remedy, report.findings)]
+    if not have_room(findings):
+        findings = [*map(_with_remedy, (*report.errors, *report.warnings))]
+        needed = len(report.errors)
+    kind = Revision.REFUSED if refused.answer is None else Revision.CHANGE_REFUSED
+    return render_revision(first, refused.reply, findings, refused.attempt, kind, needed=needed)
 
 
 def review_revision_prompt(first: str, valid: Judged, claims: Sequence[Claim]) -> str:
     """Return the prompt that shows the model its valid plan and the reviewer's claims."""
-    rendered = tuple(each.render() for each in claims)
-    if valid.answer is not None:
-        return render_replan_review_revision(first, valid.reply, rendered, valid.attempt)
-    return render_review_revision(first, valid.reply, rendered, valid.attempt)
+    rendered = [each.render() for each in claims]
+    kind = Revision.REVIEWED if valid.answer is None else Revision.CHANGE_REVIEWED
+    return render_revision(first, valid.reply, rendered, valid.attempt, kind)
 
 
 def _with_remedy(finding: Finding) -> str:

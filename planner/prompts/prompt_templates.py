@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 
 from shared.errors import InvalidInput
@@ -118,17 +119,40 @@ def replan_template() -> Template:
     return Template(text, hashlib.sha256(text.encode()).hexdigest())
 
 
+class Revision(StrEnum):
+    """Say what the model is shown its reply for; the value names the template of the prompt."""
+
+    REFUSED = "REVISION_PROMPT.md"
+    REVIEWED = "REVIEW_REVISION_PROMPT.md"
+    CHANGE_REFUSED = "REPLAN_REVISION_PROMPT.md"
+    CHANGE_REVIEWED = "REPLAN_REVIEW_PROMPT.md"
+
+
 def render_revision(
-    prompt: str, previous_reply: str, findings: Sequence[str], attempt: int, *, needed: int = 0
+    prompt: str,
+    previous_reply: str,
+    findings: Sequence[str],
+    attempt: int,
+    revision: Revision = Revision.REFUSED,
+    *,
+    needed: int = 0,
 ) -> str:
     """Return the prompt that shows the model its reply to `attempt` and what is wrong with it.
 
     `prompt` is the first prompt; it comes first and unchanged, so that servers which cache
-    prefixes charge little for it. A finding is one line with its remedy. Reply and findings are
-    bounded, and omissions are marked. The first `needed` findings are cut shorter where that makes
-    room for all of them.
+    prefixes charge little for it. A finding, or a claim of the reviewer, is one line. Reply and
+    findings are bounded, and omissions are marked. The first `needed` findings are cut shorter
+    where that makes room for all of them.
     """
-    return _render_again("REVISION_PROMPT.md", prompt, previous_reply, findings, attempt, needed)
+    return _fill(
+        _packaged(revision),
+        {
+            "PROMPT": prompt.strip("\n"),
+            "ATTEMPT": str(attempt),
+            "PREVIOUS_REPLY": fenced(_cut_middle(previous_reply, MAX_REPLY_CHARACTERS)),
+            "FINDINGS": _render_findings(findings, needed),
+        },
+    )
 
 
 def have_room(findings: Sequence[str]) -> bool:
@@ -140,56 +164,6 @@ def render_review(spec_text: str, plan_json: str) -> str:
     """Return the reviewer's prompt for a plan, as JSON, and the spec that it was made from."""
     plan = fenced(_cut_middle(plan_json, MAX_REPLY_CHARACTERS), "json")
     return _fill(_packaged("REVIEWER_PROMPT.md"), {SPEC_PLACE: spec_text.strip("\n"), "PLAN": plan})
-
-
-def render_review_revision(
-    prompt: str, previous_reply: str, claims: Sequence[str], attempt: int
-) -> str:
-    """Return the prompt that shows the model what a reviewer says of its valid plan.
-
-    The prompt is built and bounded as in `render_revision`. A claim is one line.
-    """
-    return _render_again("REVIEW_REVISION_PROMPT.md", prompt, previous_reply, claims, attempt)
-
-
-def _render_again(
-    name: str,
-    prompt: str,
-    previous_reply: str,
-    findings: Sequence[str],
-    attempt: int,
-    needed: int = 0,
-) -> str:
-    return _fill(
-        _packaged(name),
-        {
-            "PROMPT": prompt.strip("\n"),
-            "ATTEMPT": str(attempt),
-            "PREVIOUS_REPLY": fenced(_cut_middle(previous_reply, MAX_REPLY_CHARACTERS)),
-            "FINDINGS": _render_findings(findings, needed),
-        },
-    )
-
-
-def render_replan_revision(
-    prompt: str, previous_reply: str, findings: Sequence[str], attempt: int, *, needed: int = 0
-) -> str:
-    """Return the prompt that shows the model its reply to a `render_replan`, and its faults.
-
-    The prompt is built and bounded as in `render_revision`.
-    """
-    name = "REPLAN_REVISION_PROMPT.md"
-    return _render_again(name, prompt, previous_reply, findings, attempt, needed)
-
-
-def render_replan_review_revision(
-    prompt: str, previous_reply: str, claims: Sequence[str], attempt: int
-) -> str:
-    """Return the prompt that shows the model what a reviewer says of such a reply.
-
-    The prompt is built and bounded as in `render_revision`. A claim is one line.
-    """
-    return _render_again("REPLAN_REVIEW_PROMPT.md", prompt, previous_reply, claims, attempt)
 
 
 def fenced(text: str, language: str = "") -> str:

@@ -268,6 +268,17 @@ def _stem(path: str) -> str:
     return posixpath.splitext(posixpath.basename(path))[0]
 
 
+# An order as the rules below want it; what breaks them is shown as a change of it.
+_TESTED: Final = r"""{"allowed_files": ["score.py"],
+ "postconditions": [{"kind": "file_exists", "path": "score.py"}],
+ "interfaces": [{"path": "score.py", "stub": "def score(guess: str) -> int: ..."}],
+ "acceptance_files": [{"path": "tests/test_score.py",
+   "content": "from score import score\n\ndef test_score():\n    assert score('a') == 1\n"}],
+ "acceptance_commands": ["python -m pytest -q tests/test_score.py"]}"""
+_BESIDE: Final = r"""{"repo": {"tests/test_score.py": "def test_old():\n    assert 1 + 1 == 2\n"},
+ """
+
+
 def _paths(order: WorkOrder) -> Iterator[tuple[FieldPath, str]]:
     """Yield the field and the path of each acceptance file; E004 speaks of one with globs."""
     for index, each in enumerate(order.acceptance_files):
@@ -311,12 +322,7 @@ E107 = Rule(
  "acceptance_files": [{"path": "tests/test_score.py",
    "content": "from score import score\n\ndef test_score():\n    assert score('a') == 1\n"}],
  "acceptance_commands": ["python -m pytest -q tests/test_score.py"]}""",
-    good=r"""{"allowed_files": ["score.py"],
- "postconditions": [{"kind": "file_exists", "path": "score.py"}],
- "interfaces": [{"path": "score.py", "stub": "def score(guess: str) -> int: ..."}],
- "acceptance_files": [{"path": "tests/test_score.py",
-   "content": "from score import score\n\ndef test_score():\n    assert score('a') == 1\n"}],
- "acceptance_commands": ["python -m pytest -q tests/test_score.py"]}""",
+    good=_TESTED,
     remedy=(
         "Drop the path from allowed_files and postconditions. A later order that needs another "
         "test lists the file in its own acceptance_files, with its new content."
@@ -357,20 +363,8 @@ E108 = Rule(
     "E108",
     "acceptance file in the place of another file",
     why="The file would be replaced, and what was there before would be lost.",
-    bad=r"""{"repo": {"tests/test_score.py": "def test_old():\n    assert 1 + 1 == 2\n"},
- "allowed_files": ["score.py"],
- "postconditions": [{"kind": "file_exists", "path": "score.py"}],
- "interfaces": [{"path": "score.py", "stub": "def score(guess: str) -> int: ..."}],
- "acceptance_files": [{"path": "tests/test_score.py",
-   "content": "from score import score\n\ndef test_score():\n    assert score('a') == 1\n"}],
- "acceptance_commands": ["python -m pytest -q tests/test_score.py"]}""",
-    good=r"""{"repo": {"tests/test_score.py": "def test_old():\n    assert 1 + 1 == 2\n"},
- "allowed_files": ["score.py"],
- "postconditions": [{"kind": "file_exists", "path": "score.py"}],
- "interfaces": [{"path": "score.py", "stub": "def score(guess: str) -> int: ..."}],
- "acceptance_files": [{"path": "tests/test_score_of_guess.py",
-   "content": "from score import score\n\ndef test_score():\n    assert score('a') == 1\n"}],
- "acceptance_commands": ["python -m pytest -q tests/test_score_of_guess.py"]}""",
+    bad=_BESIDE + _TESTED[1:],
+    good=_BESIDE + _TESTED[1:].replace("test_score.py", "test_score_of_guess.py"),
     remedy=(
         "Give the test a path of its own. Only an acceptance file of an earlier order may be "
         "replaced, by another acceptance file."
@@ -394,18 +388,11 @@ E109 = Rule(
     "E109",
     "acceptance file that no command runs",
     why="A test that nothing runs proves nothing.",
-    bad=r"""{"allowed_files": ["score.py"],
- "postconditions": [{"kind": "file_exists", "path": "score.py"}],
- "interfaces": [{"path": "score.py", "stub": "def score(guess: str) -> int: ..."}],
- "acceptance_files": [{"path": "tests/test_score.py",
-   "content": "from score import score\n\ndef test_score():\n    assert score('a') == 1\n"}],
- "acceptance_commands": ["python -c \"from score import score; assert score('b') == 0\""]}""",
-    good=r"""{"allowed_files": ["score.py"],
- "postconditions": [{"kind": "file_exists", "path": "score.py"}],
- "interfaces": [{"path": "score.py", "stub": "def score(guess: str) -> int: ..."}],
- "acceptance_files": [{"path": "tests/test_score.py",
-   "content": "from score import score\n\ndef test_score():\n    assert score('a') == 1\n"}],
- "acceptance_commands": ["python -m pytest -q tests/test_score.py"]}""",
+    bad=_TESTED.replace(
+        "python -m pytest -q tests/test_score.py",
+        r"python -c \"from score import score; assert score('b') == 0\"",
+    ),
+    good=_TESTED,
     remedy="Add a command that runs it with the project's test runner, or drop the file.",
     check=each_order(tests_that_nothing_runs),
 )
@@ -434,18 +421,8 @@ E110 = Rule(
     "E110",
     "acceptance file that its order forbids",
     why="The order commits the file, so it cannot say that the file stays untouched.",
-    bad=r"""{"allowed_files": ["score.py"], "forbidden": ["tests/*"],
- "postconditions": [{"kind": "file_exists", "path": "score.py"}],
- "interfaces": [{"path": "score.py", "stub": "def score(guess: str) -> int: ..."}],
- "acceptance_files": [{"path": "tests/test_score.py",
-   "content": "from score import score\n\ndef test_score():\n    assert score('a') == 1\n"}],
- "acceptance_commands": ["python -m pytest -q tests/test_score.py"]}""",
-    good=r"""{"allowed_files": ["score.py"],
- "postconditions": [{"kind": "file_exists", "path": "score.py"}],
- "interfaces": [{"path": "score.py", "stub": "def score(guess: str) -> int: ..."}],
- "acceptance_files": [{"path": "tests/test_score.py",
-   "content": "from score import score\n\ndef test_score():\n    assert score('a') == 1\n"}],
- "acceptance_commands": ["python -m pytest -q tests/test_score.py"]}""",
+    bad=_TESTED.replace(",\n", ', "forbidden": ["tests/*"],\n', 1),
+    good=_TESTED,
     remedy=(
         "Drop the entry from forbidden: no executor can write an acceptance file anyway, because "
         "it is not in allowed_files."
