@@ -12,7 +12,6 @@ import os
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 from shared.errors import LlmchError, ModelUnavailable
@@ -230,12 +229,7 @@ class LiveClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *ended: object) -> None:
         self.close()
 
     def _in_accepted_form(self, request: Request) -> Answer:

@@ -15,7 +15,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 
@@ -194,12 +193,7 @@ class ByRoleClient:
                 self._opened.enter_context(client)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *ended: object) -> None:
         self._opened.close()
 
 
