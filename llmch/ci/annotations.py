@@ -12,8 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from llmch.console.line import count, one_line, shorten
-from llmch.page.run_words import printed
+from llmch.console.line import count, one_line, printed, shorten
 from llmch.runs.run_model import OrderView, RunView
 from shared.errors import LlmchError
 from shared.work_order import plan_folder

@@ -15,9 +15,8 @@ from urllib.parse import quote
 from llmch.ci import annotations as ci_annotations
 from llmch.ci import run_reports
 from llmch.console import Console
-from llmch.console.line import count
+from llmch.console.line import count, printed
 from llmch.console.plain_printer import runs_in_actions
-from llmch.page.run_words import printed
 from planner.rules import judge_plan
 from planner.rules.rule_model import Finding
 from shared import VERSION
@@ -65,16 +64,14 @@ def finding_files(args: argparse.Namespace) -> FindingFiles:
 
     Raises `InvalidInput` if one cannot be written, before anything is judged.
     """
-    if args.sarif is None and args.code_quality is None:
-        return FindingFiles()
-
-    def place(flag: str, path: Path | None, mark: str) -> Path | None:
-        return None if path is None else run_reports.place_for_report(flag, path, mark)
-
     return FindingFiles(
-        place("--sarif", args.sarif, SARIF_MAKER),
-        place("--code-quality", args.code_quality, CODE_QUALITY_MAKER),
+        _place("--sarif", args.sarif, "plan.sarif", SARIF_MAKER),
+        _place("--code-quality", args.code_quality, "quality.json", CODE_QUALITY_MAKER),
     )
+
+
+def _place(flag: str, path: Path | None, example: str, mark: str) -> Path | None:
+    return path and text_sources.place_for_output(flag, path, example, mark)
 
 
 def report_findings(folder: Path, report: Report, files: FindingFiles, console: Console) -> None:

@@ -16,8 +16,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from factory.orders.documents import FailureBrief
 from factory.orders.stages import Failure
-from llmch.console.line import count, listed, one_line, short, shorten
-from llmch.page.run_words import printed
+from llmch.console.line import count, listed, one_line, printed, short, shorten
 from llmch.runs.run_model import (
     AttemptView,
     CommandView,

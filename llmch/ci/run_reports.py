@@ -21,11 +21,11 @@ from llmch.console import console as consoles
 from llmch.console import document as documents
 from llmch.console.plain_printer import runs_in_actions
 from llmch.runs import read_run, run_model, run_report
-from shared.errors import InvalidInput, LlmchError
+from shared.errors import LlmchError
 from shared.events.events import Noted, Warned
 from shared.files.atomic_io import write_text
 from shared.files.secret_values import masking
-from shared.files.text_sources import read_regular_file
+from shared.files.text_sources import place_for_output
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def reports_asked(args: argparse.Namespace, plan: Path | None = None) -> Reports
     asks = getattr(args, "pr", False)
     if args.junit is None:
         return Reports(plan=plan, pull_request=asks)
-    return Reports(place_for_report("--junit", args.junit, junit.MAKER), plan, asks)
+    return Reports(place_for_output("--junit", args.junit, "junit.xml", junit.MAKER), plan, asks)
 
 
 @contextmanager
@@ -224,40 +224,6 @@ def _append(path: Path, text: str, console: Console) -> None:
         console(Warned(f"the summary of the job could not be written: {error}"))
 
 
-_HEAD_BYTES = 500  # a report shows what it is within these
-
-
-def place_for_report(flag: str, path: Path, mark: str) -> Path:
-    """Return where a report may be written: a new file, or one that such a report is in already.
-
-    `mark` is a text that each such report has in its head. Raises `InvalidInput` if anything
-    else is there, or nothing can be written.
-    """
-    path = path.absolute()
-    if path.is_dir():
-        raise InvalidInput(f"{flag} {path} is a directory", "name a file in it")
-    if not path.parent.is_dir():
-        raise InvalidInput(
-            f"{flag} {path}: the folder {path.parent} is not there", "create it, or name another"
-        )
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise InvalidInput(
-            f"{flag} {path}: the folder {path.parent} cannot be written", "name another folder"
-        )
-    if os.path.lexists(path) and not _is_report(path, flag, mark):
-        raise InvalidInput(
-            f"{flag} {path} would overwrite a file that is not such a report of llmch",
-            "name another file, or remove this one",
-        )
-    return path
-
-
 def write_report(path: Path, text: str) -> None:
     """Write a report whole, without any secret of the environment."""
     write_text(path, text, sync=False)
-
-
-def _is_report(path: Path, flag: str, mark: str) -> bool:
-    head = read_regular_file(path, f"file of {flag}", _HEAD_BYTES)
-    is_empty = head.data.strip() in (b"", b"[]")
-    return is_empty or mark.encode() in head.data

@@ -88,6 +88,39 @@ def _cells(character: str) -> int:
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
+# Control characters but newline and tab; soft hyphen, bidi marks, embeddings, overrides and
+# isolates, zero-width characters, tags, and what no text file can hold: lone surrogates.
+_UNSEEN_IN_TEXT = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+# Control sequences of terminals (ECMA-48), as programs print them to colour their output.
+_COLOURS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)")
+_RETURNS = re.compile(r"\r\n?")
+_PICTURES = 0x2400  # the block of Unicode that shows control characters as small letters
+_DELETE = 0x7F
+
+
+def visible(text: str) -> str:
+    """Return `text` with each unseen character replaced by a picture or the number of it.
+
+    What escapes markup, as a page does, would still obey a character that turns the direction of
+    text or that nobody sees.
+    """
+    return _UNSEEN_IN_TEXT.sub(lambda found: _name_of(ord(found[0])), text)
+
+
+def printed(text: str) -> str:
+    """Return what a command printed, without the colours and cursor movements of a terminal."""
+    return visible(_RETURNS.sub("\n", _COLOURS.sub("", text)))
+
+
+def _name_of(code: int) -> str:
+    if code < 0x20:
+        return chr(_PICTURES + code)
+    return "\u2421" if code == _DELETE else f"\u27e8U+{code:04X}\u27e9"
+
+
 _WHO_WIDTH = 8
 _WHAT_WIDTH = 9
 _MAX_TEXT = 2000  # characters; nobody reads a longer line, and logs stay readable

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup, escape
 
-from llmch.page.run_words import visible
+from llmch.console.line import visible
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer

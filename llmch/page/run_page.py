@@ -39,11 +39,11 @@ from llmch.page.run_words import (
     masked,
 )
 from llmch.runs.run_model import RunView, SpanKind, Standing, calls_of, changes_of
-from shared.errors import CommandFailed, InvalidInput
+from shared.errors import CommandFailed
 from shared.events.events import Emit, Warned
 from shared.files.atomic_io import write_text
 from shared.files.secret_values import masking
-from shared.files.text_sources import read_regular_file
+from shared.files.text_sources import place_for_output
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -217,29 +217,9 @@ def _finalized(value: Any) -> Any:
     return brief_text(value) if type(value) is str else value
 
 
-_HEAD_BYTES = 2_000  # a page names its maker within these
-
-
 def place_for(path: Path) -> Path:
-    """Return where a page may be written: a new file, or one that holds such a page.
-
-    Raises `InvalidInput` if anything else is there, or the folder is not.
-    """
-    path = path.absolute()
-    if path.is_dir():
-        raise InvalidInput(
-            f"--html {path} is a directory", f"name a file in it: --html {path / 'report.html'}"
-        )
-    if not path.parent.is_dir():
-        raise InvalidInput(
-            f"--html {path}: the folder {path.parent} is not there", "create it, or name another"
-        )
-    if path.exists() and not _is_page(path):
-        raise InvalidInput(
-            f"--html {path} would overwrite a file that is not a page of llmch",
-            "name another file, or remove this one",
-        )
-    return path
+    """Return where a page may be written. Raises `InvalidInput` as `place_for_output` does."""
+    return place_for_output("--html", path, "report.html", GENERATOR)
 
 
 def write_page(path: Path, run: RunView) -> None:
@@ -253,11 +233,6 @@ def open_page(address: str, emit: Emit) -> None:
 
     if not webbrowser.open(address):
         emit(Warned(f"no browser could be opened; the page is {address}"))
-
-
-def _is_page(path: Path) -> bool:
-    head = read_regular_file(path, "page", _HEAD_BYTES)
-    return head.size == 0 or GENERATOR.encode() in head.data
 
 
 _HOST = "127.0.0.1"

@@ -81,6 +81,38 @@ def read_regular_file(path: Path, what: str, limit: int, *, skipped: int = 0) ->
     return FileStart(data, max(len(data), status.st_size))
 
 
+_HEAD_BYTES: Final = 2_000  # what llmch writes shows within these what it is
+
+
+def place_for_output(flag: str, path: Path, example: str, mark: str) -> Path:
+    """Return where a file may be written: a new one, or one of the same kind as is there already.
+
+    Each file of the kind has `mark` in its head, and `example` could be the name of one. Raises
+    `InvalidInput`, which names `flag`, if anything else is there, or nothing can be written.
+    """
+    path = path.absolute()
+    if path.is_dir():
+        raise InvalidInput(
+            f"{flag} {path} is a directory", f"name a file in it: {flag} {path / example}"
+        )
+    if not path.parent.is_dir():
+        raise InvalidInput(
+            f"{flag} {path}: the folder {path.parent} is not there", "create it, or name another"
+        )
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise InvalidInput(
+            f"{flag} {path}: the folder {path.parent} cannot be written", "name another folder"
+        )
+    if os.path.lexists(path):
+        head = read_regular_file(path, f"file of {flag}", _HEAD_BYTES).data
+        if head.strip() not in (b"", b"[]") and mark.encode() not in head:
+            raise InvalidInput(
+                f"{flag} {path} would overwrite a file that was not written by llmch",
+                "name another file, or remove this one",
+            )
+    return path
+
+
 def _read_up_to(descriptor: int, count: int) -> bytes:
     data = bytearray()
     while len(data) < count and (piece := os.read(descriptor, count - len(data))):

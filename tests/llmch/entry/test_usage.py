@@ -52,6 +52,31 @@ def test_every_verb_explains_its_flags(say: Say, verb: str) -> None:
     assert said == say("help", verb)
 
 
+_OF_EXTRAS = (
+    "jinja2",
+    "markupsafe",
+    "psycopg",
+    "dbos",
+    "sqlalchemy",
+    "mcp",
+    "anyio",
+    "opentelemetry",
+)
+_ALL_PARSERS = f"""
+import sys
+sys.modules |= dict.fromkeys({_OF_EXTRAS}, None)
+from llmch.entry.command_line import find_verb, parser_of
+for verb in {list(VERBS)}:
+    parser_of(verb, find_verb(verb))
+"""
+
+
+def test_no_verb_needs_an_extra_to_say_what_its_flags_are() -> None:
+    argv = [sys.executable, "-c", _ALL_PARSERS]
+    done = subprocess.run(argv, capture_output=True, text=True, env=own_environment())
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_shows_an_example_that_it_would_take(say: Say, verb: str) -> None:
     example = EXAMPLES[verb]

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llmch.console.line import printed, visible
 from llmch.page.drawings import draw_graph, lay_out
 from llmch.page.drawn_patch import Side, draw_patch, parse_patch
-from llmch.page.run_words import printed, visible
 from llmch.runs.run_model import OrderView
 from tests.llmch.page.runs import PATCH, track
 

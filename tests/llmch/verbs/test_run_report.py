@@ -82,7 +82,7 @@ def test_no_other_file_is_written_over(say: Say, told: Words, cwd: Path) -> None
     notes = cwd / "notes.html"
     notes.write_text("<p>mine</p>")
     said = say("report", *told, "--html", notes, "--json")
-    assert said.error["code"] == 2 and "not a page of llmch" in said.error["message"]
+    assert said.error["code"] == 2 and "not written by llmch" in said.error["message"]
     assert notes.read_text() == "<p>mine</p>"
 
 
