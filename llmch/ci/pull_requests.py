@@ -24,7 +24,7 @@ from urllib.parse import quote, urlsplit
 from factory import preflight
 from llmch.ci import run_reports
 from llmch.console import Console
-from llmch.console.document import Paragraph
+from llmch.console.document import Paragraph, Shape
 from llmch.console.line import clean, one_line, shorten
 from llmch.runs import read_run, run_report
 from shared.errors import InvalidInput, LlmchError
@@ -403,6 +403,7 @@ def _environment(environ: Mapping[str, str]) -> Mapping[str, str]:
 
 OPENED = "opened"
 UPDATED = "updated"
+_ANSWER = Shape("url?", "action?", "problem?", "commands")
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,9 +416,4 @@ class PullRequestAnswer:
     commands: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, object]:
-        return {
-            "url": self.url or None,
-            "action": self.action or None,
-            "problem": self.problem or None,
-            "commands": list(self.commands),
-        }
+        return _ANSWER(self)

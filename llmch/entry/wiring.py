@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from factory import preflight
@@ -19,12 +20,16 @@ from factory.orders import read_orders
 from factory.record import decisions
 from factory.record import landed as landings
 from factory.workbench import judging_tools
+from planner import plan_flags
 from planner.compile import inputs
+from planner.plan import parse_plan
 from planner.replan import predecessor
+from planner.repo import planned_repo
+from planner.rules import judge_plan
 from shared.errors import InvalidInput, ModelUnavailable, PreflightRefused
 from shared.events.events import Emit, Warned
 from shared.git import client, refs, repos
-from shared.languages.language_tools import ToolRunner
+from shared.languages import language_tools
 from shared.llm import live_client
 from shared.llm.budget import Budget, ModelTables
 from shared.llm.call_retry import Pace
@@ -158,7 +163,7 @@ def live_source(
     )
 
 
-def tool_runner(settings: Settings, repo: Path | None) -> ToolRunner:
+def tool_runner(settings: Settings, repo: Path | None) -> language_tools.ToolRunner:
     """Return what runs the compilers that judge a plan, in the sandbox of the settings.
 
     Nothing is opened before the first question. `repo` is the checkout, from which no tool is
@@ -245,7 +250,34 @@ def following(
     )
 
 
-def history_on(folder: Path, repo: Path | None, branch: str | None) -> frozenset[str]:
+def tree_of(
+    args: argparse.Namespace, repo: Path | None, settings: Settings, emit: Emit
+) -> planned_repo.RepoTree:
+    """Return the files that a plan is judged for; without a repo there are none."""
+    if repo is None:
+        return planned_repo.NO_TREE
+    return planned_repo.open_tree(repo, args.branch, settings.verify, emit)
+
+
+@contextlib.contextmanager
+def judging(
+    args: argparse.Namespace, repo: Path | None, settings: Settings, tree: planned_repo.RepoTree
+) -> Iterator[Callable[[parse_plan.Plan], judge_plan.Report]]:
+    """Give what judges the plan in the folder `args.dir` by all rules, for the files of `tree`."""
+    history = _history_on(args.dir, repo, args.branch)
+    with language_tools.Tools(tool_runner(settings, repo)) as tools:
+        yield partial(
+            judge_plan.judge,
+            repo_files=tree.files.paths,
+            sources=tree.files,
+            allowed=plan_flags.allowed_by(settings),
+            verification=tree.verification,
+            tools=tools,
+            history=history,
+        )
+
+
+def _history_on(folder: Path, repo: Path | None, branch: str | None) -> frozenset[str]:
     """Return the ids of the orders of the plan in `folder` that a branch of `repo` has.
 
     They are history to the rules, which read the branch's files then. Without a repo or a branch

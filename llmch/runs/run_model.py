@@ -193,6 +193,10 @@ class OrderView:
         return self.state in ("landed", "skipped", "accepted")
 
     @property
+    def tried(self) -> int:
+        return len(self.attempts)
+
+    @property
     def rejected(self) -> int:
         return sum(each.judged is Judged.FAILED for each in self.attempts)
 

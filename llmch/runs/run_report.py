@@ -17,19 +17,28 @@ from llmch.console.document import (
     Remark,
     Rows,
     Section,
+    Shape,
     Sign,
 )
 from llmch.console.line import cost, count, duration, estimated, listed, one_line, short, shorten
 from shared.work_order.work_order import Asserted, CoveredRequirement
 
 if TYPE_CHECKING:
-    from factory.orders.stages import UsageRecord
     from llmch.runs.run_model import OrderView, RunView
 
 
 _ORDERS: Final = ("order", "state", "title", "attempts", "commit")
 _REQUIREMENTS: Final = ("requirement", "orders", "commits")
 _ENDED: Final = ("passed", "failed", "ended early")
+_ORDER: Final = Shape(
+    *("id", "title", "state", "attempts=tried", "rejected"),
+    *("commit?", "proof?", "failure=failure.stage"),
+)
+_USAGE: Final = Shape(
+    *("calls", "replayed=replayed_calls", "estimated=estimated_calls"),
+    *("input_tokens", "cached_tokens"),
+    *("output_tokens", "reasoning_tokens", "cost_usd"),
+)
 _MOST_ROWS: Final = 200
 _LONGEST_TITLE: Final = 80  # characters
 _MOST_LISTED: Final = 5
@@ -39,27 +48,25 @@ _MOST_LISTED: Final = 5
 class RunReportDocument(Document):
     """Represent the answer of `report` for a run or a branch; `page` is the file with the page."""
 
+    shape = Shape(
+        "run_id=run.run_id?",
+        "standing=run.standing",
+        "branch=run.branch",
+        "base=run.base?",
+        "tip=run.tip?",
+        "seconds=run.seconds",
+        "page",
+        "orders=run.orders",
+        "requirements=run.requirements",
+        "usage=run.usage",
+        "gaps=run.gaps",
+        orders=_ORDER,
+        requirements=Shape("id", "orders", orders=lambda order: order.id),
+        usage=_USAGE,
+    )
+
     run: RunView
     page: Path | None = None
-
-    def to_json(self) -> object:
-        run = self.run
-        return {
-            "run_id": run.run_id or None,
-            "standing": run.standing,
-            "branch": run.branch,
-            "base": run.base or None,
-            "tip": run.tip or None,
-            "seconds": run.seconds,
-            "page": str(self.page) if self.page else None,
-            "orders": [_order_json(each) for each in run.orders],
-            "requirements": [
-                {"id": row.id, "orders": [each.id for each in row.orders]}
-                for row in run.requirements
-            ],
-            "usage": _usage_json(run.usage),
-            "gaps": list(run.gaps),
-        }
 
     def blocks(self) -> Iterator[Block]:
         run = self.run
@@ -97,39 +104,13 @@ def _head(run: RunView) -> Iterator[str]:
         yield duration(run.seconds)
 
 
-def _usage_json(usage: UsageRecord) -> dict[str, Any]:
-    return {
-        "calls": usage.calls,
-        "replayed": usage.replayed_calls,
-        "estimated": usage.estimated_calls,
-        "input_tokens": usage.input_tokens,
-        "cached_tokens": usage.cached_tokens,
-        "output_tokens": usage.output_tokens,
-        "reasoning_tokens": usage.reasoning_tokens,
-        "cost_usd": usage.cost_usd,
-    }
-
-
-def _order_json(order: OrderView) -> dict[str, Any]:
-    return {
-        "id": order.id,
-        "title": order.title,
-        "state": order.state,
-        "attempts": len(order.attempts),
-        "rejected": order.rejected,
-        "commit": order.commit or None,
-        "proof": order.proof or None,
-        "failure": order.failure.stage if order.failure else None,
-    }
-
-
 def _order_row(order: OrderView) -> tuple[str, ...]:
     rejected = f" ({order.rejected} rejected)" if order.rejected else ""
     return (
         order.id,
         order.state.replace("_", " "),
         shorten(one_line(order.title), _LONGEST_TITLE),
-        f"{len(order.attempts)}{rejected}",
+        f"{order.tried}{rejected}",
         short(order.commit),
     )
 

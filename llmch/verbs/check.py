@@ -16,11 +16,10 @@ from llmch.entry.answers import note_edited, read_edits, rule_findings
 from llmch.entry.command_line import add_optional_repo, repo_meant
 from llmch.runs import run_report
 from planner.plan import parse_plan, plan_edits
-from planner.plan_flags import add_tree_argument, allowed_by
+from planner.plan_flags import add_tree_argument
 from planner.repo import planned_repo
-from planner.rules import coverage, judge_plan, repair
+from planner.rules import coverage, repair
 from shared.errors import ExitCode
-from shared.languages import language_tools
 from shared.work_order import work_order
 
 _CHECKED = Shape(
@@ -91,31 +90,10 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     if edits is None:
         note_edited(args.dir, console)
     settings = wiring.settings_for(args, console, repo=repo)
-    allowed = allowed_by(settings)
-    tree = (
-        planned_repo.open_tree(repo, args.branch, settings.verify, console)
-        if repo
-        else planned_repo.NO_TREE
-    )
-    files, verification = tree.files.paths, tree.verification
-    history = wiring.history_on(args.dir, repo, args.branch)
-    with language_tools.Tools(wiring.tool_runner(settings, repo)) as tools:
-
-        def report(plan: parse_plan.Plan) -> judge_plan.Report:
-            return judge_plan.judge(
-                plan,
-                files,
-                tree.files,
-                allowed=allowed,
-                verification=verification,
-                tools=tools,
-                history=history,
-            )
-
+    tree = wiring.tree_of(args, repo, settings, console)
+    with wiring.judging(args, repo, settings, tree) as judge:
         outcome = (
-            repair.repair_plan(plan, report)
-            if args.fix
-            else repair.RepairedPlan(plan, report(plan))
+            repair.repair_plan(plan, judge) if args.fix else repair.RepairedPlan(plan, judge(plan))
         )
     _write(args, edits, plan, outcome, tree)
     report_findings(args.dir, outcome.report, targets, console)

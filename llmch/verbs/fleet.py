@@ -54,22 +54,15 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     url = fleet_of(settings)
     match args.action:
         case "init":
-            return _init(url)
+            return Outcome(InitialisedDocument(fleet_admin.initialise(url)))
         case "wait":
             with linked(url, "fleet wait") as link:
                 return run_orders.await_plan(link, args.plan, settings, reports, console)
         case "cancel":
-            return _cancel(url, args.plan)
+            cancelled = tuple(fleet_admin.cancel_plan(url, args.plan))
+            return Outcome(CancelledDocument(args.plan, cancelled))
         case _:
             return _status(url, args, console)
-
-
-def _init(url: setting_values.DatabaseUrl) -> Outcome:
-    return Outcome(InitialisedDocument(fleet_admin.initialise(url)))
-
-
-def _cancel(url: setting_values.DatabaseUrl, plan: str) -> Outcome:
-    return Outcome(CancelledDocument(plan, tuple(fleet_admin.cancel_plan(url, plan))))
 
 
 def _status(url: setting_values.DatabaseUrl, args: argparse.Namespace, console: Console) -> Outcome:
