@@ -9,20 +9,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from factory import preflight
+from factory import preflight, run_flags
 from factory.fleet import submission
 from factory.orders import documents
 from factory.orders.stages import Stage
 from factory.orders.task import RunOptions
 from factory.record import run_status
-from factory.run_flags import run_options
 from factory.sandbox.policy import Backend
 from llmch.ci import pull_requests, run_reports
 from llmch.console import Console
 from llmch.console.console import agrees, someone_is_there
 from llmch.console.document import Outcome
 from llmch.console.line import count
-from llmch.entry import wiring
+from llmch.entry import command_line, wiring
 from llmch.entry.answers import BatchDocument, OrderDocument
 from llmch.previews import plan_preview, preview_document
 from shared.errors import ExitCode, InterruptedRun, LlmchError, SandboxUnavailable
@@ -38,6 +37,16 @@ if TYPE_CHECKING:
     from shared.settings.settings import Settings
 
 
+def add_running_arguments(parser: argparse.ArgumentParser, *, pull_request: bool = True) -> None:
+    """Add the flags of all verbs that run orders; `--pr` is not for each of them."""
+    run_flags.add_run_arguments(parser)
+    command_line.add_record_arguments(parser)
+    command_line.add_model_arguments(parser)
+    group = run_reports.add_report_arguments(parser)
+    if pull_request:
+        pull_requests.add_pull_request_argument(group)
+
+
 def options_and_source(
     args: argparse.Namespace, console: Console, read_orders: Callable[[], object]
 ) -> tuple[RunOptions, ModelSource]:
@@ -49,7 +58,7 @@ def options_and_source(
     settings = wiring.settings_for(args, console, repo=args.repo)
     with wiring.inputs_first(read_orders, lambda: preflight.find_repo(args.repo)):
         source = wiring.model_source(args, settings, settings.factory)
-    return pull_requests.pushing(run_options(args, settings), args), source
+    return pull_requests.pushing(run_flags.run_options(args, settings), args), source
 
 
 def run_reported(

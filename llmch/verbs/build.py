@@ -14,16 +14,20 @@ from factory import preflight
 from factory.batch import batch
 from factory.orders.task import RunOptions
 from factory.run import run_order
-from factory.run_flags import add_batch_arguments, add_run_arguments, run_options
+from factory.run_flags import add_batch_arguments, run_options
 from llmch.ci.finding_reports import annotate_spec
-from llmch.ci.pull_requests import add_pull_request_argument, pushing
-from llmch.ci.run_reports import Reports, add_report_arguments, reporting, reports_asked
+from llmch.ci.pull_requests import pushing
+from llmch.ci.run_reports import Reports, reporting, reports_asked
 from llmch.console import Console, Format
 from llmch.console.document import Outcome
 from llmch.entry import wiring
 from llmch.entry.answers import PlanDocument
-from llmch.entry.command_line import add_model_arguments, add_record_arguments
-from llmch.entry.run_orders import agreed_to_execute, run_with_consent, with_consent
+from llmch.entry.run_orders import (
+    add_running_arguments,
+    agreed_to_execute,
+    run_with_consent,
+    with_consent,
+)
 from llmch.previews import preview_document
 from llmch.previews.plan_difference import changed_requirements
 from planner import known_plans, run_plan
@@ -49,10 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--yes", action="store_true", help="execute a new plan without asking at the terminal"
     )
     add_batch_arguments(parser)
-    add_run_arguments(parser)
-    add_record_arguments(parser)
-    add_model_arguments(parser)
-    add_pull_request_argument(add_report_arguments(parser))
+    add_running_arguments(parser)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ from dataclasses import replace
 from factory import preflight
 from factory.batch import decide
 from factory.proposal import prompt_parts
-from factory.run_flags import add_run_arguments, run_options
-from llmch.ci.run_reports import add_report_arguments, reports_asked
+from factory.run_flags import run_options
+from llmch.ci.run_reports import reports_asked
 from llmch.console import Console
 from llmch.console.document import Outcome
 from llmch.entry import command_line, wiring
-from llmch.entry.run_orders import run_reported
+from llmch.entry.run_orders import add_running_arguments, run_reported
 from shared.files import secret_values
 
 
@@ -25,10 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what the model should know, at most 4,000 characters; it stays until the order has "
         'landed or another hint is given, and "" takes it back',
     )  # fmt: skip
-    add_run_arguments(parser)
-    command_line.add_record_arguments(parser)
-    command_line.add_model_arguments(parser)
-    add_report_arguments(parser)
+    add_running_arguments(parser, pull_request=False)
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:

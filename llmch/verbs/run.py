@@ -7,23 +7,17 @@ from pathlib import Path
 
 from factory.orders import read_orders
 from factory.run import run_order
-from factory.run_flags import add_run_arguments
-from llmch.ci.pull_requests import add_pull_request_argument
-from llmch.ci.run_reports import add_report_arguments, reports_asked
+from llmch.ci.run_reports import reports_asked
 from llmch.console import Console
 from llmch.console.document import Outcome
-from llmch.entry.command_line import add_model_arguments, add_record_arguments
-from llmch.entry.run_orders import options_and_source, run_reported
+from llmch.entry.run_orders import add_running_arguments, options_and_source, run_reported
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--work-order", type=Path, required=True, metavar="FILE", help="the order to execute"
     )
-    add_run_arguments(parser)
-    add_record_arguments(parser)
-    add_model_arguments(parser)
-    add_pull_request_argument(add_report_arguments(parser))
+    add_running_arguments(parser)
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:

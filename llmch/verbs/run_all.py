@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 from factory.batch import batch, order_driver
 from factory.fleet import fleet_worker, job_queue, leases
 from factory.orders import read_orders, task
-from factory.run_flags import add_batch_arguments, add_run_arguments
-from llmch.ci.pull_requests import add_pull_request_argument
-from llmch.ci.run_reports import add_report_arguments, reports_asked
+from factory.run_flags import add_batch_arguments
+from llmch.ci.run_reports import reports_asked
 from llmch.console import Console
 from llmch.console.document import Outcome
-from llmch.entry.command_line import add_model_arguments, add_record_arguments, fleet_of
-from llmch.entry.run_orders import options_and_source, run_reported
+from llmch.entry.command_line import fleet_of
+from llmch.entry.run_orders import add_running_arguments, options_and_source, run_reported
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,10 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --on fleet: end where no worker is alive, instead of waiting for one",
     )  # fmt: skip
     add_batch_arguments(parser)
-    add_run_arguments(parser)
-    add_record_arguments(parser)
-    add_model_arguments(parser)
-    add_pull_request_argument(add_report_arguments(parser))
+    add_running_arguments(parser)
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
