@@ -6,13 +6,12 @@ import argparse
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from llmch.ci import annotations as ci_annotations
 from llmch.ci import run_reports
 from llmch.console import Console
 from llmch.console.line import count, printed
@@ -22,7 +21,8 @@ from planner.rules.rule_model import Finding
 from shared import VERSION
 from shared.errors import InvalidInput, LlmchError, RuleText
 from shared.events.events import Noted
-from shared.files import text_sources
+from shared.files import atomic_io, text_sources
+from shared.files.secret_values import Mask
 from shared.files.strict_documents import (
     MAX_DOCUMENT_BYTES,
     JsonPlace,
@@ -34,7 +34,6 @@ from shared.git import client, repos
 from shared.work_order.plan_folder import MANIFEST_NAME, list_plan_files, order_file_name
 
 if TYPE_CHECKING:
-    from llmch.ci.annotations import Annotation
     from planner.rules.judge_plan import Report
 
 
@@ -79,19 +78,16 @@ def report_findings(folder: Path, report: Report, files: FindingFiles, console: 
     if files == FindingFiles() and not runs_in_actions(os.environ):
         return
     placed, plan = place_findings(report.findings, _texts(folder)), _plan_at(folder)
+    mask = run_reports.mask_secrets
     if files.sarif:
-        run_reports.write_report(
-            files.sarif, render_sarif(placed, judge_plan.RULES, plan, run_reports.mask_secrets)
-        )
+        text = render_sarif(placed, judge_plan.RULES, plan, mask)
+        atomic_io.write_text(files.sarif, text, sync=False)
         console(Noted(f"SARIF: {files.sarif}"))
     if files.code_quality:
-        run_reports.write_report(
-            files.code_quality, render_code_quality(placed, plan, run_reports.mask_secrets)
-        )
+        text = render_code_quality(placed, plan, mask)
+        atomic_io.write_text(files.code_quality, text, sync=False)
         console(Noted(f"code quality: {files.code_quality}"))
-    console.annotate(
-        ci_annotations.render_annotations(_annotations(folder, placed), run_reports.mask_secrets)
-    )
+    console.annotate(run_reports.render_annotations(_annotations(folder, placed), mask))
 
 
 def annotate_spec(spec: Path, report: Report, console: Console) -> None:
@@ -99,25 +95,27 @@ def annotate_spec(spec: Path, report: Report, console: Console) -> None:
     if not runs_in_actions(os.environ):
         return
     found = (
-        _annotation(each, ci_annotations.in_checkout(spec))
+        _annotation(each, run_reports.in_checkout(spec))
         for each in place_findings(report.findings, {})
     )
-    console.annotate(ci_annotations.render_annotations(found, run_reports.mask_secrets))
+    console.annotate(run_reports.render_annotations(found, run_reports.mask_secrets))
 
 
-def _annotations(folder: Path, placed: tuple[PlacedFinding, ...]) -> Iterator[Annotation]:
-    names = {each.file: ci_annotations.in_checkout(folder / each.file) for each in placed}
+def _annotations(
+    folder: Path, placed: tuple[PlacedFinding, ...]
+) -> Iterator[run_reports.Annotation]:
+    names = {each.file: run_reports.in_checkout(folder / each.file) for each in placed}
     return (_annotation(each, names[each.file]) for each in placed)
 
 
-def _annotation(each: PlacedFinding, file: str) -> ci_annotations.Annotation:
+def _annotation(each: PlacedFinding, file: str) -> run_reports.Annotation:
     finding = each.finding
     title = f"{finding.code} {finding.order or 'plan'}"
     line, column = (each.place.line, each.place.column) if each.place else (1, 0)
-    level = ci_annotations.Level(finding.severity)
+    level = run_reports.Level(finding.severity)
     if not file:
-        return ci_annotations.Annotation(level, title, each.message)
-    return ci_annotations.Annotation(level, title, each.message, file, line, column)
+        line = column = 0
+    return run_reports.Annotation(level, title, each.message, file, line, column)
 
 
 def _texts(folder: Path) -> Mapping[str, str]:
@@ -243,8 +241,6 @@ class _Source:
         return self._read[name]
 
 
-Mask: TypeAlias = Callable[[str], str]
-
 SARIF_MAKER: Final = '"name": "llmch"'
 MOST_RESULTS: Final = 25_000
 """GitHub refuses a run with more, and shows the 5,000 that are the most severe."""
@@ -362,9 +358,7 @@ CODE_QUALITY_MAKER: Final = '"check_name"'
 _SEVERITIES: Final = {"error": "major", "warning": "minor"}
 
 
-def render_code_quality(
-    findings: Sequence[PlacedFinding], plan: PlanAt, mask: Callable[[str], str] = str
-) -> str:
+def render_code_quality(findings: Sequence[PlacedFinding], plan: PlanAt, mask: Mask = str) -> str:
     """Return the findings as one list; `mask` takes secrets out of a text.
 
     GitLab needs a line: a finding about a whole file is shown at its first one.

@@ -7,11 +7,11 @@ agree on, and the tests hold the files against it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from factory.orders.documents import FailureBrief
@@ -25,6 +25,7 @@ from llmch.runs.run_model import (
     RunView,
     Standing,
 )
+from shared.files.secret_values import Mask
 
 _LONGEST_LINE: Final = 300  # characters; a list of tests is read by names and messages
 _LONGEST_TEXT: Final = 20_000  # characters of one output or excerpt; a record quotes less
@@ -244,8 +245,6 @@ def _bounded(text: str) -> str:
     left_out = count(len(text) - 2 * half, "character")
     return f"{text[:half]}\n... {left_out} left out ...\n{text[-half:]}"
 
-
-Mask: TypeAlias = Callable[[str], str]
 
 MAKER: Final = '<testsuites name="llmch'
 """The beginning of a file that `llmch` wrote, after its first line."""

@@ -8,24 +8,28 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
 from factory.orders import task
-from llmch.ci import annotations as ci_annotations
 from llmch.ci import junit
 from llmch.console import Console, render
 from llmch.console import console as consoles
 from llmch.console import document as documents
+from llmch.console.line import count, one_line, printed, shorten
 from llmch.console.plain_printer import runs_in_actions
-from llmch.runs import read_run, run_model, run_report
+from llmch.runs import read_run, run_report
+from llmch.runs.run_model import OrderView, RunView
 from shared.errors import LlmchError
 from shared.events.events import Noted, Warned
 from shared.files.atomic_io import write_text
-from shared.files.secret_values import masking
+from shared.files.secret_values import Mask, masking
 from shared.files.text_sources import place_for_output
+from shared.work_order import plan_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +98,7 @@ def reporting(
 
 
 def _report(
-    run: run_model.RunView | None,
+    run: RunView | None,
     error: BaseException | None,
     reports: Reports,
     summary: Path | None,
@@ -124,7 +128,7 @@ def report_records(reports: Reports, folder: Path, artifacts: Path, console: Con
 
 
 def write_junit(
-    reports: Reports, run: run_model.RunView | None, error: BaseException | None, console: Console
+    reports: Reports, run: RunView | None, error: BaseException | None, console: Console
 ) -> None:
     """Write the JUnit file where one is asked for. Raises `CommandFailed`."""
     if reports.junit is None:
@@ -133,18 +137,16 @@ def write_junit(
         text = junit.render_junit(run, mask_secrets)
     else:
         text = junit.render_junit_of_error(*_in_words(error), mask_secrets)
-    write_report(reports.junit, text)
+    write_text(reports.junit, text, sync=False)
     console(Noted(f"JUnit: {reports.junit}"))
 
 
-def annotate_orders(run: run_model.RunView, plan: Path | None, console: Console) -> None:
+def annotate_orders(run: RunView, plan: Path | None, console: Console) -> None:
     """Have GitHub Actions show the orders that failed, each at its file in the checkout."""
     if not runs_in_actions(os.environ):
         return
-    files = ci_annotations.order_files(plan, [each.id for each in run.orders])
-    console.annotate(
-        ci_annotations.render_annotations(ci_annotations.failed_orders(run, files), mask_secrets)
-    )
+    files = order_files(plan, [each.id for each in run.orders])
+    console.annotate(render_annotations(failed_orders(run, files), mask_secrets))
 
 
 def mask_secrets(text: str) -> str:
@@ -165,7 +167,7 @@ def _in_words(error: BaseException | None) -> tuple[str, str, str]:
             return f"{type(error).__name__}: {error}", "", "INTERNAL"
 
 
-def _latest(options: task.RunOptions) -> run_model.RunView | None:
+def _latest(options: task.RunOptions) -> RunView | None:
     try:
         return read_run.read_report(None, options.repo, options.settings.artifacts_dir)
     except LlmchError:
@@ -191,7 +193,7 @@ def summary_file(environ: Mapping[str, str]) -> Path | None:
 
 
 def append_summary(
-    path: Path, run: run_model.RunView | None, error: BaseException | None, console: Console
+    path: Path, run: RunView | None, error: BaseException | None, console: Console
 ) -> None:
     """Append the report of a run, and the error that ended the command, if there are any.
 
@@ -224,6 +226,124 @@ def _append(path: Path, text: str, console: Console) -> None:
         console(Warned(f"the summary of the job could not be written: {error}"))
 
 
-def write_report(path: Path, text: str) -> None:
-    """Write a report whole, without any secret of the environment."""
-    write_text(path, text, sync=False)
+MOST_SHOWN: Final = 10
+"""As many annotations of a level does GitHub show of one step."""
+_LONGEST_TITLE: Final = 200  # characters
+_LONGEST_MESSAGE: Final = 3_000  # characters; GitHub cuts what has over 4 KB
+
+
+class Level(StrEnum):
+    """Name what GitHub can make of an annotation."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """Hold what is said, and where: `file` is relative to the checkout, "" for no file.
+
+    `line` and `column` count from 1; 0 is unknown.
+    """
+
+    level: Level
+    title: str
+    message: str
+    file: str = ""
+    line: int = 0
+    column: int = 0
+
+
+def render_annotations(annotations: Iterable[Annotation], mask: Mask = str) -> Iterator[str]:
+    """Yield a line for each annotation, at most as many of a level as are shown.
+
+    Where there are more, the last one says how many. `mask` takes secrets out of a text.
+    """
+    found = tuple(annotations)
+    for level in Level:
+        of_level = [each for each in found if each.level is level]
+        most = MOST_SHOWN if len(of_level) <= MOST_SHOWN else MOST_SHOWN - 1
+        yield from (_render(each, mask) for each in of_level[:most])
+        if len(of_level) > most:
+            more = f"{count(len(of_level) - most, f'more {level}')}; the log has all of them"
+            yield _render(Annotation(level, "llmch", more), mask)
+
+
+def failed_orders(run: RunView, file_of: Mapping[str, str]) -> Iterator[Annotation]:
+    """Yield an annotation for each order that failed; `file_of` has the files of orders by id."""
+    for order in run.orders:
+        if order.failure is not None and not order.is_on_branch:
+            yield _failed(order, file_of.get(order.id, ""))
+
+
+def error_annotation(error: LlmchError, mask: Mask = str) -> str:
+    """Return the line that annotates the error that ended a command."""
+    text = "\n".join(filter(None, (error.message, error.hint)))
+    return _render(Annotation(Level.ERROR, f"llmch {error.exit_code.name}", text), mask)
+
+
+def _failed(order: OrderView, file: str) -> Annotation:
+    briefs = [each.brief for each in reversed(order.attempts) if each.brief]
+    brief = briefs[0] if briefs else order.failure
+    assert brief is not None, "only an order that failed is annotated"
+    words = brief.stage.replace("_", " ")
+    ended = "" if brief.exit_code is None else f" (exit code {brief.exit_code})"
+    lines = (
+        order.title,
+        brief.command and f"$ {brief.command}{ended}",
+        *(reversed(brief.facts) if brief.facts else (brief.excerpt,)),
+        brief.remedy,
+    )
+    return Annotation(
+        Level.ERROR, f"{order.id} {words}", "\n".join(filter(None, lines)), file, 1 if file else 0
+    )
+
+
+def _render(annotation: Annotation, mask: Mask) -> str:
+    title = shorten(one_line(mask(annotation.title)), _LONGEST_TITLE)
+    message = shorten(mask(annotation.message), _LONGEST_MESSAGE)
+    places = (
+        ("file", annotation.file),
+        ("line", str(annotation.line or "")),
+        ("col", str(annotation.column or "")),
+        ("title", title),
+    )
+    properties = ",".join(f"{name}={_property(value)}" for name, value in places if value)
+    return f"::{annotation.level} {properties}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    """Return a text escaped as the runner reads it: no line ends in it, so it is one command."""
+    return printed(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+_FOLDERS = ("GITHUB_WORKSPACE", "CI_PROJECT_DIR")
+
+
+def in_checkout(path: Path, environ: Mapping[str, str] = os.environ) -> str:
+    """Return the path of a file relative to the job's checkout; "" if it is not in there."""
+    folder = next((environ[name] for name in _FOLDERS if environ.get(name)), "")
+    if not folder:
+        return ""
+    try:
+        return path.resolve().relative_to(Path(folder).resolve()).as_posix()
+    except (OSError, ValueError):
+        return ""
+
+
+def order_files(plan: Path | None, orders: Iterable[str]) -> Mapping[str, str]:
+    """Return the files of orders in the checkout, by id.
+
+    `plan` is a plan's folder, the file of one order, or `None` for neither.
+    """
+    if plan is None:
+        return {}
+    is_folder = plan.is_dir()
+    paths = {
+        each: plan / plan_folder.order_file_name(each) if is_folder else plan for each in orders
+    }
+    return {each: in_checkout(path) for each, path in paths.items() if path.is_file()}

@@ -15,7 +15,6 @@ from types import FrameType
 from typing import TypeVar
 
 from llmch import telemetry
-from llmch.ci import annotations as ci_annotations
 from llmch.ci import run_reports
 from llmch.console import Color, Console, Format, Verbosity, open_console
 from llmch.console.console import protection
@@ -221,7 +220,7 @@ class _Bug(LlmchError):
 def _report(console: Console, error: LlmchError) -> ExitCode:
     console.error(error.message, error.hint, error.exit_code, error.exit_code.name)
     if runs_in_actions(os.environ):
-        console.annotate([ci_annotations.error_annotation(error, run_reports.mask_secrets)])
+        console.annotate([run_reports.error_annotation(error, run_reports.mask_secrets)])
     return error.exit_code
 
 

@@ -17,7 +17,7 @@ from factory.orders.documents import NO_USAGE, UNKNOWN_USAGE
 from factory.orders.read_orders import read_workdir
 from factory.orders.stages import UsageRecord
 from factory.record.runs_on_record import NO_DOCUMENT, RunDocument, read_run_document
-from llmch.runs.record_files import calls_of_plan_attempt, calls_of_review
+from llmch.runs.recorded_attempts import calls_of_plan_attempt, calls_of_review
 from llmch.runs.run_model import (
     Judged,
     PlanAttemptView,

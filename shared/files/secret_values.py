@@ -6,6 +6,7 @@ import re
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from typing import TypeAlias
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 # The URL of the fleet's database has a password in it.
@@ -73,7 +74,11 @@ def _secret_parameters(query: str) -> Iterator[str]:
             yield value
 
 
-def masking(environ: Mapping[str, str]) -> Callable[[str], str]:
+Mask: TypeAlias = Callable[[str], str]
+"""Takes secrets out of a text."""
+
+
+def masking(environ: Mapping[str, str]) -> Mask:
     """Return what masks the secrets of an environment in a text."""
     secrets = secret_values(environ)
     return lambda text: redact(text, secrets)

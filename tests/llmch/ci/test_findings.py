@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmch.ci.annotations import MOST_SHOWN, Annotation, Level, render_annotations
 from llmch.ci.finding_reports import (
     MOST_RESULTS,
     PlacedFinding,
@@ -23,6 +22,7 @@ from llmch.ci.finding_reports import (
     render_code_quality,
     render_sarif,
 )
+from llmch.ci.run_reports import MOST_SHOWN, Annotation, Level, render_annotations
 from planner.rules.judge_plan import RULES
 from planner.rules.rule_model import Finding
 from shared.files.strict_documents import at
