@@ -194,13 +194,13 @@ def _ended(command: CommandView, brief: FailureBrief | None) -> str:
 def _stage(order: OrderView, last: AttemptView | None) -> Case:
     """Return the case of an order that failed although none of its commands did."""
     brief = (last.brief if last else None) or order.failure or Failure("error")
-    told = brief.facts[-1] if brief.facts else brief.excerpt
+    shown = brief.facts[-1] if brief.facts else brief.excerpt
     words = brief.stage.replace("_", " ")
     return Case(
         words,
         Result.ERROR if brief.stage in _NOT_THE_WORK else Result.FAILURE,
         kind=brief.stage,
-        message=_line(f"{words}: {told}" if told else words),
+        message=_line(f"{words}: {shown}" if shown else words),
         detail=_account(brief),
     )
 

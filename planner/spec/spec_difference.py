@@ -143,7 +143,7 @@ def find_doubts(
     if renamed:
         yield (
             f"{_listed(renamed)}: a requirement keeps the id by which orders and commits name it; "
-            "the new id, in brackets, stands at the beginning of its text"
+            "the new id, in brackets, is at the beginning of its text"
         )
 
 
