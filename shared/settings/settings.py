@@ -109,7 +109,7 @@ class FleetSettings:
 _OUTPUT_TOKENS = WholeNumber(1, 10_000_000)
 _TEMPERATURE = Number(0, 2)
 
-# What the settings of all roles mean alike.
+# The settings of all roles mean the same.
 _AN_EFFORT = "a word that the server knows"
 _HOW_RANDOM = "how random replies are; not sent to a model that refuses it"
 
