@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
-from planner.rules.rule_model import Finding, PlanView, Rule, Step, each_order
+from planner.rules.rule_model import Finding, PlanView, Rule, Step, each_order, reader_of
 from shared.errors import quoted
 from shared.files.paths import VERIFY_SCRIPT, fold_path, glob_characters
 from shared.files.strict_documents import at
@@ -26,7 +26,7 @@ from shared.languages.read_commands import (
     ShellCodeRun,
     Weakness,
 )
-from shared.languages.registry import language_named, language_of
+from shared.languages.registry import language_of
 from shared.projects.build_tools import PACKAGE_TOOLS
 
 if TYPE_CHECKING:
@@ -51,11 +51,10 @@ def weakness(command: Command) -> Weakness | None:
     """
     if command.problem or command.operator:
         return None  # it will be another command
-    language = language_named(command.language)
-    reader = language.commands if language is not None else None
-    if isinstance(command.run, CodeRun):
-        return reader.weakness(command) if reader is not None else None
+    reader = reader_of(command)
     known = reader.weakness(command) if reader is not None else None
+    if isinstance(command.run, CodeRun):
+        return known
     return _unexpanded(command) or known or _weak_run(command)
 
 
@@ -212,8 +211,8 @@ def _only_checks_syntax(command: Command) -> bool:
 
 def _paths_in(command: Command) -> Iterator[str]:
     """Yield the words of a command that look like paths, after its program."""
-    language = language_named(command.language)
-    given = language.commands.needed_paths(command) if language and language.commands else ()
+    reader = reader_of(command)
+    given = reader.needed_paths(command) if reader is not None else ()
     for word in given or command.argv[1:]:
         if given or (not word.startswith("-") and ("/" in word or "." in word)):
             yield posixpath.normpath(word.partition("::")[0].removesuffix("/..."))
@@ -289,10 +288,7 @@ def _paths(order: WorkOrder) -> Iterator[tuple[FieldPath, str]]:
 def writable_tests(view: PlanView) -> Iterator[Finding]:
     """Yield each order that may write an acceptance file, its own or an earlier order's."""
     owners: dict[str, str] = {}
-    for step in view.steps:
-        order = step.draft.order
-        if order is None:
-            continue
+    for step, order in view.orders:
         own = {fold_path(path): field for field, path in _paths(order)}
         reported: set[str] = set()
         for index, path in enumerate(order.allowed_files):
@@ -334,10 +330,7 @@ E107 = Rule(
 def tests_in_the_way(view: PlanView) -> Iterator[Finding]:
     """Yield each acceptance file that would replace something else than an acceptance file."""
     earlier: set[str] = set()
-    for step in view.steps:
-        order = step.draft.order
-        if order is None:
-            continue
+    for step, order in view.orders:
         writable = {fold_path(each) for each in order.allowed_files}
         own: set[str] = set()
         for field, path in _paths(order):

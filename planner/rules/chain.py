@@ -288,10 +288,7 @@ E111 = Rule(
 def needed_removals(view: PlanView) -> Iterator[Finding]:
     """Yield each removed file that its order or a later one uses, or that verifies the project."""
     gone: dict[str, str] = {}
-    for step in view.steps:
-        order = step.draft.order
-        if order is None:
-            continue
+    for step, order in view.orders:
         yield from _written_again(step, order, gone)
         own = {fold_path(path): field for field, path in (*_read(order), *_written(order))}
         for index, path in _removed(order):

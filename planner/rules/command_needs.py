@@ -13,14 +13,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from planner.rules.acceptance import runs_verify_script
-from planner.rules.rule_model import Finding, PlanView, Rule, Step
+from planner.rules.rule_model import Finding, PlanView, Rule, Step, reader_of
 from shared.errors import quoted, severity_of
 from shared.files.paths import path_inside
 from shared.files.strict_documents import at
 from shared.languages.acceptance_commands import SHELLS, analyse_command
 from shared.languages.planned_code import Need, first_with, missing_path, provided_later, unprovided
 from shared.languages.read_commands import Command, ScriptRun
-from shared.languages.registry import language_named
 from shared.projects.build_tools import BUILDERS, GENERATED_FOLDERS, PROGRAMS_BY_FILE
 
 if TYPE_CHECKING:
@@ -68,8 +67,7 @@ def unmet_script(placed: PlacedCommand, written: str) -> Iterator[Need]:
 
 
 def _has_script(path: str, placed: PlacedCommand, after: int) -> bool:
-    language = language_named(placed.command.language)
-    reader = language.commands if language is not None else None
+    reader = reader_of(placed.command)
     paths = reader.script_paths(path) if reader is not None else (path,)
     return any(placed.file_is_there(each, after) for each in paths)
 
@@ -88,10 +86,8 @@ def _may_be_made(path: str, placed: PlacedCommand) -> bool:
 
 
 def _makes_files(command: Command) -> bool:
-    language = language_named(command.language)
-    if language is None or language.commands is None:
-        return command.program in BUILDERS
-    return language.commands.makes_files(command)
+    reader = reader_of(command)
+    return reader.makes_files(command) if reader is not None else command.program in BUILDERS
 
 
 def unmet_paths(placed: PlacedCommand, paths: Sequence[str]) -> Iterator[Need]:
@@ -142,9 +138,8 @@ def _of_command(step: Step, index: int, command: Command) -> Iterator[Need]:
         yield from each.needs_of_command(step.draft.position, command)
     if isinstance(command.run, ScriptRun):
         yield from unmet_script(placed, command.run.path)
-    language = language_named(command.language)
-    if language is not None and language.commands is not None:
-        yield from unmet_paths(placed, language.commands.needed_paths(command))
+    if (reader := reader_of(command)) is not None:
+        yield from unmet_paths(placed, reader.needed_paths(command))
 
 
 def _of_acceptance_files(step: Step, reported: set[str]) -> Iterator[Finding]:
@@ -329,8 +324,7 @@ def _is_allowed(command: Command, step: Step, toolchains: Callable[[], Mapping[s
     program, position = command.program, step.draft.position
     if program in _ALWAYS or program in step.target.allowed.programs:
         return True
-    language = language_named(command.language)
-    if language and language.commands and language.commands.is_always_there(program):
+    if (reader := reader_of(command)) is not None and reader.is_always_there(program):
         return True
     if isinstance(command.run, ScriptRun) and program not in SHELLS:
         return True  # a file of the repo; another rule checks whether it exists

@@ -15,6 +15,7 @@ from shared.files.strict_documents import at
 from shared.languages.registry import LANGUAGES, language_of
 
 if TYPE_CHECKING:
+    from shared.languages.planned_code import Plans
     from shared.work_order.work_order import WorkOrder
 
 E201 = Rule(
@@ -152,10 +153,7 @@ E243 = Rule(
 def unknown_dependencies(view: PlanView) -> Iterator[Finding]:
     ids = (draft.raw.get("id") for draft in view.plan.drafts)
     known = {each for each in ids if isinstance(each, str)}
-    for step in view.steps:
-        order = step.draft.order
-        if order is None:
-            continue
+    for step, order in view.orders:
         for index, needed in enumerate(order.depends_on):
             if needed in order.depends_on[:index]:
                 continue  # it has its finding already
@@ -195,25 +193,27 @@ def unused_modules(view: PlanView) -> Iterator[Finding]:
                 yield step.finding("W245", at("allowed_files", index), message)
 
 
+def _plans_of(path: str) -> Plans | None:
+    language = language_of(path)
+    return language.plans if language is not None else None
+
+
 def _has_names(path: str) -> bool:
     """Say whether the file is code that other files use by its names."""
-    language = language_of(path)
-    plans = language.plans if language is not None else None
+    plans = _plans_of(path)
     return plans is not None and plans.has_names_to_declare(path)
 
 
 def _module_name(path: str) -> str:
     """Return the word by which other texts mention the file."""
-    language = language_of(path)
-    plans = language.plans if language is not None else None
+    plans = _plans_of(path)
     return plans.module_name(path) if plans is not None else posixpath.basename(path)
 
 
 def _is_test(path: str) -> bool:
     """Say whether the file holds tests, or what only tests use."""
-    language = language_of(path)
-    if language is not None and language.plans is not None:
-        return language.plans.is_test_file(path)
+    if (plans := _plans_of(path)) is not None:
+        return plans.is_test_file(path)
     folder, name = posixpath.split(path)
     return name.startswith("test_") or not _TEST_FOLDERS.isdisjoint(folder.split("/"))
 

@@ -19,14 +19,14 @@ from shared.languages.planned_code import (
     Fault,
     OrderCode,
 )
-from shared.languages.registry import LANGUAGES
+from shared.languages.registry import LANGUAGES, language_named
 
 if TYPE_CHECKING:
     from planner.plan.parse_plan import Draft, Plan
     from planner.replan.merge_plans import Answer
     from shared.files.strict_documents import FieldPath
     from shared.languages.capabilities import Language
-    from shared.languages.read_commands import Command
+    from shared.languages.read_commands import Command, CommandReader
     from shared.work_order.work_order import WorkOrder
 
 
@@ -57,6 +57,12 @@ class Finding:
         """Return `[E101] WO-02 preconditions[0]: message`."""
         place = " ".join(each for each in (self.order or "plan", self.field) if each)
         return f"[{self.code}] {place}: {self.message}"
+
+
+def reader_of(command: Command) -> CommandReader | None:
+    """Return what reads a command; `None` where there is no such thing."""
+    language = language_named(command.language)
+    return language.commands if language is not None else None
 
 
 def plan_finding(code: str, at: FieldPath, message: str) -> Finding:
@@ -106,6 +112,11 @@ class PlanView:
     codes: tuple[ChainCode, ...] = ()
     tools: Tools = field(default_factory=Tools)
     answer: Answer | None = None
+
+    @property
+    def orders(self) -> Iterator[tuple[Step, WorkOrder]]:
+        """Yield each order that fits the schema, with its place."""
+        return ((each, each.draft.order) for each in self.steps if each.draft.order is not None)
 
     def finding(self, fault: Fault) -> Finding:
         """Return a language's fault as a finding about its order, or about the plan."""
@@ -195,9 +206,9 @@ def each_order(check: OrderCheck) -> Check:
     """
 
     def over_plan(view: PlanView) -> Iterator[Finding]:
-        for step in view.steps:
-            if step.draft.order is not None and not step.draft.landed:
-                yield from check(step, step.draft.order)
+        for step, order in view.orders:
+            if not step.draft.landed:
+                yield from check(step, order)
 
     return over_plan
 

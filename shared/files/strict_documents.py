@@ -233,13 +233,6 @@ def _problem(message: str, text: str, offset: int) -> JsonProblem:
 JsonPath: TypeAlias = "tuple[str | int, ...]"
 """The keys and indexes that lead to a value; empty for the document itself."""
 
-_JSON_PLACES_TOKEN: Final = re.compile(
-    r"""(?P<string>"(?:[^"\\]++|\\.)*+")(?P<key>[ \t\r\n]*+:)?+
-      | (?P<open>[\[{]) | (?P<close>[\]}]) | [^\s"\[\]{}:,]++""",
-    re.VERBOSE | re.DOTALL,
-)
-
-
 @dataclass(frozen=True, slots=True)
 class JsonPlace:
     """Hold where a value begins and ends; the value of a key begins with its key.
@@ -306,7 +299,7 @@ class _Open:
 def _spans(text: str) -> Iterator[tuple[JsonPath, tuple[int, int]]]:
     """Yield each value's path, and where it starts and ends in the text of a valid document."""
     inside: list[_Open] = []
-    for token in _JSON_PLACES_TOKEN.finditer(text):
+    for token in _TOKEN.finditer(text):
         if token["key"] is not None:
             inside[-1].key, inside[-1].key_start = json.loads(token["string"]), token.start()
         elif token["close"]:
