@@ -94,14 +94,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Build the example. The exit code is 0 if all its orders landed and the program ran."""
-
     if args.list:
         return Outcome(ExampleList(list_examples()))
-    return _build(args, console, find_example(args.name or DEFAULT).name)
-
-
-def _build(args: argparse.Namespace, console: Console, name: str) -> Outcome:
-    example = find_example(name)
+    example = find_example(args.name or DEFAULT)
     demand(example)
     settings = settings_for(args, console)
     source = demo_source(args.llm, example, settings)
