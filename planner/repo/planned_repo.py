@@ -188,7 +188,7 @@ def render_manifests(projects: Sequence[Project], room: int) -> str:
 
     The result has at most `room` characters. It is empty if there are no projects, or if none fits.
     """
-    shown = [each for each in projects[:_MAX_PROJECTS] if _facts(each)]
+    shown = [each for each in projects[:_MAX_PROJECTS] if any(_facts(each))]
     while shown:
         blocks = "\n".join("\n".join((_head(each), *_facts(each))) for each in shown)
         text = f"What the manifests say:\n\n{fenced(blocks)}"
@@ -209,12 +209,8 @@ def _head(project: Project) -> str:
     return _line(f"{project.manifest} ({project.tool}){name}")
 
 
-def _facts(project: Project) -> tuple[str, ...]:
-    """Return the lines below the head of a project; none if its manifest says nothing."""
-    return tuple(_lines(project))
-
-
-def _lines(project: Project) -> Iterator[str]:
+def _facts(project: Project) -> Iterator[str]:
+    """Yield the lines below the head of a project; none if its manifest says nothing."""
     for name, command in sorted(project.scripts.items())[:_MAX_SCRIPTS]:
         yield _line(f"  script {name}: {command}")
     left = len(project.scripts) - _MAX_SCRIPTS

@@ -171,13 +171,15 @@ def is_disk_full(error: BaseException) -> bool:
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
-def write_refused(path: Path, error: OSError) -> CommandFailed:
-    """Return the error that names the path and the system's reason."""
+_ELSEWHERE = "free space or make the folder writable, or choose another with --artifacts-dir"
+
+
+def write_refused(
+    path: Path, error: OSError, outcome: str = "", hint: str = _ELSEWHERE
+) -> CommandFailed:
+    """Return the error that names the path, the system's reason, and the `outcome`."""
     refused = EnvironmentFault if is_disk_full(error) else CommandFailed
-    return refused(
-        f"cannot write {path}: {error.strerror or error}",
-        "free space or make the folder writable, or choose another with --artifacts-dir",
-    )
+    return refused(f"cannot write {path}: {error.strerror or error}{outcome}", hint)
 
 
 def _draft_of(path: Path) -> Path:
@@ -251,7 +253,8 @@ def write_new_files(files: Mapping[Path, str]) -> tuple[Path, ...]:
             try:
                 is_new = _write_new(path, text.encode())
             except OSError as error:
-                raise _refused(path, error) from error
+                hint = "check that the folder is there, is writable, and has room"
+                raise write_refused(path, error, "; nothing was written", hint) from error
             if is_new:
                 written.append(path)
                 undo.callback(path.unlink, missing_ok=True)
@@ -263,7 +266,7 @@ def _write_new(path: Path, data: bytes) -> bool:
     """Write a file in one step; return whether it was written."""
     if os.path.lexists(path):
         return False
-    draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
+    draft = _draft_of(path)
     try:
         with os.fdopen(os.open(draft, _NEW_FILE, 0o666), "wb") as file:
             file.write(data)
@@ -275,11 +278,3 @@ def _write_new(path: Path, data: bytes) -> bool:
         return False
     finally:
         draft.unlink(missing_ok=True)
-
-
-def _refused(path: Path, error: OSError) -> CommandFailed:
-    kind = EnvironmentFault if is_disk_full(error) else CommandFailed
-    return kind(
-        f"cannot write {path}: {error.strerror or error}; nothing was written",
-        "check that the folder is there, is writable, and has room",
-    )

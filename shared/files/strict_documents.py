@@ -233,6 +233,7 @@ def _problem(message: str, text: str, offset: int) -> JsonProblem:
 JsonPath: TypeAlias = "tuple[str | int, ...]"
 """The keys and indexes that lead to a value; empty for the document itself."""
 
+
 @dataclass(frozen=True, slots=True)
 class JsonPlace:
     """Hold where a value begins and ends; the value of a key begins with its key.

@@ -118,30 +118,24 @@ def _problems(error: ValidationError) -> tuple[SchemaProblem, ...]:
     return tuple(islice(problems, _MAX_PROBLEMS))
 
 
+_OF_PATHS: Final = (
+    *("preconditions", "postconditions", "allowed_files"),
+    *("context_files", "removed_files", "acceptance_files"),
+)
+
+
 def glob_paths(order: WorkOrder) -> tuple[tuple[FieldPath, str], ...]:
     """Return each path of the order that holds glob characters, after the path of its field."""
-    return tuple(_glob_paths(order))
+    return tuple(each for each in _paths(order) if glob_characters(each[1]))
 
 
-def _glob_paths(order: WorkOrder) -> Iterator[tuple[FieldPath, str]]:
-    for index, condition in enumerate(order.preconditions):
-        if glob_characters(condition.path):
-            yield at("preconditions", index, "path"), condition.path
-    for index, condition in enumerate(order.postconditions):
-        if glob_characters(condition.path):
-            yield at("postconditions", index, "path"), condition.path
-    for index, path in enumerate(order.allowed_files):
-        if glob_characters(path):
-            yield at("allowed_files", index), path
-    for index, path in enumerate(order.context_files):
-        if glob_characters(path):
-            yield at("context_files", index), path
-    for index, path in enumerate(order.removed_files):
-        if glob_characters(path):
-            yield at("removed_files", index), path
-    for index, file in enumerate(order.acceptance_files):
-        if glob_characters(file.path):
-            yield at("acceptance_files", index, "path"), file.path
+def _paths(order: WorkOrder) -> Iterator[tuple[FieldPath, str]]:
+    for key in _OF_PATHS:
+        for index, each in enumerate(getattr(order, key)):
+            if isinstance(each, str):
+                yield at(key, index), each
+            else:
+                yield at(key, index, "path"), each.path
 
 
 EMPTY_SHA256: Final = hashlib.sha256(b"").hexdigest()
