@@ -368,23 +368,21 @@ class Asserted(StrEnum):
     @property
     def short(self) -> str:
         """Return what can follow `covers R1`."""
-        match self:
-            case Asserted.TEST:
-                return "by a test"
-            case Asserted.COMMAND:
-                return "by a command"
-            case Asserted.NOTHING:
-                return "by mention only"
+        return _ASSERTED[self][0]
 
     def describe(self) -> str:
         """Return what can follow the id of a requirement or of an order."""
-        match self:
-            case Asserted.TEST:
-                return "asserted by a test of the plan"
-            case Asserted.COMMAND:
-                return "asserted by a command"
-            case Asserted.NOTHING:
-                return "mentioned only: no test of the plan and no command asserts it"
+        return _ASSERTED[self][1]
+
+
+_ASSERTED: Final = {
+    Asserted.TEST: ("by a test", "asserted by a test of the plan"),
+    Asserted.COMMAND: ("by a command", "asserted by a command"),
+    Asserted.NOTHING: (
+        "by mention only",
+        "mentioned only: no test of the plan and no command asserts it",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -429,11 +427,8 @@ def with_proofs(
     rows: Iterable[CoveredRequirement], proofs: Mapping[str, str]
 ) -> tuple[CoveredRequirement, ...]:
     """Return the requirements with what verified each commit; `proofs` says it by commit."""
-    return tuple(
-        replace(row, orders=tuple(_with_proofs(order, proofs) for order in row.orders))
-        for row in rows
-    )
 
+    def proven(order: CoveringOrder) -> CoveringOrder:
+        return replace(order, proofs=tuple(proofs.get(each, "") for each in order.commits))
 
-def _with_proofs(order: CoveringOrder, proofs: Mapping[str, str]) -> CoveringOrder:
-    return replace(order, proofs=tuple(proofs.get(each, "") for each in order.commits))
+    return tuple(replace(row, orders=tuple(map(proven, row.orders))) for row in rows)
