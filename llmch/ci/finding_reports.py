@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 from llmch.ci import run_reports
@@ -21,20 +21,10 @@ from planner.rules.rule_model import Finding
 from shared import VERSION
 from shared.errors import InvalidInput, LlmchError, RuleText
 from shared.events.events import Noted
-from shared.files import atomic_io, text_sources
+from shared.files import atomic_io, strict_documents, text_sources
 from shared.files.secret_values import Mask
-from shared.files.strict_documents import (
-    MAX_DOCUMENT_BYTES,
-    JsonPlace,
-    JsonPlaces,
-    JsonProblem,
-    place_of_problem,
-)
 from shared.git import client, repos
 from shared.work_order.plan_folder import MANIFEST_NAME, list_plan_files, order_file_name
-
-if TYPE_CHECKING:
-    from planner.rules.judge_plan import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +63,9 @@ def _place(flag: str, path: Path | None, example: str, mark: str) -> Path | None
     return path and text_sources.place_for_output(flag, path, example, mark)
 
 
-def report_findings(folder: Path, report: Report, files: FindingFiles, console: Console) -> None:
+def report_findings(
+    folder: Path, report: judge_plan.Report, files: FindingFiles, console: Console
+) -> None:
     """Write and annotate the findings on the plan in `folder`. Raises `CommandFailed`."""
     if files == FindingFiles() and not runs_in_actions(os.environ):
         return
@@ -90,7 +82,7 @@ def report_findings(folder: Path, report: Report, files: FindingFiles, console: 
     console.annotate(run_reports.render_annotations(_annotations(folder, placed), mask))
 
 
-def annotate_spec(spec: Path, report: Report, console: Console) -> None:
+def annotate_spec(spec: Path, report: judge_plan.Report, console: Console) -> None:
     """Have GitHub Actions show, at the specification, why it could not be planned."""
     if not runs_in_actions(os.environ):
         return
@@ -124,7 +116,7 @@ def _texts(folder: Path) -> Mapping[str, str]:
     for name in list_plan_files(folder):
         try:
             data = text_sources.read_regular_file(
-                folder / name, "file of the plan", MAX_DOCUMENT_BYTES
+                folder / name, "file of the plan", strict_documents.MAX_DOCUMENT_BYTES
             ).data
         except InvalidInput:
             data = b""
@@ -153,7 +145,7 @@ class PlacedFinding:
 
     finding: Finding
     file: str
-    place: JsonPlace | None
+    place: strict_documents.JsonPlace | None
     fingerprint: str
 
     @property
@@ -195,9 +187,9 @@ class _Source:
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
         self._orders = [name for name in texts if name != MANIFEST_NAME]
-        self._read: dict[str, JsonPlaces | JsonProblem] = {}
+        self._read: dict[str, strict_documents.JsonPlaces | strict_documents.JsonProblem] = {}
 
-    def place_of(self, finding: Finding) -> tuple[str, JsonPlace | None]:
+    def place_of(self, finding: Finding) -> tuple[str, strict_documents.JsonPlace | None]:
         """Return the name of the file that a finding is about, and where in it."""
         if broken := self._malformed():
             return broken
@@ -221,22 +213,26 @@ class _Source:
         alone = MANIFEST_NAME not in self._texts and finding.position <= len(self._orders)
         return self._orders[finding.position - 1] if alone else ""
 
-    def _at(self, name: str, parts: tuple[str | int, ...]) -> JsonPlace | None:
+    def _at(self, name: str, parts: tuple[str | int, ...]) -> strict_documents.JsonPlace | None:
         places = self._places(name)
-        return places.nearest(parts) if isinstance(places, JsonPlaces) and parts else None
+        return (
+            places.nearest(parts)
+            if isinstance(places, strict_documents.JsonPlaces) and parts
+            else None
+        )
 
-    def _malformed(self) -> tuple[str, JsonPlace | None] | None:
+    def _malformed(self) -> tuple[str, strict_documents.JsonPlace | None] | None:
         """Return the first file that is not JSON; with one, no order was read from any file."""
         for name in self._texts:
-            if isinstance(problem := self._places(name), JsonProblem):
-                return name, place_of_problem(problem)
+            if isinstance(problem := self._places(name), strict_documents.JsonProblem):
+                return name, strict_documents.place_of_problem(problem)
         return None
 
-    def _places(self, name: str) -> JsonPlaces | JsonProblem:
+    def _places(self, name: str) -> strict_documents.JsonPlaces | strict_documents.JsonProblem:
         if name not in self._read:
             try:
-                self._read[name] = JsonPlaces(self._texts[name])
-            except JsonProblem as problem:
+                self._read[name] = strict_documents.JsonPlaces(self._texts[name])
+            except strict_documents.JsonProblem as problem:
                 self._read[name] = problem
         return self._read[name]
 
@@ -334,7 +330,7 @@ class _SarifWriter:
         return printed(self.mask(text))
 
 
-def _region(place: JsonPlace) -> dict[str, int]:
+def _region(place: strict_documents.JsonPlace) -> dict[str, int]:
     return {
         "startLine": place.line,
         "startColumn": place.column,

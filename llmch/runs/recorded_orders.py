@@ -12,13 +12,7 @@ from factory.orders.documents import NO_USAGE, UNKNOWN_USAGE, RunSummary
 from factory.orders.order_commit import NOTES_REF, parse_proof
 from factory.orders.stages import OrderState
 from factory.record.runs_on_record import RunDocument, RunOnRecord, object_id, order_summary
-from llmch.runs.recorded_attempts import (
-    AttemptGround,
-    as_written,
-    attempts_of,
-    change_of_commit,
-    trials_of_order,
-)
+from llmch.runs import recorded_attempts
 from llmch.runs.run_model import Change, OrderView, TimeSpan
 from planner.rules.coverage import coverage_of_folder
 from shared.errors import LlmchError
@@ -141,16 +135,18 @@ def _as_made(reading: _Reading, name: str, order: WorkOrder | None, run: RunOnRe
     """Return an order as the run that made it recorded it."""
     ground = reading.ground
     summary = order_summary(run, name, reading.faults)
-    written = as_written(order.acceptance_commands if order else ())
-    attempts = AttemptGround(
+    written = recorded_attempts.as_written(order.acceptance_commands if order else ())
+    attempts = recorded_attempts.AttemptGround(
         run, name, ground.git, ground.common_dir, summary, written, reading.faults
     )
     view = OrderView(
         id=name,
         title="",
         state="",
-        attempts=attempts_of(attempts, reading.times if run == reading.run else {}),
-        trials=trials_of_order(run.folder_of(name), written, reading.faults),
+        attempts=recorded_attempts.attempts_of(
+            attempts, reading.times if run == reading.run else {}
+        ),
+        trials=recorded_attempts.trials_of_order(run.folder_of(name), written, reading.faults),
         usage=UNKNOWN_USAGE,
     )
     return _summarised(view, summary) if summary else view
@@ -185,7 +181,7 @@ def as_asked(view: OrderView, order: WorkOrder) -> OrderView:
 
 
 def _change(git: Git | None, parent: str, commit: str) -> Change:
-    return change_of_commit(git, parent, commit) if commit else Change()
+    return recorded_attempts.change_of_commit(git, parent, commit) if commit else Change()
 
 
 def _maker(reading: _Reading, name: str) -> RunOnRecord | None:

@@ -20,14 +20,8 @@ from llmch.ci.pull_requests import pushing
 from llmch.ci.run_reports import Reports, reporting, reports_asked
 from llmch.console import Console, Format
 from llmch.console.document import Outcome
-from llmch.entry import wiring
+from llmch.entry import run_orders, wiring
 from llmch.entry.answers import PlanDocument
-from llmch.entry.run_orders import (
-    add_running_arguments,
-    agreed_to_execute,
-    run_with_consent,
-    with_consent,
-)
 from llmch.previews import preview_document
 from llmch.previews.plan_difference import changed_requirements
 from planner import known_plans, run_plan
@@ -53,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--yes", action="store_true", help="execute a new plan without asking at the terminal"
     )
     add_batch_arguments(parser)
-    add_running_arguments(parser)
+    run_orders.add_running_arguments(parser)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +136,14 @@ def _run_plan(
     if made is not None and made.change is not None:
         console.say(*changed_requirements(made.change.task.difference))
     try:
-        if not agreed_to_execute(
+        if not run_orders.agreed_to_execute(
             lambda: preview_document.read_preview(folder, args.repo, args.branch, ground.settings),
             *(ground.place.common_dir, console),
             is_new=made is not None,
             may_ask=source.mode is stack.Mode.LIVE and not silent,
         ):
             return Outcome(preview_document.KeptPlanDocument(folder), ExitCode.FAILED)
-        return run_with_consent(
+        return run_orders.run_with_consent(
             lambda each: batch.run_all(folder, each, source, console),
             options,
             ground.reports,
@@ -173,4 +167,4 @@ def _check_first(options: RunOptions, console: Console, *, verify: bool) -> RunO
         run_order.check_before_plan(each, console, verify=verify)
         return each
 
-    return with_consent(check, options, console)
+    return run_orders.with_consent(check, options, console)

@@ -20,12 +20,7 @@ from planner.rules.judge_plan import Report
 from shared.errors import quoted
 from shared.files.paths import PathProblem, check_path
 from shared.files.strict_documents import FieldPath, JsonObject, JsonValue, at
-from shared.work_order.plan_folder import (
-    MANIFEST_NAME,
-    list_plan_files,
-    rewrite_plan,
-    write_edited_plan,
-)
+from shared.work_order import plan_folder
 from shared.work_order.work_order import MAX_LISTED, BaseFile, order_id
 
 if TYPE_CHECKING:
@@ -283,9 +278,9 @@ def rewrite_plan_folder(
     nothing has changed.
     """
     old, new = _document(before), _document(after)
-    if MANIFEST_NAME in list_plan_files(folder):
+    if plan_folder.MANIFEST_NAME in plan_folder.list_plan_files(folder):
         new = reseal(new, _exemptions(after, new, repo_files, verified))
-    rewrite_plan(folder, old, new)
+    plan_folder.rewrite_plan(folder, old, new)
 
 
 def write_edits(
@@ -304,7 +299,7 @@ def write_edits(
     """
     document = _document(plan)
     document = reseal(_with_base(document, base), _exemptions(plan, document, repo_files, verified))
-    write_edited_plan(folder, read, document)
+    plan_folder.write_edited_plan(folder, read, document)
 
 
 def _with_base(document: JsonObject, base: Sequence[BaseFile]) -> JsonObject:
