@@ -344,7 +344,7 @@ def read_reply(text: str) -> Reply:
     """Return the plan in a model's reply, whatever prose, fence or reasoning surrounds it.
 
     Never raises: a reply without exactly one JSON document gives a plan with that as its problem.
-    A JSON array is a document too, although it is not a plan.
+    A JSON array, number, text or `null` is a document too, although it is not a plan.
     """
     try:
         source = extract_json_object(text)
@@ -352,9 +352,18 @@ def read_reply(text: str) -> Reply:
     except ReplyIsArray as array:
         return _read_array(array)
     except ReplyMalformed as problem:
-        return Reply("", unreadable_plan(problem.reason))
+        return _read_scalar(text) or Reply("", unreadable_plan(problem.reason))
     except JsonProblem as problem:
         return Reply("", unreadable_plan(str(problem)))
+
+
+def _read_scalar(text: str) -> Reply | None:
+    """Return a reply that is one JSON value and not an object, or `None` if it is not JSON."""
+    source = text.strip().removeprefix("```json").strip("`").strip()
+    try:
+        return Reply(source, parse_plan(parse_json(source)))
+    except JsonProblem:
+        return None
 
 
 def _read_array(array: ReplyIsArray) -> Reply:

@@ -6,6 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 from planner.rules.rule_model import Finding, PlanView, Rule, Step, each_order
@@ -121,8 +122,12 @@ def unreadable_context(step: Step, order: WorkOrder) -> Iterator[Finding]:
     # An allowed file may be listed before it exists: it is shown as empty. An acceptance file is
     # shown as it will be.
     settled = {*order.allowed_files, *(each.path for each in order.acceptance_files)}
+    # What a glob in place of a file would cover is not known; the glob itself is E004.
+    globs = [each for each in order.allowed_files if glob_characters(each)]
     for index, path in enumerate(order.context_files):
         if path in settled or glob_characters(path):
+            continue
+        if any(fnmatchcase(path, each) for each in globs):
             continue
         settled.add(path)
         if step.chain.may_exist(path, before) or step.chain.is_unread(path, before):

@@ -80,6 +80,18 @@ def test_an_array_is_a_document_that_is_no_plan(reply: str) -> None:
     assert "JSON array" in report.findings[0].message
 
 
+@pytest.mark.parametrize("reply", ["7", '"x"', "null", "true", " 1.5\n", "```json\n7\n```"])
+def test_a_number_a_text_and_null_are_documents_that_are_no_plan(reply: str) -> None:
+    subject, report = judge_text(reply)
+    assert subject.is_json
+    assert [(each.code, each.order) for each in report.findings] == [("E000", "")]
+
+
+@pytest.mark.parametrize("reply", ["", "seven", "7 orders", "nul", "```\nx\n```"])
+def test_prose_is_not_a_document(reply: str) -> None:
+    assert not read_reply(reply).plan.is_json
+
+
 @given(st.text(alphabet='{}[]"\\:,x1 \n`<think>/', max_size=60))
 def test_no_reply_can_break_the_reader(reply: str) -> None:
     judge_text(reply)

@@ -23,6 +23,14 @@ def test_a_context_file_with_glob_characters_is_one_finding() -> None:
     ]
 
 
+@pytest.mark.parametrize("glob", ["docs/*.md", "docs/a.m?", "*"])
+def test_a_file_that_a_glob_of_the_order_covers_is_not_blamed_beside_it(glob: str) -> None:
+    first = order(1, allowed_files=[glob], context_files=["docs/a.md"])
+    assert [each for each in findings(plan(first)) if "E243" in each] == []
+    other = order(1, allowed_files=["src/*.md"], context_files=["docs/a.md"])
+    assert "E243 WO-01 context_files[0]" in findings(plan(other))
+
+
 def test_a_context_file_is_there_before_the_order() -> None:
     assert findings(plan(order(context_files=["a.md"])), ["a.md"]) == []
     assert findings(plan(creating(1, "a.md"), order(2, context_files=["a.md"]))) == []
