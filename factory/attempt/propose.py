@@ -445,6 +445,8 @@ def _show(path: str, tree: Tree) -> ShownFile:
                 f"{path!r} cannot be shown: it has {len(data):,} bytes, over the limit of "
                 f"{MAX_EDITED_BYTES:,}"
             )
+        if b"\0" in data:
+            raise _Refused(f"{path!r} cannot be shown: it holds NUL bytes, so it is not text")
         return ShownFile(path, FileState(FileKind.FILE, sha256_bytes(data)), data.decode("utf-8"))
     except NotReadable as problem:
         if problem.kind is FileKind.ABSENT:

@@ -237,12 +237,26 @@ def _values(
     }
 
 
+# With its sentence around it, a reminder is no longer than an excerpt, which has 2,000 characters.
+_LONGEST_LIST = 1900
+
+
 def reminder(stage: Stage, order: WorkOrder) -> str:
     """Return what the next attempt should keep in mind after a failure at `stage`.
 
     The reminder is valid for either reply format, because the next attempt may use another format.
     """
-    return TEXT_OF[stage].reminder.format(allowed=", ".join(order.allowed_files))
+    return TEXT_OF[stage].reminder.format(allowed=_names(order.allowed_files))
+
+
+def _names(paths: Sequence[str]) -> str:
+    """Return the paths in one line; where they are too long for a reminder, as many as fit."""
+    text = ", ".join(paths)
+    if len(text) <= _LONGEST_LIST:
+        return text
+    fitting = text[:_LONGEST_LIST].rpartition(", ")[0]
+    left = len(paths) - fitting.count(", ") - 1
+    return f"{fitting} and {left:,} more that the work order lists"
 
 
 @cache

@@ -210,7 +210,10 @@ def _read_document(reply: str, asked: ReplyFormat, shown: Mapping[str, FileState
 
 
 def _with_shown_hashes(value: JsonValue, shown: Mapping[str, FileState]) -> JsonValue:
-    """Return the document with the hash of the shown content in each of its writes."""
+    """Return the document with a hash in each of its writes: that of the shown content.
+
+    A hash that the model gives stays: one that is wrong says that it means other content.
+    """
     if not isinstance(value, dict) or not isinstance(writes := value.get("writes"), list):
         return value
     return {**value, "writes": [_with_shown_hash(write, shown) for write in writes]}
@@ -219,7 +222,8 @@ def _with_shown_hashes(value: JsonValue, shown: Mapping[str, FileState]) -> Json
 def _with_shown_hash(write: JsonValue, shown: Mapping[str, FileState]) -> JsonValue:
     if not isinstance(write, dict) or not isinstance(path := write.get("path"), str):
         return write
-    return {**write, "base_sha256": _shown_hash(path, shown)}
+    given = write.get("base_sha256")
+    return {**write, "base_sha256": given or _shown_hash(path, shown)}
 
 
 def _read_fenced(

@@ -9,7 +9,8 @@ import resource
 
 import pytest
 
-from factory.orders.documents import FailureBrief, RunSummary
+from factory.orders.documents import FailureBrief, ReplyFormat, RunSummary
+from factory.orders.model_choice import ModelChoice, parse_ladder
 from factory.orders.stages import Stage
 from factory.sandbox.detect import TriedBackend, find_backends
 from factory.sandbox.policy import Backend, Guarantee, Limits
@@ -102,6 +103,14 @@ def test_context_that_is_no_text_is_refused(factory: Factory) -> None:
     summary = factory.run(order(context_files=["logo.png"]), [])
     assert stages(summary) == [Stage.PREFLIGHT]
     assert "'logo.png' cannot be shown: it is not UTF-8 text" in said(summary)
+
+
+@pytest.mark.parametrize("size", [1, 400_000])
+def test_a_file_of_nul_bytes_is_refused_before_a_call_is_paid(factory: Factory, size: int) -> None:
+    commit_all(factory.repo, {"data.txt": "\0" * size})
+    summary = factory.run(order(context_files=["data.txt"]), [])
+    assert (stages(summary), summary.usage.calls) == ([Stage.PREFLIGHT], 0)
+    assert "'data.txt' cannot be shown: it holds NUL bytes" in said(summary)
 
 
 # exception and errors of the model
@@ -224,6 +233,15 @@ def test_a_wrong_hash_is_stale_and_told_with_the_right_one(factory: Factory) -> 
     assert stages(summary) == [Stage.STALE_CONTEXT, ""]
     assert f"'README.md': base_sha256 is {'0' * 64}" in said(summary)
     assert sha256_bytes(b"# A project\n") in said(summary)
+
+
+@pytest.mark.parametrize("asked", ReplyFormat)
+def test_a_wrong_hash_is_stale_in_each_format(factory: Factory, asked: ReplyFormat) -> None:
+    write = {"path": "README.md", "base_sha256": "0" * 64, "content": "new\n"}
+    stale = json.dumps({"summary": "s", "writes": [write]})
+    models = ModelChoice(parse_ladder("small"), 1, reply_format=asked)
+    summary = factory.run(writing("README.md"), [stale], max_attempts=1, models=models)
+    assert stages(summary) == [Stage.STALE_CONTEXT]
 
 
 def test_the_hash_of_nothing_is_stale_for_a_file_that_is_there(factory: Factory) -> None:

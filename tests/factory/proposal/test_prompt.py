@@ -93,6 +93,17 @@ def test_every_stage_has_its_reminder(stage: Stage) -> None:
     assert bool(said) == (stage not in unmended)
 
 
+def test_a_reminder_of_many_files_is_cut_and_says_so() -> None:
+    paths = [f"src/package/module_{number}.py" for number in range(300)]
+    said = reminder(
+        Stage.WRITE_SCOPE_VIOLATION, parse_document(WorkOrder, order(allowed_files=paths))
+    )
+    assert len(said) <= 2000
+    assert said.startswith("Write only: src/package/module_0.py, ")
+    named = said.count("module_")
+    assert said.endswith(f" and {300 - named} more that the work order lists.")
+
+
 @pytest.mark.parametrize("stage", Stage)
 def test_no_hash_is_spoken_of_where_none_is_shown(stage: Stage) -> None:
     work_order = parse_document(WorkOrder, order())

@@ -107,14 +107,19 @@ def test_a_reply_of_files_is_read_though_json_was_asked_for(asked: ReplyFormat) 
     [
         document({"hello.py": CODE}, hashes=False),
         fenced(document({"hello.py": CODE}, hashes=False)),
-        fenced(document({"hello.py": CODE}).replace(SHOWN["hello.py"].sha256, "f" * 64)),
     ],
-    ids=["bare", "fenced", "invented hash"],
+    ids=["bare", "fenced"],
 )
 def test_where_no_hash_was_shown_none_is_asked_of_a_json_reply(reply: str) -> None:
     parsed = read(reply, ReplyFormat.FILES)
     assert written(parsed) == {"hello.py": CODE}
     assert parsed.proposal.writes[0].base_sha256 == SHOWN["hello.py"].sha256
+
+
+@pytest.mark.parametrize("asked", FORMATS)
+def test_a_hash_that_the_model_gives_is_kept(asked: ReplyFormat) -> None:
+    reply = document({"hello.py": CODE}).replace(SHOWN["hello.py"].sha256, "f" * 64)
+    assert read(reply, asked).proposal.writes[0].base_sha256 == "f" * 64
 
 
 def test_where_hashes_were_shown_a_reply_without_them_is_invalid_and_no_file() -> None:
