@@ -186,9 +186,10 @@ class Case:
     """Hold a commit, what its message says, and what is at hand about it.
 
     `named` are the orders that the message names. `statement` says how llmch made the commit, or
-    `acceptance` that it is a person's, accepted for an order; `malformed` says why its note is
-    neither. `order` is the order whose content has the key that the message names, or that the
-    acceptance does. `has_parent` says whether this repo has the parent's files.
+    `acceptance` that it is a person's, accepted for an order; `wrong` says why its note is neither.
+    A statement about another commit is nothing here: with its envelope goes its signature. `order`
+    is the order whose content has the key that the message names, or that the acceptance does.
+    `has_parent` says whether this repo has the parent's files.
     """
 
     evidence: AuditEvidence
@@ -197,7 +198,7 @@ class Case:
     envelope: Envelope | None
     statement: Statement | None
     acceptance: Acceptance | None
-    malformed: str
+    wrong: str
     order: WorkOrder | None
     plan: Plan | None
     has_parent: bool
@@ -230,7 +231,7 @@ class Case:
     @property
     def concerns_llmch(self) -> bool:
         """Return whether the commit says that it is an order's, or a note on it does."""
-        return bool(self.named or self.envelope or self.malformed or self.acceptance)
+        return bool(self.named or self.envelope or self.wrong or self.acceptance)
 
 
 def open_cases(
@@ -260,7 +261,8 @@ def _case(
     *,
     has_parent: bool,
 ) -> Case:
-    found = attached.statement
+    wrong = _fault_of(attached, commit)
+    found = None if wrong else attached.statement
     statement = found if isinstance(found, Statement) else None
     acceptance = found if isinstance(found, Acceptance) else None
     plan = evidence.plan_of_run(found.predicate.tool.run if found else "")
@@ -269,14 +271,28 @@ def _case(
         evidence=evidence,
         commit=commit,
         named=named,
-        envelope=attached.envelope,
+        envelope=attached.envelope if found else None,
         statement=statement,
         acceptance=acceptance,
-        malformed=attached.malformed,
+        wrong=wrong,
         order=_order_of(wanted, found, plan),
         plan=plan,
         has_parent=has_parent,
     )
+
+
+def _fault_of(attached: Attached, commit: CommitObject) -> str:
+    """Return why a line of the note says nothing of its commit; "" if it is about its commit."""
+    about = attached.statement
+    if about is None:
+        said = attached.malformed
+        return f"its note in {PROOF_REF} is not a statement: {said}" if said else ""
+    if about.commit != commit.id:
+        return f"its statement is about the commit {about.commit[:12] or 'of nobody'}"
+    result = about.predicate.result
+    if {about.tree, result.tree} != {commit.tree} or result.commit != commit.id:
+        return f"its statement is about the tree {result.tree[:12]}, and it has another"
+    return ""
 
 
 def _order_of(

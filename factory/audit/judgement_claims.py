@@ -89,23 +89,11 @@ def _shown(command: CommandPart) -> str:
 def rule_on_statement(case: Case) -> Ruling:
     """Return whether the commit carries a statement about itself."""
     claim, statement = Claim.STATEMENT, case.statement
-    if case.malformed:
-        return contradicted(claim, f"its note in {PROOF_REF} is not a statement: {case.malformed}")
+    if case.wrong:
+        return contradicted(claim, case.wrong)
     if statement is None:
         return _without_statement(case)
-    if fault := fault_of_subject(case, statement):
-        return contradicted(claim, fault)
     return proven(claim, f"made in run {statement.predicate.tool.run}")
-
-
-def fault_of_subject(case: Case, statement: Statement | Acceptance) -> str:
-    """Return what the statement is about instead of its commit; "" if it is about its commit."""
-    commit, result = case.commit, statement.predicate.result
-    if statement.commit != commit.id:
-        return f"its statement is about the commit {statement.commit[:12] or 'of nobody'}"
-    if {statement.tree, result.tree} != {commit.tree} or result.commit != commit.id:
-        return f"its statement is about the tree {result.tree[:12]}, and it has another"
-    return ""
 
 
 def _without_statement(case: Case) -> Ruling:
@@ -204,11 +192,8 @@ _MISSING: Final = "a case of an acceptance has one"
 
 
 def rule_on_accepted_statement(case: Case) -> Ruling:
-    """Return whether the statement is about the very commit that has it."""
-    claim, acceptance = Claim.STATEMENT, _acceptance_of(case)
-    if fault := fault_of_subject(case, acceptance):
-        return contradicted(claim, fault)
-    stated = acceptance.predicate
+    """Return that the statement is about the very commit that has it: no other is looked at."""
+    claim, stated = Claim.STATEMENT, _acceptance_of(case).predicate
     person = Identity(stated.accepted_by.name, stated.accepted_by.email)
     by = "" if person == NOBODY else f", by {person}"
     return proven(claim, f"accepted for {stated.order.id} in run {stated.tool.run}{by}")

@@ -6,6 +6,8 @@ the terminal: an agent has to know the key.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import shlex
 import tempfile
@@ -17,10 +19,8 @@ from typing import Final
 
 from shared.errors import CommandFailed
 from shared.git import repos
-from shared.git.client import ConfigEntry, Git, text_of
+from shared.git.client import SCOPES_OF_THE_PERSON, ConfigEntry, Git, text_of
 from shared.processes.process import Finished, ProgramMissing, ToolFailed, run_tool
-
-_TRUSTED: Final = ("system", "global")
 
 
 class SignatureFormat(StrEnum):
@@ -39,11 +39,23 @@ _PROGRAMS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
+class TrustConfig:
+    """Hold whom the person trusts: files for SSH signatures, and how far a key of gpg has to be.
+
+    `problem` says why SSH signatures cannot be judged; the files count only without one.
+    """
+
+    allowed_signers: Path | None
+    revoked: Path | None
+    least: str
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class SigningConfig:
     """Hold what git's config says about signatures.
 
-    `key` is empty if the config names none. `key_command` prints one. `allowed_signers` is the
-    file of keys that are trusted for SSH signatures, if the config names one.
+    `key` is empty if the config names none. `key_command` prints one.
     """
 
     signs_commits: bool
@@ -51,14 +63,15 @@ class SigningConfig:
     programs: dict[SignatureFormat, str]
     key: str
     key_command: tuple[str, ...]
-    allowed_signers: Path | None
+    trust: TrustConfig
 
 
 def read_signing_config(git: Git) -> SigningConfig:
     """Return what git's config says. Raises `ValueError`, which says why it cannot be used.
 
-    Programs count only if the user's or the system's config names them. A program that the repo's
-    own config names is code of the repo, which never runs outside of the sandbox.
+    Programs and whom to trust count only if the user's or the system's config names them. A program
+    that the repo's own config names is code of the repo, which never runs outside of the sandbox,
+    and a signer whom it names is whoever wrote it.
     """
     entries = repos.read_config(git)
     name = _value(entries, "gpg.format") or SignatureFormat.OPENPGP
@@ -67,7 +80,7 @@ def read_signing_config(git: Git) -> SigningConfig:
     except ValueError:
         raise ValueError(f"git's gpg.format is {name!r}, which is not known") from None
     signs = git.try_run("config", "--type=bool", "--get", "commit.gpgSign")
-    own = [each for each in entries if each.scope in _TRUSTED]
+    own = [each for each in entries if each.scope in SCOPES_OF_THE_PERSON]
     command = _value(own, "gpg.ssh.defaultkeycommand")
     return SigningConfig(
         signs_commits=signs.stdout.strip() == b"true",
@@ -75,7 +88,7 @@ def read_signing_config(git: Git) -> SigningConfig:
         programs={each: _program(own, each) for each in SignatureFormat},
         key=_path_or_name(git, "user.signingKey"),
         key_command=tuple(shlex.split(command)) if command else (),
-        allowed_signers=_allowed_signers(git),
+        trust=_trust(git, entries, own),
     )
 
 
@@ -99,9 +112,42 @@ def _path_or_name(git: Git, key: str) -> str:
     return "" if done.exit_code else text_of(done.stdout).removesuffix("\n")
 
 
-def _allowed_signers(git: Git) -> Path | None:
-    named = _path_or_name(git, "gpg.ssh.allowedSignersFile")
-    return git.folder / named if named else None
+_SIGNERS: Final = "gpg.ssh.allowedSignersFile"
+_REVOKED: Final = "gpg.ssh.revocationFile"
+
+
+def _trust(git: Git, entries: Iterable[ConfigEntry], own: Sequence[ConfigEntry]) -> TrustConfig:
+    signers, revoked = (_file(git, _value(own, key.lower())) for key in (_SIGNERS, _REVOKED))
+    problem = next(
+        filter(None, (_fault(git, _SIGNERS, signers), _fault(git, _REVOKED, revoked))), ""
+    )
+    if signers is None:
+        problem = f"git's config names no {_SIGNERS}"
+        if _value(entries, _SIGNERS.lower()):
+            problem = (
+                f"only the repo's own config names {_SIGNERS}, and whoever made the repo wrote it"
+            )
+    least = _value(own, "gpg.mintrustlevel").lower() or _LEVELS[0]
+    return TrustConfig(signers, revoked, least, problem)
+
+
+def _file(git: Git, named: str) -> Path | None:
+    with contextlib.suppress(RuntimeError):  # a `~name` of nobody is a name as any other
+        return git.folder / Path(named).expanduser() if named else None
+    return git.folder / named
+
+
+def _fault(git: Git, key: str, path: Path | None) -> str:
+    """Return why a file of trust does not count; "" if it does, or there is none."""
+    if path is None:
+        return ""
+    *trees, common = repos.layout(git) or (git.folder, git.folder)
+    real = Path(os.path.realpath(path))
+    # Beside the git folder that linked trees share is the tree of the repo itself.
+    for each in (*trees, common, common.parent if common.name == ".git" else common):
+        if real.is_relative_to(os.path.realpath(each)):
+            return f"the file that {key} names lies in the repo, and whoever changes that writes it"
+    return "" if path.is_file() else f"the file {path} that {key} names is missing"
 
 
 # Somebody may have to touch a token or to type into the window of an agent.
@@ -113,6 +159,8 @@ _HEADS: Final = {
     b"-----BEGIN PGP MESSAGE-----": SignatureFormat.OPENPGP,
     b"-----BEGIN SIGNED MESSAGE-----": SignatureFormat.X509,
 }
+_LEVELS: Final = ("undefined", "never", "marginal", "fully", "ultimate")  # of `gpg.minTrustLevel`
+_LEVEL = re.compile(r"^\[GNUPG:\] TRUST_(\w+)", re.MULTILINE)
 _GOOD = re.compile(r"^\[GNUPG:\] GOODSIG \S+ (.*)$", re.MULTILINE)
 _BAD = re.compile(r"^\[GNUPG:\] (BADSIG|EXPKEYSIG|REVKEYSIG|EXPSIG|TRUST_NEVER)\b", re.MULTILINE)
 _UNKNOWN = re.compile(r"^\[GNUPG:\] NO_PUBKEY (\S+)", re.MULTILINE)
@@ -172,38 +220,38 @@ def check_signature(git: Git, config: SigningConfig, data: bytes, armour: bytes)
         try:
             if form is SignatureFormat.SSH:
                 return _check_ssh(git, config, data, path)
-            return _check_gpg(git, config.programs[form], data, path)
+            return _check_gpg(git, config.programs[form], config.trust.least, data, path)
         except SigningFailed as failed:
             return SignatureCheck(Trust.UNKNOWN, failed.message)
 
 
 def _check_ssh(git: Git, config: SigningConfig, data: bytes, path: Path) -> SignatureCheck:
-    program, signers = config.programs[SignatureFormat.SSH], config.allowed_signers
+    program, trust = config.programs[SignatureFormat.SSH], config.trust
     about = ["-n", _NAMESPACE, "-s", str(path)]
     done = _try(git, [program, "-Y", "check-novalidate", *about], data)
     if done.exit_code:
         return SignatureCheck(Trust.BAD, f"the signature is not one of these bytes: {_said(done)}")
     key = _said(done).rpartition(" ")[2]
-    if signers is None:
-        return SignatureCheck(
-            Trust.UNKNOWN,
-            f"it is signed by the key {key}, and git's config names no gpg.ssh.allowedSignersFile",
-        )
-    if not signers.is_file():
-        return SignatureCheck(Trust.UNKNOWN, f"the file {signers} of allowed signers is missing")
-    found = _try(git, [program, "-Y", "find-principals", "-f", str(signers), "-s", str(path)], b"")
+    if trust.problem:
+        return SignatureCheck(Trust.UNKNOWN, f"it is signed by the key {key}, and {trust.problem}")
+    signers = str(trust.allowed_signers)
+    revoked = ["-r", str(trust.revoked)] if trust.revoked else []
+    found = _try(git, [program, "-Y", "find-principals", "-f", signers, "-s", str(path)], b"")
     for name in filter(None, found.stdout.decode(errors="replace").splitlines()):
-        asked = [program, "-Y", "verify", "-f", str(signers), "-I", name, *about]
+        asked = [program, "-Y", "verify", "-f", signers, "-I", name, *revoked, *about]
         if not _try(git, asked, data).exit_code:
             return SignatureCheck(Trust.GOOD, f"signed by {name} with the key {key}")
     return SignatureCheck(Trust.BAD, f"the key {key} is not among the allowed signers in {signers}")
 
 
-def _check_gpg(git: Git, program: str, data: bytes, path: Path) -> SignatureCheck:
+def _check_gpg(git: Git, program: str, least: str, data: bytes, path: Path) -> SignatureCheck:
     done = _try(git, [program, "--status-fd=1", "--verify", str(path), "-"], data)
     status = done.stdout.decode(errors="replace")
     if bad := _BAD.search(status):
         return SignatureCheck(Trust.BAD, f"{program} refuses it: {bad[1]}")
+    level = found[1].lower() if (found := _LEVEL.search(status)) else _LEVELS[0]
+    if level not in _LEVELS[_LEVELS.index(least) if least in _LEVELS else -1 :]:
+        return SignatureCheck(Trust.UNKNOWN, f"its key is trusted {level}, and you ask for {least}")
     if (good := _GOOD.search(status)) and not done.exit_code:
         return SignatureCheck(Trust.GOOD, f"signed by {good[1]}")
     if unknown := _UNKNOWN.search(status):

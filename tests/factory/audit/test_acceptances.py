@@ -196,7 +196,7 @@ def test_the_word_of_a_trusted_person_proves_what_the_commit_stands_for(
         "user.signingKey": str(key),
         "gpg.ssh.allowedSignersFile": str(tmp_path / "allowed"),
     }.items():
-        git(factory.repo, "config", name, value)
+        git(factory.repo, "config", "--global", name, value)
     person = take_over(factory)
     assert person.accept("WO-02", by_hand(person), allow_more=True).failure is None
     found = Auditor(factory.repo, factory.artifacts).look()

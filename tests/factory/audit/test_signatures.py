@@ -58,7 +58,7 @@ def ssh(factory: Factory, tmp_path: Path) -> Path:
         "user.signingKey": str(folder / "ada"),
         "gpg.ssh.allowedSignersFile": str(folder / "allowed"),
     }.items():
-        git(factory.repo, "config", key, value)
+        git(factory.repo, "config", "--global", key, value)
     return folder
 
 
@@ -77,9 +77,9 @@ def test_a_statement_that_a_trusted_key_signed_is_proven(factory: Factory) -> No
 
 def test_without_a_file_of_allowed_signers_nothing_is_decided(factory: Factory, ssh: Path) -> None:
     factory.run(writing("one.txt"), [ONE])
-    git(factory.repo, "config", "--unset", "gpg.ssh.allowedSignersFile")
+    git(factory.repo, "config", "--global", "--unset", "gpg.ssh.allowedSignersFile")
     assert signature(factory) is ClaimState.NOT_PROVABLE
-    git(factory.repo, "config", "gpg.ssh.allowedSignersFile", str(ssh / "nowhere"))
+    git(factory.repo, "config", "--global", "gpg.ssh.allowedSignersFile", str(ssh / "nowhere"))
     assert signature(factory) is ClaimState.NOT_PROVABLE
 
 
