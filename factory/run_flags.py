@@ -206,7 +206,7 @@ def _add_attempt_arguments(group: argparse._ArgumentGroup) -> None:
 def _add_exemptions(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--allow-verify-exempt", action="store_true",
-        help="believe an order that asks to be exempt from verification",
+        help="exempt orders from verification whose plan expects it, whatever their trees say",
     )  # fmt: skip
     group.add_argument(
         "--allow-red", action="store_true",

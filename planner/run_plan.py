@@ -38,6 +38,7 @@ from shared.events.run_record import (
     recorded_run,
 )
 from shared.files.atomic_io import make_folder
+from shared.files.paths import VERIFY_SCRIPT
 from shared.languages.language_tools import ToolRunner, Tools
 from shared.llm.stack import ModelSource, open_model
 from shared.llm.usage import Tally, usage_counted, usage_document
@@ -221,7 +222,7 @@ def _manifest(outcome: Judged, inputs: CompileInputs, run_id: str) -> Manifest |
         return None
     assert outcome.plan is not None, "a valid plan was parsed"
     origin = PlanOrigin(run_id, inputs.compile_hash)
-    verified = bool(inputs.repo.verification)
+    verified = bool(inputs.repo.verification) or VERIFY_SCRIPT in inputs.repo.files
     own = outcome.answer.own if outcome.answer else None
     base = inputs.repo.base.base_files if inputs.repo.base else no_base
     return build_manifest(

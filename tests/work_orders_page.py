@@ -51,8 +51,8 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "changes": "lists names that the order declares anew or takes away on purpose (`play`, "
         "`Game.play`), and files that may lose more than half of their text",
         "notes": "tells the model everything else that it must know",
-        "verify_exempt": "asks that the order is verified by compiling alone; the planner computes "
-        "it, and the factory believes it only as `provenance` confirms it",
+        "verify_exempt": "expects that the order is verified by compiling alone; the planner "
+        "computes it, and the tree that the order makes decides when it runs",
         "provenance": "says where the order comes from; the planner writes it",
     },
     "Condition": {
@@ -117,7 +117,7 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
     "VerifyContract": {
         "command": "is the command that verifies the project",
         "requires": "lists what must hold before that command can run; "
-        "an order before that point is exempt",
+        "an order before that point may be exempt",
     },
     "RequirementEntry": {
         "id": "names the requirement: its own id, or one derived from its words",

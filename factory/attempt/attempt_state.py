@@ -66,6 +66,8 @@ class Attempt:
     """The reason why the type checker could not judge the files written, if there is one."""
     verify: tuple[CmdResult, ...] = ()
     acceptance: tuple[CmdResult, ...] = ()
+    exempt: str = ""
+    """The reason why the verification only compiled the files written, if it did."""
     known: KnownCommit = NOTHING_KNOWN
     """The evidence from the verification of the files written, if they passed."""
     warnings: tuple[str, ...] = ()

@@ -45,6 +45,12 @@ def judge(state: FactoryState, step: Step) -> StateUpdate:
         account = render_violations(contract.violations)
         brief = brief_of(Stage.CONTRACT_VIOLATED, step.order, account)
         return {"attempt": replace(attempt, brief=_with_notes(brief, attempt, step))}
+    checks = step.verification.checks_with(
+        {
+            **dict.fromkeys(step.order.removed_files),
+            **{each.path: each.content for each in attempt.writes},
+        }
+    )
     judgement = run_checks(
         Trial(
             step.task,
@@ -58,12 +64,8 @@ def judge(state: FactoryState, step: Step) -> StateUpdate:
             known=lambda: step.run.known.of(step.parent, step.progress.check_cancelled),
             learn=lambda known: step.run.known.learn(attempt.commit, known),
             staged=attempt.tree,
-            checks=step.verification.checks_with(
-                {
-                    **dict.fromkeys(step.order.removed_files),
-                    **{each.path: each.content for each in attempt.writes},
-                }
-            ),
+            checks=checks.commands,
+            exempt=checks.exempt,
             removed=step.order.removed_files,
         )
     )
@@ -74,6 +76,7 @@ def judge(state: FactoryState, step: Step) -> StateUpdate:
         attempt,
         verify=judgement.verify,
         acceptance=judgement.acceptance,
+        exempt=judgement.exempt,
         known=judgement.known,
         verified=judgement.verified,
         warnings=judgement.warnings,
@@ -218,6 +221,7 @@ def attempt_record(attempt: Attempt, step: Step, drift: tuple[str, ...] = ()) ->
         unjudged=attempt.unjudged,
         verify=attempt.verify,
         acceptance=attempt.acceptance,
+        exempt=attempt.exempt,
         warnings=attempt.warnings,
         drift=drift,
         model=attempt.model,

@@ -178,7 +178,7 @@ class Dialogue:
                 with_commands=with_commands,
             )
             return Question(self.asked, offer if focus else _WHOLE_FILES, prompt, focus)
-        commands = tuple(check.text for check in self.step.verification.checks())
+        commands = tuple(check.text for check in self.step.verification.checks().commands)
         prompt = render_prompt(order, attempt.shown, commands, offer, known, past, note, hint)
         return Question(self.asked, offer, prompt)
 

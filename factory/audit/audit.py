@@ -42,10 +42,12 @@ from factory.audit.judgement_claims import (
 from factory.judging.proof import verified_by
 from factory.orders.documents import FailureBrief, VerifiedBy
 from factory.orders.order_commit import NOBODY, CommitTerms, identify
-from factory.orders.read_orders import LoadedOrder, decide_exempt
+from factory.orders.read_orders import LoadedOrder
 from factory.orders.task import OrderTask, RunOptions
 from factory.preflight import RepoPlace
+from factory.record.landed import named_orders
 from factory.run.reproduce import CommitJudge, open_judge
+from factory.run.run_request import find_exemptions
 from factory.workbench.pool import sweep_side_workspaces
 from shared.errors import InvalidInput, PreflightRefused
 from shared.events.events import Emit
@@ -269,18 +271,25 @@ class _Rerun:
         if not case.has_parent:
             raise PreflightRefused("its parent is not in this repo", "`git fetch --unshallow`")
         loaded = _loaded(case)
-        exempt, _ = decide_exempt(loaded, allow=self.options.allow_verify_exempt)
+        landed = named_orders(case.git, case.parent, case.plan.orders if case.plan else (loaded,))
+        (exemption,) = find_exemptions(
+            (loaded,),
+            landed,
+            case.git,
+            self.options.settings.verify,
+            allow=self.options.allow_verify_exempt,
+        )
         commit, folder = case.commit.id, self.folder / case.commit.id / loaded.order.id
-        task = OrderTask(loaded, exempt, case.parent, _NOBODYS_TERMS, folder)
+        task = OrderTask(loaded, exemption, case.parent, _NOBODYS_TERMS, folder)
         changed = trees.files_between(case.git, case.parent, commit)
         judged = self.judge_of.judge(commit, task, changed, folder / "base")
-        return judged.brief or verified_by(judged.verify, judged.acceptance)
+        return judged.brief or verified_by(judged.verify, judged.acceptance, judged.exempt)
 
 
 def _loaded(case: Case) -> LoadedOrder:
     """Return the order as its plan has it, with what earlier orders declare; else by itself.
 
-    An exemption from verification is not part of an order's key, so only the plan vouches for it.
+    What the plan's verification waits for is not part of an order, so only the plan says it.
     """
     assert case.order is not None and case.identity is not None, "there is an order to judge by"
     for each in case.plan.orders if case.plan else ():

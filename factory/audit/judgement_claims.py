@@ -46,6 +46,8 @@ def rule_on_checks(case: Case, judge: Judge | None) -> Ruling:
         return contradicted(claim, fault)
     if judge is None:
         word = "the word of the statement" if stated else "nothing is stated of its commands"
+        if stated and stated.exempt:
+            word += f", that it was proven by compiling alone ({stated.exempt})"
         return not_provable(claim, word, "`--rerun` runs them again on this very tree")
     try:
         judged = judge(case)

@@ -13,15 +13,16 @@ from factory.landing.land import Notary
 from factory.landing.stand_in import as_text, change_of, lacking, paths_of
 from factory.orders.documents import FailureBrief, VerifiedBy
 from factory.orders.order_commit import NOTES_REF, add_acceptance, drop_acceptance
-from factory.orders.read_orders import decide_exempt
+from factory.orders.read_orders import NOT_EXEMPT
 from factory.orders.stages import NOTHING_DECIDED, AcceptedCommit, Decision
 from factory.orders.task import OrderTask, RunOptions, command_settings
 from factory.preflight import RepoPlace, hold, name_paths
 from factory.record.decisions import write_decision
+from factory.record.landed import named_orders
 from factory.record.runs_on_record import bases_on_record
 from factory.run.recovery import deferring_signals, recover
 from factory.run.reproduce import open_judge
-from factory.run.run_request import commit_terms
+from factory.run.run_request import commit_terms, find_exemptions
 from factory.statement.compose_statement import StandingCommit
 from factory.statement.statement import Acceptance, Snapshot, Statement, drop_statements
 from shared.errors import InvalidInput
@@ -178,7 +179,9 @@ class JudgedCommit:
     def judged(self) -> VerifiedBy | FailureBrief:
         """Return what verified the commit, or why it does not do what the order asks for."""
         judgement = self.judgement
-        return judgement.brief or verified_by(judgement.verify, judgement.acceptance)
+        return judgement.brief or verified_by(
+            judgement.verify, judgement.acceptance, judgement.exempt
+        )
 
     @property
     def failure(self) -> FailureBrief | None:
@@ -234,7 +237,7 @@ def take_back(plan: PlanOnBranch, name: str, place: RepoPlace, options: RunOptio
             )
         commit = before.accepted.commit
         terms = commit_terms(git, options.settings.commit, None)
-        task = OrderTask(plan.named(name), False, commit, terms, plan.path)
+        task = OrderTask(plan.named(name), NOT_EXEMPT, commit, terms, plan.path)
         drop_acceptance_notes(git, commit, task)
         write_decision(place.common_dir, key, replace(before, accepted=None))
     return commit
@@ -281,9 +284,12 @@ def _task(
     recording: Recording,
 ) -> OrderTask:
     loaded = plan.named(name)
-    exempt, _ = decide_exempt(loaded, allow=options.allow_verify_exempt)
+    landed = named_orders(place.git, found.parent, plan.orders)
+    (exemption,) = find_exemptions(
+        (loaded,), landed, place.git, options.settings.verify, allow=options.allow_verify_exempt
+    )
     terms = commit_terms(place.git, options.settings.commit, None)
-    return OrderTask(loaded, exempt, found.parent, terms, recording.folder.path / name)
+    return OrderTask(loaded, exemption, found.parent, terms, recording.folder.path / name)
 
 
 def _judge(
@@ -331,5 +337,6 @@ def _standing(git: Git, accepted: JudgedCommit, task: OrderTask, run_id: str) ->
         beyond=tuple(map(as_text, offered.beyond)),
         verify=judgement.verify,
         acceptance=judgement.acceptance,
+        exempt=judgement.exempt,
         run_id=run_id,
     )

@@ -130,7 +130,7 @@ class Judgement:
 
     `known` is what the verification showed. `warnings` are about checks that passed but prove
     less than they seem to. `verified` is the key of the verification; empty if a part of it
-    failed.
+    failed. `exempt` says why the verification only compiled the code, if it did.
     """
 
     verify: tuple[CmdResult, ...]
@@ -139,6 +139,7 @@ class Judgement:
     known: KnownCommit = NOTHING_KNOWN
     verified: str = ""
     warnings: tuple[str, ...] = ()
+    exempt: str = ""
 
 
 @dataclass(slots=True)
@@ -173,7 +174,7 @@ def run_checks(trial: Trial) -> Judgement:
             verify.brief = _nothing_ran(fewer, verify, trial)
     record_results(trial, "verify_result.json", verify.results)
     if verify.brief:
-        return Judgement(tuple(verify.results), (), verify.brief)
+        return Judgement(tuple(verify.results), (), verify.brief, exempt=trial.exempt)
     known = KnownCommit(KnownRed(verify.red), verify.tests)
     trial.learn(known)
     acceptance = _Phase(Stage.ACCEPTANCE_FAILED, AttemptStage.ACCEPT)
@@ -185,20 +186,21 @@ def run_checks(trial: Trial) -> Judgement:
         commands = tuple(parse_check(each) for each in trial.order.acceptance_commands)
         _run_phase(acceptance, commands, trial)
     record_results(trial, "acceptance_result.json", acceptance.results)
-    proof = verified_by(verify.results, acceptance.results)
+    proof = verified_by(verify.results, acceptance.results, trial.exempt)
     return Judgement(
         verify=tuple(verify.results),
         acceptance=tuple(acceptance.results),
         brief=acceptance.brief,
         known=known,
         verified="" if verify.red else key,
-        warnings=() if acceptance.brief else tuple(warnings_on(proof, fewer, trial.task)),
+        warnings=() if acceptance.brief else tuple(warnings_on(proof, fewer, trial.order)),
+        exempt=trial.exempt,
     )
 
 
 def _verification_key(trial: Trial) -> str:
     """Return the key of the verification; "" if its success would not be worth keeping."""
-    if trial.task.exempt or not trial.staged:
+    if trial.exempt or not trial.staged:
         return ""
     return verification_key(trial.staged, trial.checks, trial.bench, trial.options)
 

@@ -28,7 +28,6 @@ from shared.languages.registry import language_of
 
 if TYPE_CHECKING:
     from factory.orders.documents import CmdResult, CountedTests, JudgingCommand, VerifiedBy
-    from factory.orders.task import OrderTask
     from shared.work_order.work_order import WorkOrder
 
 
@@ -133,13 +132,19 @@ def _sum(tests: Tests) -> CountedTests:
     )
 
 
-def verified_by(verify: Sequence[CmdResult], acceptance: Sequence[CmdResult]) -> VerifiedBy:
-    """Return the account in a summary of the commands that judged an order."""
+def verified_by(
+    verify: Sequence[CmdResult], acceptance: Sequence[CmdResult], exempt: str = ""
+) -> VerifiedBy:
+    """Return the account in a summary of the commands that judged an order.
+
+    `exempt` says why the verification only compiled the code; "" if it did not.
+    """
     verification = tuple(map(_command, verify))
     return documents.VerifiedBy(
         verification=verification,
         acceptance=tuple(map(_command, acceptance)),
         rests_on_acceptance=all(_runs_none(each) for each in verification),
+        exempt=exempt,
     )
 
 
@@ -166,16 +171,18 @@ def _is_test(path: str) -> bool:
     return language.plans.is_test_file(path)
 
 
-def warnings_on(verified: VerifiedBy, fewer: FewerTests | None, task: OrderTask) -> Iterator[str]:
+def warnings_on(verified: VerifiedBy, fewer: FewerTests | None, order: WorkOrder) -> Iterator[str]:
     """Yield warnings on checks that passed but prove less than they seem to.
 
-    An exempt order is verified by compiling alone, on purpose. An order that lists `changes` takes
-    something away on purpose, and so does one that removes tests. Tests may go with it, but there
-    is a warning if none is left or none shows in the output any more.
+    An order that lists `changes` takes something away on purpose, and so does one that removes
+    tests. Tests may go with it, but there is a warning if none is left or none shows in the output
+    any more.
     """
-    if verified.rests_on_acceptance and not task.exempt:
+    if verified.exempt:
+        yield f"verification is reduced to compiling: {verified.exempt}"
+    elif verified.rests_on_acceptance:
         yield "the verification ran no test: the order rests on its acceptance commands alone"
-    elif fewer is not None and (not fewer.now or not _takes_away(task.order)):
+    elif fewer is not None and (not fewer.now or not _takes_away(order)):
         yield fewer.describe()
 
 

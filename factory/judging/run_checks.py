@@ -26,6 +26,7 @@ from factory.judging.proof import (
     why_not_believed,
 )
 from factory.orders.documents import CmdResult, SandboxRecord
+from factory.orders.read_orders import NOT_EXEMPT, Exemption, TreeFacts
 from factory.orders.stages import AttemptStage
 from factory.orders.task import OrderTask, RunOptions
 from factory.record.progress import Progress
@@ -74,43 +75,57 @@ def parse_check(text: str, *tolerated: tuple[int, str]) -> Check:
 
 
 @dataclass(frozen=True, slots=True)
+class Checks:
+    """Hold the commands that verify a tree; `exempt` says why its code is compiled and not run."""
+
+    commands: tuple[Check, ...]
+    exempt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class BaseVerification:
     """Hold what verifies a base, and the trees that an order makes of it.
 
     `files` are those of the base, and `found` is what they say. The code of an exempt order (one
-    that only builds towards the verify contract) is compiled and not run. `linked` are folders of
-    installed packages, which are not compiled.
+    that only builds towards what verifies the repo) is compiled and not run. `linked` are folders
+    of installed packages, which are not compiled.
     """
 
     files: RepoFiles
     found: Verification
     chosen: tuple[str, ...] = ()
-    exempt: bool = False
+    exemption: Exemption = NOT_EXEMPT
     linked: frozenset[str] = frozenset()
 
-    def checks(self) -> tuple[Check, ...]:
+    def checks(self) -> Checks:
         """Return the commands that verify the base."""
-        return self._checks_of(self.found.commands)
+        return self._exempt(self.files, self.found) or Checks(self._checks_of(self.found.commands))
 
-    def checks_with(self, written: Mapping[str, str | None]) -> tuple[Check, ...]:
+    def checks_with(self, written: Mapping[str, str | None]) -> Checks:
         """Return the commands that verify the base with these texts written, by path.
 
         `None` is a file that is removed.
         """
-        if self.exempt or self.chosen:
+        if self.chosen:
             return self.checks()
         files = ChangedFiles(self.files, written)
         now = find_verification(files)
+        return self._exempt(files, now) or Checks(self._checks_of(self._commands(files, now)))
+
+    def _exempt(self, files: RepoFiles, now: Verification) -> Checks | None:
+        before = TreeFacts(self.files.paths, self.found.is_known)
+        why = self.exemption.reason(before, TreeFacts(files.paths, now.is_known))
+        return Checks((_compile_without(self.linked),), why) if why else None
+
+    def _commands(self, files: RepoFiles, now: Verification) -> tuple[VerifyCommand, ...]:
         if not self.found.is_known:
-            return self._checks_of(now.commands if now.is_known else self.found.commands)
+            return now.commands if now.is_known else self.found.commands
         kept = tuple(_kept(self.found, now, files))
         texts = {each.text for each in kept}
-        return self._checks_of((*kept, *(each for each in now.commands if each.text not in texts)))
+        return (*kept, *(each for each in now.commands if each.text not in texts))
 
     def _checks_of(self, commands: tuple[VerifyCommand, ...]) -> tuple[Check, ...]:
         compiling = _compile_without(self.linked)
-        if self.exempt:
-            return (compiling,)
         if self.chosen:
             return tuple(parse_check(each.text) for each in commands)
         return tuple(
@@ -122,21 +137,20 @@ class BaseVerification:
 
 
 def verification_of(
-    workspace: Workspace, chosen: tuple[str, ...] = (), *, exempt: bool = False
+    workspace: Workspace, chosen: tuple[str, ...] = (), exemption: Exemption = NOT_EXEMPT
 ) -> BaseVerification:
     """Return what verifies the workspace's baseline. The tree must be the baseline as it is.
 
     `chosen` is the setting `verify`.
     """
-    return verification_before(workspace, {}, chosen, exempt=exempt)
+    return verification_before(workspace, {}, chosen, exemption)
 
 
 def verification_before(
     workspace: Workspace,
     texts: Mapping[str, str | None],
     chosen: tuple[str, ...] = (),
-    *,
-    exempt: bool,
+    exemption: Exemption = NOT_EXEMPT,
 ) -> BaseVerification:
     """Return what verifies the tree that the workspace's baseline was made from.
 
@@ -147,7 +161,7 @@ def verification_before(
     if texts:
         files = ChangedFiles(files, texts)
     found = find_verification(files, chosen)
-    return BaseVerification(files, found, chosen, exempt, workspace.linked)
+    return BaseVerification(files, found, chosen, exemption, workspace.linked)
 
 
 def _kept(base: Verification, now: Verification, files: RepoFiles) -> Iterator[VerifyCommand]:
@@ -193,7 +207,8 @@ class Trial:
     hash, and `removed` has the files that no command may bring back. `attempt` is 0 outside an
     attempt. `known` returns what the verification showed before the order, and may wait for it;
     `learn` takes what it shows now, as soon as it passes. `staged` is the tree as git names it;
-    empty if it cannot become a commit. `checks` are the commands that verify the tree.
+    empty if it cannot become a commit. `checks` are the commands that verify the tree; `exempt`
+    says why they only compile it, if they do.
     """
 
     task: OrderTask
@@ -209,6 +224,7 @@ class Trial:
     learn: Callable[[KnownCommit], None] = _learn_nothing
     staged: str = ""
     checks: tuple[Check, ...] = ()
+    exempt: str = ""
 
     @property
     def order(self) -> WorkOrder:

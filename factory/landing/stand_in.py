@@ -15,7 +15,7 @@ from factory.judging.contract import check_declarations, render_violations, with
 from factory.judging.failure_brief import brief_of
 from factory.judging.judgement import Judgement, run_checks
 from factory.judging.proof import KnownCommits
-from factory.judging.run_checks import Check, Trial, verification_before
+from factory.judging.run_checks import Checks, Trial, verification_before
 from factory.orders.stages import Stage
 from factory.orders.task import OrderTask, RunOptions
 from factory.preflight import name_paths
@@ -56,6 +56,7 @@ class StandIn:
                 return Judgement((), (), brief_of(Stage.CONTRACT_VIOLATED, order, account))
             own = (*order.allowed_files, *(each.path for each in order.acceptance_files))
             tree = bench.workspace.tree
+            checks = self._checks(task, changed, bench)
             trial = Trial(
                 task,
                 self.options,
@@ -67,22 +68,21 @@ class StandIn:
                 known=lambda: self.known.of(task.base),
                 removed=order.removed_files,
                 staged=trees.tree_of(self.git, commit),
-                checks=self._checks(task, changed, bench),
+                checks=checks.commands,
+                exempt=checks.exempt,
             )
             judgement = run_checks(trial)
         for warning in judgement.warnings:
             self.emit(Warned(f"{order.id}: {warning}"))
         return judgement
 
-    def _checks(
-        self, task: OrderTask, changed: frozenset[str], bench: Workbench
-    ) -> tuple[Check, ...]:
+    def _checks(self, task: OrderTask, changed: frozenset[str], bench: Workbench) -> Checks:
         """Return what verifies the commit: what its parent says, and what its own tree says."""
         git, paths = self.git, sorted(changed)
         before = {path: _decoded(trees.content_of(git, task.base, path)) for path in paths}
         now = {path: _text_in(bench.workspace.tree, path) for path in paths}
         verification = verification_before(
-            bench.workspace, before, self.options.settings.verify, exempt=task.exempt
+            bench.workspace, before, self.options.settings.verify, task.exemption
         )
         return verification.checks_with(now)
 

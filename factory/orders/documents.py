@@ -273,6 +273,14 @@ def count_of_tests(number: int) -> str:
     return "no test" if not number else f"{number} test{'' if number == 1 else 's'}"
 
 
+def _is_empty(value: object) -> bool:
+    return value == ""
+
+
+Exempt = Annotated[str, Field(exclude_if=_is_empty)]
+"""Why the code was compiled and not run; absent from the JSON if it was verified."""
+
+
 class JudgingCommand(_Record):
     """Hold a command that judged an order. `tests` is `None` where nothing counts them."""
 
@@ -285,21 +293,25 @@ class VerifiedBy(_Record):
     """Say which commands judged an order, in their sequence.
 
     `rests_on_acceptance` says that the verification ran no test, as far as its commands and their
-    output show, so that nothing but the acceptance commands speaks for the order.
+    output show, so that nothing but the acceptance commands speaks for the order. `exempt` says
+    why the verification only compiled the code.
     """
 
     verification: tuple[JudgingCommand, ...]
     acceptance: tuple[JudgingCommand, ...]
     rests_on_acceptance: bool
+    exempt: Exempt = ""
 
     def describe(self) -> str:
         """Return what speaks for the order, in one line of at most 600 characters."""
         return textwrap.shorten(self._describe(), _LONGEST_LINE, placeholder=" ...")
 
     def _describe(self) -> str:
+        number = len(self.acceptance)
+        commands = f"{number} acceptance command{'' if number == 1 else 's'}"
+        if self.exempt:
+            return f"proven by compiling alone ({self.exempt}): the order rests on {commands}"
         if self.rests_on_acceptance:
-            number = len(self.acceptance)
-            commands = f"{number} acceptance command{'' if number == 1 else 's'}"
             return f"the verification ran no test: the order rests on {commands}"
         named = [each for each in self.verification if each.tests is None or each.tests.ran]
         tested = [each for each in named if each.tests] or named
@@ -316,10 +328,6 @@ def _is_none(value: object) -> bool:
 
 Pushed = Annotated[bool | None, Field(exclude_if=_is_none)]
 """Whether the requested push succeeded. The key is absent from the JSON if no push was made."""
-
-
-def _is_empty(value: object) -> bool:
-    return value == ""
 
 
 Remedy = Annotated[str, Field(exclude_if=_is_empty)]
@@ -485,6 +493,7 @@ class AttemptRecord(_Record):
     """Why the type checker could not judge the writes against their contract; empty if it could."""
     verify: tuple[CmdResult, ...] = ()
     acceptance: tuple[CmdResult, ...] = ()
+    exempt: Exempt = ""
     warnings: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
     model: str | None = None

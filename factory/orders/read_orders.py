@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
-from shared.errors import InvalidInput, PreflightRefused
+from shared.errors import InvalidInput
 from shared.files.paths import VERIFY_SCRIPT, fold_path, is_git_path
 from shared.files.strict_documents import JsonObject, JsonValue, at
 from shared.languages import registry
@@ -30,7 +31,14 @@ from shared.work_order.plan_folder import (
     read_manifest,
     read_stored_plan,
 )
-from shared.work_order.work_order import Interface, Manifest, WorkOrder, order_id, order_number
+from shared.work_order.work_order import (
+    Condition,
+    Interface,
+    Manifest,
+    WorkOrder,
+    order_id,
+    order_number,
+)
 
 
 def binding_on(order: WorkOrder, earlier: Sequence[WorkOrder]) -> Iterator[WorkOrder]:
@@ -175,35 +183,62 @@ def _with_earlier(loaded: LoadedOrder, earlier: Sequence[WorkOrder]) -> LoadedOr
     )
 
 
-def decide_exempt(loaded: LoadedOrder, *, allow: bool) -> tuple[bool, str]:
-    """Return whether compiling is the order's only verification, and a warning if it is.
+@dataclass(frozen=True, slots=True)
+class Exemption:
+    """Hold what may exempt an order from verification. The tree that the order makes decides.
 
-    Raises `PreflightRefused` if the order asks for that exemption and nothing vouches for it.
+    `granted` names the word of a person, which no tree contradicts. `expected` says that the order
+    expects an exemption, and that nothing verified the commit that its plan began on. `requires`
+    is what the plan's verify contract waits for.
     """
-    order = loaded.order
-    if not order.verify_exempt:
-        return False, ""
+
+    granted: str = ""
+    expected: bool = False
+    requires: tuple[Condition, ...] = ()
+
+    def reason(self, before: TreeFacts, now: TreeFacts) -> str:
+        """Return why an order that makes the tree `now` of `before` is exempt; "" if it is not.
+
+        What verified the tree before holds, so an order that takes that away is not exempt.
+        """
+        if self.granted or not self.expected:
+            return self.granted
+        if not now.is_verified and not before.is_verified:
+            return "nothing says how its tree is verified"
+        waited = not before.is_verified or self._missing(before)
+        missing = self._missing(now) if waited else ""
+        return f"what verifies its tree still waits for {missing}" if missing else ""
+
+    def _missing(self, tree: TreeFacts) -> str:
+        for each in self.requires:
+            if (each.path in tree.paths) is not (each.kind == "file_exists"):
+                return f"`{each.path}`" + ("" if each.kind == "file_exists" else " to go")
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class TreeFacts:
+    """Hold the paths of a tree, and whether its files or the user say how it is verified."""
+
+    paths: Sequence[str]
+    is_verified: bool
+
+
+NOT_EXEMPT: Final = Exemption()
+
+
+def exemption_of(loaded: LoadedOrder, *, allow: bool, is_bare: Callable[[], bool]) -> Exemption:
+    """Return what may exempt an order from verification.
+
+    With `allow`, a person believes the order. `is_bare` says whether nothing verified the commit
+    that the order's plan began on. It is asked only where that matters.
+    """
+    if not loaded.order.verify_exempt:
+        return NOT_EXEMPT
     if allow:
-        return True, f"{order.id}: verification is reduced to compiling, by --allow-verify-exempt"
-    if _vouched_for(loaded):
-        return True, (
-            f"{order.id}: verification is reduced to compiling: "
-            "the plan marks the order as bootstrapping verification"
-        )
-    raise PreflightRefused(
-        f"{order.id} asks to be exempt from verification, and no manifest beside it vouches for it",
-        f"keep the order beside its {MANIFEST_NAME}, or pass --allow-verify-exempt",
-    )
-
-
-def _vouched_for(loaded: LoadedOrder) -> bool:
-    provenance = loaded.order.provenance
-    return (
-        loaded.plan is not None
-        and provenance is not None
-        and provenance.bootstrap
-        and provenance.manifest_sha256 in (*loaded.plan.lineage, loaded.plan.manifest_sha256)
-    )
+        return Exemption(granted="--allow-verify-exempt")
+    requires = loaded.plan.requires if loaded.plan else ()
+    return Exemption(expected=True, requires=requires) if is_bare() else NOT_EXEMPT
 
 
 def _require_object(document: JsonValue, path: Path) -> JsonObject:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 from factory.orders.documents import AttemptRecord, CommandFlag, FailureBrief, VerifiedBy
 from factory.orders.model_choice import ModelChoice
 from factory.orders.order_commit import CommitTerms, OrderIdentity, describe_commit, identify
-from factory.orders.read_orders import LoadedOrder
+from factory.orders.read_orders import Exemption, LoadedOrder
 from factory.preflight import BranchPolicy
 from shared.errors import LlmchError
 from shared.git.commits import CommitFacts
@@ -67,7 +67,7 @@ class OrderTask:
     """
 
     loaded: LoadedOrder
-    exempt: bool
+    exemption: Exemption
     base: str
     terms: CommitTerms
     folder: Path

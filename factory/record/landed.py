@@ -94,6 +94,17 @@ class LandedOrders:
     lost: tuple[LostOrder, ...] = ()
     compared: int = 0
 
+    def begun_on(self, plan: PlanFacts | None) -> str:
+        """Return the branch's commit that the orders of `plan` began on; "" if it is not known.
+
+        Only commits that name this very plan count as its orders: a plan can claim to follow
+        another one, and what a commit changes does not say why it was made.
+        """
+        digest = plan.manifest_sha256 if plan else ""
+        own = {commit for commit, each in self.of_plans.items() if each == digest}
+        last = max((n for n, each in enumerate(self.first_parents) if each in own), default=-1)
+        return next(iter(self.first_parents[last + 1 : last + 2]), "")
+
     def with_accepted(self, commits: Mapping[str, str]) -> LandedOrders:
         """Return a copy with the commits that people had accepted for orders, by the order's id."""
         lost = tuple(each for each in self.lost if each.order not in commits)
@@ -147,19 +158,17 @@ def landed_otherwise(
 def find_landed(git: Git, branch: str, tip: str, orders: Sequence[LoadedOrder]) -> LandedOrders:
     """Return which of `orders` the branch has, whose last commit is `tip`."""
     history = commits.log(git, tip, limit=_SEARCHED)
-    named = landed_orders((each.id, each.message) for each in history)
-    landed = _by_order(orders, named)
-    of_plans = _of_plans(orders, named)
-    first_parents = commits.first_parents(history, tip)
+    found = _named_in(history, tip, orders)
+    landed, of_plans, first_parents = found.landed, found.of_plans, found.first_parents
     missing = [each for each in orders if each.order.id not in landed]
     if not missing:
-        return LandedOrders(first_parents, landed, of_plans)
+        return found
     reflog = commits.log_of_ref(git, f"refs/heads/{branch}", limit=_REFLOG)
     on_branch = {each.id for each in history}
     recorded = _on_record(git, reflog, on_branch)
     gone = _by_order(missing, landed_orders((each.id, each.message) for each in recorded))
     if not gone:
-        return LandedOrders(first_parents, landed, of_plans)
+        return found
     alike, compared = _same_changes(git, tip, gone, recorded)
     once_here = {each.id for each in reflog}
     lost = tuple(
@@ -170,6 +179,19 @@ def find_landed(git: Git, branch: str, tip: str, orders: Sequence[LoadedOrder]) 
         and not was_moved_back(git, [each.id for each in reflog], commit)
     )
     return LandedOrders(first_parents, {**landed, **alike}, of_plans, tuple(alike), lost, compared)
+
+
+def named_orders(git: Git, tip: str, orders: Sequence[LoadedOrder]) -> LandedOrders:
+    """Return which of `orders` the commits before `tip` name in their trailers."""
+    return _named_in(commits.log(git, tip, limit=_SEARCHED), tip, orders)
+
+
+def _named_in(
+    history: Sequence[LoggedCommit], tip: str, orders: Sequence[LoadedOrder]
+) -> LandedOrders:
+    named = landed_orders((each.id, each.message) for each in history)
+    first_parents = commits.first_parents(history, tip)
+    return LandedOrders(first_parents, _by_order(orders, named), _of_plans(orders, named))
 
 
 def _by_order(orders: Iterable[LoadedOrder], named: Mapping[OrderIdentity, str]) -> dict[str, str]:

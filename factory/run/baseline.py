@@ -29,6 +29,7 @@ from factory.judging.run_checks import (
     verification_of,
 )
 from factory.orders.documents import CountedTests
+from factory.orders.read_orders import Exemption
 from factory.orders.stages import AttemptStage
 from factory.orders.task import RunOptions
 from factory.preflight import Repo
@@ -121,6 +122,8 @@ def _parse_tests(document: Mapping[str, object]) -> dict[str, CountedTests]:
     return found
 
 
+NOTHING_TO_RUN: Final = Exemption(granted="the plan is to bring what verifies it")
+
 _WHO: Final = "base"  # in events, in the place of an order's id
 _SHOWN_LINES: Final = 12
 _SHOWN_CHARACTERS: Final = 600
@@ -152,16 +155,16 @@ class Baseline:
             self.emit(Noted(line))
         return found
 
-    def verify(self, commit: str, *, exempt: bool) -> None:
+    def verify(self, commit: str, exemption: Exemption) -> None:
         """Run the verification on `commit`, unless an equal tree has passed it here before.
 
-        `exempt` says that the code is only compiled. How many tests ran is recorded in `known`,
-        with what fails if the user allows it. Raises `PreflightRefused` if not, with the command,
-        its output and a remedy.
+        Where `exemption` holds for it, the code is only compiled. How many tests ran is recorded in
+        `known`, with what fails if the user allows it. Raises `PreflightRefused` if not, with the
+        command, its output and a remedy.
         """
         with self.pool.lend(commit) as bench:
             chosen = self.options.settings.verify
-            checks = verification_of(bench.workspace, chosen, exempt=exempt).checks()
+            checks = verification_of(bench.workspace, chosen, exemption).checks().commands
             if not checks:
                 return
             tree = trees.tree_of(self.repo.git, commit)

@@ -211,8 +211,11 @@ class Execution:
         assert verdict is not None, "only an order that has ended has a result"
         flags = evidence.flags() if evidence else ()
         records = self.end(task.name, "")
-        proof = verified_by(records[-1].verify, records[-1].acceptance) if records else None
-        return OrderResult(verdict, records, flags, proof if isinstance(verdict, Passed) else None)
+        proof = None
+        if records and isinstance(verdict, Passed):
+            last = records[-1]
+            proof = verified_by(last.verify, last.acceptance, last.exempt)
+        return OrderResult(verdict, records, flags, proof)
 
     def _step(
         self, assignment: Assignment, bench: Workbench, announce: Callable[[str], None]
@@ -225,7 +228,7 @@ class Execution:
             bench=bench,
             client=DroppableClient(assignment, self.run.model.client),
             verification=verification_of(
-                bench.workspace, self.run.options.settings.verify, exempt=task.exempt
+                bench.workspace, self.run.options.settings.verify, task.exemption
             ),
             emit=self._emit_of(assignment),
             progress=self._progress(assignment),

@@ -285,7 +285,7 @@ class CommitJudge:
         known, pool = KnownCommits(), self.pool
         if self.options.allow_red:
             base = Baseline(self.options, self.repo, pool, base_folder, known, self.emit)
-            base.verify(task.base, exempt=task.exempt)
+            base.verify(task.base, task.exemption)
         judge = StandIn(self.options, self.repo.git, pool, self.tools, known, self.emit)
         return judge.judge(commit, task, changed)
 

@@ -15,7 +15,7 @@ from factory.judging.proof import KnownCommits
 from factory.landing.land import Landing, Notary
 from factory.orders.documents import RunSummary
 from factory.orders.order_commit import CommitTerms
-from factory.orders.read_orders import decide_exempt, read_order
+from factory.orders.read_orders import NOT_EXEMPT, read_order
 from factory.orders.task import RunOptions
 from factory.preflight import (
     Repo,
@@ -34,7 +34,7 @@ from factory.record.landed import find_landed, plan_branch
 from factory.record.run_status import StateFile
 from factory.record.summary import public_json
 from factory.run import reproduce
-from factory.run.baseline import Baseline
+from factory.run.baseline import NOTHING_TO_RUN, Baseline
 from factory.run.execution import Execution
 from factory.run.recovery import deferring_signals, recover, run_that_was_cut_off
 from factory.run.run_request import (
@@ -42,7 +42,9 @@ from factory.run.run_request import (
     after_interruption,
     commit_terms,
     describe_run,
+    exemption_warnings,
     files_changed_since,
+    find_exemptions,
     note_found_by_content,
     refuse_files_in_the_way,
     remaining_orders,
@@ -171,7 +173,6 @@ def _look_at(request: Request, repo: Repo, cut_off: RunBegun | None) -> tuple[Re
     Raises `PreflightRefused` if the branch or the files do not allow the run.
     """
     options, orders = request.options, request.orders
-    exemptions = [decide_exempt(each, allow=options.allow_verify_exempt) for each in orders]
     branch = options.branch or plan_branch(repo.git, orders)
     target = choose_target(
         repo, branch, options.policy, options.settings.protected_branches, options.start
@@ -180,6 +181,9 @@ def _look_at(request: Request, repo: Repo, cut_off: RunBegun | None) -> tuple[Re
     request = replace(request, orders=with_hints(orders, decisions))
     landed = find_landed(repo.git, branch, target.tip, orders)
     landed = landed.with_accepted(accepted_commits(decisions, landed.first_parents))
+    exemptions = find_exemptions(
+        orders, landed, repo.git, options.settings.verify, allow=options.allow_verify_exempt
+    )
     changed = files_changed_since(repo.git, request, landed)
     remaining = remaining_orders(request, landed)
     to_make = [each for each in remaining if not is_settled(decisions.get(each.order.id))]
@@ -188,11 +192,10 @@ def _look_at(request: Request, repo: Repo, cut_off: RunBegun | None) -> tuple[Re
         *_warnings_about(repo),
         *changed,
         *(text for each in orders for text in each.warnings),
-        *(warning for _, warning in exemptions if warning),
+        *exemption_warnings(orders, exemptions),
     )
-    exempt = tuple(exempt for exempt, _ in exemptions)
     terms = _terms(request, repo, cut_off, target)
-    return request, Outset(target, landed, decisions, exempt, terms, warnings)
+    return request, Outset(target, landed, decisions, exemptions, terms, warnings)
 
 
 def _warnings_about(repo: Repo) -> Iterator[str]:
@@ -276,4 +279,4 @@ def _verify(base: str, repo: Repo, options: RunOptions, emit: Emit) -> None:
         baseline = Baseline(options, repo, pool, Path(logs), KnownCommits(), emit)
         # Where nothing verifies the repo, the first orders of the plan may bring what does, and are
         # then only compiled.
-        baseline.verify(base, exempt=not baseline.look(base).is_known)
+        baseline.verify(base, NOT_EXEMPT if baseline.look(base).is_known else NOTHING_TO_RUN)

@@ -6,10 +6,11 @@ commit of a branch that has moved since. Then the text says what to change.
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any, Literal
 
 from factory.orders.documents import RunSummary
 from factory.orders.order_commit import NOBODY, CommitTerms
-from factory.orders.read_orders import LoadedOrder
+from factory.orders.read_orders import Exemption, LoadedOrder, exemption_of
 from factory.orders.stages import OrderState, PlanAtHand, Stage, next_step
 from factory.orders.task import RunOptions, command_settings
 from factory.preflight import (
@@ -34,12 +35,13 @@ from factory.run.execution import prepare_graph
 from shared.errors import LlmchError, PreflightRefused
 from shared.events.events import Emit, Noted
 from shared.events.run_record import ModelSettings, RunFolder, commit_date
-from shared.git import repos
+from shared.git import repos, trees
 from shared.git.client import Git
 from shared.git.repos import parse_identity, read_identity
 from shared.languages.acceptance_commands import order_files
 from shared.llm.replayed_replies import EarlierRun, NotOnRecord
 from shared.llm.stack import Mode, ModelSource, transcript_of
+from shared.projects.build_tools import find_verification
 from shared.settings.settings import CommitSettings
 from shared.work_order.parse_order import order_key
 
@@ -163,6 +165,47 @@ def commit_terms(
         date = continued.date
     author = settings.author or kept_author or read_identity(git, environ) or NOBODY
     return CommitTerms(author, date, settings.subject)
+
+
+def find_exemptions(
+    orders: Sequence[LoadedOrder],
+    landed: LandedOrders,
+    git: Git,
+    verify: tuple[str, ...],
+    *,
+    allow: bool,
+) -> tuple[Exemption, ...]:
+    """Return what may exempt each of a plan's orders from verification.
+
+    Nothing does where something verified the commit that the plan began on, or where the branch,
+    which `landed` describes, does not have that commit. `verify` is the setting, and with `allow` a
+    person believes the orders.
+    """
+
+    @functools.cache
+    def is_bare() -> bool:
+        began = landed.begun_on(orders[0].plan)
+        return bool(began) and not _is_verified(git, began, verify)
+
+    return tuple(exemption_of(each, allow=allow, is_bare=is_bare) for each in orders)
+
+
+def _is_verified(git: Git, commit: str, chosen: tuple[str, ...]) -> bool:
+    return find_verification(trees.CommitSources(git, commit), chosen).is_known
+
+
+def exemption_warnings(
+    orders: Sequence[LoadedOrder], exemptions: Sequence[Exemption]
+) -> Iterator[str]:
+    """Yield a warning for each order that a person exempts, or that expects it and will not be."""
+    for order, exemption in ((each.order, of) for each, of in zip(orders, exemptions, strict=True)):
+        if exemption.granted:
+            yield f"{order.id}: verification is reduced to compiling, by {exemption.granted}"
+        elif order.verify_exempt and not exemption.expected:
+            yield (
+                f"{order.id}: its plan expects that nothing can verify it yet, but this repo has "
+                "a verification, so it is verified"
+            )
 
 
 def refuse_files_in_the_way(

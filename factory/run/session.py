@@ -15,7 +15,7 @@ from factory.landing.land import Landing, LandingOnRemote, Notary, publish_notes
 from factory.orders.documents import CommandFlag, RunSummary
 from factory.orders.model_choice import parse_ladder
 from factory.orders.order_commit import NOTES_REF, CommitTerms, render_note
-from factory.orders.read_orders import LoadedOrder
+from factory.orders.read_orders import Exemption, LoadedOrder
 from factory.orders.stages import Decision, OrderState
 from factory.orders.task import Errored, Failed, OrderResult, OrderTask, Passed, Verdict
 from factory.preflight import TargetBranch, find_repo, name_what_is_set_aside, refuse_symbolic
@@ -34,7 +34,7 @@ from factory.record.summary import (
     summarise_stopped,
     summarise_unexecuted,
 )
-from factory.run.baseline import Baseline, KeptBases
+from factory.run.baseline import NOTHING_TO_RUN, Baseline, KeptBases
 from factory.run.execution import Execution, OrderProgress
 from factory.run.forecast import (
     Forecast,
@@ -77,8 +77,8 @@ class Outset:
     landed: LandedOrders
     decisions: Mapping[str, Decision]
     """The decisions of a person about orders, by id."""
-    exempt: tuple[bool, ...]
-    """For each order, whether it is verified by compiling alone."""
+    exemptions: tuple[Exemption, ...]
+    """For each order, what may exempt it from verification."""
     terms: CommitTerms
     warnings: tuple[str, ...]
     earlier: tuple[EarlierRun, ...] = ()
@@ -130,15 +130,24 @@ class Session:
         found = self.baseline.announce(self.tip)
         if request.source.mode is Mode.REPLAY and not request.options.allow_red:
             return
-        writes_script = VERIFY_SCRIPT in request.orders[first].order.allowed_files
-        to_come = writes_script and not found.is_known
-        self.baseline.verify(self.tip, exempt=self.outset.exempt[first] or to_come)
+        self.baseline.verify(self.tip, self._exemption_of_base(first, is_known=found.is_known))
+
+    def _exemption_of_base(self, first: int, *, is_known: bool) -> Exemption:
+        """Return what exempts the base; `is_known` says that something verifies it.
+
+        Orders before `first` may have brought a part of what verifies it, which waits for the rest.
+        """
+        exemptions = self.outset.exemptions
+        if is_known:
+            return next((each for each in exemptions if each.expected), exemptions[first])
+        writes_script = VERIFY_SCRIPT in self.request.orders[first].order.allowed_files
+        return NOTHING_TO_RUN if writes_script else exemptions[first]
 
     def task(self, position: int, base: str, folder: Path) -> OrderTask:
         """Return the order at `position` as it is to be made on `base`, recorded in `folder`."""
         outset = self.outset
         loaded = self.request.orders[position]
-        return OrderTask(loaded, outset.exempt[position], base, outset.terms, folder)
+        return OrderTask(loaded, outset.exemptions[position], base, outset.terms, folder)
 
     def skip(self, task: OrderTask, commit: str) -> RunSummary:
         """Record and announce that an order has landed before, and return its summary."""

@@ -54,7 +54,8 @@ class LandingCommit:
 class StandingCommit:
     """Hold the facts on a person's commit that was accepted for an order.
 
-    `verify` and `acceptance` are the commands that passed on it, in the run `run_id`.
+    `verify` and `acceptance` are the commands that passed on it, in the run `run_id`. `exempt` says
+    why the former only compiled it, if they did.
     """
 
     task: OrderTask
@@ -64,6 +65,7 @@ class StandingCommit:
     beyond: tuple[str, ...]
     verify: tuple[CmdResult, ...]
     acceptance: tuple[CmdResult, ...]
+    exempt: str
     run_id: str
 
 
@@ -102,6 +104,7 @@ def compose_statement(
             attempts=len(records),
             models=tuple(dict.fromkeys(each.model for each in records if each.model)),
             replies=last.replies,
+            exempt=last.exempt,
             signed=signed,
         ),
     )
@@ -118,6 +121,7 @@ def compose_acceptance(commit: StandingCommit, signed: Signed) -> Acceptance:
             result=commit.result,
             change=commit.change,
             beyond=commit.beyond,
+            exempt=commit.exempt,
             accepted_by=PersonPart(name=person.name, email=person.email),
             signed=signed,
         ),

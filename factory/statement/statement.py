@@ -22,7 +22,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
-from factory.orders.documents import CountedTests, ReplyRecord, SandboxRecord
+from factory.orders.documents import CountedTests, Exempt, ReplyRecord, SandboxRecord
 from shared.files.strict_documents import JsonProblem, parse_json
 from shared.git import commits, trees
 from shared.git.client import Git
@@ -134,6 +134,7 @@ class Judged(_Part):
     """Hold what is claimed of a commit that was judged as the work of an order.
 
     `signed` is the form of the signature, and null where the person does not sign commits.
+    `exempt` says why the verification only compiled the code; it is absent if it did not.
     """
 
     tool: ToolPart
@@ -146,6 +147,7 @@ class Judged(_Part):
     commands: tuple[CommandPart, ...]
     sandboxes: tuple[SandboxRecord, ...]
     signed: Literal["openpgp", "x509", "ssh"] | None
+    exempt: Exempt = ""
 
 
 class Predicate(Judged):

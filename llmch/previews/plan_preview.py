@@ -186,7 +186,8 @@ class OrderPreview:
     """Say what one order will do, or did; `problems` say why the order cannot be read.
 
     `covers` has each requirement with what in the order asserts it. `forecast` is `None` for an
-    order that is not to be done.
+    order that is not to be done. `exempt` says that the order expects to be exempt from
+    verification.
     """
 
     id: str
@@ -199,6 +200,13 @@ class OrderPreview:
     findings: tuple[ShownFinding, ...]
     problems: tuple[str, ...]
     forecast: Forecast | None
+    exempt: bool = False
+
+
+EXPECTS_EXEMPTION: Final = (
+    "expected to be proven by compiling alone, where nothing verifies the files yet that the order "
+    "makes: the run decides that by these files"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +274,9 @@ def preview_of(
                 findings=tuple(findings.get(draft.label, ())),
                 problems=_problems(draft),
                 forecast=sized.forecast((draft.label,)) if sized and draft.label in to_do else None,
+                exempt=draft.order is not None
+                and draft.order.verify_exempt
+                and draft.label in to_do,
             )
             for draft in plan.drafts
         ),

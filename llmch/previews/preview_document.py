@@ -28,6 +28,7 @@ from llmch.console.document import (
 from llmch.console.line import count, short
 from llmch.previews.plan_difference import PlanDifference, compare_plans
 from llmch.previews.plan_preview import (
+    EXPECTS_EXEMPTION,
     Effect,
     OrderPreview,
     OrderStand,
@@ -292,6 +293,8 @@ def _items(order: OrderPreview) -> Iterator[Item]:
         if order.needs:
             yield Item(f"needs {', '.join(order.needs)}")
         yield from (Item(each, Sign.COMMAND, True) for each in order.commands)
+    if order.exempt:
+        yield Item(EXPECTS_EXEMPTION)
     if order.covers:
         yield Item(_covers(order))
     yield from map(_finding, order.findings)
@@ -361,6 +364,7 @@ _ORDER = Shape(
     "findings",
     "problems",
     "forecast",
+    "exempt",
     covers=_asserted_json,
     forecast=forecast_document,
 )

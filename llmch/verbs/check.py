@@ -14,6 +14,7 @@ from llmch.console.line import count
 from llmch.entry import answers, wiring
 from llmch.entry.answers import note_edited, read_edits, rule_findings
 from llmch.entry.command_line import add_optional_repo, repo_meant
+from llmch.previews.plan_preview import EXPECTS_EXEMPTION
 from llmch.runs import run_report
 from planner.plan import parse_plan, plan_edits
 from planner.plan_flags import add_tree_argument
@@ -23,7 +24,11 @@ from shared.errors import ExitCode
 from shared.work_order import work_order
 
 _CHECKED = Shape(
-    "fixes=outcome.fixes", "edits", "requirements", requirements=Shape("id", "asserted_by")
+    "fixes=outcome.fixes",
+    "edits",
+    "requirements",
+    "exempt",
+    requirements=Shape("id", "asserted_by"),
 )
 
 
@@ -41,6 +46,12 @@ class CheckDocument(Document):
     def requirements(self) -> tuple[work_order.CoveredRequirement, ...]:
         return coverage.coverage_of_plan(self.outcome.plan)
 
+    @property
+    def exempt(self) -> tuple[str, ...]:
+        """Return the orders that expect to be exempt from verification."""
+        orders = (each.order for each in self.outcome.plan.drafts)
+        return tuple(each.id for each in orders if each is not None and each.verify_exempt)
+
     def blocks(self) -> Iterator[Block]:
         report, fixes = self.outcome.report, self.outcome.fixes
         taken = "taken" if report.ok else "not taken"
@@ -48,6 +59,8 @@ class CheckDocument(Document):
         yield Remark(tuple(f"fixed {each.render()}" for each in fixes))
         yield from rule_findings(report)
         yield Remark(run_report.render_assertions(self.requirements))
+        if self.exempt:
+            yield Remark((f"{', '.join(self.exempt)}: {EXPECTS_EXEMPTION}",))
         counts = [
             count(len(self.outcome.plan.drafts), "work order"),
             count(len(report.errors), "error"),

@@ -26,7 +26,14 @@ from shared.files.strict_documents import (
 )
 from shared.files.text_sources import read_regular_file
 from shared.work_order.parse_order import DocumentInvalid, manifest_sha256, parse_document
-from shared.work_order.work_order import BaseFile, Manifest, Supersedes, order_number
+from shared.work_order.work_order import (
+    BaseFile,
+    Condition,
+    Manifest,
+    Supersedes,
+    VerifyContract,
+    order_number,
+)
 
 MANIFEST_NAME: Final = "WORK_ORDERS_MANIFEST.json"
 
@@ -101,7 +108,8 @@ class PlanFacts:
 
     `title` says what the plan is about, in words of the plan; it may be long, or empty. `lineage`
     are the hashes of the plans that it follows, oldest first; the title is then the oldest one's.
-    `base_files` are the files of the repo that the plan was made for.
+    `base_files` are the files of the repo that the plan was made for, and `requires` is what its
+    verify contract waits for.
     """
 
     manifest_sha256: str
@@ -109,6 +117,7 @@ class PlanFacts:
     title: str = ""
     lineage: tuple[str, ...] = ()
     base_files: tuple[BaseFile, ...] = ()
+    requires: tuple[Condition, ...] = ()
 
     @property
     def root(self) -> str:
@@ -184,7 +193,17 @@ class StoredManifest:
         follows = self._supersedes()
         lineage = follows.lineage if follows else ()
         title = follows.title if follows else ""
-        return PlanFacts(digest, run_id, title or self._title(), lineage, tuple(self._base_files()))
+        base, requires = tuple(self._base_files()), self._requires()
+        return PlanFacts(digest, run_id, title or self._title(), lineage, base, requires)
+
+    def _requires(self) -> tuple[Condition, ...]:
+        match self.document:
+            case {"verify_contract": dict(stated)}:
+                with contextlib.suppress(DocumentInvalid):
+                    return parse_document(VerifyContract, stated).requires
+                return ()
+            case _:
+                return ()
 
     def _supersedes(self) -> Supersedes | None:
         match self.document:

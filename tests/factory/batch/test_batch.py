@@ -17,6 +17,7 @@ from tests.harness import (
     blob,
     factory_branch,
     git,
+    hashed,
     manifest,
     order,
     write_plan,
@@ -256,6 +257,8 @@ def test_an_exempt_order_bootstraps_what_the_next_is_verified_by(factory: Factor
     (factory.repo / "scripts/verify.sh").unlink()
     git(factory.repo, "commit", "--quiet", "--all", "--message=bare")
     document = manifest([writing("scripts/verify.sh", 1, verify_exempt=True), order(2)])
+    wanted = [{"kind": "file_exists", "path": "hello.txt"}]
+    document = hashed(document | {"verify_contract": {"requires": wanted}})
     summary = factory.run_all(
         document,
         {

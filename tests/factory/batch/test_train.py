@@ -171,7 +171,7 @@ class Run:
     def begin(self, position: int) -> OrderTask:
         base = self.bases[position] = self.schedule.base_of(position)
         nothing = cast(OrderTask, None)
-        return OrderTask(nothing, False, base, nothing, Path(str(position)))  # type: ignore[arg-type]
+        return OrderTask(nothing, nothing, base, nothing, Path(str(position)))  # type: ignore[arg-type]
 
     def stays_failed(self, position: int, made: OrderProgress) -> bool:
         on_its_base = self.driver.tasks[position].base == self.train.tip

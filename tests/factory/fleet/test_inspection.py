@@ -9,7 +9,7 @@ import pytest
 
 from factory.fleet.worker_clones import inspect_commit
 from factory.orders.order_commit import CommitTerms
-from factory.orders.read_orders import LoadedOrder
+from factory.orders.read_orders import NOT_EXEMPT, LoadedOrder
 from factory.orders.task import OrderTask, Passed
 from shared.errors import CommandFailed
 from shared.git import commits, trees
@@ -26,7 +26,7 @@ TEST = {"path": "tests/test_one.py", "content": "def test_one() -> None: ...\n"}
 def task_of(folder: Path) -> OrderTask:
     document = writing("1.txt", acceptance_files=[TEST], removed_files=["README.md"])
     return OrderTask(
-        LoadedOrder(parse_document(WorkOrder, document), None), False, "", TERMS, folder
+        LoadedOrder(parse_document(WorkOrder, document), None), NOT_EXEMPT, "", TERMS, folder
     )
 
 

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from factory.judging.run_checks import BaseVerification
+from factory.orders.read_orders import NOT_EXEMPT, Exemption
 from shared.projects.build_tools import find_verification
 from tests.shared.projects.given_files import GivenFiles
 
@@ -21,17 +22,17 @@ def running(script: str, **others: str) -> str:
 NODE: dict[str, str | None] = {"package.json": running("node --test")}
 
 
-def on(base: dict[str, str | None], *chosen: str, exempt: bool = False) -> BaseVerification:
+def on(base: dict[str, str | None], *chosen: str, by: Exemption = NOT_EXEMPT) -> BaseVerification:
     files = GivenFiles(base)
-    return BaseVerification(files, find_verification(files, chosen), chosen, exempt)
+    return BaseVerification(files, find_verification(files, chosen), chosen, by)
 
 
 def commands(base: BaseVerification, **written: str) -> list[str]:
-    return [each.text for each in base.checks_with(written)]
+    return [each.text for each in base.checks_with(written).commands]
 
 
 def writing(base: dict[str, str | None], path: str, text: str) -> list[str]:
-    return [each.text for each in on(base).checks_with({path: text})]
+    return [each.text for each in on(base).checks_with({path: text}).commands]
 
 
 def test_a_first_order_is_verified_by_the_tests_that_it_brings() -> None:
@@ -79,15 +80,17 @@ def test_an_unchanged_script_runs_once_although_more_comes_beside_it() -> None:
 
 def test_the_users_own_commands_are_all_that_runs() -> None:
     base = on(NODE, "make lint")
-    assert [each.text for each in base.checks_with({"scripts/verify.sh": ""})] == ["make lint"]
+    assert [each.text for each in base.checks_with({"scripts/verify.sh": ""}).commands] == [
+        "make lint"
+    ]
 
 
 def test_no_tests_found_fails_a_command_that_the_user_chose() -> None:
-    (chosen,) = on({}, "python -m pytest -q").checks()
+    (chosen,) = on({}, "python -m pytest -q").checks().commands
     assert chosen.note_for(5) is None
-    assert on({}).checks()[-1].note_for(5) == "no tests were found"
+    assert on({}).checks().commands[-1].note_for(5) == "no tests were found"
 
 
-def test_an_exempt_order_is_compiled_alone() -> None:
-    base = on(NODE, exempt=True)
+def test_an_order_that_a_person_exempts_is_compiled_alone() -> None:
+    base = on(NODE, by=Exemption(granted="Ada"))
     assert commands(base) == commands(base, **{"test_a.py": ""}) == PYTHON[:1]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from factory.orders.read_orders import decide_exempt, read_order, read_workdir
-from shared.errors import InvalidInput, PreflightRefused
+from factory.orders.read_orders import read_workdir
+from shared.errors import InvalidInput
 from shared.work_order.parse_order import manifest_sha256
 from tests.harness import Json, hashed, manifest, order, write_plan
 
@@ -23,27 +23,6 @@ def following(*lineage: str) -> Json:
         document["supersedes"] = latest
     document["provenance"]["manifest_sha256"] = manifest_sha256(document)
     return document
-
-
-BEFORE = manifest([order(1, verify_exempt=True)])["provenance"]["manifest_sha256"]
-
-
-@pytest.mark.parametrize("lineage", [(BEFORE,), (BEFORE, "b" * 64)], ids=["the last", "an older"])
-def test_a_plan_vouches_for_the_orders_of_the_plans_that_it_follows(
-    tmp_path: Path, lineage: tuple[str, ...]
-) -> None:
-    loaded = read_order(write_plan(tmp_path / "plan", following(*lineage)) / "WO-01.json")
-    assert decide_exempt(loaded, allow=False)[0]
-
-
-@pytest.mark.parametrize("lineage", [(), ("b" * 64,)], ids=["none", "another"])
-def test_a_plan_does_not_vouch_for_the_orders_of_other_plans(
-    tmp_path: Path, lineage: tuple[str, ...]
-) -> None:
-    loaded = read_order(write_plan(tmp_path / "plan", following(*lineage)) / "WO-01.json")
-    assert loaded.plan is not None, "the hash is true"
-    with pytest.raises(PreflightRefused, match="no manifest beside it vouches"):
-        decide_exempt(loaded, allow=False)
 
 
 def test_a_number_may_be_missing_only_where_its_order_was_withdrawn(tmp_path: Path) -> None:

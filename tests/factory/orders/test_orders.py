@@ -9,14 +9,23 @@ from typing import Any
 
 import pytest
 
-from factory.orders.read_orders import LoadedOrder, decide_exempt, read_order, read_workdir
-from shared.errors import ExitCode, InvalidInput, PreflightRefused
+from factory.orders.read_orders import (
+    NOT_EXEMPT,
+    Exemption,
+    TreeFacts,
+    LoadedOrder,
+    exemption_of,
+    read_order,
+    read_workdir,
+)
+from shared.errors import ExitCode, InvalidInput
 from tests.fakes import proposal
 from tests.harness import (
     Factory,
     Json,
     as_ordinary_user,
     commit_all,
+    git,
     hashed,
     manifest,
     order,
@@ -246,37 +255,45 @@ def exempt_order(folder: Path, **changes: Any) -> Path:
     return write_plan(folder, document | changes) / "WO-01.json"
 
 
+def decided(loaded: LoadedOrder, *, allow: bool = False, bare: bool = True) -> Exemption:
+    return exemption_of(loaded, allow=allow, is_bare=lambda: bare)
+
+
 def test_an_order_that_asks_for_no_exemption_gets_none(tmp_path: Path) -> None:
     loaded = read_order(written(tmp_path, order()))
-    assert decide_exempt(loaded, allow=True) == (False, "")
+    assert decided(loaded, allow=True) == decided(loaded) == NOT_EXEMPT
 
 
-def test_the_manifest_beside_an_order_vouches_for_it(tmp_path: Path) -> None:
-    loaded = read_order(exempt_order(tmp_path / "plan"))
-    exempt, warning = decide_exempt(loaded, allow=False)
-    assert exempt
-    assert "the plan marks the order as bootstrapping verification" in warning
-
-
-def test_the_flag_vouches_for_any_order(tmp_path: Path) -> None:
+def test_a_person_vouches_for_any_order(tmp_path: Path) -> None:
     loaded = read_order(written(tmp_path, order(verify_exempt=True)))
-    exempt, warning = decide_exempt(loaded, allow=True)
-    assert exempt
-    assert "by --allow-verify-exempt" in warning
+    assert decided(loaded, allow=True, bare=False).granted == "--allow-verify-exempt"
 
 
-def refused_exemption(loaded: LoadedOrder) -> None:
-    with pytest.raises(PreflightRefused, match="no manifest beside it vouches") as refused:
-        decide_exempt(loaded, allow=False)
-    assert "--allow-verify-exempt" in refused.value.hint
+def test_nothing_else_vouches_for_an_order_on_files_that_are_verified(tmp_path: Path) -> None:
+    assert decided(read_order(exempt_order(tmp_path / "plan")), bare=False) == NOT_EXEMPT
 
 
-def test_an_order_cannot_vouch_for_itself(tmp_path: Path) -> None:
-    claimed = manifest([order(1, verify_exempt=True)])["work_orders"][0]
-    refused_exemption(read_order(written(tmp_path, claimed)))
+def test_what_an_exemption_waits_for_is_what_the_manifest_says(tmp_path: Path) -> None:
+    requires = [{"kind": "file_exists", "path": "a"}, {"kind": "file_absent", "path": "b"}]
+    document = manifest([order(1, verify_exempt=True)]) | {
+        "verify_contract": {"requires": requires}
+    }
+    path = write_plan(tmp_path / "plan", hashed(document)) / "WO-01.json"
+    exemption = decided(read_order(path))
+    verified, bare = TreeFacts(("a", "b"), is_verified=True), TreeFacts(("c",), is_verified=False)
+    assert exemption.reason(bare, verified) == "what verifies its tree still waits for `b` to go"
+    assert exemption.reason(bare, TreeFacts(("a",), is_verified=True)) == ""
 
 
-def test_a_manifest_that_was_changed_vouches_for_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("contract", [7, {"requires": "a"}, {"requires": [{"path": "a"}]}, []])
+def test_a_contract_that_cannot_be_read_waits_for_nothing(tmp_path: Path, contract: object) -> None:
+    document = manifest([order(1, verify_exempt=True)]) | {"verify_contract": contract}
+    loaded = read_order(write_plan(tmp_path / "plan", hashed(document)) / "WO-01.json")
+    assert loaded.plan is not None
+    assert decided(loaded).requires == ()
+
+
+def test_a_manifest_that_was_changed_is_refused(tmp_path: Path) -> None:
     path = exempt_order(tmp_path / "plan", system_overview=["changed"])
     for read, place in ((read_order, path), (read_workdir, path.parent)):
         with pytest.raises(InvalidInput, match="its hash does not recompute") as refused:
@@ -284,22 +301,9 @@ def test_a_manifest_that_was_changed_vouches_for_nothing(tmp_path: Path) -> None
         assert f"`llmch check {path.parent} --accept-edits`" in refused.value.hint
 
 
-def test_a_manifest_does_not_vouch_for_an_order_that_was_changed(tmp_path: Path) -> None:
-    path = exempt_order(tmp_path / "plan")
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"allowed_files": ["setup.py"]}))
-    refused_exemption(read_order(path))
-
-
-def test_a_manifest_does_not_vouch_for_an_order_it_calls_no_bootstrap(tmp_path: Path) -> None:
-    document = manifest([order(1, verify_exempt=True), order(2)])
-    document["work_orders"][0]["provenance"]["bootstrap"] = False
-    loaded = read_order(write_plan(tmp_path, hashed(document)) / "WO-01.json")
-    assert loaded.plan, "the hash is true"
-    refused_exemption(loaded)
-
-
 def test_an_exempt_order_is_only_compiled(factory: Factory) -> None:
-    commit_all(factory.repo, {"scripts/verify.sh": "exit 1\n"})
+    git(factory.repo, "rm", "--quiet", "scripts/verify.sh")
+    commit_all(factory.repo)
     path = exempt_order(factory.scratch / "plan")
     summary = factory.run(path, [proposal({"hello.txt": "hello\n"})])
     assert [each.command for each in summary.attempt_records[0].verify] == [
@@ -307,10 +311,3 @@ def test_an_exempt_order_is_only_compiled(factory: Factory) -> None:
     ]
     assert "python -m compileall -q ." in factory.prompt()
     assert "verify.sh" not in factory.prompt()
-
-
-def test_an_exemption_that_is_refused_changes_nothing(factory: Factory) -> None:
-    with pytest.raises(PreflightRefused):
-        factory.run(order(verify_exempt=True), [])
-    assert not factory.artifacts.exists()
-    assert factory.tip() == ""

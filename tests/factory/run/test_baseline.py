@@ -114,7 +114,8 @@ def test_a_repo_with_nothing_to_verify_is_fine(factory: Factory, files: dict[str
 
 def test_an_exempt_order_begins_where_only_the_code_compiles(factory: Factory) -> None:
     """Its plan makes the verification, so there is none on the base that could be red."""
-    with_tests(factory, "def test_no():\n    assert False\n")
+    (factory.repo / "scripts/verify.sh").unlink()
+    commit_all(factory.repo, {"red.py": "assert False\n"})
     plan = manifest([writing("1.txt", 1, verify_exempt=True)])
     assert factory.run_all(plan, {"WO-01": [proposal({"1.txt": "x\n"})]}).verdict == "PASS"
     assert base_commands(factory) == ["python -m compileall -q ."]
