@@ -188,12 +188,13 @@ def _sum(runs: Sequence[Counted], text: str, words: str, none: re.Pattern[str]) 
 
 
 _RESULT = re.compile(
-    r"^(?:--- (?P<how>PASS|FAIL|SKIP): (?P<test>\S+)"
+    r"^(?: *--- (?P<how>PASS|FAIL|SKIP): (?P<test>\S+)"
     r"|(?P<end>ok  |FAIL|\?   )\t(?P<package>\S+)(?P<rest>.*))",
     re.MULTILINE,
 )
 _ACTION = re.compile(r'"Action":"(pass|fail|skip)"')
-_TEST = re.compile(r'"Test":"([^"/]+)"')
+_TEST = re.compile(r'"Test":"([^"]+)"')
+_PACKAGE = re.compile(r'"Package":"([^"]+)"')
 
 
 def read_go(text: str) -> Counted | None:
@@ -201,7 +202,7 @@ def read_go(text: str) -> Counted | None:
 
     Without -v or -json, go names failed tests alone. A package that passed then counts as one
     test, and the numbers are not exact. Whether all tests of such a package were skipped is not
-    seen. A package that cannot be built counts as a failure.
+    seen. A package that cannot be built counts as a failure. Failed subtests are among the names.
     """
     runs = [each for each in (_read_lines(text), _read_events(text)) if each is not None]
     return add_up(runs) if runs else None
@@ -210,31 +211,42 @@ def read_go(text: str) -> Counted | None:
 def _read_lines(text: str) -> Counted | None:
     if not any(each in text for each in ("ok  \t", "FAIL\t", "[no test files]")):
         return None
-    passed, skipped = 0, 0
-    failed: list[str] = []
+    passed, failed, skipped = 0, 0, 0
+    names: list[str] = []
+    own: list[str] = []  # failed tests of the package whose end comes next
     seen = False  # whether the package's own tests have been listed
     for found in _RESULT.finditer(text):
         how, test, end, package, rest = found.groups()
+        if how is not None and ("/" in test or found[0][0] == " "):
+            own += [test] if how == "FAIL" and "/" in test else []
+            continue
         passed += how == "PASS" or (end == "ok  " and not seen and "[no tests to run]" not in rest)
         skipped += how == "SKIP"
-        if how == "FAIL" or (end == "FAIL" and not seen):
-            failed.append(test or package)
+        if how == "FAIL":
+            own.append(test)
+        failed += how == "FAIL" or (end == "FAIL" and not seen)
+        if end is not None:
+            names += [f"{package}.{each}" for each in own]
+            names += [package] if end == "FAIL" and not seen else []
+            own = []
         seen = how is not None
     listed = "=== RUN" in text or not (passed or failed)
-    return Counted(passed, len(failed), skipped, frozenset(failed), listed)
+    return Counted(passed, failed, skipped, frozenset((*names, *own)), listed)
 
 
 def _read_events(text: str) -> Counted | None:
     events = [line for line in lines_with(text, '"Package":"') if line.startswith("{")]
     if not events:
         return None
-    ended: dict[str, list[str]] = {"pass": [], "skip": [], "fail": []}
+    ended = {"pass": 0, "skip": 0, "fail": 0}
+    names: set[str] = set()
     for line in events:
-        action, test = _ACTION.search(line), _TEST.search(line)
+        action, test, package = (each.search(line) for each in (_ACTION, _TEST, _PACKAGE))
         if action and test:
-            ended[action[1]].append(test[1])
-    passed, skipped, failed = ended["pass"], ended["skip"], ended["fail"]
-    return Counted(len(passed), len(failed), len(skipped), frozenset(failed))
+            ended[action[1]] += "/" not in test[1]
+            if action[1] == "fail":
+                names.add(f"{package[1]}.{test[1]}" if package else test[1])
+    return Counted(ended["pass"], ended["fail"], ended["skip"], frozenset(names))
 
 
 # Two marks of node: a number sign in TAP, and U+2139 in the form for people.
@@ -245,6 +257,19 @@ _VITEST = re.compile(r" +Tests +((?:\d+ [a-z]+(?: \| )?)+) \(\d+\)$")
 _MOCHA = re.compile(r"  (\d{1,9}) (passing \(.*\)|failing|pending)$")
 _AVA = re.compile(r"  (\d{1,9} )tests? (passed|failed|skipped|todo)$")
 _FOUND_NONE = re.compile(r"No (?:tests|test files) found, exiting with code \d")
+# Names of failed tests. Suites and files are among them: they fail as their tests do.
+_TAP_NAME = re.compile(r" *not ok \d+ - (?!.* # TODO)(\S.*)$")
+_NODE_NAME = re.compile(r" *\u2716 (\S.*) \([\d.]+ms\)$")
+_JEST_NAME = re.compile(r"  \u25cf (\S.*)$")
+_FILE_NAME = re.compile(r" ?FAIL +(\S.*?)(?: \([\d.]+ m?s\))?$")
+_MOCHA_NAME = re.compile(r" +\d+\) (\S.*)$")
+_AVA_NAME = re.compile(r" *[\u2718\u2716] \[fail\]: (\S.*?)(?: \([\d.]+m?s\))?$")
+
+
+def _named(text: str, *forms: tuple[str, re.Pattern[str]]) -> Counted:
+    """Return the names in the lines of these forms, each of which goes with words in the line."""
+    found = (each[1] for words, form in forms for each in matches(text, words, form))
+    return Counted(names=frozenset(found))
 
 
 def read_node(text: str) -> Counted | None:
@@ -255,18 +280,21 @@ def read_node(text: str) -> Counted | None:
     found = [(each[1], int(each[2])) for mark in _MARKS for each in matches(text, mark, _NODE)]
     if not any(word == "tests" for word, _ in found):
         return None
-    return add_up([_by_word({word: number}) for word, number in found])
+    runs = [_by_word({word: number}) for word, number in found]
+    return add_up((*runs, _named(text, ("not ok ", _TAP_NAME), ("\u2716 ", _NODE_NAME))))
 
 
 def read_jest(text: str) -> Counted | None:
     runs = [_by_word(numbers_by_word(each[1])) for each in matches(text, "Tests:", _JEST)]
     none = [Counted() for _ in matches(text, "found, exiting", _FOUND_NONE)]
-    return add_up((*runs, *none)) if runs or none else None
+    if not runs and not none:
+        return None
+    return add_up((*runs, *none, _named(text, ("  \u25cf ", _JEST_NAME), ("FAIL ", _FILE_NAME))))
 
 
 def read_vitest(text: str) -> Counted | None:
     runs = [_by_word(numbers_by_word(each[1])) for each in matches(text, " Tests ", _VITEST)]
-    return add_up(runs) if runs else None
+    return add_up((*runs, _named(text, ("FAIL ", _FILE_NAME)))) if runs else None
 
 
 def read_mocha(text: str) -> Counted | None:
@@ -275,7 +303,9 @@ def read_mocha(text: str) -> Counted | None:
         for word in (" passing", " failing", " pending")
         for each in matches(text, word, _MOCHA)
     ]
-    return add_up(list(map(_by_word, found))) if any("passing" in each for each in found) else None
+    if not any("passing" in each for each in found):
+        return None
+    return add_up((*map(_by_word, found), _named(text, (") ", _MOCHA_NAME))))
 
 
 def read_ava(text: str) -> Counted | None:
@@ -283,7 +313,7 @@ def read_ava(text: str) -> Counted | None:
     found = [numbers_by_word(each[1] + each[2]) for each in matches(text, " test", _AVA)]
     if not found:
         return None
-    total = add_up(list(map(_by_word, found)))
+    total = add_up((*map(_by_word, found), _named(text, ("[fail]: ", _AVA_NAME))))
     return replace(total, exact=not total.failed)
 
 
@@ -373,50 +403,17 @@ READERS: Final[tuple[Callable[[str], Counted | None], ...]] = (
 )
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-# The runners' own words where they did not run all tests, so that their lists do not cover the
-# others: pytest, a panic in Go, and cargo, which stops after the first test binary that fails.
-_INCOMPLETE = re.compile(
-    r"^(?:!+ (?:Interrupted|stopping after|_pytest)|INTERNALERROR>|panic: )", re.MULTILINE
-)
-_CARGO_STOPPED: Final = "error: test failed, to rerun pass "
-_CARGO_WENT_ON = re.compile(r"^error: \d+ targets? failed:$", re.MULTILINE)
-_COMPILE_NAME = re.compile(r"\*\*\* Error compiling '(.+)'\.\.\.$")
 
 
-@dataclass(frozen=True, slots=True)
-class Failures:
-    """Hold how many tests (or files) failed, and the names of those that the output lists."""
-
-    count: int
-    names: frozenset[str]
-
-    @property
-    def all_named(self) -> bool:
-        """Return whether each failure has its name, so that two runs can be compared by name."""
-        return len(self.names) == self.count
+def without_colours(output: str) -> str:
+    return _COLOUR.sub("", output)
 
 
 def count_tests(output: str) -> Counted | None:
     """Return the tests that the output reports; `None` if no known test runner wrote it."""
-    text = _COLOUR.sub("", output)
+    text = without_colours(output)
     runs = [found for reader in READERS if (found := reader(text)) is not None]
     return add_up(runs) if runs else None
-
-
-def count_failures(output: str) -> Failures | None:
-    """Return the failures in the output of a failed command; `None` if nothing counts them.
-
-    Files that compileall refuses are failures too. A test run that ended early has no count,
-    because tests that did not run may fail as well.
-    """
-    text = _COLOUR.sub("", output)
-    if _INCOMPLETE.search(text) or (_CARGO_STOPPED in text and not _CARGO_WENT_ON.search(text)):
-        return None
-    tests = count_tests(text) or Counted()
-    files = [each[1] for each in matches(text, "*** Error", _COMPILE_NAME)]
-    names = tests.names.union(files)
-    count = max(tests.failed + len(files), len(names))
-    return Failures(count, names) if count else None
 
 
 # A log holds 8 MiB and its tail. Tests outside of these are not counted.

@@ -222,9 +222,9 @@ def _run_phase(phase: _Phase, checks: Sequence[Check], trial: Trial) -> None:
                 phase.brief = brief_of_success(phase.stage, trial.order, why, result)
                 return
             continue
-        now = RedCheck.of(ended)
+        now = RedCheck.of(ended, trial.files)
         known = phase.known()
-        if known.allows(check.text, now):
+        if check.allowed_by(known, now):
             phase.red[check.text] = now
             continue
         brief = _failed_command(phase, check, ended, trial)

@@ -6,8 +6,10 @@ for each command of the verification:
 - A command that passed on the base has to pass.
 - A command that failed on the base may fail again in the same manner (by its own exit code, or by
   the same limit). Where the output of both runs names all failures, no new name may be among them;
-  where it only counts them, there may not be more. A run without a count, after a base with one,
-  is a failure: it does not show that nothing more fails.
+  where it only counts them, there may not be more. Where only one of them has a count, nothing
+  shows that no more fails, so that is a failure. Where neither has one, exit codes and the names
+  that are there decide.
+- A command that found nothing to run on the base may find nothing again, whatever the user allows.
 """
 
 from __future__ import annotations
@@ -19,7 +21,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from factory.judging.count_tests import Failures, count_failures
+from factory.judging.count_failures import (
+    Failures,
+    count_failures,
+    name_failures,
+    nothing_to_run,
+)
 from factory.orders import documents
 from factory.sandbox.policy import Cause, Ended
 from shared.errors import RuleText
@@ -234,18 +241,32 @@ _NAMED: Final = 5  # the most new failures that a message lists by name
 
 @dataclass(frozen=True, slots=True)
 class RedCheck:
-    """Hold how a check failed: what ended the command, and its failures where they are counted."""
+    """Hold how a check failed: what ended the command, and its failures where they are counted.
+
+    `names` are those that the output lists where it may lack some. `nothing` has the words by which
+    the command says that it found nothing to run.
+    """
 
     cause: Cause
     failures: Failures | None = None
+    exit_code: int = 0
+    names: frozenset[str] = frozenset()
+    nothing: str = ""
 
     @classmethod
-    def of(cls, ended: Ended) -> RedCheck:
-        """Return the account of a command that failed."""
-        return cls(ended.cause, count_failures(f"{ended.stdout.text}\n{ended.stderr.text}"))
+    def of(cls, ended: Ended, files: Collection[str]) -> RedCheck:
+        """Return the account of a command that failed on a tree that has `files`."""
+        output = f"{ended.stdout.text}\n{ended.stderr.text}"
+        failures, code = count_failures(output), ended.exit_code
+        exited = ended.cause is Cause.EXITED and not ended.doubt
+        nothing = nothing_to_run(output, code, files) if exited and failures is None else ""
+        names = name_failures(output) if failures is None else frozenset[str]()
+        return cls(ended.cause, failures, code, names, nothing)
 
     def describe(self) -> str:
         """Return what failed, in a few words."""
+        if self.nothing:
+            return f"nothing to verify yet ({self.nothing})"
         if self.failures is not None:
             return f"{self.failures.count} failed"
         return "failed" if self.cause is Cause.EXITED else str(self.cause).replace("_", " ")
@@ -268,23 +289,52 @@ NOTHING_RED: Final = KnownRed()
 
 def more_failures(before: RedCheck, now: RedCheck) -> str:
     """Return how `now` is worse than `before`, as a sentence; "" if it is not worse."""
-    if now.cause is not before.cause:
+    if now.cause is not before.cause or bool(now.nothing) is not bool(before.nothing):
         return f"On the base it failed in another way ({before.describe()})."
     if before.failures is None:
-        return ""
+        return _more_uncounted(before, now)
     if now.failures is None:
         return (
             f"On the base it reported {_counted(before.failures)}; now it reports none by count, "
             "so nothing shows that no more tests fail."
         )
     if before.failures.all_named and now.failures.all_named:
-        new = sorted(now.failures.names - before.failures.names)
-        more = f", and {len(new) - _NAMED} more" if len(new) > _NAMED else ""
-        listed = ", ".join(new[:_NAMED]) + more
-        return f"These did not fail on the base: {listed}." if new else ""
+        new = now.failures.names - before.failures.names
+        return f"These did not fail on the base: {_listed(new)}." if new else ""
     if now.failures.count > before.failures.count:
         return f"On the base there were {_counted(before.failures)}, now {now.failures.count}."
     return ""
+
+
+def _more_uncounted(before: RedCheck, now: RedCheck) -> str:
+    """Return how `now` is worse than a run whose failures nothing counts; "" if it is not."""
+    if now.failures is not None:
+        return (
+            f"On the base nothing counts what failed, and now {_counted(now.failures)} is "
+            "reported, so nothing shows that no more fails than before."
+        )
+    if now.exit_code != before.exit_code:
+        return f"On the base it ended with exit code {before.exit_code}."
+    if new := now.names - before.names:
+        return f"On the base these were not seen to fail: {_listed(new)}."
+    return ""
+
+
+def _listed(names: Collection[str]) -> str:
+    more = f", and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(sorted(names)[:_NAMED]) + more
+
+
+def describe_red(before: RedCheck, now: RedCheck) -> str:
+    """Return why a command passes that failed before the order too, and how that was compared."""
+    if now.nothing:
+        return f"nothing to verify yet: {now.nothing}"
+    how = ""
+    if now.failures is None or before.failures is None:
+        how = "; what failed is not counted, so it was compared by exit code and names alone"
+    elif not (now.failures.all_named and before.failures.all_named):
+        how = "; not all are named, so they were compared by number alone"
+    return f"red before the order too: {before.describe()}, {now.describe()} now{how}"
 
 
 def _counted(failures: Failures) -> str:

@@ -23,9 +23,10 @@ from factory.judging.proof import (
     KnownCommit,
     KnownRed,
     RedCheck,
+    describe_red,
     why_not_believed,
 )
-from factory.orders.documents import CmdResult, SandboxRecord
+from factory.orders.documents import CmdResult, CountedTests, SandboxRecord
 from factory.orders.read_orders import NOT_EXEMPT, Exemption, TreeFacts
 from factory.orders.stages import AttemptStage
 from factory.orders.task import OrderTask, RunOptions
@@ -55,15 +56,25 @@ _NO_TESTS: Final = ((5, "no tests were found"),)
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Represent one command; `tolerated` pairs an exit code that passes with the reason."""
+    """Represent one command; `tolerated` pairs an exit code that passes with the reason.
+
+    `is_new` says that the command does not verify the base, so what it finds there is not known.
+    """
 
     text: str
     argv: tuple[str, ...]
     tolerated: tuple[tuple[int, str], ...] = ()
+    is_new: bool = False
 
     def note_for(self, exit_code: int) -> str | None:
         """Return why `exit_code` passes although it is not 0, or `None`."""
         return dict(self.tolerated).get(exit_code)
+
+    def allowed_by(self, known: KnownRed, now: RedCheck) -> bool:
+        """Return whether the command may fail as it did now, by what is known of the base."""
+        if self.is_new and now.nothing:
+            return True
+        return known.allows(self.text, now)
 
     def passes(self, ended: Ended) -> bool:
         return ended.ok or (ended.cause is Cause.EXITED and bool(self.note_for(ended.exit_code)))
@@ -110,7 +121,11 @@ class BaseVerification:
             return self.checks()
         files = ChangedFiles(self.files, written)
         now = find_verification(files)
-        return self._exempt(files, now) or Checks(self._checks_of(self._commands(files, now)))
+        if exempt := self._exempt(files, now):
+            return exempt
+        old = {each.text for each in self.found.commands}
+        checks = self._checks_of(self._commands(files, now))
+        return Checks(tuple(replace(each, is_new=each.text not in old) for each in checks))
 
     def _exempt(self, files: RepoFiles, now: Verification) -> Checks | None:
         before = TreeFacts(self.files.paths, self.found.is_known)
@@ -234,6 +249,11 @@ class Trial:
     def tree(self) -> Tree:
         return self.bench.workspace.tree
 
+    @property
+    def files(self) -> Collection[str]:
+        """Return the paths of the tree, of files that were removed among them."""
+        return {*self.bench.workspace.files, *self.written}
+
     def name_of(self, log: Path) -> str:
         """Return the path of a log as records spell it, relative to the order's folder."""
         return str(log).removeprefix(f"{self.task.folder}/")
@@ -287,21 +307,21 @@ def _run_one(
     order = trial.order.id
     trial.emit(CommandStarted(order, purpose, check.text))
     ended = _execute(check, trial, name)
-    note = _note_on(check, ended, known)
+    note = _note_on(check, ended, known, trial.files)
     trial.emit(
         CommandEnded(order, purpose, check.text, ended.exit_code, ended.duration_seconds, note)
     )
     return _result(ended, trial, note), ended
 
 
-def _note_on(check: Check, ended: Ended, known: LookUp) -> str:
+def _note_on(check: Check, ended: Ended, known: LookUp, files: Collection[str]) -> str:
     """Return why a command passes although it failed; "" if it does not pass or did not fail."""
     if check.passes(ended):
         return check.note_for(ended.exit_code) or ""
-    now, before = RedCheck.of(ended), known()
-    if not before.allows(check.text, now):
+    now, before = RedCheck.of(ended, files), known()
+    if not check.allowed_by(before, now):
         return ""
-    return f"red before the order too: {before.checks[check.text].describe()}, {now.describe()} now"
+    return describe_red(before.checks.get(check.text, now), now)
 
 
 def observe(argv: Sequence[str], trial: Trial, name: str) -> str:
@@ -376,9 +396,17 @@ def _result(ended: Ended, trial: Trial, note: str) -> CmdResult:
         duration_seconds=round(ended.duration_seconds, 3),
         sandbox=_sandbox_record(trial.bench.sandbox),
         note=note or ended.reason,
-        tests=tests_of(ended),
+        tests=_tests_of(ended, trial),
         doubt=ended.doubt,
     )
+
+
+def _tests_of(ended: Ended, trial: Trial) -> CountedTests | None:
+    """Return the tests that a command reported: none where it says that it found nothing to run."""
+    found = tests_of(ended)
+    if found is None and not ended.ok and RedCheck.of(ended, trial.files).nothing:
+        return CountedTests(passed=0, failed=0, skipped=0)
+    return found
 
 
 def _sandbox_record(sandbox: Sandbox) -> SandboxRecord:

@@ -197,11 +197,14 @@ class Baseline:
             write_json(self.folder / "verify_result.json", results, sync=False)
             if check.passes(ended):
                 continue
-            if not self.options.allow_red:
+            red = RedCheck.of(ended, bench.workspace.files)
+            if red.nothing:
+                self.emit(Noted(f"`{check.text}` on the base {commit[:10]}: {red.describe()}"))
+            elif not self.options.allow_red:
                 if self._has_nothing_yet(check, ended, bench, commit):
                     return NOTHING_KNOWN
                 raise self._refusal(check, ended, bench, commit)
-            failed[check.text] = RedCheck.of(ended)
+            failed[check.text] = red
         return KnownCommit(KnownRed(failed), tests)
 
     def _has_nothing_yet(self, check: Check, ended: Ended, bench: Workbench, commit: str) -> bool:
@@ -239,8 +242,12 @@ class Baseline:
         except OSError as error:
             raise write_refused(log, error) from error
         note = check.note_for(ended.exit_code) or ""
-        if self.options.allow_red and not check.passes(ended):
-            note = f"red before any order: {RedCheck.of(ended).describe()}"
+        if not check.passes(ended):
+            red = RedCheck.of(ended, bench.workspace.files)
+            if red.nothing:
+                note = red.describe()
+            elif self.options.allow_red:
+                note = f"red before any order: {red.describe()}"
         spent = ended.duration_seconds
         self.emit(CommandEnded(_WHO, AttemptStage.VERIFY, check.text, ended.exit_code, spent, note))
         return ended

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.judging.count_tests import count_failures, count_tests
+from factory.judging.count_failures import count_failures
+from factory.judging.count_tests import count_tests
 
 _OUTPUTS = Path(__file__).with_name("count_outputs")
 
@@ -113,7 +114,9 @@ def test_failures_of_other_languages_are_named() -> None:
     failures = {name: count_failures(output) for name, output in sections("go")}
     plain = failures["go test ./..."]
     assert plain is not None
-    assert (plain.count, set(plain.names)) == (1, {"TestBad"})
+    names = {each.rpartition(".")[2] for each in plain.names}
+    assert (plain.count, names) == (2, {"TestBad", "TestBad/inner"})
+    assert all(each.startswith("example.com/m/") for each in plain.names)
     broken = count_failures("FAIL\texample.com/m/b [build failed]\nok  \texample.com/m/a\t0.01s\n")
     assert broken is not None
     assert broken.names == {"example.com/m/b"}

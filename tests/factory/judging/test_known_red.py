@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.judging.count_tests import Failures, count_failures
+from factory.judging.count_failures import Failures, count_failures
 from factory.judging.proof import KnownCommit, KnownCommits, KnownRed, RedCheck, more_failures
 from factory.sandbox.policy import Cause
 
@@ -80,7 +80,7 @@ UNCOUNTED = RedCheck(Cause.EXITED)
         (red("a", count=3), red("a", count=3), ""),
         (red("a", count=3), red("z", count=4), "On the base there were 3 failures, now 4."),
         (red("a"), UNCOUNTED, "reported 1 failure"),
-        (UNCOUNTED, red("a"), ""),
+        (UNCOUNTED, red("a"), "nothing counts what failed, and now 1 failure is reported"),
         (UNCOUNTED, UNCOUNTED, ""),
         (UNCOUNTED, RedCheck(Cause.TIMED_OUT), "in another way"),
         (RedCheck(Cause.TIMED_OUT), RedCheck(Cause.TIMED_OUT), ""),

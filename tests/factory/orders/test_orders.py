@@ -12,8 +12,8 @@ import pytest
 from factory.orders.read_orders import (
     NOT_EXEMPT,
     Exemption,
-    TreeFacts,
     LoadedOrder,
+    TreeFacts,
     exemption_of,
     read_order,
     read_workdir,
