@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import select
 import shutil
 import signal
@@ -173,8 +174,8 @@ def _closing(fd: int) -> Iterator[None]:
 
 
 _KILLED = 128 + signal.SIGKILL
-_NOT_STARTED = 126  # as a shell reports a program that cannot be run, and one that is missing
-_NOT_FOUND = 127
+_NOT_STARTED = -1  # no exit code of a program: none has run
+_NOT_FOUND = 127  # as a shell reports a program that is missing
 _SIGNALS = {each.value: each.name for each in signal.Signals}
 
 
@@ -296,6 +297,8 @@ class Runner:
         program = self._find(argv[0])
         if program is None:
             return _End(_NOT_FOUND, Cause.NOT_FOUND, f"{argv[0]}: no such program")
+        if "/" in argv[0] and (fault := self._start_fault(argv[0])):
+            return _End(_NOT_STARTED, Cause.NOT_STARTED, fault)
         note = ""
         try:
             with self._confinement.prepare(program, argv, terminal=terminal) as prepared:
@@ -308,15 +311,53 @@ class Runner:
         notes = (end.reason, "" if done.clean else "some of its processes may still run", note)
         return replace(end, reason="; ".join(filter(None, notes)))
 
+    def _start_fault(self, name: str) -> str:
+        """Return why a file that is there cannot be started; "" where nothing speaks against it.
+
+        bwrap reports such a start as the end of a program of its own. Only files of the workspace
+        are read, because the reason is shown to the model.
+        """
+        path = self._linked.real_path(name)
+        if not path.is_file():
+            return f"{name} is there, but it is not a file."
+        run_by = f"run it by `{_RUN_BY.get(path.suffix, 'bash')} {name.removeprefix('./')}`"
+        if not os.access(path, os.X_OK):
+            return f"{name} is there, but it is not executable: {run_by}, or set its mode."
+        if not path.resolve().is_relative_to(self._policy.workspace.resolve()):
+            return ""
+        fault = _interpreter_fault(path)
+        return f"{name} is there, but {fault}: {run_by}." if fault else ""
+
     def _find(self, name: str) -> str | None:
         """Return the path of a program, or None; a relative one starts from the workspace."""
         if "\0" in name:
             return None
         if "/" in name:
-            path = self._linked.real_path(name)
-            runnable = os.access(path, os.X_OK) and path.is_file()
-            return str(self._policy.workspace / name) if runnable else None
+            there = os.path.lexists(self._linked.real_path(name))
+            return str(self._policy.workspace / name) if there else None
         return shutil.which(name, path=self._confinement.environment["PATH"])
+
+
+_RUN_BY = {".py": "python", ".js": "node", ".mjs": "node", ".cjs": "node", ".rb": "ruby"}
+_INTERPRETER = re.compile(rb"#![ \t]*([^ \t\n]*)")
+_READ_BYTES = 256  # as much as the kernel reads of a script's first line
+
+
+def _interpreter_fault(path: Path) -> str:
+    """Return what is wrong with the interpreter that a script names; "" for any other program."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(_READ_BYTES)
+    except OSError:
+        return ""
+    found = _INTERPRETER.match(start)
+    if found is None:
+        return "" if b"\0" in start else "no first line names its interpreter"
+    interpreter = os.fsdecode(found[1])
+    if interpreter.endswith("\r"):
+        return "its lines end as on Windows, also the one that names its interpreter"
+    there = os.path.lexists(path.parent / interpreter)
+    return "" if there else f"its interpreter {interpreter!r} is not"
 
 
 @dataclass(frozen=True, slots=True)

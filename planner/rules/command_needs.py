@@ -361,6 +361,40 @@ E240 = Rule(
 )
 
 
+def scripts_without_mode(view: PlanView) -> Iterator[Finding]:
+    """Yield a finding for each command that starts a file of an order as a program.
+
+    A file of the repo keeps its mode, which is not known here.
+    """
+    for step in view.steps:
+        for index, command in step.commands:
+            path = path_inside(command.argv[0]) if command.argv and not command.operator else ""
+            if not path or "/" not in command.argv[0]:
+                continue
+            if 0 < (view.chain.provider(path) or 0) <= step.draft.position:
+                program = command.argv[0]
+                message = f"{quoted(program)} is written without the mode of a program: {_RUN_IT}"
+                yield step.finding("W236", at("acceptance_commands", index), message)
+
+
+_RUN_IT: Final = "it cannot be started by its name alone"
+
+W236 = Rule(
+    "W236",
+    "file of an order started as a program",
+    why=(
+        "The factory writes new files with mode 0644, "
+        "and starts a command without a shell: the system refuses to start the file."
+    ),
+    bad="""{"allowed_files": ["x.sh"], "postconditions": [{"kind": "file_exists", "path": "x.sh"}],
+ "acceptance_commands": ["./x.sh"]}""",
+    good="""{"allowed_files": ["x.sh"], "postconditions": [{"kind": "file_exists", "path": "x.sh"}],
+ "acceptance_commands": ["bash ./x.sh"]}""",
+    remedy="Name the interpreter before the file: `bash ./x.sh`, `python x.py`, `node x.js`.",
+    check=scripts_without_mode,
+)
+
+
 RULES: Final = (
     E210,
     E211,
@@ -377,4 +411,5 @@ RULES: Final = (
     W221,
     W222,
     W224,
+    W236,
 )

@@ -84,6 +84,36 @@ def test_a_script_that_cannot_be_executed_is_no_traceback(sandbox: Sandbox, tmp_
     assert not run(sandbox, tmp_path, "./script").ok
 
 
+@pytest.mark.parametrize(
+    ("content", "mode", "why"),
+    [
+        ("#!/bin/bash\nexit 0\n", 0o644, "is not executable: run it by `bash script.sh`"),
+        ("#!/no/such/interpreter\n", 0o755, "its interpreter '/no/such/interpreter' is not"),
+        ("#!/bin/bash\r\nexit 0\r\n", 0o755, "its lines end as on Windows"),
+        ("exit 0\n", 0o755, "no first line names its interpreter"),
+    ],
+    ids=["mode", "interpreter", "line ends", "no first line"],
+)
+def test_a_script_that_cannot_be_started_is_reported_as_what_it_is(
+    sandbox: Sandbox, tmp_path: Path, content: str, mode: int, why: str
+) -> None:
+    script = tmp_path / "workspace" / "script.sh"
+    script.write_text(content)
+    script.chmod(mode)
+    ended = run(sandbox, tmp_path, "./script.sh")
+    assert (ended.exit_code, ended.cause) == (-1, Cause.NOT_STARTED)
+    assert "./script.sh is there, but" in ended.reason
+    assert why in ended.reason
+    assert run(sandbox, tmp_path, "bash", "script.sh").cause is Cause.EXITED
+
+
+def test_control_a_script_that_can_be_started_is(sandbox: Sandbox, tmp_path: Path) -> None:
+    script = tmp_path / "workspace" / "script.sh"
+    script.write_text("#!/bin/bash\nexit 3\n")
+    script.chmod(0o755)
+    assert run(sandbox, tmp_path, "./script.sh").exit_code == 3
+
+
 @pytest.mark.parametrize("argument", ["a\0b", "\ud800", "x" * 200_000, "\udcff"])
 def test_arguments_that_no_program_can_be_given_are_no_traceback(
     sandbox: Sandbox, tmp_path: Path, argument: str

@@ -88,3 +88,19 @@ def test_the_programs_that_verify_the_repo_are_allowed_in_its_orders() -> None:
     assert findings(document) == ["E240 WO-01 acceptance_commands[0]"]
     just = VerifyCommand("just check", "the setting verify")
     assert findings(document, verification=(just,)) == []
+
+
+def test_a_file_of_an_order_that_is_started_as_a_program_is_warned_of() -> None:
+    for program in ("./x.sh", "bin/x"):
+        path = program.removeprefix("./")
+        document = plan(creating(1, path, acceptance_commands=[f"{program} --check"]))
+        assert findings(document) == ["W236 WO-01 acceptance_commands[0]"]
+        later = plan(creating(1, path), order(2, acceptance_commands=[program]))
+        assert findings(later) == ["W236 WO-02 acceptance_commands[0]"]
+
+
+def test_a_script_that_is_run_by_its_interpreter_or_is_on_the_base_is_not() -> None:
+    run_by_name = plan(creating(1, "x.sh", acceptance_commands=["bash ./x.sh"]))
+    assert findings(run_by_name) == []
+    on_base = plan(order(1, allowed_files=["x.sh"], acceptance_commands=["./x.sh"]))
+    assert findings(on_base, ["x.sh"]) == []
