@@ -1,28 +1,17 @@
-"""Finds the run that a person names, or a branch without one, and reads its records as one
-value.
-
-A statement can be written by anybody. So an order counts as a commit's own where the commit names
-the hash of its content, and whoever wants to know more asks `llmch verify`.
-
-A statement holds the order itself. It is believed where the commit names the hash of its content.
-"""
+"""Finds the run that a person names, or a branch without one, and reads it as one value."""
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Final
 
 from factory.audit.audit_evidence import how_to_fetch
-from factory.orders.documents import NO_USAGE, SandboxRecord
+from factory.orders.documents import NO_USAGE
 from factory.orders.order_commit import (
     NOTES_REF,
-    OrderIdentity,
     covered_requirements,
-    identify,
     landed_orders,
     parse_proof,
 )
@@ -40,22 +29,19 @@ from factory.record.runs_on_record import (
     read_run_document,
     runs_on_record,
 )
-from factory.statement.statement import (
-    Acceptance,
-    CommandPart,
-    Judged,
-    Statement,
-    parse_bundle,
-    read_envelopes,
-)
-from llmch.runs.recorded_attempts import Written, as_written, change_of_commit, sandboxes_of
+from llmch.runs.recorded_attempts import change_of_commit, sandboxes_of
 from llmch.runs.recorded_orders import (
+    NOTHING_STATED,
     RunRepo,
-    as_asked,
+    Stated,
+    accepted_order,
     needs_of,
+    order_in,
     read_orders,
     requirements_of,
     requirements_of_orders,
+    statements_on,
+    with_stated,
 )
 from llmch.runs.recorded_planning import (
     PlanView,
@@ -67,7 +53,6 @@ from llmch.runs.recorded_planning import (
 from llmch.runs.run_model import (
     CommandView,
     OrderView,
-    Output,
     RoleUsage,
     RunView,
     Standing,
@@ -77,7 +62,7 @@ from shared.events.events import Noted, OrderSkipped, OrderStarted, Warned
 from shared.events.run_record import ModelSettings, TimedEvent, read_events
 from shared.files.typed_documents import Faults, read_record
 from shared.git import commits, refs
-from shared.git.client import Git, GitFailed
+from shared.git.client import Git
 from shared.git.commits import LoggedCommit
 from shared.llm.transcript import describe_uncertain, uncertain_calls
 from shared.work_order.work_order import WorkOrder, order_number
@@ -340,91 +325,6 @@ def _gaps(
         )
     if not (run.folder / "transcript.jsonl").is_file() and head.model_settings.replies != "replay":
         yield "the transcript of the run is not beside its records"
-
-
-@dataclass(frozen=True, slots=True)
-class Stated:
-    """Hold the statements about one commit: how llmch made it, and what it was accepted for."""
-
-    made: tuple[Statement, ...] = ()
-    accepted: tuple[Acceptance, ...] = ()
-
-
-NOTHING_STATED: Final = Stated()
-
-
-def statements_on(git: Git, ids: Collection[str]) -> Mapping[str, Stated]:
-    """Return the statements that are about the very commits they are attached to."""
-    try:
-        notes = read_envelopes(git, frozenset(ids))
-    except GitFailed:  # a partial clone lacks them
-        return {}
-    return {commit: _stated(commit, note) for commit, note in notes.items()}
-
-
-def _stated(commit: str, note: bytes) -> Stated:
-    found = (each.statement for each in parse_bundle(note))
-    about = [each for each in found if each is not None and each.commit == commit]
-    return Stated(
-        tuple(each for each in about if isinstance(each, Statement)),
-        tuple(each for each in about if isinstance(each, Acceptance)),
-    )
-
-
-def with_stated(view: OrderView, identity: OrderIdentity, stated: Stated) -> OrderView | None:
-    """Return an order with what a statement says of it; `None` if none is about this order."""
-    for each in stated.made:
-        predicate = each.predicate
-        if identify(predicate.order.document, identity.plan) == identity:
-            models = ", ".join(predicate.models)
-            attempts = f"{predicate.attempts} attempt{'' if predicate.attempts == 1 else 's'}"
-            maker = f"{models or 'no model'}, {attempts}"
-            return replace(
-                as_asked(view, predicate.order.document),
-                maker=maker,
-                stated=_commands_stated(predicate),
-            )
-    return None
-
-
-def order_in(identity: OrderIdentity, stated: Stated) -> WorkOrder | None:
-    """Return the order of which a commit names the hash; `None` if no statement holds it."""
-    documents = (each.predicate.order.document for each in stated.made)
-    return next((each for each in documents if identify(each, identity.plan) == identity), None)
-
-
-def accepted_order(acceptance: Acceptance, commit: str, parent: str) -> OrderView:
-    """Return the order that a person's commit carries out, according to its statement."""
-    predicate = acceptance.predicate
-    order, person = predicate.order.document, predicate.accepted_by
-    view = OrderView(order.id, order.title, "accepted", commit=commit, parent=parent)
-    return replace(
-        as_asked(view, order),
-        maker=f"a person; accepted by {person.name} <{person.email}>",
-        stated=_commands_stated(predicate),
-    )
-
-
-def _commands_stated(predicate: Judged) -> tuple[CommandView, ...]:
-    written = as_written(predicate.order.document.acceptance_commands)
-    return tuple(_command(each, written, predicate.sandboxes) for each in predicate.commands)
-
-
-def _command(
-    command: CommandPart, written: Written, sandboxes: Sequence[SandboxRecord]
-) -> CommandView:
-    known = 0 <= command.sandbox < len(sandboxes)
-    return CommandView(
-        purpose=command.stage,
-        text=written.get(command.command) or shlex.join(command.command),
-        exit_code=command.exit_code,
-        seconds=command.duration_seconds,
-        stdout=Output(""),
-        stderr=Output(""),
-        tests=command.tests.describe() if command.tests else "",
-        note=command.note,
-        sandbox=sandboxes[command.sandbox] if known else None,
-    )
 
 
 _MOST_COMMITS = 10_000

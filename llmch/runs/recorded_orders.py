@@ -1,26 +1,33 @@
-"""Reads the orders of a run, their summaries, and the requirements that they carry out."""
+"""Reads the orders of a run or of commits, and the requirements that they carry out.
+
+A statement can be written by anybody. So an order counts as a commit's own where the commit names
+the hash of its content, and whoever wants to know more asks `llmch verify`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from factory.batch.order_graph import derive_graph
-from factory.orders.documents import NO_USAGE, UNKNOWN_USAGE, RunSummary
-from factory.orders.order_commit import NOTES_REF, parse_proof
+from factory.orders.documents import NO_USAGE, UNKNOWN_USAGE, RunSummary, SandboxRecord
+from factory.orders.order_commit import NOTES_REF, OrderIdentity, identify, parse_proof
 from factory.orders.stages import OrderState
 from factory.record.runs_on_record import RunDocument, RunOnRecord, object_id, order_summary
+from factory.statement import statement as statements
 from llmch.runs import recorded_attempts
-from llmch.runs.run_model import Change, OrderView, TimeSpan
+from llmch.runs.recorded_attempts import Written
+from llmch.runs.run_model import Change, CommandView, OrderView, Output, TimeSpan
 from planner.rules.coverage import coverage_of_folder
 from shared.errors import LlmchError
 from shared.events.events import OrderSkipped, OrderStarted
 from shared.events.run_record import TimedEvent
 from shared.files.typed_documents import Faults, read_record
 from shared.git import commits
-from shared.git.client import Git
+from shared.git.client import Git, GitFailed
 from shared.work_order.parse_order import DocumentInvalid, parse_document
 from shared.work_order.work_order import CoveredRequirement, CoveringOrder, WorkOrder, order_number
 
@@ -246,3 +253,88 @@ def _with_commit(covering: CoveringOrder, orders: Mapping[str, OrderView]) -> Co
     if order is None or not order.commit or not order.is_on_branch:
         return covering
     return replace(covering, commits=(order.commit,), proofs=(order.proof,))
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """Hold the statements about one commit: how llmch made it, and what it was accepted for."""
+
+    made: tuple[statements.Statement, ...] = ()
+    accepted: tuple[statements.Acceptance, ...] = ()
+
+
+NOTHING_STATED: Final = Stated()
+
+
+def statements_on(git: Git, ids: Collection[str]) -> Mapping[str, Stated]:
+    """Return the statements that are about the very commits they are attached to."""
+    try:
+        notes = statements.read_envelopes(git, frozenset(ids))
+    except GitFailed:  # a partial clone lacks them
+        return {}
+    return {commit: _stated(commit, note) for commit, note in notes.items()}
+
+
+def _stated(commit: str, note: bytes) -> Stated:
+    found = (each.statement for each in statements.parse_bundle(note))
+    about = [each for each in found if each is not None and each.commit == commit]
+    return Stated(
+        tuple(each for each in about if isinstance(each, statements.Statement)),
+        tuple(each for each in about if isinstance(each, statements.Acceptance)),
+    )
+
+
+def with_stated(view: OrderView, identity: OrderIdentity, stated: Stated) -> OrderView | None:
+    """Return an order with what a statement says of it; `None` if none is about this order."""
+    for each in stated.made:
+        predicate = each.predicate
+        if identify(predicate.order.document, identity.plan) == identity:
+            models = ", ".join(predicate.models)
+            attempts = f"{predicate.attempts} attempt{'' if predicate.attempts == 1 else 's'}"
+            maker = f"{models or 'no model'}, {attempts}"
+            return replace(
+                as_asked(view, predicate.order.document),
+                maker=maker,
+                stated=_commands_stated(predicate),
+            )
+    return None
+
+
+def order_in(identity: OrderIdentity, stated: Stated) -> WorkOrder | None:
+    """Return the order of which a commit names the hash; `None` if no statement holds it."""
+    documents = (each.predicate.order.document for each in stated.made)
+    return next((each for each in documents if identify(each, identity.plan) == identity), None)
+
+
+def accepted_order(acceptance: statements.Acceptance, commit: str, parent: str) -> OrderView:
+    """Return the order that a person's commit carries out, according to its statement."""
+    predicate = acceptance.predicate
+    order, person = predicate.order.document, predicate.accepted_by
+    view = OrderView(order.id, order.title, "accepted", commit=commit, parent=parent)
+    return replace(
+        as_asked(view, order),
+        maker=f"a person; accepted by {person.name} <{person.email}>",
+        stated=_commands_stated(predicate),
+    )
+
+
+def _commands_stated(predicate: statements.Judged) -> tuple[CommandView, ...]:
+    written = recorded_attempts.as_written(predicate.order.document.acceptance_commands)
+    return tuple(_command(each, written, predicate.sandboxes) for each in predicate.commands)
+
+
+def _command(
+    command: statements.CommandPart, written: Written, sandboxes: Sequence[SandboxRecord]
+) -> CommandView:
+    known = 0 <= command.sandbox < len(sandboxes)
+    return CommandView(
+        purpose=command.stage,
+        text=written.get(command.command) or shlex.join(command.command),
+        exit_code=command.exit_code,
+        seconds=command.duration_seconds,
+        stdout=Output(""),
+        stderr=Output(""),
+        tests=command.tests.describe() if command.tests else "",
+        note=command.note,
+        sandbox=sandboxes[command.sandbox] if known else None,
+    )
