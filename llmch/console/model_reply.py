@@ -1,4 +1,4 @@
-"""Follows a model's reply while it arrives, and finds a plan's orders in it."""
+"""Follows a model's reply and reasoning while they arrive, and finds a plan's orders in a reply."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import json
 import re
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from shared.events.events import Channel
@@ -155,3 +156,28 @@ class ArrivingReply:
         rate = round(self.tokens / seconds) if seconds >= _LEAST_SECONDS else 0
         kind = "tokens of reasoning" if self.channel == Channel.REASONING else "tokens"
         return f"about {self.tokens:,} {kind} so far" + (f", {rate:,} a second" if rate else "")
+
+
+_MAX_LINE = 2000  # characters; a longer line is shown as several
+
+
+class Reasoning:
+    """Put the pieces of reasoning together; `protect` makes each whole line fit to be shown."""
+
+    def __init__(self, protect: Callable[[str], str]) -> None:
+        self._protect = protect
+        self._rest = ""
+
+    def add(self, piece: str) -> list[str]:
+        """Return the lines that this piece completes."""
+        *whole, self._rest = (self._rest + piece).split("\n")
+        lines = self._shown("\n".join(whole))
+        return lines + self.end() if len(self._rest) > _MAX_LINE else lines
+
+    def end(self) -> list[str]:
+        """Return the lines that are left when the reasoning is over."""
+        rest, self._rest = self._rest, ""
+        return self._shown(rest)
+
+    def _shown(self, text: str) -> list[str]:
+        return [line for line in self._protect(text).split("\n") if line.strip()]

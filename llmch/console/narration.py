@@ -27,6 +27,7 @@ from llmch.console.line import (
     shorten,
     this_program,
 )
+from llmch.console.model_reply import Reasoning
 from shared.events.events import (
     AttemptFailed,
     AttemptStarted,
@@ -116,31 +117,6 @@ def usage_text(event: UsageCounted) -> str:
     if event.replayed_calls:
         parts.append(f"{count(event.replayed_calls, 'reply', 'replies')} replayed")
     return ", ".join(parts) or "no model calls"
-
-
-_MAX_LINE = 2000  # characters; a longer line is shown as several
-
-
-class Reasoning:
-    """Put pieces together; `protect` makes each whole line fit to be shown."""
-
-    def __init__(self, protect: Callable[[str], str]) -> None:
-        self._protect = protect
-        self._rest = ""
-
-    def add(self, piece: str) -> list[str]:
-        """Return the lines that this piece completes."""
-        *whole, self._rest = (self._rest + piece).split("\n")
-        lines = self._shown("\n".join(whole))
-        return lines + self.end() if len(self._rest) > _MAX_LINE else lines
-
-    def end(self) -> list[str]:
-        """Return the lines that are left when the reasoning is over."""
-        rest, self._rest = self._rest, ""
-        return self._shown(rest)
-
-    def _shown(self, text: str) -> list[str]:
-        return [line for line in self._protect(text).split("\n") if line.strip()]
 
 
 @dataclass(slots=True)

@@ -29,13 +29,7 @@ from planner.prompts.prompt_templates import (
     render_replan,
     render_revision,
 )
-from planner.replan.replan_prompt import (
-    relevant_words,
-    render_difference,
-    render_orders,
-    render_replaceable,
-    render_withdrawable,
-)
+from planner.replan import replan_prompt
 from planner.repo.planned_repo import render_commands
 from planner.rules.judge_plan import RULE_BY_CODE
 from planner.spec.requirements import render_requirements
@@ -69,15 +63,15 @@ def first_prompt(inputs: CompileInputs) -> str:
 def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
     return render_replan(
         {
-            "DIFFERENCE": render_difference(task),
-            "ORDERS": render_orders(task),
+            "DIFFERENCE": replan_prompt.render_difference(task),
+            "ORDERS": replan_prompt.render_orders(task),
             "NEXT_ID": order_id(task.predecessor.last_number + 1),
-            "REPLACEABLE": render_replaceable(task),
-            "WITHDRAWN": render_withdrawable(task),
+            "REPLACEABLE": replan_prompt.render_replaceable(task),
+            "WITHDRAWN": replan_prompt.render_withdrawable(task),
         },
         inputs.repo.hints,
         render_commands(inputs.repo.verification),
-        render_languages(relevant_words(task), inputs.repo.files),
+        render_languages(replan_prompt.relevant_words(task), inputs.repo.files),
     )
 
 

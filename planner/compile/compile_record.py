@@ -8,27 +8,18 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from planner.compile.judge_reply import Judged, Review, chosen
+from planner.plan import parse_plan
+from planner.rules import repair
 from planner.rules.judge_plan import Report, shown
 from shared.errors import CommandFailed, InvalidInput, LlmchError
-from shared.events.events import (
-    Emit,
-    PlanAttemptStarted,
-    PlanJudged,
-    PlanRepaired,
-    PlanReviewed,
-    Warned,
-)
+from shared.events import events
 from shared.files.atomic_io import write_json, write_text
+from shared.llm import model_client
+from shared.work_order import work_order
 from shared.work_order.plan_folder import list_plan_files, replace_plan
-
-if TYPE_CHECKING:
-    from planner.plan.parse_plan import Reply
-    from planner.rules.repair import Fix
-    from shared.llm.model_client import Completion, ReplyFailed
-    from shared.work_order.work_order import Manifest
 
 
 def last_report(attempts: Sequence[Judged]) -> Report:
@@ -70,7 +61,7 @@ def succeeded(attempts: Sequence[Judged]) -> bool:
     return last is not None and last.ok
 
 
-def _fixes(attempts: Sequence[Judged]) -> tuple[Fix, ...]:
+def _fixes(attempts: Sequence[Judged]) -> tuple[repair.Fix, ...]:
     """Return the repairs, made without a model, in the plan that counts."""
     last = chosen(attempts)
     return last.fixes if last else ()
@@ -98,24 +89,24 @@ class CompileRecord:
     """Write the results of each stage to the files in `folder`, and report them as events."""
 
     folder: Path
-    emit: Emit
+    emit: events.Emit
 
     def begin_attempt(self, attempt: int, prompt: str) -> None:
         """Record the prompt of an attempt, before the model is asked."""
-        self.emit(PlanAttemptStarted(attempt))
+        self.emit(events.PlanAttemptStarted(attempt))
         self._write(f"prompt_attempt_{attempt}.txt", prompt)
 
-    def add_reply(self, attempt: int, completion: Completion) -> None:
+    def add_reply(self, attempt: int, completion: model_client.Completion) -> None:
         """Record a reply as the model gave it."""
         self._write(f"llm_raw_response_attempt_{attempt}.txt", completion.text)
         self._write(f"llm_reasoning_attempt_{attempt}.txt", completion.reasoning)
 
-    def add_lost_reply(self, attempt: int, failed: ReplyFailed) -> None:
+    def add_lost_reply(self, attempt: int, failed: model_client.ReplyFailed) -> None:
         """Record what came of a reply that was cut, broken or refused: it was paid, too."""
         for text in failed.lost[-1:]:
             self._write(f"llm_raw_response_attempt_{attempt}.txt", text)
 
-    def add_document(self, attempt: int, reply: Reply) -> None:
+    def add_document(self, attempt: int, reply: parse_plan.Reply) -> None:
         """Record the JSON document in a reply, where there is one."""
         if reply.source:
             self._write(f"manifest_raw_attempt_{attempt}.json", reply.source)
@@ -123,17 +114,17 @@ class CompileRecord:
     def end_attempt(self, judged: Judged) -> None:
         """Record how an attempt ended."""
         if judged.plan is None:
-            self.emit(Warned(f"attempt {judged.attempt} got no reply: {judged.failure}"))
+            self.emit(events.Warned(f"attempt {judged.attempt} got no reply: {judged.failure}"))
             return
         for sentence in judged.left_out:
-            self.emit(Warned(sentence))
+            self.emit(events.Warned(sentence))
         if judged.fixes:
             rendered = tuple(each.render() for each in judged.fixes)
-            self.emit(PlanRepaired(judged.attempt, rendered))
+            self.emit(events.PlanRepaired(judged.attempt, rendered))
         errors = self.folder / f"validation_errors_attempt_{judged.attempt}.json"
         write_json(errors, judged.report.to_json(), sync=False)
         self.emit(
-            PlanJudged(
+            events.PlanJudged(
                 attempt=judged.attempt,
                 work_orders=len(judged.plan.drafts),
                 errors=len(judged.report.errors),
@@ -146,13 +137,13 @@ class CompileRecord:
         """Record the prompt of a round of review, before the reviewer is asked."""
         self._write(f"reviewer_prompt{_suffix(number)}.txt", prompt)
 
-    def add_review_reply(self, number: int, completion: Completion) -> None:
+    def add_review_reply(self, number: int, completion: model_client.Completion) -> None:
         """Record a reviewer's reply as the model gave it."""
         reply = {"text": completion.text, "reasoning": completion.reasoning}
         path = self.folder / f"reviewer_response{_suffix(number)}.json"
         write_json(path, reply, sync=False)
 
-    def add_lost_review(self, number: int, failed: ReplyFailed) -> None:
+    def add_lost_review(self, number: int, failed: model_client.ReplyFailed) -> None:
         """Record what came of a reviewer's reply that was cut, broken or refused."""
         for text in failed.lost[-1:]:
             path = self.folder / f"reviewer_response{_suffix(number)}.json"
@@ -163,11 +154,11 @@ class CompileRecord:
         path = self.folder / f"reviewer_errors{_suffix(number)}.json"
         write_json(path, review.to_json(), sync=False)
         rendered = tuple(each.render() for each in review.claims)
-        self.emit(PlanReviewed(number, rendered, len(review.dismissed), review.failure))
+        self.emit(events.PlanReviewed(number, rendered, len(review.dismissed), review.failure))
 
     def keep_plan(self, reason: str) -> None:
         """Report why the review leaves the plan unchanged."""
-        self.emit(Warned(f"{_KEPT}: {reason}"))
+        self.emit(events.Warned(f"{_KEPT}: {reason}"))
 
     def _write(self, name: str, text: str) -> None:
         write_text(self.folder / name, text, sync=False)
@@ -227,7 +218,7 @@ def check_export(outdir: Path, *, overwrite: bool, repo: Path | None = None) -> 
         )
 
 
-def export_plan(outdir: Path, manifest: Manifest, output: Path) -> None:
+def export_plan(outdir: Path, manifest: work_order.Manifest, output: Path) -> None:
     """Write a plan's files to `outdir`, and replace the plan there.
 
     Raises `CommandFailed` if the disk refuses; the error says that `output` holds the plan.

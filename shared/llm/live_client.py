@@ -18,6 +18,7 @@ from shared.errors import LlmchError, ModelUnavailable
 from shared.events.events import Channel, Emit, ModelTextArrived, Noted, ignore
 from shared.files.secret_values import redact
 from shared.git.checkups import Checkup, Health
+from shared.llm import server_apis
 from shared.llm.call_retry import (
     Clock,
     OwnPace,
@@ -28,14 +29,6 @@ from shared.llm.call_retry import (
     with_retries,
 )
 from shared.llm.model_client import Api, Completion, ReplyBroken, ReplyFailed, Request
-from shared.llm.server_apis import (
-    ResponseStream,
-    chat_body,
-    is_pending,
-    read_chat,
-    read_response,
-    response_body,
-)
 from shared.llm.server_replies import (
     Answer,
     Quirks,
@@ -70,7 +63,7 @@ _GONE = frozenset({404, 405})
 
 def recover_response(
     transport: Transport,
-    stream: ResponseStream,
+    stream: server_apis.ResponseStream,
     patience: RetryContext,
     deadline: float,
     reason: str,
@@ -92,7 +85,7 @@ def recover_response(
 
 
 def _resume(
-    transport: Transport, stream: ResponseStream, patience: RetryContext, reason: str
+    transport: Transport, stream: server_apis.ResponseStream, patience: RetryContext, reason: str
 ) -> None:
     """Resume the stream while that brings something new; the stream may still not be final then."""
     assert stream.response_id is not None
@@ -123,7 +116,7 @@ def _poll(
     interval = _FIRST_INTERVAL
     while True:
         document = with_retries(lambda: _retrieve(transport, response_id), patience, deadline)
-        if not is_pending(document):
+        if not server_apis.is_pending(document):
             return document
         if patience.clock.now() + interval > deadline:
             cancel(transport, response_id)
@@ -261,12 +254,12 @@ class LiveClient:
             raise
 
     def _ask_chat(self, request: Request, quirks: Quirks) -> Answer:
-        body = chat_body(request, quirks)
+        body = server_apis.chat_body(request, quirks)
         with self._transport.create_chat(body) as reply:
-            return read_chat(iter_documents(reply), request, self._watcher(request))
+            return server_apis.read_chat(iter_documents(reply), request, self._watcher(request))
 
     def _ask_responses(self, request: Request, quirks: Quirks, deadline: float) -> Answer:
-        stream = ResponseStream(self._watcher(request))
+        stream = server_apis.ResponseStream(self._watcher(request))
         try:
             final = self._final_response(request, quirks, stream, deadline)
         except ReplyFailed as failed:
@@ -278,12 +271,12 @@ class LiveClient:
                 cancel(self._transport, stream.response_id)
             raise
         # A stream holds the whole text only if it was read to its end.
-        return read_response(final, request, stream.text if stream.final else "")
+        return server_apis.read_response(final, request, stream.text if stream.final else "")
 
     def _final_response(
-        self, request: Request, quirks: Quirks, stream: ResponseStream, deadline: float
+        self, request: Request, quirks: Quirks, stream: server_apis.ResponseStream, deadline: float
     ) -> Document:
-        body = response_body(request, quirks)
+        body = server_apis.response_body(request, quirks)
 
         def ask() -> None:
             with self._transport.create_response(body) as reply:

@@ -13,19 +13,10 @@ from pathlib import Path
 
 from shared.events.events import Emit, Noted, Warned
 from shared.files.secret_values import secret_values
+from shared.llm import replayed_replies
 from shared.llm.budget import KNOWN, Budget, CappedClient, ModelTables, SharedBudget
 from shared.llm.call_retry import RetryContext, RetryPolicy, SecondChanceClient, SystemClock
 from shared.llm.model_client import LlmClient
-from shared.llm.replayed_replies import (
-    AskingOnceClient,
-    EarlierReplies,
-    EarlierRun,
-    RecordingClient,
-    ReplayClient,
-    ResumingClient,
-    SharedReplies,
-    SharingClient,
-)
 from shared.llm.transcript import Transcript, describe_uncertain
 from shared.llm.transcript_lines import LIVE, ReplyOrigin, describe_origin
 from shared.llm.usage import Meter, MeteredClient
@@ -61,7 +52,7 @@ class ModelSource:
     budget: Budget = field(default_factory=Budget)
     purse: SharedBudget | None = None
     """The budget that several sources share, as when one command plans and then runs."""
-    shared: SharedReplies | None = None
+    shared: replayed_replies.SharedReplies | None = None
     """The replies that several machines share, if they do."""
     tables: ModelTables = KNOWN
     """The known facts about models: their prices and their windows."""
@@ -79,7 +70,10 @@ class Model:
 
 @contextlib.contextmanager
 def open_model(
-    source: ModelSource, folder: Path, emit: Emit, earlier: Sequence[EarlierRun] = ()
+    source: ModelSource,
+    folder: Path,
+    emit: Emit,
+    earlier: Sequence[replayed_replies.EarlierRun] = (),
 ) -> Iterator[Model]:
     """Open the model for a run that records in `folder`, and close its client and files at the end.
 
@@ -92,7 +86,7 @@ def open_model(
             case Mode.REPLAY:
                 assert source.transcript is not None, "the command line demands --transcript"
                 transcript = Transcript.read(source.transcript)
-                inner: LlmClient = ReplayClient(transcript)
+                inner: LlmClient = replayed_replies.ReplayClient(transcript)
                 origin = describe_origin(transcript.origin)
                 emit(Noted(f"no model is asked: replies are replayed from {source.transcript}"))
                 emit(Noted(f"origin of these replies: {origin}"))
@@ -130,7 +124,7 @@ def _recording(
     transcript: Transcript,
     opened: contextlib.ExitStack,
     emit: Emit,
-    earlier: Sequence[EarlierRun],
+    earlier: Sequence[replayed_replies.EarlierRun],
 ) -> LlmClient:
     """Stack the layers in the order that keeps their promises.
 
@@ -146,17 +140,17 @@ def _recording(
     patience = RetryContext(RetryPolicy(), SystemClock(), emit)
     inner: LlmClient = SecondChanceClient(capped, patience)
     if source.shared:
-        inner = AskingOnceClient(inner, source.shared)
+        inner = replayed_replies.AskingOnceClient(inner, source.shared)
     before = [
-        EarlierReplies(Transcript.read(each.transcript), each.anew)
+        replayed_replies.EarlierReplies(Transcript.read(each.transcript), each.anew)
         for each in earlier
         if each.transcript != transcript.path
     ]
     if before:
         _warn_of_uncertain_calls([each.transcript for each in before], emit)
-        inner = ResumingClient(inner, before)
-    recording = RecordingClient(inner, transcript)
-    return SharingClient(recording, source.shared) if source.shared else recording
+        inner = replayed_replies.ResumingClient(inner, before)
+    recording = replayed_replies.RecordingClient(inner, transcript)
+    return replayed_replies.SharingClient(recording, source.shared) if source.shared else recording
 
 
 def _today() -> str:

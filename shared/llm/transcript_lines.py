@@ -16,13 +16,7 @@ from typing import Any
 
 from shared.files.secret_values import redact
 from shared.files.typed_documents import read_as
-from shared.llm.model_client import (
-    CallPlace,
-    Completion,
-    ReplyFailed,
-    Request,
-    Usage,
-)
+from shared.llm import model_client
 
 
 class OriginKind(StrEnum):
@@ -88,14 +82,14 @@ def _known_details(origin: ReplyOrigin) -> dict[str, str]:
     return {name: value for name, value in values.items() if value}
 
 
-def request_key(request: Request) -> str:
+def request_key(request: model_client.Request) -> str:
     """Return the key of a request in a transcript: the hex SHA-256 of the request and its place."""
     document = {"place": place_to_json(request.place), "request": request_to_json(request)}
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
-def request_to_json(request: Request) -> dict[str, Any]:
+def request_to_json(request: model_client.Request) -> dict[str, Any]:
     """Return all parts of the request except its place, as JSON values."""
     schema = request.reply_schema
     temperature = request.temperature
@@ -112,11 +106,11 @@ def request_to_json(request: Request) -> dict[str, Any]:
     }
 
 
-def place_to_json(place: CallPlace) -> dict[str, Any]:
+def place_to_json(place: model_client.CallPlace) -> dict[str, Any]:
     return {"role": place.role.value, "order": place.order, "attempt": place.attempt}
 
 
-def changed_parts(recorded: Request, wanted: Request) -> Iterator[str]:
+def changed_parts(recorded: model_client.Request, wanted: model_client.Request) -> Iterator[str]:
     """Yield in words, one part of the request at a time, how `wanted` differs from `recorded`."""
     before = request_to_json(recorded)
     for name, value in request_to_json(wanted).items():
@@ -164,7 +158,7 @@ class Intent:
     """Represent a call that is about to be made."""
 
     key: str
-    request: Request
+    request: model_client.Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +166,7 @@ class Response:
     """Represent the reply to the call that has this `key`."""
 
     key: str
-    completion: Completion
+    completion: model_client.Completion
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +178,7 @@ class CallFailure:
     """
 
     key: str
-    failed: ReplyFailed
+    failed: model_client.ReplyFailed
     handed_on: bool
 
 
@@ -215,12 +209,12 @@ def parse_record(line: bytes) -> Record:
             return _parse_header(document)
         case "intent":
             parts = {**_mapping(document, "request"), "place": _mapping(document, "place")}
-            return Intent(_text(document, "key"), read_as(Request, parts))
+            return Intent(_text(document, "key"), read_as(model_client.Request, parts))
         case "response":
             return Response(_text(document, "key"), _parse_completion(document))
         case "failure":
             usage, lost = _parse_usage(document), _texts(document, "lost")
-            failed = ReplyFailed(_text(document, "message"), usage, lost=lost)
+            failed = model_client.ReplyFailed(_text(document, "message"), usage, lost=lost)
             return CallFailure(_text(document, "key"), failed, document.get("handed_on") is True)
         case other:
             raise ValueError(f"unknown kind of record: {other!r}")
@@ -263,16 +257,16 @@ def _lost_to_json(lost: tuple[str, ...]) -> dict[str, list[str]]:
     return {"lost": list(lost)} if lost else {}
 
 
-def replayed_failure(failed: ReplyFailed) -> ReplyFailed:
+def replayed_failure(failed: model_client.ReplyFailed) -> model_client.ReplyFailed:
     """Return a failure on record as a client raises it again."""
-    return ReplyFailed(failed.message, failed.usage, replayed=True, lost=failed.lost)
+    return model_client.ReplyFailed(failed.message, failed.usage, replayed=True, lost=failed.lost)
 
 
 _COUNTS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
 _ESTIMATED = "estimated_calls"  # only written where there are any
 
 
-def _usage_to_json(usage: Usage) -> dict[str, int]:
+def _usage_to_json(usage: model_client.Usage) -> dict[str, int]:
     """Return the tokens without their cost, which depends on the price table in use."""
     counts = {name: getattr(usage, name) for name in _COUNTS}
     return counts | ({_ESTIMATED: usage.estimated_calls} if usage.estimated_calls else {})
@@ -302,7 +296,7 @@ def _redacted(record: Record, secrets: Sequence[str]) -> Record:
             )
         case CallFailure(key, failed, handed_on):
             lost = tuple(map(clean, failed.lost))
-            cleaned = ReplyFailed(clean(failed.message), failed.usage, lost=lost)
+            cleaned = model_client.ReplyFailed(clean(failed.message), failed.usage, lost=lost)
             return CallFailure(key, cleaned, handed_on)
 
 
@@ -312,8 +306,8 @@ def _parse_header(document: Mapping[str, Any]) -> Header:
     return Header(parse_origin(_mapping(document, "origin")))
 
 
-def _parse_completion(document: Mapping[str, Any]) -> Completion:
-    return Completion(
+def _parse_completion(document: Mapping[str, Any]) -> model_client.Completion:
+    return model_client.Completion(
         text=_text(document, "text"),
         model=_text(document, "model"),
         usage=_parse_usage(document),
@@ -331,11 +325,11 @@ def _texts(document: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return tuple(str(each) for each in texts)
 
 
-def _parse_usage(document: Mapping[str, Any]) -> Usage:
+def _parse_usage(document: Mapping[str, Any]) -> model_client.Usage:
     tokens = _mapping(document, "usage")
     if not all(type(count) is int and count >= 0 for count in tokens.values()):
         raise ValueError("usage holds something other than counts")
-    return Usage(**{name: tokens.get(name, 0) for name in (*_COUNTS, _ESTIMATED)})
+    return model_client.Usage(**{name: tokens.get(name, 0) for name in (*_COUNTS, _ESTIMATED)})
 
 
 def _mapping(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:
