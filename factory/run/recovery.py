@@ -36,7 +36,7 @@ from factory.statement.statement import PROOF_REF
 from factory.workbench.pool import side_workspaces_in_use, sweep_side_workspaces
 from factory.workbench.workspace import close_workspace, is_root_of, workspaces_root
 from shared.errors import CommandFailed
-from shared.events.events import Emit, Ending, Noted
+from shared.events.events import Emit, Ending, Noted, Warned
 from shared.files.atomic_io import remove_drafts, write_json
 from shared.git import refs, repos, trees
 from shared.git.client import Git
@@ -235,7 +235,8 @@ def recover(git: Git, common_dir: Path, emit: Emit) -> tuple[EarlierRun, ...]:
     # A run that came to its end may need this too: its own cleanup may have been interrupted.
     for root in last.roots:
         if last.cut_off or root.parent.exists():
-            close_workspace(git, root)
+            if left := close_workspace(git, root):
+                emit(Warned(f"rollback failed: {left}"))
             with contextlib.suppress(OSError):
                 root.parent.parent.rmdir()
     forget_half_known_trees(common_dir)
@@ -398,13 +399,17 @@ def reset_repo(place: RepoPlace) -> Leftovers:
         if last is not None:
             with contextlib.suppress(CommandFailed):  # a full disk must not keep the state
                 found = replace(found, uncertain=_end_records(last, "`llmch reset`"))
+        left = ""
         for root in found.workspaces:
-            close_workspace(place.git, root)
+            left = close_workspace(place.git, root) or left
             for folder in (root.parent, root.parent.parent):
                 with contextlib.suppress(OSError):
                     folder.rmdir()
         for path in found.state:
             path.unlink(missing_ok=True)
+        if left:
+            what, _, remedy = left.rpartition(": ")
+            raise CommandFailed(f"rollback failed: {what}", remedy)
         return found
 
 

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from factory.attempt.attempt_state import Run
 from factory.judging.contract import warm_tools
@@ -116,7 +117,7 @@ def begin_run(request: Request, emit: Emit) -> Iterator[Session]:
         threading.Thread(target=request.import_ahead, name="import ahead").start()
         pool = WorkbenchPool(options, repo, journal, run_id, recording.emit)
         tools = warm_tools(options.settings.sandbox, repo.tree)
-        opened.callback(_close, tools, pool)
+        opened.callback(_close, tools, pool, recording.results)
         pool.prepare(target.tip)
         run = Run(
             options, repo, journal, model, folder, pool, tools, KnownCommits(), recording.emit
@@ -144,10 +145,11 @@ def begin_run(request: Request, emit: Emit) -> Iterator[Session]:
                 session.finish_notes()
 
 
-def _close(tools: Tools, pool: WorkbenchPool) -> None:
+def _close(tools: Tools, pool: WorkbenchPool, results: dict[str, Any]) -> None:
     with deferring_signals():
         tools.close()
-        pool.close()
+        if left := pool.close():
+            results["rollback_failed"] = list(left)
 
 
 @contextlib.contextmanager

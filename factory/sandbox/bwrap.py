@@ -43,7 +43,7 @@ def mount_arguments(layout: Layout) -> tuple[str, ...]:
         *_git_mounts(layout),
     )
     placed = (each for mount in sorted(mounts, key=_depth) for each in mount.arguments)
-    closed = ("--remount-ro", str(layout.git.root)) if layout.git else ()
+    closed: tuple[str, ...] = ("--remount-ro", str(layout.git.root)) if layout.git else ()
     # Without --remount-ro the root is a writable tmpfs, where a write seems to succeed.
     closed += ("--remount-ro", str(_DEVICES_AND_PROCESSES[0]), "--remount-ro", "/")
     return (*placed, *closed, "--chdir", str(layout.policy.workspace))

@@ -187,14 +187,22 @@ class WorkbenchPool:
             with self._lock:
                 self._idle.append(bench)
 
-    def close(self) -> None:
-        """Remove all workspaces: git forgets one while the files of the next one go."""
+    def close(self) -> tuple[str, ...]:
+        """Remove all workspaces: git forgets one while the files of the next one go.
+
+        Announces and returns what cannot be removed.
+        """
+        left = []
         with ThreadPoolExecutor(1, "closing") as closing:  # git does not lock its list of them
             for root in self._roots:
-                remove_tree(root)
+                left.append(remove_tree(root))
                 closing.submit(repos.forget, self._repo.git, root)
         with contextlib.suppress(OSError):
             self._root.rmdir()
+        found = tuple(filter(None, left))
+        for each in found:
+            self._emit(Warned(f"rollback failed: {each}"))
+        return found
 
     def _open(self, commit: str) -> Workbench:
         # Threads take turns: git keeps its list of working trees in files that it does not lock.

@@ -13,6 +13,7 @@ import contextlib
 import itertools
 import os
 import re
+import shlex
 import shutil
 import tempfile
 import threading
@@ -361,8 +362,8 @@ class Workspace:
             yield
         except OSError as error:
             raise CommandFailed(
-                f"cannot clear the workspace {self.root}: {error.strerror or error}",
-                "find out which process uses it; the next run makes a new workspace",
+                f"rollback failed: {_refusal(error, self.root)}",
+                f"{how_to_remove(self.root.parent)}; the next run makes a new workspace",
             ) from error
 
 
@@ -389,25 +390,45 @@ def open_workspace(
     return workspace
 
 
-def close_workspace(repo: Git, root: Path) -> None:
+def close_workspace(repo: Git, root: Path) -> str:
     """Remove the tree at `root` with everything beside it; do nothing if it is gone already.
 
-    Commits made in the tree stay in the repo's object store.
+    Commits made in the tree stay in the repo's object store. Returns what `remove_tree` does.
     """
-    remove_tree(root)
+    left = remove_tree(root)
     repos.forget(repo, root)
+    return left
 
 
-def remove_tree(root: Path) -> None:
-    """Remove the tree at `root` with everything beside it; the repo still lists it."""
-    # A folder that cannot be removed must not hide the verdict. The next start tries again.
-    with contextlib.suppress(OSError, RecursionError):
+def remove_tree(root: Path) -> str:
+    """Remove the tree at `root` with everything beside it; the repo still lists it.
+
+    Returns what cannot be removed, why, and what removes it; "" if nothing is left. It must not
+    hide the verdict, so it is not an error. The next start tries again.
+    """
+    try:
         try:
             discard(root.parent.iterdir(), beside=root.parent)
         except OSError:  # a disk may be too full for one more folder
             shutil.rmtree(root.parent)
         else:
             root.parent.rmdir()
+    except FileNotFoundError:
+        return ""
+    except (OSError, RecursionError) as error:
+        return f"{_refusal(error, root.parent)}: {how_to_remove(root.parent)}"
+    return ""
+
+
+def _refusal(error: OSError | RecursionError, folder: Path) -> str:
+    path = getattr(error, "filename", None) or folder
+    return f"{path} cannot be removed ({getattr(error, 'strerror', None) or error})"
+
+
+def how_to_remove(folder: Path) -> str:
+    """Return the command that removes a folder with immutable files, or with those of others."""
+    name = shlex.quote(str(folder))
+    return f"end what uses it, and remove it by `sudo chattr -R -i {name}; sudo rm -rf {name}`"
 
 
 def workspace_refused(folder: Path, error: OSError) -> CommandFailed:
