@@ -49,7 +49,8 @@ EXIT_CODE_MEANINGS: Final = {
     ExitCode.FLEET: "the fleet's database cannot be reached, or is not one that this llmch can "
     "use; or no worker is alive, with `--no-wait`",
     ExitCode.INTERNAL: "a bug; the traceback is in the run's record",
-    ExitCode.INTERRUPTED: "Ctrl-C or SIGTERM; the state is kept, and the next run goes on",
+    ExitCode.INTERRUPTED: "Ctrl-C, SIGTERM or a closed terminal; the state is kept, and the next "
+    "run goes on",
 }
 """When the process returns each code, for `llmch help exit-codes` and `docs/commands.md`."""
 
@@ -127,13 +128,13 @@ class FleetUnavailable(LlmchError):
 
 
 class Interrupted(LlmchError):
-    """Say that Ctrl-C or SIGTERM ended the command; its state is kept and the next run goes on."""
+    """Say that Ctrl-C or another signal ended the command; the next run goes on from its state."""
 
     exit_code = ExitCode.INTERRUPTED
 
 
 class InterruptedRun(KeyboardInterrupt):
-    """Say that Ctrl-C or SIGTERM ended a run that had begun; `hint` says how it goes on."""
+    """Say that Ctrl-C or another signal ended a run that had begun; `hint` says how it goes on."""
 
     def __init__(self, hint: str) -> None:
         super().__init__()

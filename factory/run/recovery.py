@@ -413,12 +413,12 @@ def reset_repo(place: RepoPlace) -> Leftovers:
         return found
 
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextlib.contextmanager
 def deferring_signals() -> Iterator[None]:
-    """Defer Ctrl-C and SIGTERM until the end of the block.
+    """Defer Ctrl-C, SIGTERM and SIGHUP until the end of the block.
 
     Only handlers in Python are deferred; the system's default actions still happen at once. Python
     handles signals only in the main thread, so in any other thread there is nothing to do.

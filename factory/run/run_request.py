@@ -274,7 +274,7 @@ def place_option(repo: Path) -> str:
 
 
 def after_interruption(continuation: Continuation) -> str:
-    """Return what goes on after Ctrl-C or SIGTERM."""
+    """Return what goes on after Ctrl-C or another signal."""
     return f"the state is kept: {continuation.command} goes on from here"
 
 

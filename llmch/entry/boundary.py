@@ -31,7 +31,7 @@ from shared.errors import (
 )
 from shared.files.secret_values import masking
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AGAIN_SECONDS = 0.05
 
 
@@ -44,7 +44,7 @@ class Interruption:
 
 @contextlib.contextmanager
 def signals_as_exceptions() -> Iterator[Interruption]:
-    """Let SIGINT and SIGTERM raise KeyboardInterrupt, so that open files are closed on the way out.
+    """Let signals that ask for the end raise KeyboardInterrupt, so that files are closed first.
 
     The exception can be raised anywhere, also in code that C calls and that must not raise, for
     example while a library is being imported. Python then drops the exception, or the library
@@ -55,6 +55,8 @@ def signals_as_exceptions() -> Iterator[Interruption]:
     hook = sys.unraisablehook
 
     def interrupt(number: int, frame: FrameType | None) -> None:
+        if number == signal.SIGHUP and interruption.asked:
+            return  # a terminal that closes says so through the shell, and then itself
         interruption.asked = True
         raise KeyboardInterrupt
 

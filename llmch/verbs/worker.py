@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
-    """Take jobs until Ctrl-C or SIGTERM; the exit code is then 0.
+    """Take jobs until Ctrl-C, SIGTERM or SIGHUP; the exit code is then 0.
 
     It is 9 if the database cannot be used, and 6 if no sandbox works.
     """

@@ -288,7 +288,7 @@ def _can_wait(descriptor: int) -> bool:
 
 
 _AT_A_TIME = 4  # calls that only look; each is a process
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _INSTRUCTIONS = """\
 llmch turns a specification into a plan of work orders (`plan`), and each order into a git commit \
@@ -299,7 +299,7 @@ set it, and no parameter can."""
 
 
 def serve(grant: Grant) -> None:
-    """Serve on standard input and output until the client ends it, or until SIGINT or SIGTERM.
+    """Serve on standard input and output until the client or a signal (Ctrl-C, SIGTERM) ends it.
 
     Calls under way are interrupted, and their processes have ended when this returns.
     """

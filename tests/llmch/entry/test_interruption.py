@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import shutil
 import signal
 import subprocess
@@ -30,6 +31,7 @@ from tests.shared.llm.scripted_server import Act, Silence, scripted_server
 
 GOOD = write_reply({"hello.txt": "hello\n"})
 both_signals = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+all_signals = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 
 
 @pytest.fixture
@@ -76,7 +78,7 @@ def wait_for(command: str) -> None:
         time.sleep(0.05)
 
 
-@both_signals
+@all_signals
 def test_an_interrupt_while_the_model_is_asked_leaves_nothing(
     repo: Path, cwd: Path, order_file: Path, number: signal.Signals
 ) -> None:
@@ -93,7 +95,7 @@ def test_an_interrupt_while_the_model_is_asked_leaves_nothing(
     assert json.loads((run_folder / "run.json").read_text())["status"] == "interrupted"
 
 
-@both_signals
+@all_signals
 def test_an_interrupt_while_a_command_runs_ends_the_command_too(
     repo: Path, cwd: Path, order_file: Path, number: signal.Signals
 ) -> None:
@@ -107,6 +109,55 @@ def test_an_interrupt_while_a_command_runs_ends_the_command_too(
             interrupt(process, number)
     assert snapshot(repo) == before
     assert [each for each in living_processes() if sleep in each] == []
+
+
+@pytest.mark.rest
+def test_a_terminal_that_closes_ends_a_run_in_good_order(
+    repo: Path, cwd: Path, order_file: Path
+) -> None:
+    """Nothing can be printed any more, and a shell may pass the signal on once more."""
+    sleep = f"sleep 30.{os.getpid()}"
+    commit_all(repo, {"scripts/verify.sh": f"{sleep}\n"})
+    before = snapshot(repo)
+    terminal, inside = pty.openpty()
+    words = ["run", "--repo", str(repo), "--work-order", str(order_file), "--branch", "work"]
+    # A shell is a process of its own there, which has the terminal.
+    shell = f"import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); {_BECOME}"
+    with subprocess.Popen(
+        [sys.executable, "-c", shell, "-m", "llmch", *words],
+        cwd=cwd, env=own_environment(OPENAI_API_KEY="none"), start_new_session=True,
+        stdin=inside, stdout=inside, stderr=inside,
+    ) as process:  # fmt: skip
+        os.close(inside)
+        wait_for(sleep)
+        os.close(terminal)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(timeout=120) == 130
+    assert snapshot(repo) == before
+    assert [each for each in living_processes() if sleep in each] == []
+    (run_folder,) = (cwd / "artifacts" / "factory").glob("*/")
+    assert json.loads((run_folder / "run.json").read_text())["status"] == "interrupted"
+
+
+_BECOME = "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+
+
+@pytest.mark.rest
+def test_a_run_under_nohup_goes_on_when_the_terminal_closes(
+    repo: Path, cwd: Path, order_file: Path
+) -> None:
+    with scripted_server(GOOD) as server:
+        words: Words = ["run", "--repo", repo, "--work-order", order_file, "--branch", "work"]
+        before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        try:
+            process = start(*words, cwd=cwd, OPENAI_BASE_URL=server.base_url)
+        finally:
+            signal.signal(signal.SIGHUP, before)
+        with process:
+            read_until(process.stdout, "$ bash scripts/verify.sh")
+            process.send_signal(signal.SIGHUP)
+            _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
 
 
 @pytest.mark.rest
