@@ -307,18 +307,18 @@ def _run_one(
     order = trial.order.id
     trial.emit(CommandStarted(order, purpose, check.text))
     ended = _execute(check, trial, name)
-    note = _note_on(check, ended, known, trial.files)
+    note = _note_on(check, ended, known, trial)
     trial.emit(
         CommandEnded(order, purpose, check.text, ended.exit_code, ended.duration_seconds, note)
     )
     return _result(ended, trial, note), ended
 
 
-def _note_on(check: Check, ended: Ended, known: LookUp, files: Collection[str]) -> str:
+def _note_on(check: Check, ended: Ended, known: LookUp, trial: Trial) -> str:
     """Return why a command passes although it failed; "" if it does not pass or did not fail."""
     if check.passes(ended):
         return check.note_for(ended.exit_code) or ""
-    now, before = RedCheck.of(ended, files), known()
+    now, before = RedCheck.of(ended, trial.files), known()
     if not check.allowed_by(before, now):
         return ""
     return describe_red(before.checks.get(check.text, now), now)

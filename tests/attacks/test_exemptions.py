@@ -5,13 +5,16 @@ from __future__ import annotations
 import pytest
 
 from factory.audit.audit_evidence import Claim, ClaimState
+from factory.fleet.wire import parse, render
 from factory.judging.run_checks import BaseVerification
 from factory.orders.documents import RunSummary
-from factory.orders.order_commit import NOTES_REF
-from factory.orders.read_orders import Exemption
+from factory.orders.order_commit import NOTES_REF, CommitTerms
+from factory.orders.read_orders import Exemption, read_workdir
+from factory.orders.task import OrderTask
 from factory.statement.statement import Predicate, parse_bundle, read_envelopes
 from shared.events.events import OrderEnded, Warned
 from shared.git.client import Git
+from shared.git.repos import Identity
 from shared.projects.build_tools import find_verification
 from shared.work_order.work_order import Condition
 from tests.factory.audit.honest import of_claim
@@ -226,3 +229,12 @@ def test_a_commit_is_not_accepted_for_an_order_by_the_exemption_of_its_plan(
     assert refused.failure is not None
     assert refused.failure.command == f"bash {SCRIPT}"
     assert Person(factory).accept("WO-01", allow_verify_exempt=True).failure is None
+
+
+def test_a_worker_of_a_fleet_gets_what_the_coordinator_decided(factory: Factory) -> None:
+    wanted = (Condition(kind="file_exists", path="later.txt"),)
+    exemption = Exemption(expected=True, requires=wanted)
+    (loaded,) = read_workdir(write_plan(factory.scratch / "plan", manifest([dict(EXEMPT)])))
+    terms = CommitTerms(Identity("Ada", "ada@example.org"), "@0 +0000")
+    task = OrderTask(loaded, exemption, "", terms, factory.scratch)
+    assert parse(OrderTask, render(task)).exemption == exemption

@@ -74,6 +74,12 @@ def test_json_is_one_document_with_the_promised_keys(say: Say, folder: Path) -> 
     assert document["warnings"] == len(document["findings"]) - len(errors)
 
 
+def test_orders_that_expect_to_be_exempt_are_named(say: Say, folder: Path) -> None:
+    write(folder, order(1, verify_exempt=True), order(2))
+    assert say("check", folder, "--json").document["exempt"] == ["WO-01"]
+    assert "WO-01: expected to be proven by compiling alone" in say("check", folder).out
+
+
 def test_warnings_alone_pass(say: Say, folder: Path) -> None:
     said = say("check", write(folder, order(1, mood="sunny")), "--json")
     assert (said.code, said.document["ok"], said.document["warnings"]) == (0, True, 1)

@@ -93,6 +93,14 @@ def test_each_order_is_shown_with_what_it_will_do(say: Say, folder: Path, repo: 
     assert snapshot(repo) == before
 
 
+def test_an_order_that_expects_to_be_exempt_says_so(say: Say, tmp_path: Path) -> None:
+    plan = write_plan(tmp_path / "exempt", manifest([order(1, verify_exempt=True), order(2)]))
+    said = say("show", plan, "--no-repo")
+    assert said.out.count("expected to be proven by compiling alone") == 1
+    document = say("show", plan, "--no-repo", "--json").document
+    assert [each["exempt"] for each in document["orders"]] == [True, False]
+
+
 def test_the_document_for_programs(say: Say, folder: Path, repo: Path) -> None:
     document = say("show", folder, "--repo", repo, "--json").document
     assert (document["branch_exists"], document["follows"], document["findings"]) == (
