@@ -349,7 +349,9 @@ def _write(attempt: Attempt, step: Step) -> Attempt:
         return replace(attempt, brief=_refused(violations, order))
     facts = step.task.commit_facts(attempt.proposed.summary)
     commit = commits.write(git, tree, step.parent, facts)
-    step.workspace.foresee(commit, [each.path for each in attempt.writes], order.removed_files)
+    paths = [each.path for each in attempt.writes]
+    step.workspace.foresee(commit, paths, order.removed_files)
+    step.workspace.expect(paths, order.removed_files)
     return replace(attempt, tree=tree, commit=commit)
 
 

@@ -133,7 +133,9 @@ def _pass(state: FactoryState, step: Step) -> StateUpdate:
     step.progress.begin_stage(attempt.number, AttemptStage.COMMIT)
     files = tuple(sorted(each.path for each in attempt.writes))
     removed = tuple(sorted(order.removed_files))
-    drift = step.workspace.settle(attempt.commit, files, removed)
+    step.workspace.settle(attempt.commit, files, removed)
+    undone = (each.undone for each in (*attempt.verify, *attempt.acceptance))
+    drift = tuple(sorted({path for paths in undone for path in paths}))
     if drift:
         step.emit(Warned(f"{order.id}: {drift_warning(drift)}"))
     record = attempt_record(attempt, step, drift=drift)

@@ -46,13 +46,13 @@ from factory.judging.run_checks import (
 from factory.orders.documents import CmdResult, CountedTests, FailureBrief
 from factory.orders.stages import AttemptStage, Stage
 from factory.preflight import name_paths
-from factory.proposal.scope import FileKind, FileState
 from factory.sandbox.policy import Cause, Ended
 from factory.workbench.dependencies import RegistryUnreachable
+from factory.workbench.leftovers import Undone
 from factory.workbench.pool import Workbench
 from factory.workbench.tree import NotReadable, Tree
 from shared.errors import EnvironmentFault, InvalidInput
-from shared.languages.registry import LANGUAGES
+from shared.languages.registry import LANGUAGES, language_of
 from shared.work_order.work_order import WorkOrder
 
 
@@ -96,12 +96,41 @@ def _text(tree: Tree, path: str) -> str:
         return ""
 
 
-def describe_tampering(changed: Sequence[str], order: WorkOrder) -> str:
-    """Return the account of a failure by commands that changed the files `changed`."""
+def harm_in(undone: Undone, trial: Trial) -> tuple[str, ...]:
+    """Return the files by which a command may have bent what the next one judges.
+
+    Those are files of the tree that it changed, files that it brought back although the order
+    removes them, and files that a test runner would take for its own. What the verification did
+    before the order already is not the order's fault, unless the order writes or removes the file.
+    """
+    steering = (
+        path
+        for path in (*undone.made, *undone.hidden)
+        if path in trial.removed or _is_read_by_tests(path)
+    )
+    found = dict.fromkeys((*undone.changed, *steering))
+    if not found:
+        return ()
+    own = {*trial.written, *trial.removed}
+    before = trial.known().touched
+    return tuple(path for path in found if path in own or path not in before)
+
+
+def _is_read_by_tests(path: str) -> bool:
+    language = language_of(path)
+    if path.rpartition("/")[2] in _READ_BY_RUNNERS:
+        return True
+    return language is not None and language.plans is not None and language.plans.is_test_file(path)
+
+
+def describe_tampering(changed: Sequence[str], trial: Trial) -> str:
+    """Return the account of a failure by commands that changed or made the files `changed`."""
+    order = trial.order
     placed = {each.path for each in order.acceptance_files}
     tests = [path for path in changed if path in placed]
     back = [path for path in changed if path in order.removed_files]
-    written = [path for path in changed if path not in placed and path not in back]
+    written = [path for path in changed if path in trial.written and path not in placed]
+    beside = [path for path in changed if path not in {*tests, *back, *written}]
     accounts: list[str] = []
     if written:
         accounts.append(
@@ -118,10 +147,17 @@ def describe_tampering(changed: Sequence[str], order: WorkOrder) -> str:
             f"a command made {name_paths(back)} again, which the order removes; what is committed "
             "must be exactly what was judged"
         )
+    if beside:
+        accounts.append(
+            f"a command changed {name_paths(beside)}, which the order does not write; each command "
+            "judges exactly what is committed, so code and tests must leave the repository's files "
+            "as they are and write to a temporary folder"
+        )
     return "\n".join(accounts)
 
 
-_FILES: Final = frozenset({FileKind.FILE, FileKind.LINK, FileKind.OTHER})
+# Runners look for these beside the tests, and git takes the last one for a rule of the tree.
+_READ_BY_RUNNERS: Final = frozenset({"conftest.py", "pytest.ini", "sitecustomize.py", ".gitignore"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +183,8 @@ class _Phase:
     """Hold one series of commands, their results, and the brief of a failure.
 
     `known` looks up which checks may fail, and `red` collects those that did. `tests` collects the
-    tests that commands reported, and `silent` the commands that succeeded and reported none.
+    tests that commands reported, `silent` the commands that succeeded and reported none, and
+    `touched` the files that commands changed or made.
     """
 
     stage: Stage
@@ -157,6 +194,7 @@ class _Phase:
     red: dict[str, RedCheck] = field(default_factory=dict)
     tests: dict[str, CountedTests] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
+    touched: set[str] = field(default_factory=set)
     brief: FailureBrief | None = None
 
 
@@ -175,7 +213,8 @@ def run_checks(trial: Trial) -> Judgement:
     record_results(trial, "verify_result.json", verify.results)
     if verify.brief:
         return Judgement(tuple(verify.results), (), verify.brief, exempt=trial.exempt)
-    known = KnownCommit(KnownRed(verify.red), verify.tests)
+    touched = trial.known().touched if verify.touched else frozenset()
+    known = KnownCommit(KnownRed(verify.red), verify.tests, touched | verify.touched)
     trial.learn(known)
     acceptance = _Phase(Stage.ACCEPTANCE_FAILED, AttemptStage.ACCEPT)
     missing = [each.path for each in trial.order.postconditions if not trial.tree.exists(each.path)]
@@ -210,11 +249,17 @@ def _run_phase(phase: _Phase, checks: Sequence[Check], trial: Trial) -> None:
     trial.progress.begin_stage(trial.attempt, phase.purpose)
     for number, check in enumerate(checks, 1):
         name = f"{phase.purpose}_{number}"
-        result, ended = run_check(check, trial, phase.purpose, phase.known, name)
+        ran = run_check(check, trial, phase.purpose, phase.known, name)
+        result, ended = ran.result, ran.ended
         phase.results.append(result)
+        phase.touched.update(ran.undone.all)
         if result.tests is not None:
             phase.tests[check.text] = result.tests
         if check.passes(ended):
+            if harm := harm_in(ran.undone, trial):
+                account = trial.excerpt(describe_tampering(harm, trial))
+                phase.brief = brief_of_success(phase.stage, trial.order, account, result)
+                return
             if result.tests is None and not is_cut(ended):
                 phase.silent.add(check.text)
             why = why_nothing_is_proven(check.text, result.tests)
@@ -230,10 +275,6 @@ def _run_phase(phase: _Phase, checks: Sequence[Check], trial: Trial) -> None:
         brief = _failed_command(phase, check, ended, trial)
         phase.brief = _billed(_compared(brief, known, now), ended, trial)
         return
-    tampered = _changed_by_commands(trial)
-    if tampered:
-        problem = describe_tampering(tampered, trial.order)
-        phase.brief = brief_of(phase.stage, trial.order, trial.excerpt(problem))
 
 
 def _nothing_ran(fewer: FewerTests, phase: _Phase, trial: Trial) -> FailureBrief:
@@ -300,15 +341,3 @@ def _reason(ended: Ended, timeout_seconds: float) -> str:
             return "The command was ended because it used too much processor time."
         case Cause.SIGNALLED | Cause.NOT_STARTED:
             return ended.reason or f"The command ended with {ended.cause}."
-
-
-def _changed_by_commands(trial: Trial) -> list[str]:
-    changed = [
-        path
-        for path, sha256 in trial.written.items()
-        # The hash alone does not decide: a missing file has the hash of an empty one.
-        if trial.tree.state_of(path) != FileState(FileKind.FILE, sha256)
-    ]
-    # A folder may be where a file was removed: the files of a package instead of a module.
-    back = (each for each in trial.removed if trial.tree.kind_of(each) in _FILES)
-    return [*changed, *back]

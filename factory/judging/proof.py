@@ -349,7 +349,8 @@ class KnownCommit:
     """Hold what the verification of a commit showed.
 
     `red` holds the checks that failed. `tests` holds the tests of each command that reported any,
-    by the text of the command.
+    by the text of the command. `touched` are the files that the commands changed or made, which
+    was undone.
     """
 
     red: KnownRed = NOTHING_RED
@@ -357,6 +358,7 @@ class KnownCommit:
     tests: Mapping[str, documents.CountedTests] = field(
         default_factory=lambda: MappingProxyType({})
     )
+    touched: frozenset[str] = frozenset()
 
 
 NOTHING_KNOWN: Final = KnownCommit()

@@ -36,6 +36,7 @@ from factory.sandbox.policy import Cause, Ended
 from factory.sandbox.supervision import Show
 from factory.sandbox.toolchains import Toolchains
 from factory.sandbox.visible_files import Interpreter, interpreter_of
+from factory.workbench.leftovers import NOTHING_UNDONE, Undone
 from factory.workbench.pool import Workbench
 from factory.workbench.tree import Tree
 from factory.workbench.workspace import Workspace
@@ -276,42 +277,50 @@ def try_acceptance(trial: Trial) -> Iterator[tuple[str, CmdResult]]:
     trial.bench.follow_manifests()
     for number, text in enumerate(dict.fromkeys(trial.order.acceptance_commands), 1):
         check = parse_check(text)
-        yield text, _result(_execute(check, trial, f"accept_{number}"), trial, "")
+        yield text, _result(_execute(check, trial, f"accept_{number}"), trial)
 
 
-def run_check(
-    check: Check, trial: Trial, purpose: AttemptStage, known: LookUp, name: str
-) -> tuple[CmdResult, Ended]:
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """Hold how a command ended, its result, and what was undone after it."""
+
+    ended: Ended
+    result: CmdResult
+    undone: Undone
+
+
+def run_check(check: Check, trial: Trial, purpose: AttemptStage, known: LookUp, name: str) -> Ran:
     """Run a command, and run a failing one again: one that then passes is flaky, not wrong.
 
-    `known` looks up what may fail, and `name` is that of the log. Raises `CommandFailed` if the log
-    is refused.
+    After each run the tree is what will be committed again. `known` looks up what may fail, and
+    `name` is that of the log. Raises `CommandFailed` if the log is refused.
     """
-    result, ended = _run_one(check, trial, purpose, known, name)
+    ran = _run_one(check, trial, purpose, known, name)
     for retry in range(1, trial.options.retry_flaky + 1):
-        if check.passes(ended):
+        if check.passes(ran.ended):
             break
         trial.progress.check_cancelled()  # it may have failed because it was killed
-        again, ended_again = _run_one(check, trial, purpose, known, f"{name}_again_{retry}")
-        if check.passes(ended_again):
-            note = f"flaky: failed with exit code {result.exit_code}, passed on run {retry + 1}"
+        again = _run_one(check, trial, purpose, known, f"{name}_again_{retry}")
+        if check.passes(again.ended):
+            before = ran.result.exit_code
+            note = f"flaky: failed with exit code {before}, passed on run {retry + 1}"
             trial.emit(Warned(f"{trial.order.id}: `{check.text}` is {note}"))
-            return again.model_copy(update={"note": note, "flaky": True}), ended_again
-        result, ended = again, ended_again
-    return result, ended
+            flaky = again.result.model_copy(update={"note": note, "flaky": True})
+            return replace(again, result=flaky)
+        ran = again
+    return ran
 
 
-def _run_one(
-    check: Check, trial: Trial, purpose: AttemptStage, known: LookUp, name: str
-) -> tuple[CmdResult, Ended]:
+def _run_one(check: Check, trial: Trial, purpose: AttemptStage, known: LookUp, name: str) -> Ran:
     order = trial.order.id
     trial.emit(CommandStarted(order, purpose, check.text))
     ended = _execute(check, trial, name)
+    undone = trial.bench.workspace.undo()
     note = _note_on(check, ended, known, trial)
     trial.emit(
         CommandEnded(order, purpose, check.text, ended.exit_code, ended.duration_seconds, note)
     )
-    return _result(ended, trial, note), ended
+    return Ran(ended, _result(ended, trial, note, undone), undone)
 
 
 def _note_on(check: Check, ended: Ended, known: LookUp, trial: Trial) -> str:
@@ -384,7 +393,9 @@ def run_to_its_end(
     return replace(ended, exit_code=1, doubt=doubt) if doubt else ended
 
 
-def _result(ended: Ended, trial: Trial, note: str) -> CmdResult:
+def _result(
+    ended: Ended, trial: Trial, note: str = "", undone: Undone = NOTHING_UNDONE
+) -> CmdResult:
     return CmdResult(
         command=ended.argv,
         exit_code=ended.exit_code,
@@ -398,6 +409,7 @@ def _result(ended: Ended, trial: Trial, note: str) -> CmdResult:
         note=note or ended.reason,
         tests=_tests_of(ended, trial),
         doubt=ended.doubt,
+        undone=undone.names,
     )
 
 

@@ -71,6 +71,7 @@ class StandIn:
                 checks=checks.commands,
                 exempt=checks.exempt,
             )
+            bench.workspace.expect(trial.written, trial.removed)
             judgement = run_checks(trial)
         for warning in judgement.warnings:
             self.emit(Warned(f"{order.id}: {warning}"))

@@ -274,7 +274,7 @@ def count_of_tests(number: int) -> str:
 
 
 def _is_empty(value: object) -> bool:
-    return value == ""
+    return not value
 
 
 Exempt = Annotated[str, Field(exclude_if=_is_empty)]
@@ -446,8 +446,9 @@ class CmdResult(_Record):
 
     The `*_trunc` fields hold the head and the tail of the output; the files at `*_path` hold all
     of it. `tests` is `None` where no known test runner wrote the output. `doubt` says why an exit
-    with 0 shows no success; the code is then 1. The first version named a sandbox by one word,
-    which is read as a sandbox without a `backend`.
+    with 0 shows no success; the code is then 1. `undone` names the files that the command changed
+    or made, which was undone after it. The first version named a sandbox by one word, which is read
+    as a sandbox without a `backend`.
     """
 
     command: tuple[str, ...]
@@ -463,6 +464,7 @@ class CmdResult(_Record):
     flaky: bool = False
     tests: CountedTests | None = None
     doubt: Annotated[str, Field(exclude_if=_is_empty)] = ""
+    undone: Annotated[tuple[str, ...], Field(exclude_if=_is_empty)] = ()
 
 
 class AskedAgain(_Record):

@@ -165,4 +165,4 @@ def _drift_warnings(records: Sequence[AttemptRecord]) -> tuple[str, ...]:
 
 def drift_warning(paths: Sequence[str]) -> str:
     """Return the warning about files that commands changed and that the proposal does not write."""
-    return f"commands changed files outside the proposal, not committed: {name_paths(paths)}"
+    return f"commands changed files outside the proposal, which was undone: {name_paths(paths)}"

@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pydantic import ValidationError
 
@@ -32,8 +32,9 @@ from factory.orders.documents import CountedTests
 from factory.orders.read_orders import Exemption
 from factory.orders.stages import AttemptStage
 from factory.orders.task import RunOptions
-from factory.preflight import Repo
+from factory.preflight import Repo, name_paths
 from factory.sandbox.policy import Cause, Ended
+from factory.workbench.leftovers import Undone
 from factory.workbench.pool import Workbench, WorkbenchPool
 from shared.errors import PreflightRefused
 from shared.events.events import CommandEnded, CommandStarted, Emit, Noted
@@ -47,6 +48,7 @@ _LARGEST_FILE: Final = 256 * 1024  # bytes; 200 keys with the tests of three com
 # O_NONBLOCK, because opening a FIFO would otherwise wait for a writer that never comes.
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _WRITE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_MOST_TOUCHED: Final = 100  # of one verification; more is a fault of the target's tests
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 
@@ -64,27 +66,30 @@ class KeptBases:
         """Return the keys that the repo with this git folder keeps."""
         return cls(common_dir / "llmch" / "verified.json")
 
-    def tests_of(self, key: str) -> dict[str, CountedTests] | None:
-        """Return the tests of a verified tree by command; `None` if the key is not kept.
+    def known_of(self, key: str) -> KnownCommit | None:
+        """Return what is known of a verified tree; `None` if the key is not kept.
 
         A key that an older version kept without the tests counts as not kept.
         """
         return self._read().get(key)
 
-    def add(self, key: str, tests: Mapping[str, CountedTests]) -> None:
-        """Keep a key with the tests that ran, and forget the oldest keys.
+    def add(self, key: str, known: KnownCommit) -> None:
+        """Keep a key with the tests that ran and the files touched, and forget the oldest keys.
 
         A disk that refuses is ignored. A file that a crash leaves torn counts as nothing, so it
         need not be written atomically.
         """
         kept = self._read()
         kept.pop(key, None)
-        newest = list({**kept, key: tests}.items())[-_MOST_KEPT:]
+        newest = list({**kept, key: known}.items())[-_MOST_KEPT:]
         document = {
             "verified": [each for each, _ in newest],
             "tests": {
-                each: {text: counted.model_dump(mode="json") for text, counted in ran.items()}
-                for each, ran in newest
+                each: {text: counted.model_dump(mode="json") for text, counted in one.tests.items()}
+                for each, one in newest
+            },
+            "touched": {
+                each: sorted(one.touched)[:_MOST_TOUCHED] for each, one in newest if one.touched
             },
         }
         with contextlib.suppress(OSError):
@@ -96,21 +101,31 @@ class KeptBases:
             except OSError:
                 self.path.unlink(missing_ok=True)
 
-    def _read(self) -> dict[str, dict[str, CountedTests]]:
+    def _read(self) -> dict[str, KnownCommit]:
         try:
             with os.fdopen(os.open(self.path, _READ), "rb") as file:
                 document = json.loads(file.read(_LARGEST_FILE))
         except (OSError, ValueError, RecursionError):
             return {}
         document = document if isinstance(document, dict) else {}
-        listed, tests = document.get("verified"), document.get("tests")
-        keys = listed if isinstance(listed, list) else []
-        tests = tests if isinstance(tests, dict) else {}
+        listed = document.get("verified")
+        tests, touched = (_mapping(document.get(name)) for name in ("tests", "touched"))
         return {
-            each: _parse_tests(tests[each])
-            for each in keys
+            each: KnownCommit(
+                tests=_parse_tests(tests[each]), touched=_parse_paths(touched.get(each))
+            )
+            for each in (listed if isinstance(listed, list) else [])
             if isinstance(each, str) and _KEY.fullmatch(each) and isinstance(tests.get(each), dict)
         }
+
+
+def _mapping(document: object) -> dict[str, Any]:
+    return document if isinstance(document, dict) else {}
+
+
+def _parse_paths(document: object) -> frozenset[str]:
+    listed = document if isinstance(document, list) else []
+    return frozenset(each for each in listed if isinstance(each, str))
 
 
 def _parse_tests(document: Mapping[str, object]) -> dict[str, CountedTests]:
@@ -170,15 +185,15 @@ class Baseline:
             tree = trees.tree_of(self.repo.git, commit)
             key = verification_key(tree, checks, bench, self.options)
             kept = KeptBases.of(self.repo.common_dir)
-            tests = kept.tests_of(key)
-            if tests is not None:
+            before = kept.known_of(key)
+            if before is not None:
                 self.emit(Noted(f"the base {commit[:10]} has passed its verification before"))
-                self.known.assume(KnownCommit(tests=tests))
+                self.known.assume(before)
                 return
             known = self._run(checks, bench, commit)
         self.known.assume(known)
         if known is not NOTHING_KNOWN and not known.red.checks:
-            kept.add(key, known.tests)
+            kept.add(key, known)
 
     def _run(self, checks: Sequence[Check], bench: Workbench, commit: str) -> KnownCommit:
         """Return what the checks showed; `NOTHING_KNOWN` if the base has nothing to verify yet.
@@ -188,12 +203,17 @@ class Baseline:
         failed: dict[str, RedCheck] = {}
         tests: dict[str, CountedTests] = {}
         results: list[dict[str, object]] = []
+        touched: set[str] = set()
+        bench.workspace.expect()
         for number, check in enumerate(checks, 1):
-            ended = self._try(check, bench, f"verify_{number}")
+            ended, undone = self._try(check, bench, f"verify_{number}")
             counted = tests_of(ended)
             if counted is not None:
                 tests[check.text] = counted
-            results.append(_document(ended, counted))
+            touched.update(undone.all)
+            if undone.names:
+                self.emit(Noted(f"`{check.text}` {_undone_after(undone)}"))
+            results.append(_document(ended, counted, undone))
             write_json(self.folder / "verify_result.json", results, sync=False)
             if check.passes(ended):
                 continue
@@ -205,7 +225,7 @@ class Baseline:
                     return NOTHING_KNOWN
                 raise self._refusal(check, ended, bench, commit)
             failed[check.text] = red
-        return KnownCommit(KnownRed(failed), tests)
+        return KnownCommit(KnownRed(failed), tests, frozenset(touched))
 
     def _has_nothing_yet(self, check: Check, ended: Ended, bench: Workbench, commit: str) -> bool:
         """Return, and report, whether a command of the user failed because no code is there yet.
@@ -224,14 +244,19 @@ class Baseline:
         )
         return True
 
-    def _try(self, check: Check, bench: Workbench, name: str) -> Ended:
-        """Run a check, and run a failing one again as often as the user wants it."""
+    def _try(self, check: Check, bench: Workbench, name: str) -> tuple[Ended, Undone]:
+        """Run a check, and run a failing one again as often as the user wants it.
+
+        After each run the tree is the base again, so that each command judges the base alone.
+        """
         ended = self._run_one(check, bench, name)
+        undone = bench.workspace.undo()
         for retry in range(1, self.options.retry_flaky + 1):
             if check.passes(ended):
                 break
             ended = self._run_one(check, bench, f"{name}_again_{retry}")
-        return ended
+            undone = bench.workspace.undo()
+        return ended, undone
 
     def _run_one(self, check: Check, bench: Workbench, name: str) -> Ended:
         self.emit(CommandStarted(_WHO, AttemptStage.VERIFY, check.text))
@@ -292,7 +317,14 @@ def _remedy(ended: Ended, around: Surroundings) -> str:
     return f"{', or '.join(ways)}.\nOr {_ALLOW}."
 
 
-def _document(ended: Ended, tests: CountedTests | None) -> dict[str, object]:
+def _undone_after(undone: Undone) -> str:
+    """Return what a command did to the files of the base, for a person."""
+    changed = f"changed {name_paths(undone.changed)}" if undone.changed else ""
+    made = f"left {name_paths(undone.made)}" if undone.made else ""
+    return f"{' and '.join(filter(None, (changed, made)))} in the tree, which was undone"
+
+
+def _document(ended: Ended, tests: CountedTests | None, undone: Undone) -> dict[str, object]:
     return {
         "command": list(ended.argv),
         "exit_code": ended.exit_code,
@@ -301,4 +333,5 @@ def _document(ended: Ended, tests: CountedTests | None) -> dict[str, object]:
         "stdout_path": f"logs/{ended.stdout.log.name}",
         "stderr_path": f"logs/{ended.stderr.log.name}",
         "tests": tests.model_dump(mode="json") if tests else None,
+        "undone": list(undone.names),
     }

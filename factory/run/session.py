@@ -208,8 +208,8 @@ class Session:
         with contextlib.suppress(CommandFailed):  # the branch itself shows that it landed
             self.run.journal.record(OrderLanded(task.name, passed.commit, proof=result.proof))
         if passed.verified:
-            tests = self.baseline.known.of(passed.commit).tests
-            KeptBases.of(self.run.repo.common_dir).add(passed.verified, tests)
+            known = self.baseline.known.of(passed.commit)
+            KeptBases.of(self.run.repo.common_dir).add(passed.verified, known)
         return result
 
     def conclude(self, task: OrderTask, result: OrderResult, parent: str) -> RunSummary:

@@ -23,11 +23,12 @@ from factory.preflight import Repo
 from factory.record.journal_entries import Entry, WorkspaceOpened, WorkspaceOpening
 from factory.sandbox.detect import Sandbox, open_sandbox
 from factory.sandbox.lent_folders import Linked
-from factory.sandbox.policy import Policy
+from factory.sandbox.policy import Backend, Policy
 from factory.sandbox.toolchains import NO_TOOLCHAINS, Toolchains
 from factory.sandbox.visible_files import interpreter_of, python_paths
 from factory.workbench.judging_tools import Toolset, find_toolset
 from factory.workbench.supplies import Supplier, Supplies, find_links
+from factory.workbench.tree_watch import TreeWatch
 from factory.workbench.workspace import (
     Listings,
     Workspace,
@@ -193,6 +194,9 @@ class WorkbenchPool:
         Announces and returns what cannot be removed.
         """
         left = []
+        for bench in self._idle:
+            if bench.workspace.watch is not None:
+                bench.workspace.watch.close()
         with ThreadPoolExecutor(1, "closing") as closing:  # git does not lock its list of them
             for root in self._roots:
                 left.append(remove_tree(root))
@@ -221,6 +225,9 @@ class WorkbenchPool:
         sandbox = self._sandbox(policy)
         if is_first:
             self._emit(Noted(sandbox.describe()))
+        # A folder that the person opens to commands may be another way to the tree's files.
+        if sandbox.backend is Backend.BWRAP and not self._options.settings.sandbox.write:
+            workspace.watch = TreeWatch.of(root)
         python, temporary = policy.python, policy.temporary
         supply = self._supply_again if self._options.install_dependencies else None
         found = policy.toolchains

@@ -1,16 +1,11 @@
 """Opens, resets and sweeps a working tree outside the repository, and commits from it.
 
-`git clean` leaves FIFOs, sockets, repos inside tracked folders and the contents of submodules
-behind. It gives up on folders without permissions, and on folders nested too deep for a path. Any
-such leftover could change how a later attempt is judged.
-
 Nothing in this module writes to the user's checkout.
 """
 
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import re
 import shlex
@@ -18,15 +13,23 @@ import shutil
 import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Final, Self, TypeVar
+from typing import Final, TypeVar
 
-from factory.preflight import printable
+from factory.workbench.leftovers import (
+    NOTHING_UNDONE,
+    Listing,
+    Undone,
+    discard,
+    files_below,
+    find_leftovers,
+)
 from factory.workbench.tree import Tree
+from factory.workbench.tree_watch import TreeWatch
 from shared.errors import CommandFailed, EnvironmentFault
 from shared.files.atomic_io import is_disk_full
 from shared.git import repos, trees
@@ -103,112 +106,7 @@ def _threads() -> ThreadPoolExecutor:
 _MOST_AT_ONCE = 64
 
 
-# Called for each file, where `pathlib` would take longer than the system does:
-# ruff: noqa: PTH101, PTH104, PTH106, PTH108, PTH118
-
-
-_ACCESS = os.R_OK | os.W_OK | os.X_OK
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """List what belongs in a tree: the paths of its files, and of the folders that hold them.
-
-    The folder of a submodule belongs in the tree too, but nothing inside that folder does. The
-    `linked` paths belong to the sandbox: nobody looks at them.
-    """
-
-    files: frozenset[str]
-    folders: frozenset[str]
-    linked: frozenset[str] = frozenset()
-
-    @classmethod
-    def of(
-        cls, files: Iterable[str], submodules: Iterable[str], linked: Iterable[str] = ()
-    ) -> Self:
-        """Return the listing of a tree that holds these files, submodules and linked folders."""
-        folders, places = frozenset(submodules), frozenset(linked)
-        above = _folders_of(folders | places)
-        return cls(frozenset(), folders | above, places).with_files(files)
-
-    def with_files(self, paths: Iterable[str]) -> Self:
-        """Return the listing with `paths` as further files."""
-        added = frozenset(paths) - self.folders
-        return replace(self, files=self.files | added, folders=self.folders | _folders_of(added))
-
-
-def _folders_of(paths: Iterable[str]) -> set[str]:
-    folders: set[str] = set()
-    for path in paths:
-        folder = path.rpartition("/")[0]
-        while folder and folder not in folders:
-            folders.add(folder)
-            folder = folder.rpartition("/")[0]
-    return folders
-
-
-def find_leftovers(root: Path, expected: Listing) -> tuple[Path, ...]:
-    """Return every path below `root` that is not expected there, except the `.git` of `root`.
-
-    A folder that does not belong there is returned without its contents. A folder in the place of
-    a file is a leftover. Git sees anything else in the place of a file, so it is not returned.
-    Raises `OSError`.
-    """
-    files, folders = expected.files, expected.folders
-    found: list[str] = []
-    waiting = [""]
-    while waiting:
-        here = waiting.pop()
-        for entry in _entries(os.path.join(root, here)):
-            path = here + entry.name
-            if path in expected.linked:
-                continue
-            is_folder = entry.is_dir(follow_symlinks=False)
-            if is_folder and path in folders:
-                waiting.append(path + "/")
-            elif (is_folder or path not in files) and path != ".git":
-                found.append(entry.path)
-    return tuple(map(Path, found))
-
-
-def discard(paths: Iterable[Path], beside: Path) -> None:
-    """Remove files and folders by way of a new folder in `beside`. Raises `OSError`.
-
-    Each folder is moved into the new folder before it is emptied. So no path grows long, however
-    deep the folders were nested.
-    """
-    paths = tuple(paths)  # now, because `paths` may list `beside`, where the new folder will be
-    if not paths:
-        return
-    trash = tempfile.mkdtemp(prefix="trash-", dir=beside)
-    numbers = itertools.count()
-    waiting: list[str] = []
-
-    def remove(path: str, is_folder: bool) -> None:
-        if is_folder:
-            os.chmod(path, 0o700)  # moving a folder requires the permission to write to it
-            waiting.append(f"{trash}/{next(numbers)}")
-            os.rename(path, waiting[-1])
-        else:
-            os.unlink(path)
-
-    for path in paths:
-        remove(str(path), path.is_dir() and not path.is_symlink())
-    while waiting:
-        folder = waiting.pop()
-        for entry in _entries(folder):
-            remove(entry.path, entry.is_dir(follow_symlinks=False))
-        os.rmdir(folder)
-    os.rmdir(trash)
-
-
-def _entries(folder: str) -> list[os.DirEntry[str]]:
-    if not os.access(folder, _ACCESS, effective_ids=True):
-        os.chmod(folder, 0o700)
-    with os.scandir(folder) as entries:
-        return list(entries)
-
-
+_IGNORES: Final = ".gitignore"
 _OWNER = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID
 _OWN_CONFIG = (
     # The whole tree is judged, and links are links, whatever the user's own config says.
@@ -218,6 +116,7 @@ _OWN_CONFIG = (
     ("core.checkStat", "default"),
     ("core.trustctime", "true"),
     ("core.ignoreStat", "false"),
+    ("core.fileMode", "true"),
 )
 
 
@@ -233,12 +132,27 @@ class _Seen:
     exact: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """Hold what belongs in the tree that commands judge, and the files that the order removes.
+
+    `untouched` says whether the tree is known to be exactly that; `watched` whether the watch would
+    have heard of any change since.
+    """
+
+    listing: Listing
+    removed: frozenset[str]
+    untouched: bool = False
+    watched: bool = False
+
+
 @dataclass(slots=True)
 class Workspace:
     """Hold a detached working tree and its baseline, the commit that an attempt starts from.
 
     `private` is a folder beside the tree for the commands' temporary files. `linked` are the paths
-    at which commands find folders of the user's checkout.
+    at which commands find folders of the user's checkout. `watch` hears what commands touch, where
+    their sandbox lets its silence count.
     """
 
     repo: Git
@@ -248,7 +162,11 @@ class Workspace:
     submodules: frozenset[str] = frozenset()
     linked: frozenset[str] = frozenset()
     listings: Listings = field(default_factory=Listings)
+    watch: TreeWatch | None = None
     _seen: _Seen | None = field(default=None, init=False)
+    _judged: _Judged | None = field(default=None, init=False)
+    _at_rest: bool = field(default=False, init=False)
+    """Whether the tree was its baseline when the watch began."""
 
     @property
     def git(self) -> Git:
@@ -261,7 +179,7 @@ class Workspace:
     def link(self, paths: frozenset[str]) -> None:
         """Leave `paths` to the sandbox. The next reset removes what earlier links left behind."""
         self.linked = paths
-        self._seen = None
+        self._seen, self._at_rest = None, False
 
     def relink(self, paths: frozenset[str]) -> None:
         """Leave `paths` to the sandbox instead of those before, of which nothing stays.
@@ -292,14 +210,16 @@ class Workspace:
         seen = self._look_up(self.baseline)
         # `exact` holds until commands run again, and they may run once this method has returned.
         self._seen = replace(seen, exact=False)
-        if seen.exact:
-            return
-        with self._refusals_reported():
-            discard(find_leftovers(self.root, seen.listing), beside=self.root.parent)
-        repos.reset(self.git, self.baseline)
+        if not seen.exact:
+            with self._refusals_reported():
+                discard(find_leftovers(self.root, seen.listing), beside=self.root.parent)
+            repos.reset(self.git, self.baseline)
+        self._at_rest = self._begin_watch(seen.listing)
 
     def restore(self) -> None:
         """Do what `reset` does, faster if the commands left nothing: look first, then reset."""
+        if self._at_rest and self._is_silent():
+            return
         seen = self._look_up(self.baseline)
         with self._refusals_reported():
             littered, unchanged = side_by_side(
@@ -309,16 +229,92 @@ class Workspace:
         self._seen = replace(seen, exact=unchanged and not littered)
         self.reset()
 
-    def settle(
-        self, commit: str, paths: Sequence[str], removed: Sequence[str] = ()
-    ) -> tuple[str, ...]:
-        """Set the tree to `commit`; return the files that differ from it.
+    def expect(self, written: Iterable[str] = (), removed: Collection[str] = ()) -> None:
+        """Note the tree that commands will judge: the baseline with and without these files.
 
-        `commit` is the baseline with `paths` written, and without the files `removed`. The files
-        returned are those in the working tree that differ from the commit, without `paths` and
-        without files that git ignores. A name that cannot be printed is returned with escapes. No
-        ref moves except HEAD of this working tree. The commands must have ended. If nothing
-        differs, ignored files included, a reset to the commit has nothing left to do.
+        The tree is as it should be, because it was the baseline and only these files were changed,
+        and the index holds it.
+        """
+        listing = self._look_up(self.baseline).listing.with_files(written).without(removed)
+        watched, self._at_rest = self._begin_watch(listing), False
+        self._judged = _Judged(listing, frozenset(removed), untouched=watched, watched=watched)
+
+    def _begin_watch(self, listing: Listing) -> bool:
+        return self.watch is not None and self.watch.begin(listing.folders - listing.linked)
+
+    def _is_silent(self) -> bool:
+        return self.watch is not None and self.watch.is_silent()
+
+    def undo(self) -> Undone:
+        """Restore the tree that is judged, after a command; return what had to be undone.
+
+        So the next command judges what will be committed. What the tree's own `.gitignore` files
+        match stays: build outputs that the next command may use. The ignore rules of the user or
+        of the repo's git folder do not count, since the tree does not hold them. No command may be
+        running. Raises `CommandFailed` if disk or git refuse.
+        """
+        judged = self._judged
+        assert judged is not None, "`expect` says what is judged"
+        if judged.watched and judged.untouched and self._is_silent():
+            return NOTHING_UNDONE
+        with self._refusals_reported():
+            # Git compares the tracked files while `find_leftovers` looks for all other files.
+            found, as_staged = side_by_side(
+                lambda: find_leftovers(self.root, judged.listing),
+                lambda: repos.is_as_staged(self.git),
+            )
+            undone, kept = NOTHING_UNDONE, False
+            if found or not as_staged:
+                places = {str(each.relative_to(self.root)): each for each in found}
+                undone, kept = self._undo(judged, places)
+            untouched = not kept
+            watched = untouched and self._begin_watch(judged.listing)
+            self._judged = replace(judged, untouched=untouched, watched=watched)
+            return undone
+
+    def _undo(self, judged: _Judged, found: Mapping[str, Path]) -> tuple[Undone, bool]:
+        """Return what was undone, and whether ignored files were left in the tree."""
+        # A planted ignore file must not decide what is ignored.
+        first = {
+            path: place
+            for path, place in found.items()
+            if judged.listing.replaces(path) or path.rpartition("/")[2] == _IGNORES
+        }
+        others = [path for path in found if path not in first]
+        listed = trees.untracked_files(self.git) if found else frozenset()
+        made = [each for path in first for each in files_below(self.root, found[path])]
+        discard(first.values(), beside=self.root.parent)
+        changed = repos.restore_staged(self.git)
+        gone = self._without_ignored(others, judged.removed)
+        made += [each for path in gone for each in files_below(self.root, found[path])]
+        discard([found[path] for path in gone], beside=self.root.parent)
+        made = [each for each in made if each not in judged.listing.files]
+        undone = Undone(
+            tuple(sorted(changed)),
+            tuple(sorted(each for each in made if each in listed)),
+            tuple(sorted(each for each in made if each not in listed)),
+        )
+        return undone, len(gone) < len(others)
+
+    def _without_ignored(self, paths: Sequence[str], removed: Collection[str]) -> list[str]:
+        """Return `paths` without those that the tree's rules ignore and nobody has removed."""
+        asked = [path for path in paths if not self._is_in_submodule(path)]
+        ignored = trees.ignored_by_tree(self.git, asked) if asked else frozenset()
+        return [
+            path
+            for path in paths
+            if path not in ignored or any(f"{each}/".startswith(f"{path}/") for each in removed)
+        ]
+
+    def _is_in_submodule(self, path: str) -> bool:
+        """Return whether git would answer by the rules of another repo, which do not count."""
+        return any(path.startswith(f"{each}/") for each in self.submodules)
+
+    def settle(self, commit: str, paths: Sequence[str], removed: Sequence[str] = ()) -> None:
+        """Set HEAD of the tree to `commit`: the baseline with `paths`, and without `removed`.
+
+        No other ref moves. The commands must have ended. If nothing differs from the commit,
+        ignored files included, a reset to the commit has nothing left to do.
         """
         # A file that is removed may take folders with it, so the listing is made anew.
         listing = (
@@ -326,26 +322,11 @@ class Workspace:
             if removed
             else self._look_up(self.baseline).listing.with_files(paths)
         )
-
-        def move_and_look() -> bool:
-            repos.detach_head(self.git, commit)
-            return bool(find_leftovers(self.root, listing))
-
-        with self._refusals_reported():
-            # Git compares the tracked files while `find_leftovers` looks for all other files.
-            littered, unchanged = side_by_side(
-                move_and_look, lambda: repos.is_exactly(self.git, commit)
-            )
-        exact = unchanged and not littered
+        judged, self._judged = self._judged, None
+        repos.detach_head(self.git, commit)
+        # Where files are removed, an empty folder may be left, which nobody looked for.
+        exact = judged is not None and judged.untouched is True and not removed
         self._seen = _Seen(commit, listing, exact)
-        return () if exact else self._drift(paths)
-
-    def _drift(self, paths: Sequence[str]) -> tuple[str, ...]:
-        changes = repos.changes(self.git, own_tree=True)
-        differing = {*changes.changed, *changes.untracked}.difference(paths)
-        linked = tuple(f"{each}/" for each in self.linked)
-        others = (each for each in differing if not f"{each}/".startswith(linked))
-        return tuple(sorted(map(printable, others)))
 
     def _look_up(self, commit: str) -> _Seen:
         if self._seen is None or self._seen.commit != commit:

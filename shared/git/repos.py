@@ -118,6 +118,29 @@ def is_exactly(git: Git, tree: str) -> bool:
     )  # fmt: skip
 
 
+def is_as_staged(git: Git) -> bool:
+    """Return whether the tracked files are those of the index, by their status on disk alone.
+
+    The result may be false also where a file was touched but its content is still the same.
+    """
+    return not git.run("diff-files", "--name-only", "-z", "--ignore-submodules=dirty", "--")
+
+
+def restore_staged(git: Git) -> tuple[str, ...]:
+    """Make the tracked files those of the index again; return the paths of those that were not.
+
+    Nothing else may be in the place of a tracked file or of a folder that holds one.
+    """
+    differing = git.run(
+        "diff", "--name-only", "-z", "--no-ext-diff", "--no-renames", "--ignore-submodules=dirty",
+        "--",
+    )  # fmt: skip
+    if differing:
+        stdin = differing.encode("utf-8", "surrogateescape")
+        git.run("checkout-index", "--force", "--index", "-z", "--stdin", stdin=stdin)
+    return tuple(filter(None, differing.split("\0")))
+
+
 def add(git: Git, path: Path, commit: str) -> None:
     """Check `commit` out, detached, into a new working tree at `path`."""
     git.run("worktree", "add", "--detach", "--quiet", "--force", "--", str(path), commit)

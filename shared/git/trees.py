@@ -183,19 +183,46 @@ def attributes_of(
     return found
 
 
+def untracked_files(git: Git) -> frozenset[str]:
+    """Return the paths of the files that are not in the index, without those that git ignores."""
+    output = git.run("ls-files", "-z", "--full-name", "--others", "--exclude-standard")
+    return frozenset(filter(None, output.split("\0")))
+
+
 def ignored(git: Git, paths: Sequence[str]) -> frozenset[str]:
     """Return those of `paths` that git's ignore rules match; the paths need not exist."""
+    return frozenset(filter(None, _check_ignore(git, paths).split("\0")))
+
+
+def ignored_by_tree(git: Git, paths: Sequence[str]) -> frozenset[str]:
+    """Return those of `paths` that the tree's own `.gitignore` files match.
+
+    The rules of the user's config and of the repo's `info/exclude` do not count.
+    """
+    fields = _check_ignore(git, paths, "--verbose").split("\0")
+    found = zip(fields[::4], fields[2::4], fields[3::4], strict=False)
+    return frozenset(
+        path
+        for source, pattern, path in found
+        if source.rpartition("/")[2] == ".gitignore"
+        and not source.startswith(("/", ".git/"))
+        and not pattern.startswith("!")
+    )
+
+
+def _check_ignore(git: Git, paths: Sequence[str], *options: str) -> str:
     names = "".join(path + "\0" for path in paths).encode("utf-8", "surrogateescape")
     done = git.try_run(
         "check-ignore",
         "-z",
         "--stdin",
+        *options,
         stdin=names,
         environment={"GIT_LITERAL_PATHSPECS": "0"},  # check-ignore refuses literal pathspecs
     )
     if done.exit_code not in (0, 1) or done.timed_out:  # 1: none of them is ignored
         raise GitFailed(done)
-    return frozenset(filter(None, text_of(done.stdout).split("\0")))
+    return text_of(done.stdout)
 
 
 def stage(git: Git, paths: Sequence[str]) -> None:

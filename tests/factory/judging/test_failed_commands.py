@@ -89,9 +89,12 @@ def test_code_that_forges_a_report_is_told_as_the_command_printed_it(factory: Fa
 
 
 def test_code_that_fails_only_once_is_told_by_its_first_output(factory: Factory) -> None:
-    code = "import os\nif not os.path.exists('mark'):\n    open('mark', 'w').close()\n    x\n"
+    code = (
+        "import os\nmark = os.path.expanduser('~/mark')\n"
+        "if not os.path.exists(mark):\n    open(mark, 'w').close()\n    x\n"
+    )
     brief = brief_after(factory, 'python -c "import slugs"', code)
-    assert brief.facts == ("NameError: name 'x' is not defined (slugs.py, line 4: `x`)",)
+    assert brief.facts == ("NameError: name 'x' is not defined (slugs.py, line 5: `x`)",)
 
 
 def test_the_log_of_a_brief_is_the_one_that_holds_the_error(factory: Factory) -> None:

@@ -243,7 +243,7 @@ def test_only_proposed_files_are_committed_and_drift_is_told(factory: Factory) -
     summary = factory.run(order(), [GOOD])
     assert git(factory.repo, "diff", "--name-only", "work^", "work") == "hello.txt"
     assert summary.attempt_records[0].drift == ("README.md", "made by ü")
-    told = "commands changed files outside the proposal, not committed: README.md, made by ü"
+    told = "commands changed files outside the proposal, which was undone: README.md, made by ü"
     assert summary.warnings == (told,)
     assert [each.message for each in factory.seen(Warned)] == [f"WO-01: {told}"]
 
@@ -298,9 +298,14 @@ def test_a_file_that_is_rewritten_keeps_its_mode(factory: Factory, mode: int) ->
     assert entry.startswith("100755" if mode & 0o100 else "100644")
 
 
-def test_a_mode_that_a_command_changes_is_not_committed(factory: Factory) -> None:
-    factory.run(order(acceptance_commands=["chmod +x hello.txt"]), [GOOD])
-    assert git(factory.repo, "ls-tree", "work", "hello.txt").startswith("100644")
+def test_a_mode_that_a_command_changes_fails_the_attempt(factory: Factory) -> None:
+    document = order(acceptance_commands=["chmod +x hello.txt", "test ! -x hello.txt"])
+    summary = factory.run(document, [GOOD], max_attempts=1)
+    assert stages(summary) == [Stage.ACCEPTANCE_FAILED]
+    assert (
+        "a command changed hello.txt after it was written"
+        in (summary.attempt_records[0].failure_brief or pytest.fail()).primary_error_excerpt
+    )
 
 
 def test_files_in_new_folders_are_written(factory: Factory) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.measure import counting
+from factory.workbench.leftovers import NOTHING_UNDONE, Undone
+from factory.workbench.tree_watch import TreeWatch
 from factory.workbench.workspace import Workspace, close_workspace, open_workspace, workspaces_root
 from shared.errors import CommandFailed
 from shared.git import commits, trees
@@ -191,12 +193,14 @@ def test_the_next_order_starts_from_exactly_the_commit_whatever_was_left_beside_
 
 def test_the_tree_stands_at_the_commit(workspace: Workspace) -> None:
     commit = commit_in(workspace)
-    assert workspace.settle(commit, [MADE]) == ()
+    workspace.settle(commit, [MADE])
     assert git(workspace.root, "rev-parse", "HEAD", "HEAD^") == f"{commit}\n{workspace.baseline}"
 
 
 def test_a_tree_that_is_the_commit_already_is_not_checked_out_again(workspace: Workspace) -> None:
     commit = commit_in(workspace)
+    workspace.expect([MADE])
+    assert workspace.undo() == NOTHING_UNDONE
     workspace.settle(commit, [MADE])
     workspace.baseline = commit
     with counting() as counts:
@@ -224,19 +228,66 @@ def test_a_commit_that_is_forgotten_leaves_nothing_for_another(workspace: Worksp
     assert git(workspace.root, "rev-parse", "HEAD") == workspace.baseline
 
 
-def test_what_changed_beside_a_commit_is_drift_but_for_ignored_files(workspace: Workspace) -> None:
-    commit = commit_in(workspace)
+def test_what_commands_did_is_undone_but_for_ignored_files(workspace: Workspace) -> None:
+    commit_in(workspace)
+    workspace.expect([MADE])
+    before = fingerprint(workspace.root)
     (workspace.root / "README.md").write_text("changed")
     (workspace.root / "new").mkdir()
     (workspace.root / "new/file").write_text("x")
     (workspace.root / "seen.log").write_text("ignored")
-    assert workspace.settle(commit, [MADE]) == ("README.md", "new/file")
+    assert workspace.undo() == Undone(("README.md",), ("new/file",))
+    assert fingerprint(workspace.root).keys() - before.keys() == {"seen.log"}
 
 
-def test_a_file_that_was_only_touched_is_no_drift(workspace: Workspace) -> None:
-    commit = commit_in(workspace)
+def test_a_file_that_was_only_touched_did_not_change(workspace: Workspace) -> None:
+    commit_in(workspace)
+    workspace.expect([MADE])
     os.utime(workspace.root / "README.md", (1, 1))
-    assert workspace.settle(commit, [MADE]) == ()
+    assert workspace.undo() == NOTHING_UNDONE
+
+
+def test_a_quiet_command_costs_no_look_where_the_tree_is_watched(workspace: Workspace) -> None:
+    workspace.watch = TreeWatch.of(workspace.root)
+    workspace.reset()
+    commit = commit_in(workspace)
+    workspace.expect([MADE])
+    with counting() as counts:
+        assert workspace.undo() == NOTHING_UNDONE
+    assert counts.processes == 0
+    (workspace.root / MADE).write_text("tampered")
+    assert workspace.undo() == Undone((MADE,))
+    assert workspace.undo() == NOTHING_UNDONE
+    workspace.settle(commit, [MADE])
+
+
+def test_silence_counts_for_nothing_beside_files_that_nobody_watches(workspace: Workspace) -> None:
+    workspace.watch = TreeWatch.of(workspace.root)
+    commit_in(workspace)
+    workspace.expect([MADE])
+    (workspace.root / "data").mkdir()
+    assert workspace.undo() == NOTHING_UNDONE  # it is ignored, and stays
+    (workspace.root / "data/alias").hardlink_to(workspace.root / MADE)
+    assert workspace.undo() == NOTHING_UNDONE
+    (workspace.root / "data/alias").write_text("tampered")
+    assert workspace.undo() == Undone((MADE,))
+
+
+# No command can write to the index.
+IN_THE_TREE = [each for each in LEFTOVERS if each not in (stage_something, commit_something)]
+
+
+@pytest.mark.parametrize("leave", IN_THE_TREE, ids=lambda each: each.__name__)
+def test_a_command_judges_what_is_staged_whatever_an_earlier_one_left(
+    workspace: Workspace, leave: Callable[[Path], None]
+) -> None:
+    commit_in(workspace)
+    workspace.expect([MADE])
+    leave(workspace.root)
+    workspace.undo()
+    assert workspace.undo() == NOTHING_UNDONE
+    assert git(workspace.root, "diff", "--name-only") == ""
+    assert git(workspace.root, "ls-files", "--others", "--exclude-per-directory=.gitignore") == ""
 
 
 @pytest.mark.parametrize("leave", LEFTOVERS, ids=lambda each: each.__name__)

@@ -1,0 +1,176 @@
+"""Commands of one judgement that try to bend what the next command of it judges.
+
+The code that a command runs is the model's own, through whatever module the repository's
+verification imports. Each attack is a line of that code.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from factory.orders.stages import Stage
+from shared.errors import PreflightRefused
+from tests.fakes import proposal
+from tests.harness import Factory, blob, commit_all, git, order, stages, writing
+
+VERIFY = "python -c 'import app'\n"
+TEST = "from app import double\n\ndef test_double():\n    assert double(2) == 4\n"
+PYTEST = "python -m pytest -q -p no:cacheprovider tests/test_app.py"
+WRONG = "\n\ndef double(number):\n    return 0\n"
+
+PASSING_TEST = "def test_double():\n    assert True\n"
+PLANT = """\
+import pathlib as p, shutil
+
+def put(path, text):
+    p.Path(path).parent.mkdir(exist_ok=True)
+    p.Path(path).write_text(text)
+
+if not p.Path('/tmp/once').exists():
+    p.Path('/tmp/once').touch()
+    """
+CONFTEST = """\
+def pytest_collection_modifyitems(items):
+    items.clear()
+
+def pytest_sessionfinish(session):
+    session.exitstatus = 0
+"""
+PLANT_CONFTEST = f"put('tests/conftest.py', {CONFTEST!r})"
+ATTACKS = {
+    "rewrites the test": f"put('tests/test_app.py', {PASSING_TEST!r})",
+    "plants a conftest": PLANT_CONFTEST,
+    "plants a runner": "put('pytest.py', 'pass')",
+    "hides its plant by an ignore file": f"put('tests/.gitignore', '*'); {PLANT_CONFTEST}",
+    "hides its plant in a folder": "put('pytest/__init__.py', ''); put('pytest/__main__.py', ''); "
+    "put('pytest/.gitignore', '*')",
+    "exchanges a folder by a link": "shutil.rmtree('tests'); "
+    f"put('other/test_app.py', {PASSING_TEST!r}); p.Path('tests').symlink_to('other')",
+}
+
+
+def attacking(line: str, scratch: Path) -> str:
+    """Return a module that fails its test, and on its first import does what `line` says."""
+    return PLANT.replace("/tmp/once", f"{scratch}/once") + line + WRONG
+
+
+@pytest.fixture
+def target(factory: Factory) -> Factory:
+    commit_all(
+        factory.repo,
+        {
+            "scripts/verify.sh": VERIFY,
+            "app.py": "def double(number):\n    return 0\n",
+            "tests/test_app.py": TEST,
+        },
+    )
+    return factory
+
+
+APP = writing("app.py", acceptance_commands=[PYTEST])
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_control_the_attack_works_where_commands_follow_each_other(
+    name: str, target: Factory, tmp_path: Path
+) -> None:
+    code = attacking(ATTACKS[name], tmp_path)
+    (target.repo / "app.py").write_text(code)
+    for command in ([sys.executable, "-c", "import app"], [sys.executable, *PYTEST.split()[1:]]):
+        subprocess.run(command, cwd=target.repo, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("name", ATTACKS)
+def test_a_command_judges_what_is_committed(name: str, target: Factory, tmp_path: Path) -> None:
+    summary = target.run(
+        APP, [proposal({"app.py": attacking(ATTACKS[name], tmp_path)})], max_attempts=1
+    )
+    assert summary.verdict == "FAIL"
+    assert stages(summary)[0] in {Stage.VERIFY_FAILED, Stage.ACCEPTANCE_FAILED}
+    assert len(summary.attempt_records[0].acceptance) == (0 if "runner" not in name else 1)
+
+
+def test_the_brief_names_what_a_command_changed(target: Factory, tmp_path: Path) -> None:
+    code = attacking(ATTACKS["rewrites the test"], tmp_path)
+    summary = target.run(APP, [proposal({"app.py": code})], max_attempts=1)
+    brief = summary.attempt_records[0].failure_brief
+    assert brief is not None and brief.stage is Stage.VERIFY_FAILED
+    assert "tests/test_app.py" in brief.primary_error_excerpt
+    assert summary.attempt_records[0].verify[0].undone == ("tests/test_app.py",)
+
+
+def test_a_plan_s_test_that_a_command_exchanges_is_put_back(
+    target: Factory, tmp_path: Path
+) -> None:
+    document = writing(
+        "app.py",
+        acceptance_files=[{"path": "tests/test_new.py", "content": TEST}],
+        acceptance_commands=[PYTEST.replace("test_app", "test_new")],
+    )
+    code = attacking(f"put('tests/test_new.py', {PASSING_TEST!r})", tmp_path)
+    summary = target.run(document, [proposal({"app.py": code})], max_attempts=1)
+    assert stages(summary) == [Stage.VERIFY_FAILED]
+    assert (
+        "the plan's own test tests/test_new.py"
+        in (summary.attempt_records[0].failure_brief or pytest.fail()).primary_error_excerpt
+    )
+
+
+def test_a_file_that_is_put_back_in_time_changed_nothing_for_the_next_command(
+    target: Factory, tmp_path: Path
+) -> None:
+    document = writing("app.py", acceptance_commands=["python -c 'import app'", PYTEST])
+    summary = target.run(
+        document,
+        [proposal({"app.py": attacking(ATTACKS["plants a conftest"], tmp_path)})],
+        max_attempts=1,
+    )
+    assert summary.verdict == "FAIL"
+
+
+def test_build_outputs_that_the_tree_ignores_stay(factory: Factory) -> None:
+    commit_all(factory.repo, {"scripts/verify.sh": "mkdir -p data; echo built > data/out\n"})
+    summary = factory.run(order(acceptance_commands=["grep -q built data/out"]), [GOOD])
+    assert summary.verdict == "PASS"
+    assert summary.warnings == ()
+
+
+def test_what_only_the_clone_ignores_goes(factory: Factory) -> None:
+    commit_all(factory.repo, {"scripts/verify.sh": "echo built > out\n"})
+    (factory.repo / ".git/info").mkdir(exist_ok=True)
+    (factory.repo / ".git/info/exclude").write_text("out\n")
+    summary = factory.run(order(acceptance_commands=["test ! -e out"]), [GOOD])
+    assert summary.verdict == "PASS"
+
+
+def test_two_commands_that_verify_a_base_judge_the_same_base(factory: Factory) -> None:
+    commit_all(factory.repo, {"make.sh": "echo built > built\n"})
+    with pytest.raises(PreflightRefused, match="grep -q built built"):
+        factory.run(order(), [GOOD], verify=("sh make.sh", "grep -q built built"))
+
+
+def test_what_the_verification_always_changed_is_undone_and_not_held_against_an_order(
+    factory: Factory,
+) -> None:
+    commit_all(factory.repo, {"scripts/verify.sh": "echo more >> README.md\n"})
+    summary = factory.run(order(acceptance_commands=["grep -q project README.md"]), [GOOD])
+    assert summary.verdict == "PASS"
+    assert summary.attempt_records[0].drift == ("README.md",)
+    assert blob(factory.repo, "work", "README.md") == b"# A project\n"
+    again = factory.run(writing("more.txt", 2), [proposal({"more.txt": "x\n"})], branch="again")
+    assert again.verdict == "PASS"  # the base is known from the run before
+
+
+GOOD = proposal({"hello.txt": "hello\n"})
+
+
+def test_the_next_run_on_a_branch_knows_what_the_last_one_undid(factory: Factory) -> None:
+    commit_all(factory.repo, {"scripts/verify.sh": "echo more >> README.md\n"})
+    factory.run(order(), [GOOD])
+    git(factory.repo, "switch", "--quiet", "work")
+    summary = factory.run(writing("b.txt", 2), [proposal({"b.txt": "x\n"})], branch="next")
+    assert summary.verdict == "PASS"
