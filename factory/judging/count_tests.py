@@ -416,6 +416,25 @@ def count_tests(output: str) -> Counted | None:
     return add_up(runs) if runs else None
 
 
+_CARGO_RUN = re.compile(rf"running {_N} tests?$")
+_PYTEST_EXIT = re.compile(r"!+ _pytest\.outcomes\.Exit: ")
+
+
+def unfinished(ended: Ended) -> str:
+    """Return why a report shows that its test runner did not end, as a sentence; else ""."""
+    text = without_colours(_output(ended))
+    begun = sum(int(each[1]) for each in matches(text, "running ", _CARGO_RUN))
+    counted = read_cargo(text) or Counted() if begun else Counted()
+    without = begun - counted.ran - counted.skipped
+    if without > 0:
+        what = f"{documents.count_of_tests(without)} of a test binary began and reported no result"
+    elif any(matches(text, "_pytest.outcomes.Exit", _PYTEST_EXIT)):
+        what = "the code under test ended the run of its tests"
+    else:
+        return ""
+    return f"The command ended before its own end: {what}."
+
+
 # A log holds 8 MiB and its tail. Tests outside of these are not counted.
 _MOST_READ: Final = 9 * 1024 * 1024
 
@@ -425,7 +444,7 @@ def tests_of(ended: Ended) -> CountedTests | None:
 
     Summaries may be anywhere in an output, so the logs are read where memory holds only a part.
     """
-    counted = count_tests("\n".join(map(_whole, (ended.stdout, ended.stderr))))
+    counted = count_tests(_output(ended))
     cut = is_cut(ended)
     if counted is None or (cut and not counted.ran):
         return None
@@ -439,6 +458,10 @@ def is_cut(ended: Ended) -> bool:
     """Return whether a part of the output is neither in memory nor in the log."""
     streams = (ended.stdout, ended.stderr)
     return any(each.truncated and each.total_bytes > _size(each.log) for each in streams)
+
+
+def _output(ended: Ended) -> str:
+    return "\n".join(map(_whole, (ended.stdout, ended.stderr)))
 
 
 def _whole(stream: Captured) -> str:

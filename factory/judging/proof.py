@@ -27,6 +27,7 @@ from factory.judging.count_failures import (
     name_failures,
     nothing_to_run,
 )
+from factory.judging.count_tests import tests_of, unfinished
 from factory.orders import documents
 from factory.sandbox.policy import Cause, Ended
 from shared.errors import RuleText
@@ -57,10 +58,11 @@ def why_nothing_is_proven(command: str, tests: CountedTests | None) -> str:
     return f"The command succeeded but {how}, so it proves nothing: the tests it names have to run."
 
 
-def why_not_believed(tests: CountedTests | None) -> str:
+def why_not_believed(ended: Ended) -> str:
     """Return why a command that exited with 0 did not succeed, as a sentence; "" if it did."""
+    tests = tests_of(ended)
     if tests is None or not tests.failed:
-        return ""
+        return unfinished(ended)
     return f"The command exited with 0, but its output reports {tests.describe()}."
 
 

@@ -389,7 +389,7 @@ def run_to_its_end(
         code = 1 if doubt else 0 if ended.exit_code == end else ended.exit_code
         ended = replace(ended, exit_code=code, doubt=doubt)
     ended = replace(ended, argv=check.argv)
-    doubt = why_not_believed(tests_of(ended)) if ended.ok else ""
+    doubt = why_not_believed(ended) if ended.ok else ""
     return replace(ended, exit_code=1, doubt=doubt) if doubt else ended
 
 

@@ -10,6 +10,7 @@ the installed bytecode.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TypeAlias
 
+from factory.sandbox.go_end import __file__ as go_end_file
 from factory.sandbox.lent_folders import SeededCache, put_aside
 from factory.sandbox.policy import Policy
 from factory.sandbox.target_path import __file__ as target_path_file
@@ -28,6 +30,7 @@ from factory.sandbox.visible_files import (
     git_view,
     interpreter_of,
     view_of,
+    write_program,
     write_programs,
 )
 from shared.errors import InvalidInput
@@ -36,6 +39,10 @@ from shared.settings.settings import SandboxNet
 
 SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 BYTECODE = "pycache"  # in the private /tmp
+NODE_END = "own_end.cjs"
+GO_END = "llmch-go-exec"
+# Git shows commands a part of the repo, which Go's stamp of the commit trips over.
+_GO_FLAGS = "-buildvcs=false"
 
 
 def import_roots(workspace: Path) -> tuple[Path, Path]:
@@ -53,8 +60,8 @@ def build(
 ) -> dict[str, str]:
     """Return all variables of a command, with paths as the command sees them.
 
-    `path` is the command's PATH; `site` holds the command's `sitecustomize`. Raises `InvalidInput`
-    if a name in `extra` looks like that of a secret.
+    `path` is the command's PATH; `site` holds what each Python and each Node loads first. Raises
+    `InvalidInput` if a name in `extra` looks like that of a secret.
     """
     for name in extra:
         if names_a_secret(name):
@@ -69,6 +76,8 @@ def build(
         # Cargo reads `.cargo/config.toml` in every folder above, and fails at one that it may see
         # and not read, as the user's own is under Landlock. It knows no other way to stop it.
         "__CARGO_TEST_ROOT": str(workspace),
+        "NODE_OPTIONS": f"{_required(site)} {extra.get('NODE_OPTIONS', '')}".rstrip(),
+        "GOFLAGS": f"{extra.get('GOFLAGS', _GO_FLAGS)} -exec={GO_END}",
         "PATH": path,
         "LANG": "C.UTF-8",
         "HOME": str(temporary),
@@ -82,13 +91,17 @@ def build(
     }
 
 
+def _required(site: Path) -> str:
+    """Return the option by which each Node loads what tells an exit of the code under test."""
+    path = str(site / NODE_END).replace("\\", "\\\\").replace('"', '\\"')
+    return f'--require "{path}"'
+
+
 def _for_build_tools(temporary: Path) -> dict[str, str]:
     """Return variables that keep build tools from downloading, reporting, and leaving HOME."""
     return {
         "GOTOOLCHAIN": "local",
         "GOTELEMETRY": "off",
-        # Git shows commands a part of the repo, which Go's stamp of the commit trips over.
-        "GOFLAGS": "-buildvcs=false",
         "npm_config_update_notifier": "false",
         "npm_config_fund": "false",
         "DOTNET_CLI_TELEMETRY_OPTOUT": "1",
@@ -332,6 +345,7 @@ def lay_out(policy: Policy) -> Layout:
     layout.aside.mkdir(exist_ok=True)
     layout.renew_temporary()
     write_programs(interpreter, programs / "bin")
+    write_program(interpreter.executable, programs / "bin" / GO_END, Path(go_end_file))
     write_mirror(interpreter, programs / "bytecode")
     _write_site(policy, programs / "site")
     return layout
@@ -359,3 +373,6 @@ def _write_site(policy: Policy, folder: Path) -> None:
     source = Path(target_path_file).read_text(encoding="utf-8")
     call = f"\n\ninstall({own!r}, {roots!r}, {visible!r})\n"
     (folder / "sitecustomize.py").write_text(source + call, encoding="utf-8")
+    source = Path(__file__).with_name(NODE_END).read_text(encoding="utf-8")
+    call = f"\nwatch({json.dumps(f'{policy.workspace}/')});\n"
+    (folder / NODE_END).write_text(source + call, encoding="utf-8")

@@ -114,9 +114,25 @@ def _same_file(first: Path, second: Path) -> bool:
         return False
 
 
+def write_program(python: Path, path: Path, source: Path) -> None:
+    """Write the Python in `source` as a program, which imports nothing but its own library."""
+    text = source.read_text("utf-8")
+    line = f"#!{python} -IS\n"
+    if _is_shebang(line, python):
+        _write_script(path, line + text)
+        return
+    code = path.with_suffix(".py")
+    code.write_text(text, "utf-8")
+    _write_script(path, f'#!/bin/sh\nexec {shlex.join([str(python), "-IS", str(code)])} "$@"\n')
+
+
+def _is_shebang(line: str, python: Path) -> bool:
+    return len(os.fsencode(line)) <= _SHEBANG_BYTES and not any(c.isspace() for c in str(python))
+
+
 def _module_script(python: Path, module: str) -> str:
     line = f"#!{python}\n"
-    if len(os.fsencode(line)) > _SHEBANG_BYTES or any(c.isspace() for c in str(python)):
+    if not _is_shebang(line, python):
         return f'#!/bin/sh\nexec {shlex.quote(str(python))} -m {module} "$@"\n'
     return (
         f'{line}import runpy\n\nrunpy.run_module("{module}", run_name="__main__", alter_sys=True)\n'

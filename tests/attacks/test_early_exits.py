@@ -5,6 +5,8 @@ Each attack is run twice: as the program itself runs it, which succeeds, and as 
 
 from __future__ import annotations
 
+import os
+import pwd
 import shutil
 import subprocess
 import sys
@@ -17,10 +19,13 @@ import pytest
 from factory.judging.run_checks import parse_check, run_to_its_end
 from factory.orders.stages import Stage
 from factory.sandbox.detect import Sandbox, find_backends, open_sandbox
+from factory.sandbox.lent_folders import go_seed
 from factory.sandbox.policy import Ended, Policy
+from factory.sandbox.toolchain_search import find_toolchains
 from shared.errors import PreflightRefused
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, order
+from tests.real_tools import kept_seeds, needs
 
 _BACKEND = next(each.backend for each in find_backends() if not each.problem)
 
@@ -48,9 +53,16 @@ class Bench:
         log = self.folder.parent / "log"
         return run_to_its_end(parse_check(command), self.sandbox, seconds=60, log=log)
 
+    def unwatched(self, command: str) -> int:
+        """The control for tools that only the sandbox has: the command with nothing on watch."""
+        argv = parse_check(f"env GOFLAGS=-buildvcs=false {command}").argv
+        log = self.folder.parent / "plain"
+        return self.sandbox.run(argv, timeout_seconds=60, log=log).exit_code
+
     def refused(self, command: str) -> str:
         """Return what is said of a command that succeeds plainly and is not believed."""
-        assert self.plainly(command) == 0, "the attack does not work without llmch"
+        control = self.unwatched if command.startswith(("go ", "cargo ")) else self.plainly
+        assert control(command) == 0, "the attack does not work without llmch"
         ended = self.judged(command)
         assert not ended.ok
         return f"{ended.doubt}\n{ended.stdout.text}\n{ended.stderr.text}"
@@ -61,8 +73,17 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
     folder, private = tmp_path / "work" / "project", tmp_path / "private"
     folder.mkdir(parents=True)
     private.mkdir()
-    yield Bench(folder, open_sandbox(_BACKEND, Policy(folder, None, private, Path(sys.executable))))
+    yield Bench(folder, sandbox_in(folder, private))
     shutil.rmtree(private, ignore_errors=True)
+
+
+def sandbox_in(folder: Path, private: Path, seed: Path | None = None) -> Sandbox:
+    environ = {"HOME": pwd.getpwuid(os.geteuid()).pw_dir, "PATH": os.environ["PATH"]}
+    tools = find_toolchains(private, lambda _: None, environ)
+    python = Path(sys.executable)
+    return open_sandbox(
+        _BACKEND, Policy(folder, None, private, python, toolchains=tools, go_seed=seed)
+    )
 
 
 _ASSERTED = 'python -c "from m import f; assert f(1) == 2"'
@@ -242,3 +263,136 @@ def test_a_verification_that_ends_early_is_red_on_the_base(factory: Factory) -> 
     commit_all(factory.repo, files)
     with pytest.raises(PreflightRefused, match="ended before its own end"):
         factory.run(order(), [proposal({"hello.txt": "x\n"})], verify=("python -m pytest -q",))
+
+
+_CALLS = (
+    "const {f} = require('./m.js');\nrequire('node:test')('x', () => { if (f(1) !== 2) throw 1 })\n"
+)
+_IMPORTS = (
+    "import {f} from './m.mjs';\nimport test from 'node:test';\ntest('x', () => { throw f })\n"
+)
+
+
+@needs("node")
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [
+        ("process.exit(0)\n", "m.js:1 while it is loaded"),
+        ("process.reallyExit(0)\n", "m.js:1 while it is loaded"),
+        ("exports.f = () => process.exit()\n", "m.js:1. Return or throw there"),
+        ("exports.f = () => 2;\nsetTimeout(() => process.exit(0), 1);\n", ""),
+    ],
+)
+def test_node_that_is_ended_by_the_code_under_test_proves_nothing(
+    bench: Bench, module: str, said: str
+) -> None:
+    late = "const end = new Promise((done) => setTimeout(done, 200));\n"
+    waits = f"{late}require('./m.js');\n"
+    waits += "require('node:test')('y', () => end.then(() => { throw 1 }))\n"
+    bench.write({"m.js": module, "m.test.js": _CALLS if said else waits})
+    assert f"exits at {said}" in bench.refused("node --test m.test.js") or not said
+    if said:
+        checked = "const {f} = require('../m.js');\nrequire('assert').equal(f(1), 2);\n"
+        bench.write({"tests/check.js": checked})
+        assert said in bench.refused("node tests/check.js")
+        assert said in bench.refused("node -e \"require('assert')(require('./m.js').f(1) === 2)\"")
+
+
+@needs("node")
+def test_a_module_that_ends_node_while_it_is_imported_proves_nothing(bench: Bench) -> None:
+    module = "process.exit(0);\nexport const f = 1;\n"
+    main = "import {f} from './m.mjs';\nif (f !== 2) throw 1;\n"
+    bench.write({"m.mjs": module, "m.test.mjs": _IMPORTS, "main.mjs": main})
+    for command in ("node --test m.test.mjs", "node main.mjs", "npm test --silent"):
+        bench.write({"package.json": '{"scripts": {"test": "node --test m.test.mjs"}}'})
+        assert "m.mjs:1 while it is loaded" in bench.refused(command)
+
+
+@needs("node")
+def test_honest_programs_of_node_pass_as_they_did(bench: Bench) -> None:
+    bench.write(
+        {
+            "cli.js": "exports.main = () => process.exit(0);\n",
+            "bin/a.js": "#!/usr/bin/env node\nrequire('../cli.js').main();\n",
+            "bin/b.js": "const {main} = require('../cli.js');\nmain();\nconsole.log('on');\n",
+            "loads.js": "require('./loaded.js');\n",
+            "loaded.js": "process.exit(0);\n",
+            "own.test.js": "const test = require('node:test');\ntest('x', () => {});\n"
+            "test.after(() => process.exit(0));\n",
+            "node_modules/lib/index.js": "module.exports = () => process.exit(0);\n",
+        }
+    )
+    for command in (
+        "node bin/a.js",
+        "node bin/b.js",
+        "node loads.js",
+        "node --test own.test.js",
+        "node -e \"require('lib')()\"",
+        "node -e \"require('./cli.js').main()\"",
+        "node -e \"process.exit(require('./cli.js').main())\"",
+        'node -e "process.exit(0)"',
+        "env NODE_OPTIONS=--no-warnings node -p 1",
+    ):
+        ended = bench.judged(command)
+        assert ended.ok, (command, ended.stderr.text)
+
+
+@pytest.fixture
+def go(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """A bench for Go, whose standard library is compiled already."""
+    folder, private = tmp_path / "work" / "project", tmp_path / "private"
+    folder.mkdir(parents=True)
+    private.mkdir()
+    program = Path(str(shutil.which("go")))
+    kept = kept_seeds(tmp_path_factory, program)
+    seed = go_seed(program, os.environ["PATH"], frozenset(), kept)
+    bench = Bench(folder, sandbox_in(folder, private, seed))
+    test = 'package w\n\nimport "testing"\n\nfunc TestF(t *testing.T) {\n'
+    test += "\tif F() != 2 {\n\t\tt.Fatal(F())\n\t}\n}\n"
+    bench.write({"go.mod": "module w\n\ngo 1.21\n", "w_test.go": test})
+    return bench
+
+
+_INIT = 'package w\n\nimport "os"\n\nfunc F() int { return 1 }\n\nfunc init() { os.Exit(0) }\n'
+_MAIN = 'package w\n\nimport (\n\t"os"\n\t"testing"\n)\n\nfunc TestMain(m *testing.M) {\n'
+
+
+@needs("go")
+@pytest.mark.rest
+def test_a_go_package_that_is_ended_before_its_tests_proves_nothing(go: Bench) -> None:
+    go.write({"w.go": _INIT})
+    for command in ("go test ./...", "go test -run TestF .", "go test -v -json ./..."):
+        assert "ended before its own end: os.Exit(0) in the code under" in go.refused(command)
+    honest = _INIT.replace("return 1", "return 2").replace("os.Exit(0)", "_ = os.Args")
+    go.write({"w.go": honest})
+    for command in ("go test", "go test -v ./...", "go test -run TestNone ./...", "go vet ./..."):
+        assert go.judged(command).ok, command
+    go.write({"w.go": honest.replace("return 2", "return 1")})
+    assert "w_test.go:7: 1" in go.judged("go test ./...").stdout.text
+
+
+@needs("go")
+@pytest.mark.rest
+def test_a_test_main_leaves_tests_out_but_hides_no_failure(go: Bench) -> None:
+    go.write({"w.go": _INIT.replace("os.Exit(0)", "_ = os.Args")})
+    go.write({"main_test.go": _MAIN + "\tm.Run()\n\tos.Exit(0)\n}\n"})
+    assert "its TestMain exits with 0" in go.refused("go test ./...")
+    go.write({"main_test.go": _MAIN + "\tos.Exit(0)\n}\n"})
+    ended = go.judged("go test ./...")
+    assert ended.ok
+    assert "[no tests to run]" in ended.stdout.text
+
+
+@needs("cargo")
+@pytest.mark.rest
+def test_a_test_binary_of_cargo_that_is_ended_proves_nothing(bench: Bench) -> None:
+    lib = "pub fn f() -> i32 { std::process::exit(0) }\n\n#[cfg(test)]\nmod tests {\n"
+    lib += "    #[test]\n    fn f() { assert_eq!(super::f(), 2) }\n}\n"
+    other = "#[test]\nfn other() {}\n"
+    manifest = '[package]\nname = "w"\nversion = "0.1.0"\nedition = "2021"\n'
+    bench.write({"Cargo.toml": manifest, "src/lib.rs": lib, "tests/other.rs": other})
+    said = "1 test of a test binary began and reported no result"
+    assert said in bench.refused("cargo test")
+    bench.write({"src/lib.rs": lib.replace("std::process::exit(0)", "2")})
+    ended = bench.judged("cargo test")
+    assert ended.ok, ended.stdout.text

@@ -1,0 +1,98 @@
+// Says where code under test ends a process of Node with 0, before the command's own end.
+//
+// A copy of this file, with a call of `watch` at its end, is required by every Node of a command. An
+// exit is the command's own if the main file calls it, or a package that it calls, or if the main
+// file was in a call after which it does nothing more. A program may be ended by a function of
+// another file, because its exit is its behaviour, but not while another file is loaded.
+
+'use strict';
+
+const fs = require('fs');
+const path = require('path');
+const url = require('url');
+
+const TEST = /(?:^|\/)(?:tests?|__tests__|spec)\/|[._-](?:test|spec|check)\.\w+$|(?:^|\/)(?:test|check)[._-][^/]*$/;
+const LOADER = 'node:internal/modules/';
+const EVALUATED = /(?:^|\/)\[eval\d*\]$/;
+
+function frames() {
+  const { stackTraceLimit, prepareStackTrace } = Error;
+  Error.stackTraceLimit = Infinity;
+  Error.prepareStackTrace = (_, sites) => sites;
+  const sites = new Error().stack;
+  Object.assign(Error, { stackTraceLimit, prepareStackTrace });
+  return sites.map((each) => {
+    const name = each.getFileName() || '';
+    const file = name.startsWith('file:') ? url.fileURLToPath(name) : name;
+    return { file, line: each.getLineNumber(), column: each.getColumnNumber() };
+  });
+}
+
+// Whether the code behind a call, which begins at a place of the source, does nothing more.
+function comesLast(source, { line, column }, isTop) {
+  const lines = source.split('\n');
+  const start = lines.slice(0, line - 1).reduce((sum, each) => sum + each.length + 1, column - 1);
+  let at = start + /^[\w$.?]*\s*/.exec(source.slice(start))[0].length;
+  for (let depth = 0; at < source.length; at += 1) {
+    const quote = /['"`]/.exec(source[at]);
+    if (quote) at = source.indexOf(source[at], at + 1);
+    if (at < 0) return false;
+    depth += source[at] === '(' ? 1 : source[at] === ')' ? -1 : 0;
+    if (depth === 0) break;
+  }
+  let rest = source.slice(at + 1);
+  if (/\bexit\([^;,\n]*$/.test(source.slice(0, start))) rest = rest.replace(/^\s*\)/, '');
+  rest = rest.replace(/^(?:\s*\.(?:catch|then|finally)\([^;]*\))+/, '');
+  return isTop ? /^\s*;?\s*(?:\}[)\s]*(?:\(\))?;?\s*)*$/.test(rest) : /^\s*;?\s*\}/.test(rest);
+}
+
+function watch(root) {
+  const { reallyExit } = process;
+  const isEvaluated = typeof process._eval === 'string';
+  const main = isEvaluated ? '' : path.resolve(process.argv[1] || '.');
+  const isMain = ({ file }) => (isEvaluated ? EVALUATED.test(file) : file === main);
+  const isOwn = (file) => file.startsWith(root) && !file.includes('/node_modules/');
+  const isTested = (each) => isOwn(each.file) && !isMain(each);
+
+  function sourceOfMain() {
+    return isEvaluated ? process._eval : fs.readFileSync(main, 'utf8');
+  }
+
+  // Return the place of an early exit, and whether a file was being loaded; else undefined.
+  function earlyExit() {
+    const stack = frames();
+    const isLoaded = (at) => isTested(stack[at]) && (stack[at + 1] || stack[at]).file.startsWith(LOADER);
+    const own = stack.findIndex(isMain);
+    const below = own < 0 ? stack : stack.slice(0, own);
+    const place = below.find(isTested);
+    if (!place) return undefined;
+    const isLoading = below.some((_, at) => isLoaded(at));
+    const early = { place, isLoading };
+    if (!isEvaluated && !isOwn(main)) return early; // a test runner
+    const isTest = isEvaluated || 'NODE_TEST_CONTEXT' in process.env || TEST.test(main.slice(root.length));
+    if (!isTest && !isLoading) return undefined;
+    if (own < 0 && !isLoading) return 'NODE_TEST_CONTEXT' in process.env ? early : undefined;
+    const source = sourceOfMain();
+    if (own < 0) return /^\s*(?!import\b|\/\/|['"]use)\S/m.test(source.replace(/^import[^;]*;/gm, '')) ? early : undefined;
+    const positions = stack.map((each, at) => [each, (stack[at + 1] || {}).file]).filter(([each]) => isMain(each));
+    const isLast = positions.every(([each, caller], at) => comesLast(source, each, at === positions.length - 1));
+    return isLast ? undefined : early;
+  }
+
+  process.reallyExit = function exit(code) {
+    let early;
+    if (!code && require('worker_threads').isMainThread) {
+      try {
+        early = earlyExit();
+      } catch {
+        early = undefined; // a file that cannot be read: nothing is known
+      }
+    }
+    if (early) {
+      const where = `${path.relative(root, early.place.file)}:${early.place.line}`;
+      const how = early.isLoading ? ' while it is loaded. Have only the main file start a program.' : '. Return or throw there, so that the caller goes on.';
+      fs.writeSync(2, `\nThe command ended before its own end: the code under test exits at ${where}${how}\n`);
+    }
+    return reallyExit.call(process, early ? 1 : code);
+  };
+}
