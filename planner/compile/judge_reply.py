@@ -19,6 +19,7 @@ from planner.plan.plan_edits import left_out, render_left_out, skip_bootstrap
 from planner.prompts.prompt_templates import render_review
 from planner.replan.merge_plans import Answer, merge, reply_text
 from planner.replan.replan_prompt import render_difference, render_own
+from planner.rules.chain import steering_files
 from planner.rules.judge_plan import Report, judge, judge_answer
 from planner.rules.repair import Fix, repair_plan
 from shared.files.paths import VERIFY_SCRIPT
@@ -251,10 +252,24 @@ def review_prompt(spec_text: str, plan: Plan, answer: Answer | None = None) -> s
     Where the plan follows another one, both are cut down to what the `answer` changes.
     """
     if answer is not None:
-        return render_review(render_difference(answer.task), render_own(plan, answer))
+        return render_review(
+            render_difference(answer.task), render_own(plan, answer), _steering(plan)
+        )
     orders: list[JsonValue] = [dict(draft.raw) for draft in plan.drafts]
     shown = {"system_overview": list(plan.overview), "work_orders": orders}
-    return render_review(spec_text, json.dumps(shown, indent=1, ensure_ascii=False))
+    return render_review(
+        spec_text, json.dumps(shown, indent=1, ensure_ascii=False), _steering(plan)
+    )
+
+
+def _steering(plan: Plan) -> tuple[str, ...]:
+    """Return a sentence for each allowed file that can decide how tests end."""
+    return tuple(
+        f"{draft.label} may write {path}, which {how}."
+        for draft in plan.drafts
+        if draft.order is not None and not draft.landed
+        for _, path, how in steering_files(draft.order)
+    )
 
 
 def read_review(text: str, plan: Plan, answer: Answer | None = None) -> Review:

@@ -160,9 +160,20 @@ def have_room(findings: Sequence[str]) -> bool:
     return sum(map(len, _lines_of(findings, 0))) + len(findings) <= MAX_FINDINGS_CHARACTERS
 
 
-def render_review(spec_text: str, plan_json: str) -> str:
-    """Return the reviewer's prompt for a plan, as JSON, and the spec that it was made from."""
+_STEERING = (
+    "\n\nBy these files an executor can decide how its own tests end. An order that does not need "
+    "its file is a finding:\n"
+)
+
+
+def render_review(spec_text: str, plan_json: str, steering: Sequence[str] = ()) -> str:
+    """Return the reviewer's prompt for a plan, as JSON, and the spec that it was made from.
+
+    `steering` are sentences on files by which an order can decide how its tests end.
+    """
     plan = fenced(_cut_middle(plan_json, MAX_REPLY_CHARACTERS), "json")
+    if steering:
+        plan += _STEERING + "".join(f"\n- {each}" for each in steering)
     return _fill(_packaged("REVIEWER_PROMPT.md"), {SPEC_PLACE: spec_text.strip("\n"), "PLAN": plan})
 
 

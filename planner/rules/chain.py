@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +12,7 @@ from planner.rules.rule_model import Finding, PlanView, Rule, Step, each_order, 
 from shared.errors import quoted
 from shared.files.paths import VERIFY_SCRIPT, fold_path, glob_characters
 from shared.files.strict_documents import at
+from shared.languages.registry import LANGUAGES
 
 if TYPE_CHECKING:
     from shared.files.strict_documents import FieldPath
@@ -348,4 +350,43 @@ E112 = Rule(
 )
 
 
-RULES: Final = (E101, E102, E103, E104, E105, E106, E111, E112)
+def steering_files(order: WorkOrder) -> Iterator[tuple[int, str, str]]:
+    """Yield the allowed files that can decide how tests end: index, path, and how."""
+    for index, path in enumerate(order.allowed_files):
+        readers = (each.commands for each in LANGUAGES if each.commands is not None)
+        if how := next(
+            filter(None, (each.steers(posixpath.normpath(path)) for each in readers)), ""
+        ):
+            yield index, path, how
+
+
+def allowed_steering(step: Step, order: WorkOrder) -> Iterator[Finding]:
+    for index, path, how in steering_files(order):
+        message = f"{quoted(path)} {how}: the executor decides by it how its own tests end"
+        yield step.finding("W235", at("allowed_files", index), message)
+
+
+W235 = Rule(
+    "W235",
+    "file that steers tests may be written",
+    why=(
+        "A test runner reads such a file unasked, or imports it in the place of a module. The "
+        "code in it can skip, change or pass the tests that the order is judged by. Manifests are "
+        "left out, although some configure test runners too."
+    ),
+    bad=r"""{"allowed_files": ["score.py", "conftest.py"],
+ "interfaces": [{"path": "score.py", "stub": "def score(guess: str) -> int: ..."}],
+ "acceptance_commands": ["python -c \"from score import score; assert score('a') == 1\""]}""",
+    good=r"""{"allowed_files": ["score.py"],
+ "interfaces": [{"path": "score.py", "stub": "def score(guess: str) -> int: ..."}],
+ "acceptance_commands": ["python -c \"from score import score; assert score('a') == 1\""]}""",
+    remedy=(
+        "Drop the path from allowed_files, and have acceptance_files bring the file where tests "
+        "need it: the executor cannot change it there. Give a module another name than one of the "
+        "standard library. Where the file is what the order is for, look at it in the commit."
+    ),
+    check=each_order(allowed_steering),
+)
+
+
+RULES: Final = (E101, E102, E103, E104, E105, E106, E111, E112, W235)

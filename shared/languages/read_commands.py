@@ -195,6 +195,13 @@ class CommandReader(Protocol):
     def is_loaded_unasked(self, path: str) -> bool:
         """Return whether a test runner loads the file at `path` for the tests in its folder."""
 
+    def steers(self, path: str) -> str:
+        """Return how the file at `path` can decide how tests end that do not name it, else "".
+
+        The result completes a sentence about the file. The project's manifests are left out,
+        because orders change them for other reasons.
+        """
+
     def weakness(self, command: Command) -> Weakness | None:
         """Return why a command can hardly fail; `None` if its text shows no reason.
 

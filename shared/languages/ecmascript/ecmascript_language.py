@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -70,6 +71,10 @@ if TYPE_CHECKING:
 _MANAGERS: Final = frozenset({"npm", "pnpm", "yarn", "bun"})
 _OPTIONS: Final = frozenset({"-e", "--eval", "-p", "--print", "-pe"})
 _INTERPRETERS: Final = frozenset({"node", "nodejs", "tsx", "ts-node"})
+_CONFIGURES_TESTS = re.compile(
+    r"(?:jest|vitest|vite|ava|playwright|cypress|karma|wdio)\.(?:config|conf|workspace)\.\w+"
+    r"|\.mocharc(?:\.\w+)?|\.taprc|\.c8rc(?:\.\w+)?|\.nycrc(?:\.\w+)?"
+)
 _PATHS = re.compile(r"['\"`]([\w@./-]+\.[A-Za-z0-9]+)['\"`]")
 PROGRAMS: Final = frozenset(
     {"node", "nodejs", "tsx", "ts-node", "npm", "pnpm", "yarn", "bun", "npx", "pnpx", "bunx",
@@ -128,6 +133,15 @@ class NodeCommands:
     def is_loaded_unasked(self, path: str) -> bool:
         """Return false: runners load no file but tests and what their configuration names."""
         return False
+
+    def steers(self, path: str) -> str:
+        """Return how the file configures a test runner, or stands for an installed package."""
+        if path.startswith("node_modules/") or "/node_modules/" in path:
+            return "takes the place of an installed package"
+        name = posixpath.basename(path)
+        if _CONFIGURES_TESTS.fullmatch(name):
+            return "says what the test runner does"
+        return "says what npm runs" if name == ".npmrc" else ""
 
     def read_paths(self, command: Command) -> Iterator[str]:
         """Yield the strings in the code of a command that look like paths of files."""

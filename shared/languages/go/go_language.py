@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from typing import Final
 
@@ -35,6 +36,12 @@ class GoCommands(BuildToolCommands):
     def is_loaded_unasked(self, path: str) -> bool:
         """Return whether `go test` compiles the file with the other tests of its folder."""
         return path.endswith("_test.go")
+
+    def steers(self, path: str) -> str:
+        """Return how the file has go take other packages than the module requires."""
+        if path.startswith("vendor/"):
+            return "takes the place of a package that the module requires"
+        return "says which modules go takes" if posixpath.basename(path) == "go.work" else ""
 
     def weakness(self, command: Command) -> Weakness | None:
         """Return why a command can hardly fail, as far as its text shows."""

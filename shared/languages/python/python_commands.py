@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -137,6 +138,48 @@ def module_paths(module: str) -> Iterator[str]:
         for root in ROOTS:
             yield f"{root}{path}.py"
             yield f"{root}{path}/__init__.py"
+
+
+_CONFIGURES_TESTS: Final = frozenset(
+    {"pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini", "noxfile.py"}
+)
+_RUN_AT_START: Final = frozenset({"sitecustomize", "usercustomize"})
+# What unittest and pytest import. Their other modules are part of each interpreter.
+_OF_RUNNERS: Final = frozenset(
+    """pytest _pytest pluggy iniconfig packaging pygments py argparse array ast base64 bdb binascii
+    bisect bz2 calendar cmd code codeop collections contextlib copy copyreg csv dataclasses datetime
+    decimal difflib dis doctest email encodings enum fcntl fnmatch functools gettext glob hashlib
+    heapq html importlib inspect ipaddress json keyword linecache locale logging lzma math numbers
+    opcode operator os pathlib pdb platform pprint pyexpat quopri random re reprlib runpy select
+    selectors shlex shutil signal socket string struct subprocess tempfile textwrap threading token
+    tokenize traceback types typing unicodedata unittest urllib uuid warnings weakref xml zipfile
+    zlib""".split()  # noqa: SIM905  # one name a line would be 90 lines
+)
+
+
+def steers(path: str) -> str:
+    """Return how the file can decide how tests end that do not name it, else ""."""
+    folder, name = posixpath.split(path)
+    if name == "conftest.py":
+        return "is loaded by pytest before the tests"
+    if name in _CONFIGURES_TESTS:
+        return "says what the test runner does"
+    if name.endswith(".pth"):
+        return "is run by each start of Python"
+    for root in ROOTS:
+        module = path.removeprefix(root).removesuffix(".py").removesuffix("/__init__")
+        if path.startswith(root) and path.endswith(".py") and "/" not in module:
+            return _steers_by_name(module)
+    in_tests = folder in ("test", "tests") and name.endswith(".py")
+    return _steers_by_name(name.removesuffix(".py")) if in_tests else ""
+
+
+def _steers_by_name(module: str) -> str:
+    if module in _RUN_AT_START:
+        return "is run by each start of Python"
+    if module in _OF_RUNNERS:
+        return f"takes the place of the module {module}, which test runners import"
+    return ""
 
 
 # Calls, by their last name, that fail where they find something wrong.

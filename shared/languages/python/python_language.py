@@ -114,6 +114,9 @@ class PythonCommands:
         """Return whether pytest loads the file by itself."""
         return posixpath.basename(path) == "conftest.py"
 
+    def steers(self, path: str) -> str:
+        return python_commands.steers(path)
+
     def weakness(self, command: Command) -> Weakness | None:
         return python_commands.weakness(command)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from typing import Final
 
@@ -36,6 +37,14 @@ class RustCommands(BuildToolCommands):
     def is_loaded_unasked(self, path: str) -> bool:
         """Return whether tests commonly share the file as a module: `tests/common/mod.rs`."""
         return path.endswith("/mod.rs") and "tests" in path.split("/")
+
+    def steers(self, path: str) -> str:
+        """Return how the file has cargo run other programs, or run before the tests are built."""
+        folder, name = posixpath.split(path)
+        if name == "build.rs":
+            return "is run by cargo before it builds"
+        of_cargo = name in ("config.toml", "config") and posixpath.basename(folder) == ".cargo"
+        return "says which programs cargo runs" if of_cargo or name == "nextest.toml" else ""
 
     def weakness(self, command: Command) -> Weakness | None:
         """Return why a command can hardly fail, as far as its text shows."""
