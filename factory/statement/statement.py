@@ -1,6 +1,6 @@
 """The statements about a commit: in-toto documents in envelopes, as notes.
 
-One says how llmch made the commit, the other that a person's commit stands for an order.
+One says how llmch made the commit, the other that a person's commit counts for an order.
 `docs/provenance.md` describes the fields. Anybody can write such a document, so one that is read
 is checked against the commit before it counts. Times of day are left out: the commit has its date.
 
@@ -33,7 +33,7 @@ from shared.work_order.work_order import WorkOrder
 
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:llmch:provenance:v1"
-"""The project has no site of its own, so its name is no URL that somebody else could own."""
+"""The project has no site of its own, so its name is not a URL that somebody else could own."""
 ACCEPTANCE_TYPE: Final = "urn:llmch:acceptance:v1"
 PAYLOAD_TYPE: Final = "application/vnd.in-toto+json"
 
