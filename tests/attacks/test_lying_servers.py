@@ -99,7 +99,7 @@ def test_a_redirect_to_another_origin_is_refused_by_its_name(status: int) -> Non
         target = f"{other.base_url}/chat/completions?key=s3cret-of-the-target"
         server.extend(redirect(status, target))
         error = refusal_of(server.base_url)
-        assert error.exit_code == ExitCode.MODEL == 3
+        assert error.exit_code is ExitCode.MODEL
         assert f"redirects to {other.base_url.removesuffix('/v1')}:" in error.message
         assert "s3cret" not in error.message
         assert other.received == []
@@ -237,7 +237,7 @@ def said_by(server: ScriptedServer, request: Request) -> str:
     return f"{said} {events}"
 
 
-QUOTING = {
+QUOTING: dict[str, Act] = {
     "an error": Send({"error": {"message": QUOTED}}, 401),
     "an error that is cut": Send({"error": {"message": "x" * 490 + QUOTED}}, 401),
     "an error in plain text": Send(QUOTED, 400, media_type="text/plain"),
