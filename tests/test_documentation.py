@@ -175,3 +175,19 @@ def test_the_decisions_are_numbered_without_a_gap_and_say_their_number() -> None
     for number, path in enumerate(records(), 1):
         assert path.name.startswith(f"{number:04d}-")
         assert path.read_text("utf-8").startswith(f"# {number}. ")
+
+
+def test_each_guarantee_names_a_test_that_attacks_it() -> None:
+    rows = [line for line in read("docs/guarantees.md").splitlines() if line.startswith("| ")]
+    rows = [row for row in rows if not row.startswith("| guarantee ")]
+    named = [re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", row) for row in rows]
+    assert [row for row, tests in zip(rows, named, strict=True) if not tests] == []
+    missing = [
+        f"{file}::{test}"
+        for tests in named
+        for file, test in tests
+        if not (ROOT / file).is_file() or f"def {test}" not in (ROOT / file).read_text("utf-8")
+    ]
+    assert missing == []
+    attacks = {f"tests/attacks/{each.name}" for each in (ROOT / "tests/attacks").glob("test_*.py")}
+    assert attacks <= {file for tests in named for file, _ in tests}
