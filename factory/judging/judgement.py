@@ -177,6 +177,12 @@ class Judgement:
     warnings: tuple[str, ...] = ()
     exempt: str = ""
 
+    @property
+    def found_nothing(self) -> bool:
+        """Return whether the verification failed because a command found nothing to run."""
+        last = self.verify[-1] if self.brief and self.verify else None
+        return bool(last and last.exit_code and last.tests and not last.tests.ran)
+
 
 @dataclass(slots=True)
 class _Phase:

@@ -276,9 +276,13 @@ class RedCheck:
 
 @dataclass(frozen=True, slots=True)
 class KnownRed:
-    """Hold the checks that failed on a commit, by the text of their commands; none as a rule."""
+    """Hold the checks that failed on a commit, by the text of their commands; none as a rule.
+
+    `is_seen` is false where nothing verified the commit, as the base of a replay.
+    """
 
     checks: Mapping[str, RedCheck] = field(default_factory=lambda: MappingProxyType({}))
+    is_seen: bool = True
 
     def allows(self, command: str, now: RedCheck) -> bool:
         """Return whether the command may fail as it did now."""
@@ -287,6 +291,7 @@ class KnownRed:
 
 
 NOTHING_RED: Final = KnownRed()
+NOT_SEEN: Final = KnownRed(is_seen=False)
 
 
 def more_failures(before: RedCheck, now: RedCheck) -> str:

@@ -73,7 +73,7 @@ class Check:
 
     def allowed_by(self, known: KnownRed, now: RedCheck) -> bool:
         """Return whether the command may fail as it did now, by what is known of the base."""
-        if self.is_new and now.nothing:
+        if now.nothing and (self.is_new or not known.is_seen):
             return True
         return known.allows(self.text, now)
 

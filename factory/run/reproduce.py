@@ -280,14 +280,21 @@ class CommitJudge:
         """Return the commands that judged a commit, and why it does not do what the order asks for.
 
         The task's base is the parent, and `changed` are the files that differ from it. Where the
-        user allows failures, the parent is verified too, with records in `base_folder`.
+        user allows failures, the parent is verified too, with records in `base_folder`. So it is
+        where a command finds nothing to run on the commit: it may have found nothing before.
         """
         known, pool = KnownCommits(), self.pool
+        base = Baseline(self.options, self.repo, pool, base_folder, known, self.emit)
         if self.options.allow_red:
-            base = Baseline(self.options, self.repo, pool, base_folder, known, self.emit)
             base.verify(task.base, task.exemption)
         judge = StandIn(self.options, self.repo.git, pool, self.tools, known, self.emit)
-        return judge.judge(commit, task, changed)
+        judged = judge.judge(commit, task, changed)
+        if self.options.allow_red or not judged.found_nothing:
+            return judged
+        with contextlib.suppress(PreflightRefused):  # then the parent is red in another way
+            base.verify(task.base, task.exemption)
+            return judge.judge(commit, task, changed)
+        return judged
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from factory.attempt.attempt_state import Run
+from factory.judging.proof import NOT_SEEN, KnownCommit
 from factory.landing.land import Landing, LandingOnRemote, Notary, publish_notes
 from factory.orders.documents import CommandFlag, RunSummary
 from factory.orders.model_choice import parse_ladder
@@ -129,6 +130,7 @@ class Session:
         request = self.request
         found = self.baseline.announce(self.tip)
         if request.source.mode is Mode.REPLAY and not request.options.allow_red:
+            self.run.known.assume(KnownCommit(NOT_SEEN))
             return
         self.baseline.verify(self.tip, self._exemption_of_base(first, is_known=found.is_known))
 

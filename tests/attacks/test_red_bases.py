@@ -6,13 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from factory.audit.audit_evidence import Claim, ClaimState
 from factory.judging.proof import RedCheck, describe_red, more_failures
 from factory.orders.documents import VerifiedBy
+from factory.run.run_order import run_order
 from factory.sandbox.policy import Backend, Captured, Cause, Ended
 from shared.errors import PreflightRefused
 from shared.events.events import CommandEnded, Noted
+from shared.llm.stack import Mode, ModelSource
+from tests.factory.audit.honest import of_claim
+from tests.factory.audit.test_rerun import SANDBOXED, rerun
+from tests.factory.batch.taking_over import Person
 from tests.fakes import proposal
-from tests.harness import Factory, commit_all, git, stages, writing
+from tests.harness import Factory, commit_all, git, manifest, stages, writing
 from tests.real_tools import needs
 
 
@@ -250,6 +256,33 @@ def test_a_runner_without_tests_is_no_reason_to_refuse_a_repo(factory: Factory) 
         writing("a.test", 2), [proposal({"a.test": "bad"})], verify=verify, max_attempts=1
     )
     assert stages(bad) == ["verify_failed"]
+
+
+NOTHING_YET = "test -e a.test && exit\necho 'No tests found, exiting with code 1'\nexit 1\n"
+
+
+def test_a_rerun_and_a_replay_find_nothing_to_run_as_the_run_did(factory: Factory) -> None:
+    commit_all(factory.repo, {"scripts/verify.sh": NOTHING_YET})
+    order = writing("a.md")
+    factory.run(order, [proposal({"a.md": "a\n"})], sandbox=SANDBOXED)
+    checks = of_claim(rerun(factory.repo, factory.artifacts), Claim.CHECKS)
+    assert checks.standing is ClaimState.PROVEN
+    assert "ran no test" in checks.text
+    source = ModelSource(Mode.REPLAY, transcript=factory.run_folder / "transcript.jsonl")
+    options = factory.options(branch="replayed", patience_seconds=0)
+    assert run_order(factory.save(order), options, source, lambda _: None).verdict == "PASS"
+
+
+def test_a_commit_that_goes_back_to_nothing_is_not_accepted(factory: Factory) -> None:
+    commit_all(factory.repo, {"scripts/verify.sh": NOTHING_YET, "a.test": "good"})
+    git(factory.repo, "switch", "--quiet", "--create", "work")
+    removal = writing("a.test", allowed_files=["b.md"], removed_files=["a.test"])
+    factory.run_all(manifest([removal]), {"WO-01": [proposal({"c.md": ""})]}, max_attempts=1)
+    git(factory.repo, "rm", "--quiet", "a.test")
+    commit_all(factory.repo, {"b.md": "b\n"})
+    refused = Person(factory).accept("WO-01")
+    assert refused.failure is not None
+    assert refused.failure.stage == "verify_failed"
 
 
 def test_a_first_order_may_bring_a_verification_that_has_nothing_to_run_yet(
