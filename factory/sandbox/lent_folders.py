@@ -20,7 +20,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -153,11 +153,16 @@ def standard_imports(sources: Iterable[str], go: Path) -> frozenset[str]:
     return frozenset(each for each in public if (root / each).is_dir())
 
 
+WITHOUT_C: Final = "CGO_ENABLED=0"
+"""Among the names of packages, it has the seed hold what commands with this setting compile."""
+
+
 def go_seed(go: Path, path: str, packages: frozenset[str], kept: Path) -> Path:
     """Return a folder below `kept` that holds the compiled `packages`, made where it is missing.
 
     `path` is the PATH that commands have, because the C compiler on it is part of what is cached.
-    Raises `CommandFailed` if Go refuses or takes too long.
+    With `WITHOUT_C` among the packages, they are compiled without C as well: `net` and what
+    imports it differ. Raises `CommandFailed` if Go refuses or takes too long.
     """
     wanted = sorted(packages | _ALWAYS)
     folder = kept / f"{_key_of(go)}-{_digest(' '.join(wanted))}"
@@ -192,7 +197,8 @@ def _make(go: Path, path: str, packages: list[str], folder: Path) -> None:
         module, cache = Path(making, "module"), Path(making, "cache")
         module.mkdir()
         (module / "go.mod").write_text("module seed\n")
-        imports = "".join(f'import _ "{each}"\n' for each in packages if each != "testing")
+        imported = (each for each in packages if each not in ("testing", WITHOUT_C))
+        imports = "".join(f'import _ "{each}"\n' for each in imported)
         test = 'import "testing"\n\nfunc TestNothing(*testing.T) {}\n'
         (module / "seed_test.go").write_text(f"package seed\n\n{imports}{test}")
         for most in _most_alike(folder):
@@ -208,15 +214,21 @@ def _make(go: Path, path: str, packages: list[str], folder: Path) -> None:
             "GOTOOLCHAIN": "local",
             "LC_ALL": "C",
         }
-        argv = [str(go), "test", "-run", "^$", "."]
-        try:
-            done = run_tool(argv, cwd=module, env=env, timeout_seconds=SEED_SECONDS)
-        except (ProgramMissing, ToolFailed) as error:
-            raise CommandFailed(str(error)) from error
-        if done.timed_out or done.exit_code:
-            said = (done.stderr + done.stdout).decode("utf-8", "replace").strip()[-500:]
-            raise CommandFailed(said or f"it did not end within {SEED_SECONDS:g} s")
+        _compile(go, module, env)
+        if WITHOUT_C in packages:
+            _compile(go, module, {**env, "CGO_ENABLED": "0"})
         cache.rename(folder)
+
+
+def _compile(go: Path, module: Path, env: Mapping[str, str]) -> None:
+    argv = [str(go), "test", "-run", "^$", "."]
+    try:
+        done = run_tool(argv, cwd=module, env=env, timeout_seconds=SEED_SECONDS)
+    except (ProgramMissing, ToolFailed) as error:
+        raise CommandFailed(str(error)) from error
+    if done.timed_out or done.exit_code:
+        said = (done.stderr + done.stdout).decode("utf-8", "replace").strip()[-500:]
+        raise CommandFailed(said or f"it did not end within {SEED_SECONDS:g} s")
 
 
 def _most_alike(folder: Path) -> list[Path]:

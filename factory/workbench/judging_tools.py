@@ -6,6 +6,7 @@ A compiler may run what it compiles: build scripts and macros are a stranger's c
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -16,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from factory.sandbox.lent_folders import go_seed, seed_is_kept, standard_imports
+from factory.sandbox.lent_folders import WITHOUT_C, go_seed, seed_is_kept, standard_imports
 from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.toolchain_search import find_toolchains, with_named
 from factory.sandbox.toolchains import NO_TOOLCHAINS, Toolchains
@@ -156,6 +157,11 @@ def _text(log: Path, stream: str) -> str:
 
 
 _MOST_SOURCES: Final = 2_000  # Go files that are read for their imports
+_MOST_SCRIPTS: Final = 100
+_SCRIPT: Final = re.compile(
+    r"(?:^|/)(?:(?:GNUm|M|m)akefile|[Jj]ustfile|Taskfile\.ya?ml)$|\.(?:sh|mk)$"
+)
+_SETS_NO_C: Final = re.compile(r"\bCGO_ENABLED\s*(?:[:?]?=|:)\s*[\"']?0\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +189,13 @@ def find_toolset(
         system = toolchains.bare_path or SYSTEM_PATH
     path = toolchains.search_path(system)
     go = shutil.which("go", path=path)
-    sources = _go_sources(RepoSources(workspace.root), files)
-    return Toolset(toolchains, _seed(Path(go), path, sources, emit) if go else None)
+    if go is None:
+        return Toolset(toolchains)
+    sources = RepoSources(workspace.root)
+    packages = standard_imports(_go_sources(sources, files), Path(go))
+    if compiles_without_c(sources, files, settings):
+        packages |= {WITHOUT_C}
+    return Toolset(toolchains, _seed(Path(go), path, packages, emit))
 
 
 def toolchains_for(
@@ -219,9 +230,20 @@ def _go_sources(sources: RepoSources, files: Iterable[str]) -> Iterator[str]:
     return (text for each in paths if (text := sources.read(each)) is not None)
 
 
-def _seed(go: Path, path: str, sources: Iterator[str], emit: Emit) -> Path | None:
+def compiles_without_c(
+    sources: RepoSources, files: Iterable[str], settings: SandboxSettings
+) -> bool:
+    """Return whether commands may set `CGO_ENABLED=0`, by the settings or by the repo's scripts."""
+    name, _, value = WITHOUT_C.partition("=")
+    if name in settings.env and os.environ.get(name) == value:
+        return True
+    paths = [each for each in files if _SCRIPT.search(each)][:_MOST_SCRIPTS]
+    return any(_SETS_NO_C.search(sources.read(each) or "") for each in paths)
+
+
+def _seed(go: Path, path: str, packages: frozenset[str], emit: Emit) -> Path | None:
     """Return the seed of Go's cache; without one, each attempt compiles the standard library."""
-    packages, kept = standard_imports(sources, go), seeds_root()
+    kept = seeds_root()
     try:
         if not seed_is_kept(go, packages, kept):
             emit(Noted("compiling the parts of Go's standard library that the repo imports, once"))

@@ -233,9 +233,10 @@ def test_orders_without_a_manifest_pay_for_no_reply_again_and_leave_no_ref(
     fleet.start_worker("one", "--slots", "2")
     _kill_when_answered(cluster, database, fleet, plan)
     assert fleet.refs_left() != "", "control: what the killed run left is there"
+    before = len(fleet.model.received)
     said = run_all(fleet, fleet.repo, plan, "--on", "fleet")
     assert said.code == 0, said.err
-    assert len(fleet.model.received) == 2, said.err + fleet.said_by("one")
+    assert len(fleet.model.received) == before, said.err + fleet.said_by("one")
     assert fleet.refs_left() == ""
 
 

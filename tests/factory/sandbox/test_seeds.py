@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from factory.sandbox.lent_folders import go_seed, seed_is_kept, standard_imports
+from factory.sandbox.lent_folders import WITHOUT_C, go_seed, seed_is_kept, standard_imports
+from factory.workbench.judging_tools import compiles_without_c
 from shared.errors import CommandFailed
+from shared.files.text_sources import RepoSources
+from shared.settings.settings import SandboxSettings
 
 PATH = os.environ.get("PATH", os.defpath)
 
@@ -56,3 +59,35 @@ def test_another_go_has_another_seed(tmp_path: Path, library: Path) -> None:
     first = go_seed(library, PATH, frozenset(), tmp_path / "kept")
     library.write_text('#!/bin/sh\nmkdir -p "$GOCACHE" # 2\n')
     assert go_seed(library, PATH, frozenset(), tmp_path / "kept") != first
+
+
+def test_a_repo_that_compiles_without_c_has_that_in_its_seed_too(
+    tmp_path: Path, library: Path
+) -> None:
+    library.write_text(
+        '#!/bin/sh\nmkdir -p "$GOCACHE/0a" && touch "$GOCACHE/0a/${CGO_ENABLED:-c}"\n'
+    )
+    kept = tmp_path / "kept"
+    with_c = go_seed(library, PATH, frozenset({"net"}), kept)
+    both = go_seed(library, PATH, frozenset({"net", WITHOUT_C}), kept)
+    assert [each.name for each in (with_c / "0a").iterdir()] == ["c"]
+    assert sorted(each.name for each in (both / "0a").iterdir()) == ["0", "c"]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "found"),
+    [
+        ("Makefile", "test:\n\tCGO_ENABLED=0 go test ./...\n", True),
+        ("Makefile", "export CGO_ENABLED := 0\n", True),
+        ("scripts/verify.sh", 'export CGO_ENABLED="0"\n', True),
+        ("Taskfile.yml", "env:\n  CGO_ENABLED: 0\n", True),
+        ("Makefile", "CGO_ENABLED=1 go test\n", False),
+        ("notes.md", "CGO_ENABLED=0", False),
+    ],
+)
+def test_the_scripts_of_a_repo_say_whether_it_compiles_without_c(
+    tmp_path: Path, path: str, text: str, found: bool
+) -> None:
+    (tmp_path / path).parent.mkdir(exist_ok=True)
+    (tmp_path / path).write_text(text)
+    assert compiles_without_c(RepoSources(tmp_path), [path], SandboxSettings()) is found
