@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import shutil
 import subprocess
@@ -67,6 +68,29 @@ def test_another_process_of_the_user_keeps_its_rank(attacked: Arena) -> None:  #
     attacked.check(Guarantee.PROCESSES, harmed=after != before)
     if attacked.backend is Backend.OFF:
         assert after == (19, 1, os.SCHED_IDLE, _IDLE), "each of the four works"
+
+
+_READS_MEMORY = """
+import ctypes, sys
+call = ctypes.CDLL(None, use_errno=True).syscall
+pid, buffer = int(sys.argv[1]), ctypes.create_string_buffer(8)
+class Piece(ctypes.Structure):
+    _fields_ = [('base', ctypes.c_void_p), ('size', ctypes.c_size_t)]
+ours, theirs = Piece(ctypes.addressof(buffer), 8), Piece(4096, 8)
+def word(value): return ctypes.c_ulong(value) if isinstance(value, int) else value
+for number, rest in ((310, (ctypes.byref(ours), 1, ctypes.byref(theirs), 1, 0)),
+                     (279, (0, None, None, None, 0))):
+    words = map(word, (number, pid, *rest))
+    print(ctypes.get_errno() if call(*words) < 0 else 0)
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers of calls are x86-64's")
+def test_the_memory_of_another_process_is_out_of_reach(attacked: Arena) -> None:  # noqa: F811
+    with attacked.bystander() as other:
+        said = attacked.python(_READS_MEMORY, other.pid).stdout.text.split()
+    refused = (str(errno.EPERM), str(errno.ESRCH))
+    attacked.check(Guarantee.PROCESSES, harmed=any(each not in refused for each in said))
 
 
 def test_a_command_still_ranks_itself(arena: Arena) -> None:  # noqa: F811
