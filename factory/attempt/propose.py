@@ -162,6 +162,7 @@ class Dialogue:
     def _question(self, attempt: Attempt) -> Question:
         order, task, past = self.step.order, self.step.task, self.state["past"]
         note, known = self._doubt.note if self._doubt else "", task.loaded.known
+        commands = tuple(check.text for check in self.step.verification.checks().commands)
         offer = self._offer(attempt)
         focus, hint = self._focus(attempt, offer), task.loaded.hint
         if focus or self._is_to_be_short(attempt, offer):
@@ -175,10 +176,10 @@ class Dialogue:
                 note,
                 hint,
                 focus=focus,
+                verification=commands,
                 with_commands=with_commands,
             )
             return Question(self.asked, offer if focus else _WHOLE_FILES, prompt, focus)
-        commands = tuple(check.text for check in self.step.verification.checks().commands)
         prompt = render_prompt(order, attempt.shown, commands, offer, known, past, note, hint)
         return Question(self.asked, offer, prompt)
 

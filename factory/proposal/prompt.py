@@ -383,16 +383,18 @@ def render_short_prompt(
     hint: str = "",
     *,
     focus: Focus | None = None,
+    verification: Sequence[str] = (),
     with_commands: bool = True,
 ) -> str:
     """Return the prompt of an order that `has_short_prompt`, after the failed attempts in `past`.
 
     `note` says why the reply before could not be used, if this is asked again within an attempt.
     `hint` is what the person who runs the order says. With a `focus` of the order, this definition
-    is shown and asked for, whatever the size of its file. The acceptance commands tempt a small
-    model to write tests as well; `with_commands` says whether they are shown.
+    is shown and asked for, whatever the size of its file. Commands tempt a small model to write
+    tests as well; `with_commands` says whether they are shown, those of `verification` too.
     """
-    parts = _told(order, shown, known, focus, with_commands)
+    commands = (*verification, *order.acceptance_commands) if with_commands else ()
+    parts = _told(order, shown, known, focus, commands)
     task = "\n\n".join([*parts, render_hint(hint)] if hint else parts)
     history = render_history(past, shown, ReplyFormat.FILES, room_for_history(task, note))
     all_parts = (task, history.rstrip("\n"), note, _how_to_reply(focus))
@@ -404,13 +406,14 @@ def _told(
     shown: Sequence[ShownFile],
     known: Sequence[Interface],
     focus: Focus | None,
-    with_commands: bool,
+    commands: Sequence[str],
 ) -> list[str]:
     (path,) = order.allowed_files
     text = next((each.text for each in shown if each.path == path), "")
     # The code comes first: a small model that reads the task before the code copies more of it.
     parts = [_fenced_short_prompt(focus.code, focus.language.lower())] if focus else []
-    parts.append(order.intent)
+    title = " ".join(order.title.split())
+    parts += [order.intent] if title in order.intent else [title, order.intent]
     if order.notes:
         parts.append(order.notes)
     # A model that writes one definition cannot change what the rest of the file has to define.
@@ -432,9 +435,10 @@ def _told(
         parts.append(f"{REMOVED} Use none of them: {', '.join(name_removed(order.removed_files))}")
     for test in order.acceptance_files:
         parts += [f"{test.path} is there, and has to pass:", _fenced_short_prompt(test.content)]
-    if with_commands:
-        commands = "\n".join(f"- {each}" for each in order.acceptance_commands)
-        parts.append(f"These commands must succeed afterwards:\n{commands}")
+    if order.forbidden:
+        parts.append(_render_forbidden(order.forbidden).strip())
+    if commands:
+        parts.append(f"These commands must succeed afterwards:\n{_bullets(commands)}")
     return parts
 
 

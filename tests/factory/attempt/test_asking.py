@@ -74,7 +74,7 @@ def test_the_last_question_is_the_short_one(factory: Factory) -> None:
     assert stages(summary) == [""]
     full, short = factory.prompt(1), factory.prompt(2)
     assert len(short) < len(full) / 2
-    assert short.startswith("Write a greeting.\n")
+    assert short.startswith("Say hello\n\nWrite a greeting.\n")
     assert short.endswith("Reply with the whole file in one fenced code block.\n")
 
 

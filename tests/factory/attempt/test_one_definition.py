@@ -43,7 +43,9 @@ def test_the_definition_alone_goes_there_and_back(factory: Factory) -> None:
     (write,) = factory.record("attempt_1/proposed_writes.json")["writes"]
     assert (write["path"], write["content"]) == ("m.py", FIXED)
     prompt = factory.prompt()
-    assert prompt.startswith("```python\ndef f7(x):\n    return x + 7\n```\n\n`f7` has to double")
+    assert prompt.startswith(
+        "```python\ndef f7(x):\n    return x + 7\n```\n\nSay hello\n\n`f7` has to double"
+    )
     assert prompt.endswith("\n\nReply with the whole changed function in one fenced code block.\n")
     assert "f8" not in prompt
 

@@ -33,5 +33,23 @@ def test_a_long_test_needs_the_long_prompt() -> None:
     assert not has_short_prompt(order, (ABSENT, *show_acceptance_files(order)))
 
 
+def test_it_says_the_title_what_is_forbidden_and_how_the_repo_is_verified() -> None:
+    order = an_order(
+        title="Count points", intent="Add them.", forbidden=["setup.py", "Use no eval."]
+    )
+    prompt = render_short_prompt(order, (ABSENT,), verification=("bash scripts/verify.sh",))
+    assert prompt.startswith("Count points\n\nAdd them.\n\n")
+    assert "These must stay untouched:\n- setup.py\n- Use no eval.\n" in prompt
+    assert "afterwards:\n- bash scripts/verify.sh\n- " in prompt
+    small = render_short_prompt(order, (ABSENT,), verification=("pytest",), with_commands=False)
+    assert "pytest" not in small
+    assert "setup.py" in small
+
+
+def test_a_title_that_the_intent_says_is_not_said_twice() -> None:
+    order = an_order(title="Add points", intent="Add points of all words.")
+    assert render_short_prompt(order, (ABSENT,)).count("Add points") == 1
+
+
 def test_an_order_without_tests_has_the_prompt_that_it_had() -> None:
     assert "has to pass" not in render_short_prompt(an_order(), (ABSENT,))
