@@ -16,7 +16,7 @@ from factory.orders.order_commit import NOTES_REF, add_acceptance, drop_acceptan
 from factory.orders.read_orders import NOT_EXEMPT
 from factory.orders.stages import NOTHING_DECIDED, AcceptedCommit, Decision
 from factory.orders.task import OrderTask, RunOptions, command_settings
-from factory.preflight import RepoPlace, hold, name_paths
+from factory.preflight import RepoPlace, hold, name_paths, refuse_symbolic
 from factory.record.decisions import write_decision
 from factory.record.landed import named_orders
 from factory.record.runs_on_record import bases_on_record
@@ -202,9 +202,10 @@ def accept_commit(
     """Judge the commit that `given` names, and accept it for the order `name`.
 
     Nothing is recorded about an order whose commit fails. The commit itself never changes: it gets
-    a note. Raises as `find_offered_commit` does, `Busy`, and `SandboxUnavailable`.
+    a note. Raises as `find_offered_commit` does, `Busy`, `PreflightRefused`, `SandboxUnavailable`.
     """
     with hold(place.common_dir) as lock:
+        refuse_symbolic(place.common_dir, refs.OWN_REFS)
         place = replace(place, git=place.git.holding(lock))
         recover(place.git, place.common_dir, emit)
         artifacts = options.settings.artifacts_dir
@@ -228,6 +229,7 @@ def take_back(plan: PlanOnBranch, name: str, place: RepoPlace, options: RunOptio
     """
     key = plan.key_of(name)
     with hold(place.common_dir) as lock, deferring_signals():
+        refuse_symbolic(place.common_dir, refs.OWN_REFS)
         git = place.git.holding(lock)
         before = plan.decisions(place.common_dir).get(name, NOTHING_DECIDED)
         if before.accepted is None:

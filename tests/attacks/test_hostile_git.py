@@ -17,6 +17,7 @@ from shared.errors import CommandFailed, ExitCode, PreflightRefused
 from shared.events.events import OrderEnded, Warned
 from shared.git import commits, refs, trees
 from shared.git.client import ConfigEntry, Git, allowed_protocols, without_repo_programs
+from tests.factory.audit.test_acceptances import by_hand, take_over
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, git, stages, writing
 
@@ -234,6 +235,19 @@ def test_a_symbolic_ref_is_not_followed_by_the_move_itself(repo: Path) -> None:
     git(repo, "symbolic-ref", BRANCH, MAIN)
     assert refs.move(Git(repo), BRANCH, new, old, "landed")
     assert (git(repo, "rev-parse", MAIN), git(repo, "rev-parse", BRANCH)) == (old, new)
+
+
+@pytest.mark.parametrize("ref", [NOTES, PROOF])
+def test_a_commit_is_not_accepted_through_a_symbolic_ref(factory: Factory, ref: Ref) -> None:
+    person = take_over(factory)
+    commit = by_hand(person)
+    before = factory.tip("main")
+    git(factory.repo, "symbolic-ref", ref, MAIN)
+    with pytest.raises(PreflightRefused, match=f"{ref} of the repo only leads to {MAIN}"):
+        person.accept("WO-02", commit, allow_more=True)
+    assert factory.tip("main") == before
+    git(factory.repo, "notes", f"--ref={ref}", "add", "--message=x", commit)
+    assert factory.tip("main") != before, "the control: plain git writes the note onto main"
 
 
 # What is pushed
