@@ -265,6 +265,9 @@ def _urls_of(git: Git, remote: str) -> Sequence[str]:
     return text_of(done.stdout).splitlines()
 
 
+_OLD_REMOTES: Final = ("remotes", "branches")  # folders of files that git took remotes from
+
+
 def _refuse_repos_own(git: Git, url: str, entries: Iterable[ConfigEntry], *, named: bool) -> None:
     """Raise `CommandFailed` if the repo's own files decide what becomes of `url`.
 
@@ -282,9 +285,18 @@ def _refuse_repos_own(git: Git, url: str, entries: Iterable[ConfigEntry], *, nam
                 f"remove {without_credentials(each.key)} from it",
             )
     path = unquote(url.removeprefix("file://")) if url.startswith("file://") else url
-    if ":" in path.partition("/")[0]:
+    elsewhere = ":" in path.partition("/")[0]
+    bare = "/" not in url  # as the name of such a file
+    if elsewhere and not bare:
         return
     layout = repos.layout(git) or ()
+    if bare and any(os.path.lexists(own / old / url) for own in layout for old in _OLD_REMOTES):
+        raise CommandFailed(
+            f"the repo has a file of old in its git folder, which says what {shown} is",
+            f"remove it from {' or '.join(_OLD_REMOTES)}",
+        )
+    if elsewhere:
+        return
     there = Path(os.path.realpath(git.folder / path))
     if any(there.is_relative_to(os.path.realpath(own)) for own in layout):
         raise CommandFailed(

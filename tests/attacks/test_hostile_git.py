@@ -459,6 +459,19 @@ def test_a_remote_in_the_repo_itself_runs_no_hook(factory: Factory, spelled: str
     assert (factory.scratch / "ran").exists(), "the control: plain git has it run"
 
 
+@pytest.mark.usefixtures("remote")
+def test_a_file_of_old_does_not_say_what_a_url_is(factory: Factory) -> None:
+    (factory.repo / ".git/remotes").mkdir()
+    (factory.repo / ".git/remotes/host:x").write_text(f"URL: ext::{canary(factory)}\n")
+    git(factory.repo, "config", "protocol.ext.allow", "always")
+    git(factory.repo, "config", "remote.origin.url", "host:x")
+    with pytest.raises(CommandFailed, match="a file of old"):
+        refs.list_refs(Git(factory.repo), "origin", "refs/heads/")
+    assert not (factory.scratch / "ran").exists()
+    plain_git(factory.repo, "fetch", "host:x")
+    assert (factory.scratch / "ran").exists(), "the control: plain git reads it"
+
+
 def test_no_refspec_of_the_repo_moves_a_branch_here(factory: Factory, remote: Path) -> None:
     before = factory.tip("main")
     git(factory.repo, "config", "remote.origin.fetch", f"+{BRANCH}:{MAIN}")
