@@ -31,7 +31,8 @@ class Crate:
     """Hold a crate: its name in code, its folder, and the names of the crates that it declares.
 
     `is_guessed` says that its manifest is not there yet, and `has_named_targets` that the manifest
-    names files of tests itself.
+    names files of tests itself, `has_named_programs` the same of programs. `package` is the name
+    of the program in `src/main.rs`.
     """
 
     name: str
@@ -39,6 +40,8 @@ class Crate:
     declared: frozenset[str]
     is_guessed: bool = False
     has_named_targets: bool = False
+    has_named_programs: bool = False
+    package: str = ""
 
     def path(self, inside: str) -> str:
         """Return the path in the repository of a file of the crate."""
@@ -62,6 +65,8 @@ def read_crates(sources: Mapping[str, str], paths: Iterable[str]) -> tuple[Crate
             folder=folder,
             declared=frozenset(_declared_crates(document)) | shared,
             has_named_targets="test" in document,
+            has_named_programs="bin" in document,
+            package=str(_table(document, "package").get("name", "")),
         )
         for folder, document in documents.items()
         if _name_of(document)

@@ -202,17 +202,23 @@ class PlannedRust:
             return
         asked = read_cargo_command(command.run.arguments)
         crate = next((each for each in self.crates if each.folder == asked.folder), None)
-        if crate is None or crate.has_named_targets or self.has_unknown_manifest:
+        if crate is None or self.has_unknown_manifest:
             return
         if self.code.is_blind(position) or {"p", "package", "workspace"} & asked.flags.keys():
             return
-        for name in asked.targets:
-            if name.replace("-", "_").isidentifier():
-                yield from self._target_need(crate, name, position)
+        for name in () if crate.has_named_targets else asked.targets:
+            yield from self._target_need(crate, "tests", name, position)
+        if (program := asked.flags.get("bin")) and not crate.has_named_programs:
+            yield from self._target_need(crate, "src/bin", program, position)
 
-    def _target_need(self, crate: Crate, name: str, position: int) -> Iterator[Need]:
-        path = crate.path(f"tests/{name}{SUFFIX}")
-        files = (path, crate.path(f"tests/{name}/main{SUFFIX}"))
+    def _target_need(self, crate: Crate, folder: str, name: str, position: int) -> Iterator[Need]:
+        if not name.replace("-", "_").isidentifier():
+            return  # a pattern, or no name of a target
+        path = crate.path(f"{folder}/{name}{SUFFIX}")
+        files = [path, crate.path(f"{folder}/{name}/main{SUFFIX}")]
+        if folder == "src/bin" and name == crate.package:
+            path = crate.path(f"src/main{SUFFIX}")
+            files.insert(0, path)
         if self._is_there(files, position):
             return
         later = self.chain.first_with(position, lambda at: self._is_there(files, at))

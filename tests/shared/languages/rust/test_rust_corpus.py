@@ -50,5 +50,5 @@ def test_commands_that_prove_nothing_are_told_from_those_that_do() -> None:
         stubs={"src/game.rs": CONTRACT},
         tests={"tests/score.rs": score, "tests/later.rs": later, "tests/quiet.rs": quiet},
     )
-    found = codes_of_commands(RUST, _REPO, order, COMMANDS)
+    found = codes_of_commands(RUST, _REPO | {"src/main.rs": "fn main() {}\n"}, order, COMMANDS)
     assert_told_apart("Rust commands", COMMANDS, found)

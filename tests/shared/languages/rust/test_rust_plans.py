@@ -355,3 +355,35 @@ def test_a_module_that_an_order_removes_is_not_there_any_more() -> None:
     assert need.code == "E210" and need.message.endswith("that WO-01 removes")
     planned = PlannedRust(after)
     assert "src/old.rs" not in build_view(planned, 2)
+
+
+def needs_of_program(command: str, *orders: Order, repo: dict[str, str] = CRATE) -> list[str]:
+    chain = chain_of(*orders, Order(commands=[command]), repo=repo)
+    position, order = len(chain.orders), chain.orders[-1]
+    needs = read(chain).needs_of_command(position, order.commands[0][1])
+    return [f"{each.code} {each.name}" for each in needs]
+
+
+def test_a_program_that_nobody_writes_is_not_there() -> None:
+    for command in (
+        "cargo run --bin score -- 3",
+        "cargo test --bin score",
+        "cargo run --bin=score",
+    ):
+        assert needs_of_program(command) == ["E241 src/bin/score.rs"]
+    assert needs_of_program("cargo run --bin my-play") == ["E241 src/main.rs"]
+
+
+@pytest.mark.parametrize("path", ["src/bin/score.rs", "src/bin/score/main.rs"])
+def test_a_program_that_an_order_writes_is_there(path: str) -> None:
+    assert needs_of_program("cargo run --bin score", Order(writes=[path])) == []
+
+
+def test_a_program_of_the_package_or_of_the_manifest_is_there() -> None:
+    assert needs_of_program("cargo run --bin my-play", Order(writes=["src/main.rs"])) == []
+    named = CRATE | {"Cargo.toml": CRATE["Cargo.toml"] + '[[bin]]\nname = "score"\n'}
+    assert needs_of_program("cargo run --bin score", repo=named) == []
+    writes = Order(writes=["Cargo.toml"])
+    assert needs_of_program("cargo run --bin score", writes) == [], "it may name the program"
+    for other in ("cargo run", "cargo run --bin 's*'", "cargo run -p tools --bin score"):
+        assert needs_of_program(other) == []
