@@ -39,7 +39,8 @@ def codes(page: Path) -> list[str]:
 @cache
 def file_names() -> frozenset[str]:
     packages = ("llmch", "planner", "factory", "shared", "tests")
-    return frozenset(path.name for each in packages for path in (ROOT / each).rglob("*.py"))
+    names = {path.name for each in packages for path in (ROOT / each).rglob("*.py")}
+    return frozenset(names - {"conftest.py"})  # pages speak of that of any repository
 
 
 @EVERY_PAGE
