@@ -10,7 +10,7 @@ from benchmarks.measure import interleave, run_child
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench, chain, make_repo, write_orders
 from benchmarks.start import llmch_command
-from factory.orders.stages import AttemptStage, UsageRecord
+from factory.orders.stages import AttemptStage
 from factory.preflight import find_repo
 from factory.record.journal import journal_path, open_journal
 from factory.record.journal_entries import (
@@ -22,6 +22,7 @@ from factory.record.journal_entries import (
     RunBegun,
     StageBegun,
 )
+from shared.llm.usage import UsageRecord
 
 _LIMIT_MS = 500
 _STAGES = (

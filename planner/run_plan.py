@@ -10,7 +10,7 @@ goes from the prompt to the reviewed plan. `planner.plan.manifest` seals the pla
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,7 @@ from shared.files.atomic_io import make_folder
 from shared.files.paths import VERIFY_SCRIPT
 from shared.languages.language_tools import ToolRunner, Tools
 from shared.llm.stack import ModelSource, open_model
-from shared.llm.usage import Tally, usage_counted, usage_document
+from shared.llm.usage import Tally, usage_counted, usage_record
 from shared.work_order.parse_order import order_key, parse_document
 from shared.work_order.plan_folder import write_plan
 from shared.work_order.work_order import Manifest
@@ -81,7 +81,7 @@ def plan_document(result: PlanResult) -> dict[str, Any]:
         "run_dir": str(result.run_dir),
         "output_dir": str(result.output_dir) if result.output_dir else None,
         "findings": result.report.to_json()["findings"],
-        "usage": usage_document(result.tally),
+        "usage": asdict(usage_record(result.tally)),
         **_change_document(result),
     }
 
@@ -136,7 +136,7 @@ def run_plan(
         recording.emit(usage_counted(result.tally))
         recording.emit(_ended(result, manifest))
         recording.results.update(
-            ok=result.ok, attempts=result.attempts, usage=usage_document(result.tally)
+            ok=result.ok, attempts=result.attempts, usage=asdict(usage_record(result.tally))
         )
     return result
 

@@ -6,7 +6,6 @@ person's commit has one for each order that it was accepted for.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from pathlib import Path
 from factory.orders.documents import reply_sha256
 from factory.orders.order_commit import OrderIdentity, identify, landed_orders
 from factory.orders.read_orders import LoadedOrder, read_workdir
+from factory.record.runs_on_record import NO_DOCUMENT, read_run_document
 from factory.statement.statement import (
     PROOF_REF,
     Acceptance,
@@ -138,13 +138,13 @@ class AuditEvidence:
 
     def _recorded_plan(self, run_id: str) -> Plan | None:
         folder = self._folder_of(run_id)
-        if folder is None:
-            return None
+        head = read_run_document(folder) if folder else NO_DOCUMENT
+        path = head.workdir or (head.work_order.parent if head.work_order else None)
         try:
-            head = json.loads(read_regular_file(folder / "run.json", "", MAX_DOCUMENT_BYTES).data)
-            path = Path(head["workdir"]) if "workdir" in head else Path(head["work_order"]).parent
-            return read_plan(path, named=False) if (path / MANIFEST_NAME).is_file() else None
-        except (InvalidInput, ValueError, KeyError, TypeError, RecursionError, OSError):
+            return (
+                read_plan(path, named=False) if path and (path / MANIFEST_NAME).is_file() else None
+            )
+        except (InvalidInput, ValueError, OSError):
             return None
 
 

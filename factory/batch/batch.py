@@ -20,12 +20,13 @@ from factory.orders.stages import OrderState
 from factory.orders.task import OrderResult, OrderTask, Passed, RunOptions
 from factory.record import journal_entries
 from factory.record.progress import abridged
-from factory.record.summary import batch_verdict, public_json, summarise_unexecuted, usage_record
+from factory.record.summary import batch_verdict, public_json, summarise_unexecuted
 from factory.run.execution import OrderProgress, prepare_graph
+from factory.run.forecast import announce_forecast
 from factory.run.recovery import deferring_signals
 from factory.run.run_order import begin_run
 from factory.run.run_request import Request, after_the_orders
-from factory.run.session import Session, announce_forecast, error_of
+from factory.run.session import Session, error_of
 from shared.errors import LlmchError
 from shared.events.events import (
     BatchEnded,
@@ -38,7 +39,7 @@ from shared.events.events import (
 )
 from shared.files.atomic_io import write_json
 from shared.llm.stack import Mode, ModelSource
-from shared.llm.usage import usage_counted
+from shared.llm.usage import usage_counted, usage_record
 
 
 class Batch:
@@ -316,7 +317,7 @@ def run_orders(
         if (first := batch.first_to_make()) is not None:
             session.verify_base(first)
         if source.mode is Mode.LIVE and (remaining := batch.remaining()):
-            announce_forecast(remaining, session)
+            announce_forecast(remaining, session.run, session.tip)
         try:
             with kind.open(session) as worker:
                 error = batch.run(worker, options.jobs)

@@ -12,14 +12,8 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, WrapSerializer
 
-from factory.orders.stages import (
-    EndState,
-    Failure,
-    RepeatedFailure,
-    Stage,
-    UsageRecord,
-    VerdictWord,
-)
+from factory.orders.stages import EndState, Failure, RepeatedFailure, Stage, VerdictWord
+from shared.llm.usage import UNKNOWN_USAGE, UsageRecord
 
 MAX_CONTEXT_BYTES: Final = 200 * 1024
 """The limit of what a prompt shows of files."""
@@ -224,11 +218,6 @@ class ReplyRecord(BaseModel):
 def reply_sha256(text: str) -> str:
     """Return the hash of a reply; also half of a surrogate pair, which is no text, has one."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-NO_USAGE: Final = UsageRecord(0, 0, 0, 0, 0, 0.0)
-UNKNOWN_USAGE: Final = UsageRecord(0, 0, 0, 0, 0, None)
-"""The usage of calls that a record does not count."""
 
 
 # Longer than what is said of a few commands. A command may be a program of many lines.

@@ -363,33 +363,3 @@ class Decision:
 
 
 NOTHING_DECIDED: Final = Decision()
-
-
-@dataclass(frozen=True, slots=True)
-class UsageRecord:
-    """Hold the tokens and the cost of model calls; `cost_usd` is null while a price is unknown.
-
-    The tokens of `estimated_calls` are estimates.
-    """
-
-    calls: int
-    input_tokens: int
-    cached_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-    cost_usd: float | None
-    replayed_calls: int = 0
-    estimated_calls: int = 0
-
-    def __add__(self, other: UsageRecord) -> UsageRecord:
-        known = self.cost_usd is not None and other.cost_usd is not None
-        return UsageRecord(
-            self.calls + other.calls,
-            self.input_tokens + other.input_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.output_tokens + other.output_tokens,
-            self.reasoning_tokens + other.reasoning_tokens,
-            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
-            self.replayed_calls + other.replayed_calls,
-            self.estimated_calls + other.estimated_calls,
-        )

@@ -13,10 +13,11 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, get_args
 
-from factory.orders.stages import AttemptStage, Failure, UsageRecord, VerdictWord
+from factory.orders.stages import AttemptStage, Failure, VerdictWord
 from shared.events.events import Ending
 from shared.files.typed_documents import read_as
 from shared.llm.replayed_replies import EarlierRun
+from shared.llm.usage import UsageRecord
 
 
 class JournalStep(StrEnum):

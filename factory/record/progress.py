@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from factory.orders.documents import FailureBrief
-from factory.orders.stages import AttemptStage, Failure, UsageRecord
+from factory.orders.stages import AttemptStage, Failure
 from factory.record.journal import Journal
 from factory.record.journal_entries import FailedAttempt, StageBegun
 from shared.errors import Interrupted
 from shared.events.events import AttemptFailed, AttemptStarted, Emit, StageStarted
 from shared.files.secret_values import redact, secret_values
+from shared.llm.usage import UsageRecord
 
 _EXCERPT_LINES = 5
 _EXCERPT_CHARACTERS = 500

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import assert_never
 
-from factory.orders.stages import AttemptStage, Failure, UsageRecord
+from factory.orders.stages import AttemptStage, Failure
 from factory.record.journal_entries import (
     CandidateCoupled,
     CandidateDropped,
@@ -25,6 +25,7 @@ from factory.record.journal_entries import (
     WorkspaceOpening,
 )
 from shared.events.events import Ending
+from shared.llm.usage import UsageRecord
 
 
 class OrderActivity(StrEnum):

@@ -16,7 +16,6 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from factory.orders.documents import FailureBrief, RunSummary, WriteProposal
-from factory.orders.stages import UsageRecord
 from factory.preflight import name_paths
 from factory.record.journal import journal_path, read_understood
 from factory.record.journal_entries import CandidateCoupled, OrderBegun, RunBegun
@@ -26,6 +25,7 @@ from shared.files.atomic_io import make_folder, write_refused
 from shared.files.strict_documents import MAX_DOCUMENT_BYTES
 from shared.files.text_sources import read_regular_file
 from shared.files.typed_documents import Faults, read_record
+from shared.llm.usage import UsageRecord
 
 LATEST = "latest"
 _RUN_ID = re.compile("[0-9A-HJKMNP-TV-Z]{26}")  # a ULID

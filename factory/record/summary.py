@@ -14,10 +14,10 @@ from factory.orders.documents import (
     RunSummary,
     VerifiedBy,
 )
-from factory.orders.stages import Failure, OrderState, UsageRecord, VerdictWord
+from factory.orders.stages import Failure, OrderState, VerdictWord
 from factory.orders.task import Errored, Failed, Passed, Verdict
 from factory.preflight import name_paths
-from shared.llm.usage import Tally, usage_document
+from shared.llm.usage import Tally, usage_record
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +122,6 @@ def verdict_word(verdict: Verdict) -> VerdictWord:
             return "FAIL"
         case Errored():
             return "ERROR"
-
-
-def usage_record(tally: Tally) -> UsageRecord:
-    """Return the usage of live calls, and the number of replies that came from a transcript."""
-    return UsageRecord(**usage_document(tally))
 
 
 def public_json(summary: RunSummary | BatchSummary) -> dict[str, object]:

@@ -18,12 +18,12 @@ from factory.orders.stages import Stage
 from factory.orders.task import Errored, OrderResult, OrderTask, Passed
 from factory.record.progress import AttemptProgress
 from factory.record.runs_on_record import set_aside
-from factory.record.summary import usage_record
 from factory.workbench.pool import Workbench
 from shared.errors import Interrupted, LlmchError
 from shared.events.events import Emit, Event
 from shared.files.atomic_io import write_json
 from shared.llm.model_client import Completion, LlmClient, Request
+from shared.llm.usage import usage_record
 
 
 def prepare_graph() -> None:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from factory.orders.documents import MAX_CONTEXT_BYTES, Offer, ReplyFormat
 from factory.orders.model_choice import Rung, parse_ladder, rung_for_attempt
 from factory.orders.read_orders import LoadedOrder
+from factory.preflight import find_repo
 from factory.proposal.prompt import render_prompt
 from factory.proposal.request import NEW_FILE_BYTES, likely_reply_tokens
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import ShownFile
-from shared.errors import InvalidInput
+from shared.errors import InvalidInput, LlmchError
+from shared.events.events import Noted
 from shared.files.strict_documents import JsonProblem, JsonValue, parse_json
 from shared.files.text_sources import read_regular_file
-from shared.git import trees
+from shared.git import refs, trees
 from shared.git.client import Git
 from shared.llm.budget import (
     DEFAULT_OUTPUT_LIMIT,
@@ -33,6 +36,9 @@ from shared.llm.usage import by_model, priced
 from shared.settings.settings import Settings
 from shared.work_order.parse_order import EMPTY_SHA256
 from shared.work_order.work_order import WorkOrder
+
+if TYPE_CHECKING:
+    from factory.attempt.attempt_state import Run
 
 # The commands that verify the tree, and the hashes and the schema of the format `json`.
 _ASIDE_BYTES = 3_000
@@ -316,6 +322,58 @@ def _dearest(bounds: Sequence[Usage]) -> Usage:
     costs = [bound.cost_usd for bound in bounds if bound.cost_usd is not None]
     known = max(costs) if len(costs) == len(bounds) else None
     return replace(max(bounds, key=total_tokens), cost_usd=known)
+
+
+@dataclass(frozen=True, slots=True)
+class SizedOrders:
+    """Hold the sizes of a plan's orders by id, and what a forecast is made from besides."""
+
+    sizes: Mapping[str, OrderSize]
+    settings: Settings
+    past: PastUsage | None = None
+
+    def forecast(self, ids: Collection[str]) -> Forecast:
+        """Return the forecast of those orders of the plan that have these ids."""
+        sizes = [self.sizes[name] for name in ids if name in self.sizes]
+        return foresee(sizes, self.settings, self.past)
+
+
+def size_plan(
+    orders: Sequence[LoadedOrder], repo: Path | None, settings: Settings, branch: str | None = None
+) -> SizedOrders:
+    """Return the sizes of a plan's orders, on the files that `repo` has.
+
+    The files are those of `branch`, where it exists, else those at HEAD. Without a repo that can
+    be read, the plan is taken to begin with no files.
+    """
+    if repo is not None:
+        with contextlib.suppress(LlmchError):
+            git = find_repo(repo).git
+            tip = refs.tip_of_branch(git, branch) if branch else ""
+            sizes = measure_orders(orders, git, tip or refs.commit_of(git, "HEAD"))
+            first = parse_ladder(settings.factory.model)[0].model
+            past = read_past_usage(settings.artifacts_dir, repo, first)
+            return SizedOrders(_by_id(orders, sizes), settings, past)
+    return SizedOrders(_by_id(orders, size_orders(orders, {})), settings)
+
+
+def announce_forecast(
+    orders: Sequence[LoadedOrder], run: Run, tip: str, what: str = "the plan"
+) -> None:
+    """Report what `orders` cost on the commit `tip`, before the first of them is begun.
+
+    `what` is what the message calls them.
+    """
+    options = run.options
+    past = read_past_usage(options.settings.artifacts_dir, options.repo, options.models.model(1))
+    sizes = measure_orders(orders, run.repo.git, tip)
+    forecast = foresee(sizes, options.settings, past)
+    for line in forecast_lines(forecast, what):
+        run.emit(Noted(line))
+
+
+def _by_id(orders: Sequence[LoadedOrder], sizes: Sequence[OrderSize]) -> Mapping[str, OrderSize]:
+    return {each.order.id: size for each, size in zip(orders, sizes, strict=True)}
 
 
 class UsageForeseen(TypedDict):

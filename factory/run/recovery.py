@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shutil
@@ -38,6 +37,7 @@ from factory.workbench.workspace import close_workspace, is_root_of, workspaces_
 from shared.errors import CommandFailed
 from shared.events.events import Emit, Ending, Noted, Warned
 from shared.files.atomic_io import remove_drafts, write_json
+from shared.files.typed_documents import Faults, read_record
 from shared.git import refs, repos, trees
 from shared.git.client import Git
 from shared.llm.model_client import CallPlace
@@ -318,13 +318,12 @@ def _half_landing(entries: Sequence[Entry]) -> LandingBegun | None:
 
 
 def _record_of(last: _LastRun) -> Mapping[str, Any]:
-    """Return the `run.json` of the run; empty if it cannot be read or is another run's."""
-    try:
-        document = json.loads((last.begun.folder / "run.json").read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    own = isinstance(document, dict) and document.get("run_id") == last.begun.run_id
-    return document if own else {}
+    """Return the `run.json` of the run; empty if it cannot be read or is another run's.
+
+    It is written again with its end, so no key of it may be lost.
+    """
+    document = read_record(last.begun.folder / "run.json", dict[str, Any], Faults()) or {}
+    return document if document.get("run_id") == last.begun.run_id else {}
 
 
 def _end_records(last: _LastRun, writer: str) -> tuple[CallPlace, ...]:

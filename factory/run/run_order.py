@@ -37,6 +37,7 @@ from factory.record.summary import public_json
 from factory.run import reproduce
 from factory.run.baseline import NOTHING_TO_RUN, Baseline
 from factory.run.execution import Execution
+from factory.run.forecast import announce_forecast
 from factory.run.recovery import deferring_signals, recover, run_that_was_cut_off
 from factory.run.run_request import (
     Request,
@@ -51,7 +52,7 @@ from factory.run.run_request import (
     remaining_orders,
     run_begun,
 )
-from factory.run.session import Outset, Session, announce_forecast
+from factory.run.session import Outset, Session
 from factory.workbench.pool import WorkbenchPool
 from shared.errors import InterruptedRun, InvalidInput, LlmchError
 from shared.events.events import Emit, Warned
@@ -75,7 +76,7 @@ def run_order(path: Path, options: RunOptions, source: ModelSource, emit: Emit) 
         else:
             session.verify_base(0)
             if source.mode is Mode.LIVE:
-                announce_forecast((task.loaded,), session, f"order {task.name}")
+                announce_forecast((task.loaded,), session.run, session.tip, f"order {task.name}")
             summary, error = session.execute(task)
         session.results["summary"] = public_json(summary)
         if error:

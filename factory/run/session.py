@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,12 +14,11 @@ from factory.attempt.attempt_state import Run
 from factory.judging.proof import NOT_SEEN, KnownCommit
 from factory.landing.land import Landing, LandingOnRemote, Notary, publish_notes
 from factory.orders.documents import CommandFlag, RunSummary
-from factory.orders.model_choice import parse_ladder
 from factory.orders.order_commit import NOTES_REF, CommitTerms, render_note
-from factory.orders.read_orders import Exemption, LoadedOrder
+from factory.orders.read_orders import Exemption
 from factory.orders.stages import Decision, OrderState
 from factory.orders.task import Errored, Failed, OrderResult, OrderTask, Passed, Verdict
-from factory.preflight import TargetBranch, find_repo, name_what_is_set_aside, refuse_symbolic
+from factory.preflight import TargetBranch, name_what_is_set_aside, refuse_symbolic
 from factory.record.journal_entries import (
     LandingBegun,
     OrderBegun,
@@ -37,16 +36,6 @@ from factory.record.summary import (
 )
 from factory.run.baseline import NOTHING_TO_RUN, Baseline, KeptBases
 from factory.run.execution import Execution, OrderProgress
-from factory.run.forecast import (
-    Forecast,
-    OrderSize,
-    PastUsage,
-    forecast_lines,
-    foresee,
-    measure_orders,
-    read_past_usage,
-    size_orders,
-)
 from factory.run.recovery import deferring_signals
 from factory.run.run_request import Continuation, Request
 from factory.workbench.workspace import in_background, side_by_side
@@ -67,7 +56,6 @@ from shared.languages.acceptance_commands import order_files
 from shared.llm.replayed_replies import EarlierRun
 from shared.llm.stack import Mode
 from shared.llm.usage import usage_counted
-from shared.settings.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -371,55 +359,3 @@ class Session:
 def error_of(result: OrderResult) -> LlmchError | None:
     """Return the error that ends the whole run after this result, if there is one."""
     return result.verdict.error if isinstance(result.verdict, Errored) else None
-
-
-@dataclass(frozen=True, slots=True)
-class SizedOrders:
-    """Hold the sizes of a plan's orders by id, and what a forecast is made from besides."""
-
-    sizes: Mapping[str, OrderSize]
-    settings: Settings
-    past: PastUsage | None = None
-
-    def forecast(self, ids: Collection[str]) -> Forecast:
-        """Return the forecast of those orders of the plan that have these ids."""
-        sizes = [self.sizes[name] for name in ids if name in self.sizes]
-        return foresee(sizes, self.settings, self.past)
-
-
-def size_plan(
-    orders: Sequence[LoadedOrder], repo: Path | None, settings: Settings, branch: str | None = None
-) -> SizedOrders:
-    """Return the sizes of a plan's orders, on the files that `repo` has.
-
-    The files are those of `branch`, where it exists, else those at HEAD. Without a repo that can
-    be read, the plan is taken to begin with no files.
-    """
-    if repo is not None:
-        with contextlib.suppress(LlmchError):
-            git = find_repo(repo).git
-            tip = refs.tip_of_branch(git, branch) if branch else ""
-            sizes = measure_orders(orders, git, tip or refs.commit_of(git, "HEAD"))
-            first = parse_ladder(settings.factory.model)[0].model
-            past = read_past_usage(settings.artifacts_dir, repo, first)
-            return SizedOrders(_by_id(orders, sizes), settings, past)
-    return SizedOrders(_by_id(orders, size_orders(orders, {})), settings)
-
-
-def announce_forecast(
-    orders: Sequence[LoadedOrder], session: Session, what: str = "the plan"
-) -> None:
-    """Report what `orders` cost on the session's tip, before the first of them is begun.
-
-    `what` is what the message calls them.
-    """
-    options = session.run.options
-    past = read_past_usage(options.settings.artifacts_dir, options.repo, options.models.model(1))
-    sizes = measure_orders(orders, session.run.repo.git, session.tip)
-    forecast = foresee(sizes, options.settings, past)
-    for line in forecast_lines(forecast, what):
-        session.run.emit(Noted(line))
-
-
-def _by_id(orders: Sequence[LoadedOrder], sizes: Sequence[OrderSize]) -> Mapping[str, OrderSize]:
-    return {each.order.id: size for each, size in zip(orders, sizes, strict=True)}

@@ -15,9 +15,9 @@ from typing import Any, Final, TypeVar, cast
 from markupsafe import Markup, escape
 from pydantic import BaseModel
 
-from factory.orders.stages import UsageRecord
 from llmch.console.line import cost, count, duration, printed, visible
 from llmch.runs.run_model import CallView, Excerpt, OrderView, RunView, Standing
+from shared.llm.usage import UsageRecord
 from shared.work_order.work_order import Asserted, CoveringOrder
 
 MEGABYTE = 1_000_000

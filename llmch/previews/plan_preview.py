@@ -17,8 +17,7 @@ from factory.batch.order_graph import derive_graph
 from factory.orders.read_orders import LoadedOrder
 from factory.record.decisions import accepted_commits, decisions_of, left_out
 from factory.record.landed import LandedOrders, find_landed
-from factory.run.forecast import Forecast
-from factory.run.session import SizedOrders
+from factory.run.forecast import Forecast, SizedOrders
 from planner.plan.parse_plan import Draft, Plan
 from planner.rules.coverage import coverage_of_plan
 from planner.rules.judge_plan import Report, ShownFinding

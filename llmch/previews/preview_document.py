@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from factory.orders.read_orders import LoadedOrder, read_workdir
 from factory.record.landed import plan_branch
-from factory.run.forecast import forecast_document
-from factory.run.session import size_plan
+from factory.run.forecast import forecast_document, size_plan
 from llmch.console import line
 from llmch.console.document import (
     Block,

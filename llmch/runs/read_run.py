@@ -8,14 +8,12 @@ from datetime import datetime
 from pathlib import Path
 
 from factory.audit.audit_evidence import how_to_fetch
-from factory.orders.documents import NO_USAGE
 from factory.orders.order_commit import (
     NOTES_REF,
     covered_requirements,
     landed_orders,
     parse_proof,
 )
-from factory.orders.stages import UsageRecord
 from factory.preflight import RepoPlace, find_repo, holder
 from factory.record.journal import journal_path
 from factory.record.runs_on_record import (
@@ -65,6 +63,7 @@ from shared.git import commits, refs
 from shared.git.client import Git
 from shared.git.commits import LoggedCommit
 from shared.llm.transcript import describe_uncertain, uncertain_calls
+from shared.llm.usage import NO_USAGE, UsageRecord
 from shared.work_order.work_order import WorkOrder, order_number
 
 _NO_REPO = Path("/nonexistent")

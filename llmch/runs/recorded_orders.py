@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from factory.batch.order_graph import derive_graph
-from factory.orders.documents import NO_USAGE, UNKNOWN_USAGE, RunSummary, SandboxRecord
+from factory.orders.documents import RunSummary, SandboxRecord
 from factory.orders.order_commit import NOTES_REF, OrderIdentity, identify, parse_proof
 from factory.orders.stages import OrderState
 from factory.record.runs_on_record import RunDocument, RunOnRecord, object_id, order_summary
@@ -28,6 +28,7 @@ from shared.events.run_record import TimedEvent
 from shared.files.typed_documents import Faults, read_record
 from shared.git import commits
 from shared.git.client import Git, GitFailed
+from shared.llm.usage import NO_USAGE, UNKNOWN_USAGE
 from shared.work_order.parse_order import DocumentInvalid, parse_document
 from shared.work_order.work_order import CoveredRequirement, CoveringOrder, WorkOrder, order_number
 

@@ -13,9 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from factory.orders.documents import NO_USAGE, UNKNOWN_USAGE
 from factory.orders.read_orders import read_workdir
-from factory.orders.stages import UsageRecord
 from factory.record.runs_on_record import NO_DOCUMENT, RunDocument, read_run_document
 from llmch.runs.recorded_attempts import calls_of_plan_attempt, calls_of_review
 from llmch.runs.run_model import (
@@ -50,6 +48,7 @@ from shared.events.events import (
 )
 from shared.events.run_record import TimedEvent, read_events
 from shared.files.typed_documents import Faults, read_record
+from shared.llm.usage import NO_USAGE, UNKNOWN_USAGE, UsageRecord
 from shared.work_order.plan_folder import MANIFEST_NAME
 from shared.work_order.work_order import WorkOrder, order_number
 

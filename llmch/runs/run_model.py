@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from factory.orders.documents import NO_USAGE, CommandFlag, FailureBrief, SandboxRecord
-from factory.orders.stages import Failure, UsageRecord
+from factory.orders.documents import CommandFlag, FailureBrief, SandboxRecord
+from factory.orders.stages import Failure
+from shared.llm.usage import NO_USAGE, UsageRecord
 from shared.work_order.work_order import CoveredRequirement
 
 

@@ -19,7 +19,7 @@ from enum import Enum
 from functools import cache
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar, Union
+from typing import Annotated, Any, Final, Literal, TypeVar, Union, cast
 
 from shared.errors import InvalidInput
 from shared.files.strict_documents import MAX_DOCUMENT_BYTES
@@ -71,7 +71,7 @@ def read_as(kind: type[T], value: object, faults: Faults | None = None) -> T:
     Raises `Misfit` if it is not of that type. With `faults`, as little as possible is refused,
     and what was left out is noted there.
     """
-    found: T = _reader(kind)(value, faults)
+    found: T = _reader(cast(Any, kind))(value, faults)
     return found
 
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import TypedDict, TypeVar
+from typing import Final, TypeVar
 
 from shared.events.events import Emit, ModelCallEnded, ModelCallStarted, UsageCounted, ignore
 from shared.llm.model_client import Completion, LlmClient, ReplyFailed, Request, Usage
@@ -195,8 +195,9 @@ def _added(tally: Tally, usage: Usage, replayed: bool) -> Tally:
     return replace(tally, live=tally.live + usage)
 
 
-class UsageDocument(TypedDict):
-    """Represent usage in a `--json` document; `cost_usd` is null while any price is unknown.
+@dataclass(frozen=True, slots=True)
+class UsageRecord:
+    """Hold usage as records and `--json` documents do; `cost_usd` is null if a price is unknown.
 
     The tokens of `estimated_calls` are estimates: the server's report was missing or too low.
     """
@@ -207,23 +208,41 @@ class UsageDocument(TypedDict):
     output_tokens: int
     reasoning_tokens: int
     cost_usd: float | None
-    replayed_calls: int
-    estimated_calls: int
+    replayed_calls: int = 0
+    estimated_calls: int = 0
+
+    def __add__(self, other: UsageRecord) -> UsageRecord:
+        known = self.cost_usd is not None and other.cost_usd is not None
+        return UsageRecord(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.output_tokens + other.output_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
+            self.replayed_calls + other.replayed_calls,
+            self.estimated_calls + other.estimated_calls,
+        )
 
 
-def usage_document(tally: Tally) -> UsageDocument:
+NO_USAGE: Final = UsageRecord(0, 0, 0, 0, 0, 0.0)
+UNKNOWN_USAGE: Final = UsageRecord(0, 0, 0, 0, 0, None)
+"""The usage of calls that a record does not count."""
+
+
+def usage_record(tally: Tally) -> UsageRecord:
     """Return the usage of live calls, and the number of replies that came from a transcript."""
     live = tally.live
-    return {
-        "calls": live.calls,
-        "input_tokens": live.input_tokens,
-        "cached_tokens": live.cached_tokens,
-        "output_tokens": live.output_tokens,
-        "reasoning_tokens": live.reasoning_tokens,
-        "cost_usd": None if live.cost_usd is None else float(live.cost_usd),
-        "replayed_calls": tally.replayed.calls,
-        "estimated_calls": live.estimated_calls,
-    }
+    return UsageRecord(
+        live.calls,
+        live.input_tokens,
+        live.cached_tokens,
+        live.output_tokens,
+        live.reasoning_tokens,
+        None if live.cost_usd is None else float(live.cost_usd),
+        tally.replayed.calls,
+        live.estimated_calls,
+    )
 
 
 Windows = Mapping[str, int]

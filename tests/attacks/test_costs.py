@@ -13,7 +13,7 @@ import pytest
 from shared.errors import BudgetReached
 from shared.llm.budget import Budget, CappedClient, ModelTables, SharedBudget, least_tokens
 from shared.llm.model_client import ReplyFailed
-from shared.llm.usage import Meter, MeteredClient, Price, usage_document
+from shared.llm.usage import Meter, MeteredClient, Price, usage_record
 from shared.settings.loading import load_settings
 from tests.shared.llm.edge import (
     chat_chunk,
@@ -103,7 +103,7 @@ def test_a_usage_says_that_it_is_an_estimate(lie: str) -> None:
     meter = Meter()
     with edge(lying(LIES[lie], "chat"), stream=False) as server:
         completion = MeteredClient(server.client, meter).complete(chat_request(PROMPT))
-    assert usage_document(meter.run)["estimated_calls"] == 1
+    assert usage_record(meter.run).estimated_calls == 1
     assert "the server reports a usage that cannot be true; tokens are estimated" in (
         completion.adjustments
     )

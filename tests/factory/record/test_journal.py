@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.orders.stages import AttemptStage, Failure, Stage, UsageRecord
+from factory.orders.stages import AttemptStage, Failure, Stage
 from factory.record.journal import journal_path, open_journal, read_journal, read_understood
 from factory.record.journal_entries import (
     CandidateCoupled,
@@ -38,6 +38,7 @@ from factory.record.run_status import StateFile, read_status
 from shared.errors import Busy, CommandFailed
 from shared.events.events import Ending
 from shared.llm.replayed_replies import EarlierRun
+from shared.llm.usage import UsageRecord
 from tests.harness import Json
 
 # Lone surrogates are how Python holds a path that is not UTF-8; titles come from a model.

@@ -9,9 +9,8 @@ import pytest
 
 from factory.batch.batch import run_all
 from factory.orders.read_orders import read_workdir
-from factory.run.forecast import Forecast
+from factory.run.forecast import Forecast, size_plan
 from factory.run.run_order import run_order
-from factory.run.session import size_plan
 from shared.errors import BudgetReached
 from shared.events.events import Event, Noted
 from shared.llm.budget import Budget

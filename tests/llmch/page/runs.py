@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from factory.orders.documents import CommandFlag, FailureBrief, SandboxRecord
-from factory.orders.stages import Failure, Stage, UsageRecord
+from factory.orders.stages import Failure, Stage
 from llmch.runs.run_model import (
     AttemptView,
     CallView,
@@ -24,6 +24,7 @@ from llmch.runs.run_model import (
     TimeSpan,
     Track,
 )
+from shared.llm.usage import UsageRecord
 from shared.work_order.work_order import Asserted, CoveredRequirement, CoveringOrder
 
 PATCH = """\
