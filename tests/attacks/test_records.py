@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from factory.orders.documents import FailureBrief
 from factory.orders.stages import Stage
 from factory.record.run_status import read_status, render_failures, status_document
 from factory.record.summary import public_json
+from factory.run.run_request import Continuation, after_the_orders
 from factory.sandbox.policy import Backend, Captured, Cause, Ended
 from factory.sandbox.supervision import TAIL_BYTES
 from shared.events.events import Warned
@@ -259,3 +261,14 @@ def test_a_replay_that_lacks_a_reply_is_not_said_to_go_on_by_the_same_command(
     for text in (said.out + said.err, shown):
         assert "the same command" not in text
         assert "--llm live" in text
+
+
+def test_the_same_command_is_named_only_where_it_can_bring_something_else(factory: Factory) -> None:
+    live = Continuation(factory.options(), moved=False)
+    replay = replace(live, replayed=True)
+    failed = factory.run(PICKY, [BAD], max_attempts=1)
+    assert "the same command again goes on" in after_the_orders(live, [failed], None)
+    assert "would replay the same replies" in after_the_orders(replay, [failed], None)
+    repeated = factory.run(PICKY, [BAD] * 4, branch="other")
+    assert repeated.attempt_records[-1].repeats == 1
+    assert "the same command" not in after_the_orders(live, [repeated], None)
