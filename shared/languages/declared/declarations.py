@@ -359,6 +359,21 @@ def block_parameters(head: str) -> TypeParameters:
     return type_parameters(head) if _BLOCK.match(head) else TypeParameters()
 
 
+def split_list(text: str, opening: str, closing: str) -> list[str]:
+    """Return the parts of a list that is separated by commas outside of brackets; `->` is none."""
+    parts: list[str] = []
+    depth, start = 0, 0
+    for at, character in enumerate(f"{text},"):
+        if character in opening:
+            depth += 1
+        elif character in closing and not (character == ">" and text[at - 1 : at] == "-"):
+            depth -= 1
+        elif character == "," and not depth:
+            parts.append(text[start:at].strip())
+            start = at + 1
+    return [each for each in parts if each]
+
+
 def renamed(key: str, names: Mapping[str, str]) -> str:
     """Return a key with other names for its type parameters."""
     return _WORD.sub(lambda found: names.get(found[0], found[0]), key) if names else key

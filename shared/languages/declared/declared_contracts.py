@@ -5,13 +5,10 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from shared.files.strict_documents import at
 from shared.languages.capabilities import ContractViolation
 from shared.languages.declared.declarations import (
-    MAX_BYTES,
     Declarations,
     Declared,
     Imported,
@@ -22,23 +19,19 @@ from shared.languages.declared.declarations import (
     renamed,
     same_names,
 )
-from shared.languages.declared.declarations import Fault as StubFault
 from shared.languages.declared.declared_edits import code_problem
-from shared.languages.planned_code import (
-    DOES_NOT_PARSE,
-    Chain,
-    DeclaredStub,
-    Fault,
-    OrderCode,
-    has_no_interface,
-    stub_contradicts,
-    stub_does_not_parse,
-    stub_uses_undefined,
+from shared.languages.language_tools import (
+    CheckerFailed,
+    ToolMissing,
+    ToolResult,
+    ToolRunner,
+    Tools,
 )
+from shared.languages.planned_code import DOES_NOT_PARSE
 from shared.work_order.work_order import Interface, WorkOrder
 
-if TYPE_CHECKING:
-    from shared.languages.language_tools import Tools
+# Go's first question compiles the standard library, which took 21 seconds on a loaded machine.
+SECONDS: Final = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,181 +167,6 @@ def differs(name: str, declared: str, written: str) -> str:
     return f"`{name}` is declared as `{declared}` and written as `{written}`"
 
 
-StubsOfOrder = tuple[tuple[DeclaredStub, Declarations], ...]
-Undefined = Callable[[str, Declarations, int], Iterator[tuple[str, int]]]
-
-
-class PlannedCode:
-    """Answer what is declared where and when, for the files with one suffix."""
-
-    def __init__(
-        self,
-        chain: Chain,
-        suffix: str,
-        read: Callable[[str], Declarations],
-        has_names_to_declare: Callable[[str], bool],
-    ) -> None:
-        self.chain = chain
-        self.suffix = suffix
-        self.read = read
-        self.has_names_to_declare = has_names_to_declare
-
-    @cached_property
-    def stubs(self) -> tuple[StubsOfOrder, ...]:
-        """Return the contracts of each order, parsed."""
-        return tuple(tuple(self._stubs_of(each)) for each in self.chain.orders)
-
-    @cached_property
-    def states(self) -> list[dict[str, Contract]]:
-        """Return the contracts by path that hold after each order; index 0 is before the first."""
-        found = fold(tuple(map(self._delta, self.chain.orders, self.stubs)))
-        if not self.chain.files.removed:
-            return found
-        return [
-            {path: each for path, each in state.items() if not self.chain.is_gone(path, position)}
-            for position, state in enumerate(found)
-        ]
-
-    def text_at(self, path: str, position: int) -> str | None:
-        """Return the text of a file after an order; `None` if an order may have written it."""
-        text = self.texts(position).get(path)
-        is_open = text is None and path in self.open_paths(position)
-        return self.chain.sources.get(path) if text is None and not is_open else text
-
-    def _stubs_of(self, order: OrderCode) -> Iterator[tuple[DeclaredStub, Declarations]]:
-        for each in order.interfaces:
-            if not each.path.endswith(self.suffix):
-                continue
-            read = Declarations(each.text)
-            if each.problem or len(each.text.encode("utf-8", "replace")) > MAX_BYTES:
-                problem = each.problem or f"it is over {MAX_BYTES} bytes"
-                read = replace(read, fault=StubFault(problem))
-            else:
-                read = self.read(without_fence(each.text))
-            yield each, read
-
-    def _delta(self, order: OrderCode, stubs: StubsOfOrder) -> Delta:
-        merged = joined((each.path, read) for each, read in stubs if read.fault is None)
-        writes = frozenset((*order.writes, *order.may_write))
-        return Delta(writes, merged, normal_changes(order.changes))
-
-    def stub_faults(self, undefined: Undefined) -> Iterator[Fault]:
-        """Yield E201, E203, E204 and W223.
-
-        `undefined` yields the names that a stub uses and nobody defines, with their lines. It is
-        given the path, the stub and the position of the order.
-        """
-        for order, stubs in zip(self.chain.orders, self.stubs, strict=True):
-            if not order.valid:
-                continue
-            for each, read in stubs:
-                field = at("interfaces", each.index, "stub")
-                if read.fault is not None:
-                    fault = read.fault
-                    message = stub_does_not_parse(
-                        each.path, fault.message, fault.line, fault.excerpt
-                    )
-                    yield Fault("E201", order.position, field, message)
-                    continue
-                for name, line in dict.fromkeys(undefined(each.path, read, order.position)):
-                    message = stub_uses_undefined(each.path, name, line)
-                    yield Fault("E203", order.position, field, message)
-            yield from self._contradictions(order, stubs)
-            yield from self._undeclared(order, stubs)
-
-    def _contradictions(self, order: OrderCode, stubs: StubsOfOrder) -> Iterator[Fault]:
-        known = dict(self.states[order.position - 1])
-        changed = normal_changes(order.changes)
-        for each, read in stubs:
-            if read.fault is not None:
-                continue
-            earlier = known.get(each.path, Contract())
-            for found in conflicts(earlier.items, read.items, each.path, changed):
-                by = self.declared_by(each.path, found.name, order.position - 1)
-                source = self.chain.source(by) if by else "this order"
-                message = stub_contradicts(
-                    each.path, found.name, found.line, source, found.before, found.after
-                )
-                field = at("interfaces", each.index, "stub")
-                yield Fault("E204", order.position, field, message)
-            known[each.path] = Contract(merge(earlier.items, read.items))
-
-    def _undeclared(self, order: OrderCode, stubs: StubsOfOrder) -> Iterator[Fault]:
-        settled = {each.path for each in order.interfaces}
-        settled |= {each.path for each in order.acceptance_files}
-        for index, path in enumerate(order.allowed_files):
-            if path in settled or not self.has_names_to_declare(path):
-                continue
-            settled.add(path)
-            if not self.is_known(path, order.position - 1):
-                message = has_no_interface(path)
-                yield Fault("W223", order.position, at("allowed_files", index), message)
-
-    def is_known(self, path: str, position: int) -> bool:
-        """Return whether the declarations of a file are known after the order at `position`."""
-        if path in self.states[position]:
-            return True
-        text = None if self.chain.is_gone(path, position) else self.chain.sources.get(path)
-        return text is not None and self.read(text).fault is None
-
-    def declared_by(self, path: str, name: str, position: int) -> int | None:
-        """Return the last order up to `position` whose contract declares a name; else `None`."""
-        for earlier in range(position, 0, -1):
-            for each, read in self.stubs[earlier - 1]:
-                if each.path == path and read.fault is None and has_name(read, name):
-                    return earlier
-        return None
-
-    def declared_later(self, paths: Collection[str], name: str, position: int) -> int | None:
-        """Return the first order after `position` that declares a name in one of `paths`."""
-        for later, stubs in enumerate(self.stubs[position:], position + 1):
-            for each, read in stubs:
-                if each.path in paths and read.fault is None and has_name(read, name):
-                    return later
-        return None
-
-    def texts(self, position: int) -> Mapping[str, str]:
-        """Return the texts of the plan's own test files after the order at `position`."""
-        return {
-            each.path: each.text
-            for order in self.chain.orders[:position]
-            for each in order.acceptance_files
-            if each.path.endswith(self.suffix) and not self.chain.is_gone(each.path, position)
-        }
-
-    def open_paths(self, position: int) -> frozenset[str]:
-        """Return the files whose content is unknown after the order at `position`.
-
-        These are the files that orders write without declaring what is in them.
-        """
-        known = self.states[position].keys() | self.texts(position).keys()
-        return frozenset(
-            path
-            for order in self.chain.orders[:position]
-            for path in (*order.writes, *order.may_write)
-            if path.endswith(self.suffix)
-            and path not in known
-            and not self.chain.is_gone(path, position)
-        )
-
-    def paths(self, position: int) -> frozenset[str]:
-        """Return the files of the language that may be there after the order at `position`."""
-        files = self.chain.files
-        return frozenset(
-            path
-            for table in (files.first, files.possible)
-            for path, since in table.items()
-            if since <= position
-            and path.endswith(self.suffix)
-            and not self.chain.is_gone(path, position)
-        ) | frozenset(self.texts(position))
-
-    def is_blind(self, position: int) -> bool:
-        """Return whether an order up to `position` may write files of unknown names."""
-        blind = self.chain.files.blind_from
-        return blind is not None and blind <= position
-
-
 def has_name(read: Declarations, name: str) -> bool:
     """Return whether a file declares a name, which may be that of a member of a type."""
     owner, _, member = name.rpartition(".")
@@ -370,15 +188,6 @@ def without_fence(text: str) -> str:
 
 def folder_of(path: str) -> str:
     return posixpath.dirname(path)
-
-
-def read_stubs(
-    interfaces: Iterable[Interface], suffix: str, read: Callable[[str], Declarations]
-) -> dict[str, Declarations]:
-    """Return the contract of each file with that suffix; a stub that does not parse is none."""
-    own = (each for each in interfaces if each.path.endswith(suffix))
-    stubs = ((each.path, read(without_fence(each.stub))) for each in own)
-    return joined((path, stub) for path, stub in stubs if stub.fault is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,7 +215,14 @@ class Stubs:
 
     def merged(self, interfaces: Iterable[Interface]) -> dict[str, Declarations]:
         """Return the contract of each file of the language; a stub that does not parse is none."""
-        return read_stubs(interfaces, self.suffix, self.read)
+        own = (each for each in interfaces if each.path.endswith(self.suffix))
+        stubs = ((each.path, self.read(without_fence(each.stub))) for each in own)
+        return joined((path, stub) for path, stub in stubs if stub.fault is None)
+
+    def contracts(self, interfaces: Iterable[Interface]) -> dict[str, Contract]:
+        """Return the same as contracts, which code can be made of."""
+        merged = self.merged(interfaces)
+        return {p: Contract(each.items, each.imports, each.package) for p, each in merged.items()}
 
     def read_written(
         self, path: str, sources: Mapping[str, str]
@@ -420,6 +236,40 @@ class Stubs:
             problem = f"{DOES_NOT_PARSE}: {code_problem(written)}"
             return ContractViolation(path, "", problem)
         return written
+
+
+Kept = Mapping[str, tuple[Declarations, Sequence[Declared]]]
+"""What each file declares, with those declarations of its contract that it has."""
+
+
+def compare(
+    stubs: Stubs,
+    interfaces: Sequence[Interface],
+    sources: Mapping[str, str],
+    tools: Tools,
+    differences: Callable[[str, Declarations, Declarations], Iterator[ContractViolation]],
+    wrong_types: Callable[[Kept, ToolRunner], Iterator[ContractViolation]],
+) -> tuple[ContractViolation, ...]:
+    """Return what in `sources` contradicts the contracts, sorted by file and name.
+
+    `differences` yields those that the text shows, by the path, its contract and what is written.
+    `wrong_types` are asked for where there is a compiler, and no file is missing.
+    """
+    found: list[ContractViolation] = []
+    kept: dict[str, tuple[Declarations, Sequence[Declared]]] = {}
+    for path, contract in stubs.merged(interfaces).items():
+        written = stubs.read_written(path, sources)
+        if isinstance(written, ContractViolation):
+            found.append(written)
+            continue
+        found += differences(path, contract, written)
+        kept[path] = written, [each for each in contract.items if written.named(each.name)]
+    if tools.runner is not None and not any(each.name == "" for each in found):
+        found += wrong_types(kept, tools.runner)
+    first: dict[tuple[str, str], ContractViolation] = {}
+    for each in found:
+        first.setdefault((each.path, each.name), each)
+    return tuple(sorted(first.values(), key=lambda each: (each.path, each.name)))
 
 
 def is_missing(path: str, item: Declared) -> ContractViolation:
@@ -441,40 +291,50 @@ def compare_members(path: str, item: Declared, has: Declared) -> Iterator[Contra
             yield ContractViolation(path, qualified, message)
 
 
-def first_of_each_name(found: Iterable[ContractViolation]) -> tuple[ContractViolation, ...]:
-    """Return the first violation of each name in each file, sorted by file and name."""
-    first: dict[tuple[str, str], ContractViolation] = {}
-    for each in found:
-        first.setdefault((each.path, each.name), each)
-    return tuple(sorted(first.values(), key=lambda each: (each.path, each.name)))
-
-
 def readable(sources: Mapping[str, str], wanted: tuple[str, ...]) -> dict[str, str]:
     """Return those of `sources` whose paths end in one of `wanted` and that are texts."""
     texts = ((path, sources.get(path)) for path in sources if path.endswith(wanted))
     return {path: text for path, text in texts if text is not None}
 
 
-_MAX_REASON: Final = 200
+def run_compiler(
+    runner: ToolRunner, files: Mapping[str, str], argv: Sequence[str], name: str
+) -> ToolResult:
+    """Return how the compiler ended. Raises `CheckerFailed` if it is missing or takes too long."""
+    try:
+        result = runner.run(files, argv, seconds=SECONDS)
+    except ToolMissing as missing:
+        raise CheckerFailed(str(missing)) from missing
+    if result.exit_code is None:
+        raise CheckerFailed(f"{name} did not answer within {SECONDS:.0f} seconds")
+    return result
 
 
-_MAX_VIEW: Final = 8 * 1024 * 1024  # characters; a copy of a larger tree is not worth the answer
-_MAX_QUESTIONS: Final = 100
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """Hold one error of a compiler at its place in a file; `line` and `column` count from 1.
 
-
-def unaskable(tools: Tools, asked: int, view: Mapping[str, str], parts: str) -> str:
-    """Return why the compiler is not asked about the files of a `view`; empty if it is.
-
-    `asked` counts the questions so far, and `parts` is what a question is about, in the plural.
+    `rule` is the compiler's own code, and "" if it gives none. `is_argument` says that the error
+    is about an argument of a call.
     """
-    if tools.runner is None:
-        return "no sandbox was given to the compiler"
-    if asked > _MAX_QUESTIONS:
-        return f"over {_MAX_QUESTIONS} {parts} and orders bring tests"
-    return "the repository is too large" if sum(map(len, view.values())) > _MAX_VIEW else ""
+
+    path: str
+    line: int
+    column: int
+    message: str
+    rule: str = ""
+    is_argument: bool = False
 
 
-def unjudged(language: str, reason: str) -> Fault:
-    """Return the warning that the tests of a language were not compared with the contracts."""
-    shown = " ".join(reason.split())[:_MAX_REASON]
-    return Fault("W224", 0, at(), f"the {language} of the plan was not judged: {shown}")
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Say what a complaint means: the code of a finding, and the name that it is about, if any.
+
+    `package` is the name of the package before it: "" if the name has none. A `lacking` name is
+    one that the code does not have, and that a later order may declare.
+    """
+
+    code: str
+    name: str = ""
+    package: str = ""
+    lacking: bool = False

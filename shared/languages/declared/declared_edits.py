@@ -338,3 +338,46 @@ def _without_text(read: Declarations, names: Collection[str]) -> str:
             kept.append(read.text[at : each.start])
             at = each.end
     return "".join((*kept, read.text[at:]))
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredEdits:
+    """Implement `Edits`, and of `Notes` what needs no compiler.
+
+    `definition` matches a definition that begins in a line, and `problem` says what is wrong with
+    the body of a function.
+    """
+
+    ways: Ways
+    definition: re.Pattern[str]
+    is_test_file: Callable[[str], bool]
+    problem: BodyProblem
+
+    def outline(self, text: str) -> tuple[OutlineEntry, ...]:
+        return outline(self.ways.read(text))
+
+    def edit_definitions(
+        self, path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
+    ) -> tuple[DefinitionEdit | EditRefused, ...]:
+        return edit_definitions(self.ways, path, text, edits, changes)
+
+    def defined_names(self, fragment: str) -> tuple[str, ...]:
+        return tuple(each["name"] for each in self.definition.finditer(fragment))
+
+    def check_rewrite(
+        self, path: str, before: str, after: str, changes: Sequence[str]
+    ) -> tuple[ContractViolation, ...]:
+        old, new = self.ways.read(before), self.ways.read(after)
+        return check_rewrite(path, old, new, changes, is_test=self.is_test_file(path))
+
+    def names_in(self, source: str) -> frozenset[str] | None:
+        return names_in(self.ways.read(source))
+
+    def note_syntax(self, path: str, source: str) -> str:
+        return note_syntax(path, self.ways.read(source))
+
+    def find_unwritten(self, path: str, before: str, after: str) -> tuple[Unwritten, ...]:
+        """Return the functions of a file that have nothing in them; tests may be empty."""
+        if self.is_test_file(path):
+            return ()
+        return find_unwritten(path, self.ways.read(before), self.ways.read(after), self.problem)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import ContractViolation
@@ -16,26 +15,30 @@ from shared.languages.declared.declarations import (
     TypeParameters,
     read_root,
     renamed,
+    split_list,
     text_of,
     type_parameters,
     walk,
 )
 from shared.languages.declared.declared_contracts import (
+    Complaint,
     Contract,
+    Kept,
+    Reading,
     Stubs,
+    compare,
     compare_members,
     differs,
-    first_of_each_name,
     folder_of,
     is_missing,
     merge,
-    read_stubs,
     readable,
+    run_compiler,
     without_fence,
 )
 from shared.languages.go.go_modules import module_folder, read_modules
-from shared.languages.go.go_source import read_go
-from shared.languages.language_tools import CheckerFailed, ToolMissing, ToolRunner, Tools
+from shared.languages.go.go_source import is_test_file, read_go
+from shared.languages.language_tools import ToolRunner, Tools
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -117,11 +120,9 @@ def build_skeleton(
     Where `sources` already has the file, only the declared names are emptied. Contracts that do not
     parse are left out.
     """
-    stubs = read_stubs(interfaces, ".go", read_go)
-    contracts = {p: Contract(each.items, each.imports, each.package) for p, each in stubs.items()}
     return {
         path: write_file(path, each, sources.get(path), package_in(path, sources))
-        for path, each in contracts.items()
+        for path, each in _STUBS.contracts(interfaces).items()
     }
 
 
@@ -148,7 +149,7 @@ def package_in(path: str, sources: Mapping[str, str]) -> str:
     folder = posixpath.dirname(path)
     for other, text in sources.items():
         is_beside = posixpath.dirname(other) == folder and other.endswith(".go")
-        if is_beside and not other.endswith("_test.go"):
+        if is_beside and not is_test_file(other):
             return read_go(text).package
     return ""
 
@@ -164,7 +165,9 @@ def emptied(item: Declared) -> str:
     """Return a function that does nothing; another declaration stays as it is."""
     if item.kind != "function":
         return item.text
-    named = ", ".join(f"_r{number} {each}" for number, each in enumerate(_parts(item.result)))
+    named = ", ".join(
+        f"_r{number} {each}" for number, each in enumerate(split_list(item.result, "([{", ")]}"))
+    )
     result = f" ({named})" if named else ""
     return f"{item.opening}{result} {{ return }}"
 
@@ -197,21 +200,6 @@ def _used(imports: Iterable[Imported], code: str) -> list[str]:
     return list(dict.fromkeys(seen.values()))
 
 
-def _parts(result: str) -> list[str]:
-    """Return the types of a result, which may hold commas themselves."""
-    parts: list[str] = []
-    depth, start = 0, 0
-    for at, character in enumerate(f"{result},"):
-        if character in "([{":
-            depth += 1
-        elif character in ")]}":
-            depth -= 1
-        elif character == "," and not depth:
-            parts.append(result[start:at].strip())
-            start = at + 1
-    return [each for each in parts if each]
-
-
 def write_contract(contract: Contract) -> str:
     """Return the text of a contract, functions without bodies."""
     texts = dict.fromkeys(each.text for each in contract.items)
@@ -225,35 +213,11 @@ _COMPLAINT: Final = re.compile(
     r"(?P<message>.+)$",
     re.MULTILINE,
 )
-_VERDICTS_NAME: Final = r"[A-Za-z_]\w*"
+_WORD: Final = r"[A-Za-z_]\w*"
 _LACKS: Final = re.compile(
-    rf"\.(?P<name>{_VERDICTS_NAME}) undefined \(type (?P<type>.+?) has no field or method "
+    rf"\.(?P<name>{_WORD}) undefined \(type (?P<type>.+?) has no field or method "
 )
 _MAX_MESSAGE: Final = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Complaint:
-    """Hold one complaint of the compiler; `line` and `column` count from 1."""
-
-    path: str
-    line: int
-    column: int
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Hold the code of a finding, and the name that the complaint is about, if there is one.
-
-    `package` is the name of the package before it: "" if the name has none. A `lacking`
-    name is one that the code does not have, and that a later order may declare.
-    """
-
-    code: str
-    name: str = ""
-    package: str = ""
-    lacking: bool = False
 
 
 def read_complaints(output: str) -> Iterator[Complaint]:
@@ -285,38 +249,29 @@ _CODES: Final[tuple[tuple[str, str], ...]] = (
 _COMPILED: Final = tuple((re.compile(pattern), code) for pattern, code in _CODES)
 
 
-def judge(message: str) -> Verdict | None:
-    """Return the verdict on a message; `None` if the test is not at fault."""
+def judge(message: str) -> Reading | None:
+    """Return what a message means; `None` if the test is not at fault."""
     if found := _LACKS.search(message):
         owner = found["type"].replace("*", "").split("[")[0].rpartition(".")[2].strip()
         owner = owner.split(" ")[-1]
-        return Verdict("E211", f"{owner}.{found['name']}", lacking=True)
-    if found := re.match(rf"undefined: (?:({_VERDICTS_NAME})\.)?({_VERDICTS_NAME})$", message):
+        return Reading("E211", f"{owner}.{found['name']}", lacking=True)
+    if found := re.match(rf"undefined: (?:({_WORD})\.)?({_WORD})$", message):
         qualified = found[1] is not None
-        return Verdict("E211" if qualified else "E216", found[2], found[1] or "", lacking=True)
-    if found := re.search(
-        rf"name ({_VERDICTS_NAME}) not exported by package ({_VERDICTS_NAME})", message
-    ):
-        return Verdict("E211", found[1], found[2])
+        return Reading("E211" if qualified else "E216", found[2], found[1] or "", lacking=True)
+    if found := re.search(rf"name ({_WORD}) not exported by package ({_WORD})", message):
+        return Reading("E211", found[1], found[2])
     if " undefined (" in message:
-        return Verdict("E211")
-    if found := re.search(
-        rf"unknown field ({_VERDICTS_NAME}) in struct literal of type ([\w.]+)", message
-    ):
+        return Reading("E211")
+    if found := re.search(rf"unknown field ({_WORD}) in struct literal of type ([\w.]+)", message):
         name = f"{found[2].rpartition('.')[2]}.{found[1]}"
-        return Verdict("E211", name, lacking=True)
+        return Reading("E211", name, lacking=True)
     code = next((code for pattern, code in _COMPILED if pattern.search(message)), "W222")
-    callee = re.search(
-        rf"(?:in call to|argument to) (?:({_VERDICTS_NAME})\.)?({_VERDICTS_NAME})", message
-    )
+    callee = re.search(rf"(?:in call to|argument to) (?:({_WORD})\.)?({_WORD})", message)
     name, package = (callee[2], callee[1] or "") if callee else ("", "")
-    return Verdict(code, name, package) if code else None
+    return Reading(code, name, package) if code else None
 
 
 _PROBE: Final = "llmch_contract_probe.go"
-_SECONDS: Final = 120.0
-
-
 _MANIFESTS: Final = frozenset({"go.mod", "go.sum", "go.work", "go.work.sum"})
 _STUBS: Final = Stubs(".go", read_go, write_contract)
 
@@ -342,63 +297,52 @@ def check_conformance(
 
     Types are compared where there is a compiler. Raises `CheckerFailed` if it gave no answer.
     """
-    found: list[ContractViolation] = []
-    probes: dict[str, tuple[str, list[tuple[str, Declared]]]] = {}
-    for path, contract in _STUBS.merged(interfaces).items():
-        written = _STUBS.read_written(path, sources)
-        if isinstance(written, ContractViolation):
-            found.append(written)
-            continue
-        found += _missing(path, contract, written)
-        there = [each for each in contract.items if written.named(each.name)]
-        for each in there:
-            found += compare_members(path, each, written.named(each.name)[0])
-        package = probes.setdefault(folder_of(path), (written.package, []))
-        package[1].extend((path, each) for each in there)
-    if tools.runner is not None and not any(each.name == "" for each in found):
-        found += _wrong_types(probes, interfaces, sources, tools)
-    return first_of_each_name(found)
+
+    def wrong_types(kept: Kept, runner: ToolRunner) -> Iterator[ContractViolation]:
+        return _wrong_types(kept, interfaces, sources, runner)
+
+    return compare(_STUBS, interfaces, sources, tools, _differences, wrong_types)
 
 
-def _missing(
+def _differences(
     path: str, contract: Declarations, written: Declarations
 ) -> Iterator[ContractViolation]:
     for item in contract.items:
         if not written.named(item.name):
             yield is_missing(path, item)
+    for item in contract.items:
+        for has in written.named(item.name)[:1]:
+            yield from compare_members(path, item, has)
 
 
 def _wrong_types(
-    probes: Mapping[str, tuple[str, list[tuple[str, Declared]]]],
-    interfaces: Sequence[Interface],
-    sources: Mapping[str, str],
-    tools: Tools,
+    kept: Kept, interfaces: Sequence[Interface], sources: Mapping[str, str], runner: ToolRunner
 ) -> Iterator[ContractViolation]:
     """Yield the functions and values whose types differ, by an assignment to the declared type."""
-    assert tools.runner is not None, "the caller has checked this"
-    wanted = (".go", "go.mod", "go.sum", "go.work", "go.work.sum")
-    files = readable(sources, wanted)
+    files = readable(sources, (".go", *_MANIFESTS))
     if not any(posixpath.basename(path) == "go.mod" for path in files):
         files["go.mod"] = "module planned\n\ngo 1.21\n"
+    probes: dict[str, tuple[str, list[tuple[str, Declared]]]] = {}
+    for path, (written, items) in kept.items():
+        package = probes.setdefault(folder_of(path), (written.package, []))
+        package[1].extend((path, each) for each in items)
     places: dict[tuple[str, int], tuple[str, Declared]] = {}
     imports = {e.name: e for i in interfaces for e in read_go(without_fence(i.stub)).imports}
-    for folder, (package, items) in probes.items():
-        generic = generic_types(_types_of(items, folder, sources))
-        probed = [(place, write_probe(place[1], generic)) for place in items]
-        lines = [(place, line) for place, line in probed if line]
+    for folder, (name, probed) in probes.items():
+        generic = generic_types(_types_of(probed, folder, sources))
+        lines = [(place, line) for place in probed if (line := write_probe(place[1], generic))]
         code = "\n".join(line for _, line in lines)
         used = [f"import {each.text}" for each in imports.values() if _is_used(each.name, code)]
-        head = "; ".join((f"package {package}", *used))
         probe = posixpath.join(folder, _PROBE)
-        files[probe] = f"{head}\n{code}\n"
+        files[probe] = f"{'; '.join((f'package {name}', *used))}\n{code}\n"
         places |= {(probe, number): place for number, (place, _) in enumerate(lines, 2)}
-    told = _complaints(files, tuple(probes), tools.runner)
-    found = [places[each] for each in told if each in places]
+    complained = [*_complaints(files, tuple(probes), runner)]
+    found = [places[each] for each in complained if each in places]
     wrong = {item.name for _, item in found if item.kind == "type"}
     for path, item in found:
         if item.owner not in wrong:  # else each method of the type differs with it
-            written = read_go(sources[path]).named(item.name)[0].head
-            yield ContractViolation(path, item.name, differs(item.name, item.head, written))
+            head = kept[path][0].named(item.name)[0].head
+            yield ContractViolation(path, item.name, differs(item.name, item.head, head))
 
 
 def _complaints(
@@ -412,12 +356,7 @@ def _complaints(
         where = ("-C", module) if module else ()
         named = [f"./{each}" if each else "." for each in mine]
         command = ("go", *where, "build", "-gcflags=-e", "-o", "/dev/null", *named)
-        try:
-            result = runner.run(files, command, seconds=_SECONDS)
-        except ToolMissing as missing:
-            raise CheckerFailed(str(missing)) from missing
-        if result.exit_code is None:
-            raise CheckerFailed(f"the Go compiler did not answer within {_SECONDS:.0f} seconds")
+        result = run_compiler(runner, files, command, "the Go compiler")
         for each in read_complaints(f"{result.stdout}\n{result.stderr}"):
             yield posixpath.join(module, each.path), each.line
 

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.capabilities import (
-    ContractViolation,
-    DefinitionEdit,
-    EditRefused,
-    NamedCode,
-    OutlineEntry,
-    Splice,
-    Unwritten,
-)
-from shared.languages.declared import declared_edits
+from shared.languages.capabilities import Splice
 from shared.languages.declared.declared_contracts import folder_of
-from shared.languages.declared.declared_edits import Refused, offer
+from shared.languages.declared.declared_edits import DeclaredEdits, Refused, offer
 from shared.languages.go.go_conformance import judge, read_complaints
 from shared.languages.go.go_modules import read_modules
-from shared.languages.go.go_source import read_go
+from shared.languages.go.go_source import is_test_file, read_go
 
 if TYPE_CHECKING:
     from shared.languages.declared.declarations import Declarations, Declared
@@ -67,31 +58,6 @@ class _GoWays:
                 yield Splice(at, at, f"\nimport {each.text}", depth=1)
 
 
-def outline(text: str) -> tuple[OutlineEntry, ...]:
-    """Return the functions, methods and types; none if the file does not parse."""
-    return declared_edits.outline(read_go(text))
-
-
-def edit_definitions(
-    path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
-) -> tuple[DefinitionEdit | EditRefused, ...]:
-    """Return for each edit how it changes the file at `path`, or why it cannot."""
-    return declared_edits.edit_definitions(_GoWays(), path, text, edits, changes)
-
-
-def defined_names(fragment: str) -> tuple[str, ...]:
-    """Return the names of the functions, methods and types that begin in some lines of a file."""
-    return tuple(each["name"] for each in _DEFINITION.finditer(fragment))
-
-
-def check_rewrite(
-    path: str, before: str, after: str, changes: Sequence[str]
-) -> tuple[ContractViolation, ...]:
-    """Return a violation for each lost public name, and for the loss of half of the text."""
-    old, new = read_go(before), read_go(after)
-    return declared_edits.check_rewrite(path, old, new, changes, is_test=path.endswith("_test.go"))
-
-
 _PLACEHOLDER: Final = re.compile(
     r'panic\(\s*(?:errors\.New\(|fmt\.Sprintf\()?"[^"]*(?:not (?:yet )?implement|todo|implement me)'
     r'[^"]*"[^;]*',
@@ -105,23 +71,6 @@ _MAX_BODY: Final = 200
 _CALLED: Final = ("E212", "E213")
 
 
-def names_in(source: str) -> Collection[str] | None:
-    """Return the names that a file declares; `None` if it does not parse."""
-    return declared_edits.names_in(read_go(source))
-
-
-def note_syntax(path: str, source: str) -> str:
-    """Return a sentence that quotes the line that does not parse."""
-    return declared_edits.note_syntax(path, read_go(source))
-
-
-def find_unwritten(path: str, before: str, after: str) -> tuple[Unwritten, ...]:
-    """Return the functions of a file that have nothing in them; tests may be empty."""
-    if path.endswith("_test.go"):
-        return ()
-    return declared_edits.find_unwritten(path, read_go(before), read_go(after), _problem)
-
-
 def _problem(item: Declared, body: str) -> tuple[str, bool] | None:
     has_parameters = not re.search(r"\w\(\s*\)$", item.opening)
     if not body:
@@ -133,6 +82,16 @@ def _problem(item: Declared, body: str) -> tuple[str, bool] | None:
     if has_parameters and _CONSTANT.fullmatch(body):
         return (f"has only `{body[:60]}` for a body, whatever it is given", False)
     return None
+
+
+_EDITS: Final = DeclaredEdits(_GoWays(), _DEFINITION, is_test_file, _problem)
+outline = _EDITS.outline
+edit_definitions = _EDITS.edit_definitions
+defined_names = _EDITS.defined_names
+check_rewrite = _EDITS.check_rewrite
+names_in = _EDITS.names_in
+note_syntax = _EDITS.note_syntax
+find_unwritten = _EDITS.find_unwritten
 
 
 def note_errors(output: str, sources: Mapping[str, str], files: Iterable[str]) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from shared.languages.go import (
     go_conformance,
     go_edits,
     go_modules,
-    go_plans,
     go_source,
+    judge_go,
 )
 from shared.languages.language_tools import LockedPackages, NamedManifests, ToolReports
 from shared.languages.read_commands import BuildToolCommands, Command, Weakness, program_words
@@ -53,7 +53,7 @@ GO: Final = Language(
     Outlines("Go", (".go",), "go", go_source),
     contracted=(".go",),
     commands=GoCommands(),
-    plans=go_plans,
+    plans=judge_go,
     conformance=go_conformance,
     edits=go_edits,
     notes=go_edits,

@@ -48,6 +48,11 @@ _VALUELESS: Final = re.compile(r"const \w+ +[\w.\[\]*]+")
 _DOTTED_VERSION: Final = re.compile(r"\.v\d+$")
 
 
+def is_test_file(path: str) -> bool:
+    """Return whether `go test` alone compiles the file."""
+    return path.endswith("_test.go")
+
+
 @lru_cache(maxsize=64)
 def read_go(text: str) -> Declarations:
     """Return the declarations of a Go file. Never raises."""
@@ -259,7 +264,7 @@ def public_names(path: str, text: str) -> tuple[str, ...] | None:
     The result is empty if nothing is exported, as by a file of tests, and `None` if the text
     is not Go.
     """
-    if path.endswith("_test.go"):
+    if is_test_file(path):
         return ()
     import tree_sitter_go
 

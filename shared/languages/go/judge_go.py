@@ -1,18 +1,25 @@
-"""Compares the tests of a plan with its contracts by the Go compiler."""
+"""Judges the Go of a plan: what is declared and needed, and how tests use it, by the compiler."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from shared.files.strict_documents import at
 from shared.languages.declared.declarations import Declarations
-from shared.languages.declared.declared_contracts import PlannedCode, folder_of, unaskable, unjudged
+from shared.languages.declared.declared_contracts import Complaint, Reading, folder_of
+from shared.languages.declared.declared_plans import Asked, Judged, PlannedCode
+from shared.languages.go.go_commands import (
+    NO_TEST,
+    GoCommand,
+    TestFunction,
+    is_measured,
+    read_go_command,
+    taken,
+    test_functions,
+)
 from shared.languages.go.go_conformance import (
-    Complaint,
-    Verdict,
     judge,
     package_of_folder,
     read_complaints,
@@ -27,31 +34,41 @@ from shared.languages.go.go_modules import (
     module_folder,
     read_modules,
 )
-from shared.languages.go.go_source import read_go
-from shared.languages.language_tools import ToolMissing, ToolResult, ToolRunner, Tools
+from shared.languages.go.go_source import is_test_file, read_go
 from shared.languages.planned_code import (
     AcceptanceText,
     Chain,
-    Fault,
+    ChainCode,
     Need,
-    OrderCode,
-    at_place,
     declared_by,
     declared_only_by,
-    has_no_definition,
     missing_module,
     provided_later,
     undeclared_package,
     unprovided,
 )
+from shared.languages.read_commands import Weakness
+
+if TYPE_CHECKING:
+    from shared.languages.language_tools import ToolResult
+
+__all__ = ["has_names_to_declare", "is_test_file", "module_name", "read_chain"]  # of `Plans`
 
 SUFFIX: Final = ".go"
-TEST_SUFFIX: Final = "_test.go"
+# The oldest Go that knows what today's tests use. A `go.mod` of the repository says it itself.
+_LANGUAGE: Final = "1.21"
+# All errors are wanted, and no test is to run: each test program is given to `true`.
+_COMMAND: Final = ("test", "-run", "^$", "-vet=off", "-exec=true", "-gcflags=-e")
+_FAILED: Final = re.compile(r"^(?:go: |no Go files|go\.mod:).*$", re.MULTILINE)
 
 
-def is_test_file(path: str) -> bool:
-    """Return whether `go test` alone compiles the file."""
-    return path.endswith(TEST_SUFFIX)
+def read_chain(chain: Chain) -> ChainCode:
+    return PlannedGo(chain)
+
+
+def module_name(path: str) -> str:
+    """Return the name of the file's package, which its folder has by custom."""
+    return package_of_folder(path)
 
 
 def has_names_to_declare(path: str) -> bool:
@@ -60,34 +77,29 @@ def has_names_to_declare(path: str) -> bool:
     return path.endswith(SUFFIX) and not is_test_file(path) and name != "main.go"
 
 
-class PlannedGo:
-    """Hold the Go of a plan."""
+class PlannedGo(PlannedCode[str]):
+    """Answer for the Go of a plan. A part of it is the folder of a module."""
 
-    def __init__(self, chain: Chain) -> None:
-        self.chain = chain
-        self.code = PlannedCode(chain, SUFFIX, read_go, has_names_to_declare)
+    language = "Go"
+    suffix = SUFFIX
+    manifest = MANIFEST
+    program = "go"
+    parts = "modules"
+    tool = "the compiler"
+    read_text = staticmethod(read_go)
+    has_names = staticmethod(has_names_to_declare)
 
     @cached_property
     def modules(self) -> tuple[GoModule, ...]:
         """Return the modules of the repository; one is guessed where an order writes `go.mod`."""
         found = read_modules(self.chain.sources, self.chain.listing)
-        if found or self.has_unknown_manifest:
-            return found or self._guessed
-        return self._guessed
-
-    @property
-    def has_unknown_manifest(self) -> bool:
-        """Return whether an order may write a `go.mod` whose content is unknown."""
-        written = (
-            path for order in self.chain.orders for path in (*order.writes, *order.may_write)
-        )
-        return any(path.rpartition("/")[2] == MANIFEST for path in written)
+        return found or self._guessed
 
     @property
     def _guessed(self) -> tuple[GoModule, ...]:
         last = len(self.chain.orders)
-        folders = {folder_of(path) for path in self.code.paths(last)}
-        texts = self.code.texts(last).values()
+        folders = {folder_of(path) for path in self.paths(last)}
+        texts = self.texts(last).values()
         imports = [each.source for text in texts for each in read_go(text).imports]
         guessed = guess_module(imports, folders)
         return (guessed,) if guessed else ()
@@ -102,7 +114,7 @@ class PlannedGo:
 
     def has_package(self, folder: str, position: int) -> bool:
         """Return whether a folder has, or may have, Go other than tests by then."""
-        paths = self.code.paths(position)
+        paths = self.paths(position)
         return any(folder_of(each) == folder and not is_test_file(each) for each in paths)
 
     def is_open(self, folder: str, position: int, *, with_tests: bool = False) -> bool:
@@ -110,9 +122,9 @@ class PlannedGo:
 
         A test can also use the names of other tests of its package, `with_tests`.
         """
-        return self.code.is_blind(position) or any(
+        return self.is_blind(position) or any(
             folder_of(each) == folder and (with_tests or not is_test_file(each))
-            for each in self.code.open_paths(position)
+            for each in self.open_paths(position)
         )
 
     def names_of_package(self, folder: str, position: int) -> set[str]:
@@ -121,7 +133,7 @@ class PlannedGo:
             *(read_go(text) for path, text in self._sources_in(folder, position)),
             *(
                 Declarations("", each.items)
-                for path, each in self.code.states[position].items()
+                for path, each in self.states[position].items()
                 if folder_of(path) == folder
             ),
         ]
@@ -149,7 +161,7 @@ class PlannedGo:
         if self.is_open(folder, position):
             return
         imports = {each.name for each in stub.imports}
-        earlier = self.code.states[position].get(path)
+        earlier = self.states[position].get(path)
         imports |= {each.name for each in earlier.imports} if earlier else set()
         source = self.chain.sources.get(path)
         imports |= {each.name for each in read_go(source).imports} if source is not None else set()
@@ -158,7 +170,7 @@ class PlannedGo:
     def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:
         """Yield the packages that a test imports and that are missing by then."""
         for each in read_go(file.text).imports:
-            if is_standard(each.source) or self.code.is_blind(position):
+            if is_standard(each.source) or self.is_blind(position):
                 continue
             yield from self._need(each.source, position)
 
@@ -181,178 +193,158 @@ class PlannedGo:
         ):
             yield undeclared_package("imports", imported, imported)
 
+    def view(self, position: int) -> dict[str, str]:
+        view = {
+            path: text
+            for path in self.chain.listing
+            if path.endswith(SUFFIX) or path.rpartition("/")[2] in (MANIFEST, "go.work")
+            if not self.chain.is_gone(path, position)
+            if (text := self.chain.sources.get(path)) is not None
+        }
+        packages = self._packages(position, view)
+        for path, contract in self.states[position].items():
+            package = packages.get(folder_of(path), "")
+            view[path] = write_file(path, contract, view.get(path), package, empty_all=True)
+        view |= self.texts(position)
+        for module in self.modules:
+            manifest = f"{module.folder}/{MANIFEST}" if module.folder else MANIFEST
+            view.setdefault(manifest, f"module {module.path}\n\ngo {_LANGUAGE}\n")
+        if not any(path.rpartition("/")[2] == MANIFEST for path in view):
+            view[MANIFEST] = f"module planned\n\ngo {_LANGUAGE}\n"
+        return view
 
-# The oldest Go that knows what today's tests use. A `go.mod` of the repository says it itself.
-_LANGUAGE: Final = "1.21"
+    def _packages(self, position: int, sources: Mapping[str, str]) -> dict[str, str]:
+        """Return the name of the package of each folder that has a contract."""
+        named: dict[str, str] = {}
+        for path, text in sources.items():
+            if path.endswith(SUFFIX):
+                named.setdefault(folder_of(path), read_go(text).package)
+        for path, contract in self.states[position].items():
+            if contract.package:
+                named.setdefault(folder_of(path), contract.package)
+        for path, text in self.texts(position).items():
+            if is_test_file(path):
+                package = read_go(text).package
+                named.setdefault(folder_of(path), package.removesuffix("_test"))
+        for path in self.states[position]:
+            if not named.get(folder_of(path)):
+                named[folder_of(path)] = package_of_folder(path)
+        return named
 
+    def part_of(self, path: str) -> str:
+        return module_folder(path, self.modules)
 
-def build_view(planned: PlannedGo, position: int) -> dict[str, str]:
-    """Return the texts by path that are there after an order, with contracts as empty code."""
-    code, chain = planned.code, planned.chain
-    view: dict[str, str] = {}
-    for path in chain.listing:
-        is_wanted = path.endswith(SUFFIX) or path.rpartition("/")[2] in (MANIFEST, "go.work")
-        is_wanted = is_wanted and not chain.is_gone(path, position)
-        text = chain.sources.get(path) if is_wanted else None
-        if text is not None:
-            view[path] = text
-    packages = _packages(planned, position, view)
-    for path, contract in code.states[position].items():
-        package = packages.get(folder_of(path), "")
-        view[path] = write_file(path, contract, view.get(path), package, empty_all=True)
-    view |= code.texts(position)
-    for module in planned.modules:
-        manifest = f"{module.folder}/{MANIFEST}" if module.folder else MANIFEST
-        view.setdefault(manifest, f"module {module.path}\n\ngo {_LANGUAGE}\n")
-    if not any(path.rpartition("/")[2] == MANIFEST for path in view):
-        view[MANIFEST] = f"module planned\n\ngo {_LANGUAGE}\n"
-    return view
+    def command(self, part: str, tests: Sequence[AcceptanceText]) -> tuple[str, ...]:
+        folders = dict.fromkeys(folder_of(each.path) for each in tests)
+        where = ("-C", part) if part else ()
+        named = [f"./{each[len(part) :].strip('/')}".rstrip("/") for each in folders]
+        return ("go", _COMMAND[0], *where, *_COMMAND[1:], *named)
 
+    def judged(self, result: ToolResult, asked: Asked[str]) -> Iterator[Judged]:
+        for each in read_complaints(f"{result.stdout}\n{result.stderr}"):
+            test = asked.test_at(f"{asked.part}/{each.path}" if asked.part else each.path)
+            reading = judge(each.message)
+            if test is None or reading is None:
+                continue
+            weighed = self._weighed(reading, each, test, asked.position)
+            if weighed is not None:
+                code, addition = weighed
+                yield Judged(each, test, code, reading.name, addition)
 
-def _packages(planned: PlannedGo, position: int, sources: Mapping[str, str]) -> dict[str, str]:
-    """Return the name of the package of each folder that has a contract."""
-    named: dict[str, str] = {}
-    for path, text in sources.items():
-        if path.endswith(SUFFIX):
-            named.setdefault(folder_of(path), read_go(text).package)
-    for path, contract in planned.code.states[position].items():
-        if contract.package:
-            named.setdefault(folder_of(path), contract.package)
-    for path, text in planned.code.texts(position).items():
-        if is_test_file(path):
-            package = read_go(text).package
-            named.setdefault(folder_of(path), package.removesuffix("_test"))
-    for path in planned.code.states[position]:
-        if not named.get(folder_of(path)):
-            named[folder_of(path)] = package_of_folder(path)
-    return named
+    def failure(self, result: ToolResult, asked: Asked[str]) -> str:
+        failed = _FAILED.search(f"{result.stderr}\n{result.stdout}")
+        complained = any(read_complaints(f"{result.stdout}\n{result.stderr}"))
+        return failed[0] if result.exit_code and failed and not complained else ""
 
+    def _weighed(
+        self, reading: Reading, complaint: Complaint, test: AcceptanceText, position: int
+    ) -> tuple[str, str] | None:
+        """Return the code of a finding, and what its message adds to the compiler's.
 
-# The first question compiles the standard library, which took 21 seconds on a loaded machine.
-_SECONDS: Final = 120.0
-# All errors are wanted, and no test is to run: each test program is given to `true`.
-_COMMAND: Final = (
-    "go", "test", "-run", "^$", "-vet=off", "-exec=true", "-gcflags=-e",
-)  # fmt: skip
-_FAILED: Final = re.compile(r"^(?:go: |no Go files|go\.mod:).*$", re.MULTILINE)
-
-
-def use_faults(planned: PlannedGo, tools: Tools) -> Iterator[Fault]:
-    """Yield how the tests of a plan use Go otherwise than it is declared."""
-    asked = 0
-    for order in planned.chain.orders:
-        tests = [each for each in order.acceptance_files if each.path.endswith(SUFFIX)]
-        tests = [each for each in tests if read_go(each.text).fault is None]
-        if not tests or planned.code.is_blind(order.position):
-            continue
-        view = build_view(planned, order.position)
-        folders = dict.fromkeys(module_folder(each.path, planned.modules) for each in tests)
-        for folder in folders:
-            asked += 1
-            if problem := unaskable(tools, asked, view, "modules"):
-                yield unjudged("Go", problem)
-                return
-            assert tools.runner is not None, "checked above"
-            mine = [e for e in tests if module_folder(e.path, planned.modules) == folder]
-            try:
-                result = _ask(view, mine, folder, tools.runner)
-            except ToolMissing as missing:
-                yield unjudged("Go", str(missing))
-                return
-            if result.exit_code is None:
-                yield unjudged("Go", f"the compiler did not answer within {_SECONDS:.0f} seconds")
-                return
-            yield from _faults(result, order, mine, folder, planned)
-
-
-def _ask(
-    view: dict[str, str], tests: Sequence[AcceptanceText], inner: str, runner: ToolRunner
-) -> ToolResult:
-    """Ask about the tests of the module in the folder `inner`; other modules may be there, too."""
-    folders = dict.fromkeys(folder_of(each.path) for each in tests)
-    where = ("-C", inner) if inner else ()
-    named = [f"./{each[len(inner) :].strip('/')}".rstrip("/") for each in folders]
-    command = (*_COMMAND[:1], *where, *_COMMAND[1:], *named)
-    return runner.run(view, command, seconds=_SECONDS)
-
-
-def _faults(
-    result: ToolResult,
-    order: OrderCode,
-    tests: Sequence[AcceptanceText],
-    inner: str,
-    planned: PlannedGo,
-) -> Iterator[Fault]:
-    by_path = {each.path: each for each in tests}
-    reported: set[tuple[str, int, str]] = set()
-    complaints = list(read_complaints(f"{result.stdout}\n{result.stderr}"))
-    for each in complaints:
-        path = f"{inner}/{each.path}" if inner else each.path
-        test = by_path.get(path)
-        verdict = judge(each.message)
-        if test is None or verdict is None:
-            continue
-        weighed = _weighed(verdict, each, test, order.position, planned)
-        if weighed is None:
-            continue
-        code, addition = weighed
-        if (path, each.line, code) not in reported:
-            reported.add((path, each.line, code))
-            said = has_no_definition(verdict.name) if code == "E216" else each.message
-            message = at_place(said, each.line, each.column, addition)
-            yield Fault(
-                code, order.position, at("acceptance_files", test.index, "content"), message
-            )
-    failed = _FAILED.search(f"{result.stderr}\n{result.stdout}")
-    if result.exit_code and failed and not complaints:
-        yield unjudged("Go", failed[0])
-
-
-def _weighed(
-    verdict: Verdict, complaint: Complaint, test: AcceptanceText, position: int, planned: PlannedGo
-) -> tuple[str, str] | None:
-    """Return the code of a finding, and what its message adds to the compiler's.
-
-    It is `None` for a name of a package of which nothing is known: that its files have no readable
-    contract is the finding.
-    """
-    code, folder = verdict.code, _package_of(verdict, test, planned)
-    if folder is None:
-        # An unqualified name in a test from outside its package is one of the test's own.
+        It is `None` for a name of a package of which nothing is known: that its files have no
+        readable contract is the finding.
+        """
+        code, name, folder = reading.code, reading.name, self._package_of(reading, test)
+        if folder is None:
+            # An unqualified name in a test from outside its package is one of the test's own.
+            return code, ""
+        paths = [e for e in self.paths(len(self.chain.orders)) if folder_of(e) == folder]
+        if reading.lacking:
+            later = self.declared_later(paths, name, position)
+            if later is not None:
+                return "E217", declared_only_by(self.chain.source(later))
+            if self.is_open(folder, position, with_tests=not reading.package):
+                return ("W222", "") if self.names_of_package(folder, position) else None
+            if code == "E216" and not _is_qualifier(complaint, test):
+                code = "E211"
+            name = name.rpartition(".")[0]
+        for path in paths if name else ():
+            by = self.declared_by(path, name, position)
+            if by is not None:
+                return code, declared_by(self.chain.source(by), path)
         return code, ""
-    paths = [
-        each for each in planned.code.paths(len(planned.chain.orders)) if folder_of(each) == folder
-    ]
-    if verdict.lacking:
-        later = planned.code.declared_later(paths, verdict.name, position)
-        if later is not None:
-            return "E217", declared_only_by(planned.chain.source(later))
-        if planned.is_open(folder, position, with_tests=not verdict.package):
-            return ("W222", "") if planned.names_of_package(folder, position) else None
-        if code == "E216" and not _is_qualifier(complaint, test):
-            code = "E211"
-    if not verdict.name:
-        return code, ""
-    for path in paths:
-        name = verdict.name if not verdict.lacking else verdict.name.rpartition(".")[0]
-        by = planned.code.declared_by(path, name, position) if name else None
-        if by is not None:
-            return code, declared_by(planned.chain.source(by), path)
-    return code, ""
+
+    def _package_of(self, reading: Reading, test: AcceptanceText) -> str | None:
+        """Return the folder of the project's package that a complaint is about, if it is one."""
+        read = read_go(test.text)
+        if reading.package:
+            imported = (each.source for each in read.imports if each.name == reading.package)
+            return self.folder_of_import(next(imported, ""))
+        if not read.package.endswith("_test"):
+            return folder_of(test.path)
+        if reading.code == "E216":
+            return None
+        own = (self.folder_of_import(each.source) for each in read.imports)
+        return next((each for each in own if each is not None), folder_of(test.path))
+
+    def weakness_of_tests(self, words: Sequence[str], position: int) -> Weakness | None:
+        command = read_go_command(words)
+        if command.verb != "test" or is_measured(command.flags):
+            return None
+        tests = self._tests(command, position)
+        return None if tests is None else _of_known_tests(command.flags, tests)
+
+    def _tests(self, command: GoCommand, position: int) -> list[TestFunction] | None:
+        """Return the tests of the packages that a command names; `None` if they are not known."""
+        folders, paths = command.folders, self.paths(position)
+        if len(folders) < len(command.named) or self.is_blind(position):
+            return None
+        if any(
+            folder and not any(e.startswith(f"{folder}/") for e in paths) for folder, _ in folders
+        ):
+            return None  # that is the fault
+        found: list[TestFunction] = []
+        for path in sorted(paths):
+            if not is_test_file(path) or not _is_named(folder_of(path), folders):
+                continue
+            text = self.text_at(path, position)
+            tests = test_functions(text) if text is not None else None
+            if tests is None:
+                return None
+            found += tests
+        return found
 
 
-def _package_of(verdict: Verdict, test: AcceptanceText, planned: PlannedGo) -> str | None:
-    """Return the folder of the project's package that a complaint is about, if it is one."""
-    read = read_go(test.text)
-    if verdict.package:
-        imported = (each.source for each in read.imports if each.name == verdict.package)
-        return planned.folder_of_import(next(imported, ""))
-    if not read.package.endswith("_test"):
-        return folder_of(test.path)
-    if verdict.code == "E216":
-        return None
-    own = (planned.folder_of_import(each.source) for each in read.imports)
-    return next((each for each in own if each is not None), folder_of(test.path))
+def _is_named(folder: str, folders: Sequence[tuple[str, bool]]) -> bool:
+    """Return whether a command that names `folders` means the package in a folder."""
+    return any(
+        folder == each or (below and (not each or folder.startswith(f"{each}/")))
+        for each, below in folders
+    )
+
+
+def _of_known_tests(flags: Mapping[str, str], tests: list[TestFunction]) -> Weakness | None:
+    if not tests:
+        return Weakness("W232", "runs no test: the packages that it names have none")
+    run = taken(tests, flags.get("run"), flags.get("skip"))
+    if not run:
+        flag = "run" if not taken(tests, flags.get("run"), None) else "skip"
+        return Weakness("W232", NO_TEST.format(f"-{flag} {flags.get(flag, '')}"))
+    if all(each.skipped for each in run):
+        return Weakness("W232", "runs only tests that are skipped")
+    if not any(each.can_fail for each in run if not each.skipped):
+        return Weakness("W231", "runs only tests that assert nothing")
+    return None
 
 
 def _is_qualifier(complaint: Complaint, test: AcceptanceText) -> bool:

@@ -7,61 +7,217 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from shared.files.strict_documents import at
-from shared.languages.declared.declared_contracts import has_name, unaskable, unjudged
-from shared.languages.language_tools import ToolMissing, ToolResult, ToolRunner, Tools
-from shared.languages.planned_code import (
-    AcceptanceText,
-    Chain,
-    ChainCode,
-    Fault,
-    OrderCode,
-    at_place,
-    declared_only_by,
-    has_no_definition,
+from shared.languages.declared.declared_contracts import Complaint, Reading, has_name
+from shared.languages.declared.declared_plans import Asked, Judged
+from shared.languages.language_tools import ToolResult
+from shared.languages.planned_code import AcceptanceText, Chain, ChainCode, declared_only_by
+from shared.languages.read_commands import Weakness
+from shared.languages.rust.rust_commands import (
+    CargoCommand,
+    TestFunction,
+    read_cargo_command,
+    taken,
+    test_functions,
 )
-from shared.languages.read_commands import Command, Weakness, program_words
-from shared.languages.rust.rust_conformance import Complaint, Verdict, judge, read_complaints
+from shared.languages.rust.rust_conformance import judge, read_complaints
 from shared.languages.rust.rust_crates import MANIFEST, Crate, crate_of
 from shared.languages.rust.rust_plans import (
     SUFFIX,
     PlannedRust,
     has_names_to_declare,
-    is_test_file,
     module_of_path,
-    weakness_of_tests,
 )
 from shared.languages.rust.rust_skeletons import values_of, write_file
-from shared.languages.rust.rust_source import read_rust
+from shared.languages.rust.rust_source import is_test_file, read_rust
 
 __all__ = ["has_names_to_declare", "is_test_file", "module_name", "read_chain"]
 
 _EDITION: Final = "2021"
+_COMMAND: Final = ("cargo", "check", "--offline", "--keep-going", "--message-format=json")
+_UNKNOWN_MODULES: Final = ("tests", "test")
+_FAILED: Final = re.compile(r"^error: .*$", re.MULTILINE)
 
 
-def build_view(planned: PlannedRust, position: int) -> dict[str, str]:
-    """Return the texts by path that are there after an order, with contracts as empty code.
+def read_chain(chain: Chain) -> ChainCode:
+    """Return what answers for Rust on `chain`."""
+    return RustChain(chain)
 
-    Tests of the repository itself are left out, except for modules that tests share.
+
+def module_name(path: str) -> str:
+    """Return the name of the file's module, by its path; that of the build for a crate's root.
+
+    Others mention the root by the name of the crate, which the path does not say. Every build of
+    the crate uses it.
     """
-    code, chain = planned.code, planned.chain
-    view: dict[str, str] = {}
-    for path in chain.listing:
-        is_wanted = path.endswith(SUFFIX) or path.rpartition("/")[2] in (MANIFEST, "Cargo.lock")
-        is_wanted = is_wanted and not chain.is_gone(path, position)
-        text = chain.sources.get(path) if is_wanted else None
-        if text is not None and not _is_own_test(path):
-            view[path] = text
-    contracts = code.states[position]
-    values = values_of(contracts.values(), view, runs=False)
-    for path, contract in contracts.items():
-        view[path] = write_file(contract, view.get(path), values, empty_all=True)
-    view |= code.texts(position)
-    for crate in planned.crates:
-        if crate.is_guessed:
-            view.setdefault(crate.path(MANIFEST), _manifest(crate))
-        _add_modules(view, crate, planned, position)
-    return view
+    is_root = path.rpartition("/")[2] in ("lib.rs", "main.rs")
+    return "cargo" if is_root else module_of_path(path)
+
+
+class RustChain(PlannedRust):
+    """Implement `ChainCode` for Rust."""
+
+    def view(self, position: int) -> dict[str, str]:
+        """Return the texts by path that are there after an order, with contracts as empty code.
+
+        Tests of the repository itself are left out, except for modules that tests share.
+        """
+        view = {
+            path: text
+            for path in self.chain.listing
+            if path.endswith(SUFFIX) or path.rpartition("/")[2] in (MANIFEST, "Cargo.lock")
+            if not self.chain.is_gone(path, position) and not _is_own_test(path)
+            if (text := self.chain.sources.get(path)) is not None
+        }
+        contracts = self.states[position]
+        values = values_of(contracts.values(), view, runs=False)
+        for path, contract in contracts.items():
+            view[path] = write_file(contract, view.get(path), values, empty_all=True)
+        view |= self.texts(position)
+        for crate in self.crates:
+            if crate.is_guessed:
+                view.setdefault(crate.path(MANIFEST), _manifest(crate))
+            self._add_modules(view, crate, position)
+        return view
+
+    def _add_modules(self, view: dict[str, str], crate: Crate, position: int) -> None:
+        """Have the root of a crate name its modules, if the root's content is unknown."""
+        root = crate.path("src/lib.rs")
+        unknown = root not in view or root in self.open_paths(position)
+        files = [each for each in _modules(view, crate) if each]
+        if not unknown or (root not in view and not files):
+            return
+        named = {each.name for each in read_rust(view.get(root, "")).items}
+        lines = [f"pub mod {each};" for each in files if each not in named]
+        view[root] = "\n".join((view.get(root, ""), *lines)).lstrip("\n") + "\n"
+
+    def part_of(self, path: str) -> Crate | None:
+        return crate_of(path, self.crates)
+
+    def why_unaskable(self, part: Crate | None) -> str:
+        return "there is no Cargo.toml that they belong to" if part is None else ""
+
+    def command(self, part: Crate | None, tests: Sequence[AcceptanceText]) -> tuple[str, ...]:
+        assert part is not None, "else it is unaskable"
+        manifest = ("--manifest-path", part.path("Cargo.toml")) if part.folder else ()
+        targets: list[str] = []
+        for each in tests:
+            folder, name = posixpath.split(each.path)
+            if folder == part.path("tests"):
+                targets += ["--test", name.removesuffix(SUFFIX)]
+            else:
+                targets = ["--tests"]
+                break
+        return (*_COMMAND, *manifest, *targets)
+
+    def judged(self, result: ToolResult, asked: Asked[Crate | None]) -> Iterator[Judged]:
+        crate, position = asked.part, asked.position
+        assert crate is not None, "else it is unaskable"
+        types = self._own_types(position)
+        missing = {
+            (each.path, need.name.rpartition("::")[2])
+            for each in asked.tests
+            for need in self.needs_of_file(position, each)
+        }
+        for each in read_complaints(result.stdout):
+            test = asked.test_at(each.path, crate.path(each.path))
+            reading = judge(each, types)
+            if test is None or reading is None or _is_said(each, test, missing):
+                continue
+            if _misses_crate(each, crate) and self.is_open(position):
+                continue  # that its root file has no readable contract is the finding
+            code, addition = self._weighed(reading, test, position)
+            yield Judged(each, test, code, reading.name, addition)
+
+    def failure(self, result: ToolResult, asked: Asked[Crate | None]) -> str:
+        assert asked.part is not None, "else it is unaskable"
+        failed, complaints = _FAILED.search(result.stderr), [*read_complaints(result.stdout)]
+        is_heard = any(asked.test_at(e.path, asked.part.path(e.path)) for e in complaints)
+        if not result.exit_code or failed is None or is_heard:
+            return ""
+        if self.has_broken_stub(asked.position):
+            return ""  # the compiler met the faults that are findings already
+        return complaints[0].message if complaints else failed[0]
+
+    def _own_types(self, position: int) -> frozenset[str]:
+        paths = (*self.states[position], *self.chain.listing)
+        read = (self.read(path, position) for path in paths if path.endswith(SUFFIX))
+        return frozenset(i.name for each in read if each for i in each.items if i.kind == "type")
+
+    def _weighed(self, reading: Reading, test: AcceptanceText, position: int) -> tuple[str, str]:
+        """Return the code of a finding, and what its message adds to the compiler's."""
+        if not reading.name:
+            return reading.code, ""
+        paths = self.paths(len(self.chain.orders))
+        later = self.declared_later(paths, reading.name, position)
+        if later is not None and not has_name(read_rust(test.text), reading.name):
+            return "E217", declared_only_by(self.chain.source(later))
+        if reading.code == "E211" and self.is_open(position):
+            return "W222", ""
+        return reading.code, ""
+
+    def weakness_of_tests(self, words: Sequence[str], position: int) -> Weakness | None:
+        command = read_cargo_command(words)
+        crate = next((each for each in self.crates if each.folder == command.folder), None)
+        if command.verb != "test" or crate is None or self.is_blind(position):
+            return None
+        if not command.targets:
+            return self._unmatched(command, crate, position)
+        found: list[TestFunction] = []
+        for name in command.targets:
+            text = self.text_at(crate.path(f"tests/{name}{SUFFIX}"), position)
+            tests = test_functions(text) if text is not None else None
+            if tests is None:
+                return None
+            found += tests
+        return _of_known_tests(command, found)
+
+    def _unmatched(self, command: CargoCommand, crate: Crate, position: int) -> Weakness | None:
+        """Return the weakness of filters that name a module which nobody has.
+
+        Orders may write unit tests with any names, but only into modules that there are.
+        """
+        if not command.filters or self.is_open(position):
+            return None
+        paths = self.paths(position)
+        modules = {posixpath.basename(each).removesuffix(SUFFIX) for each in paths}
+        modules |= {posixpath.basename(posixpath.dirname(each)) for each in paths}
+        modules |= {*_UNKNOWN_MODULES, crate.name}
+        names = [
+            test.name
+            for text in self.texts(position).values()
+            for test in test_functions(text) or ()
+        ]
+        for each in command.filters:
+            head, colons, _ = each.partition("::")
+            is_known = any(each in name for name in names) or any(e.endswith(head) for e in modules)
+            if not colons or is_known:
+                return None
+        return _no_match(command)
+
+
+def _of_known_tests(command: CargoCommand, tests: list[TestFunction]) -> Weakness | None:
+    if not tests:
+        return Weakness("W232", "runs no test: the files that it names have none")
+    only_ignored = "ignored" in command.runner
+    run = taken(
+        tests,
+        command.filters,
+        exact="exact" in command.runner,
+        only_ignored=only_ignored,
+        with_ignored="include-ignored" in command.runner,
+        skip=command.runner.get("skip", ""),
+    )
+    if run:
+        weak = not any(each.can_fail for each in run)
+        return Weakness("W231", "runs only tests that assert nothing") if weak else None
+    if taken(tests, command.filters, with_ignored=True) and not only_ignored:
+        return Weakness("W232", "runs only tests that are ignored")
+    return _no_match(command)
+
+
+def _no_match(command: CargoCommand) -> Weakness:
+    shown = " ".join(command.filters) or "its options"
+    return Weakness("W232", f"runs no test: {shown} matches none")
 
 
 def _is_own_test(path: str) -> bool:
@@ -71,18 +227,6 @@ def _is_own_test(path: str) -> bool:
 
 def _manifest(crate: Crate) -> str:
     return f'[package]\nname = "{crate.name}"\nversion = "0.0.0"\nedition = "{_EDITION}"\n'
-
-
-def _add_modules(view: dict[str, str], crate: Crate, planned: PlannedRust, position: int) -> None:
-    """Have the root of a crate name its modules, if the root's content is unknown."""
-    root = crate.path("src/lib.rs")
-    unknown = root not in view or root in planned.code.open_paths(position)
-    files = [each for each in _modules(view, crate) if each]
-    if not unknown or (root not in view and not files):
-        return
-    named = {each.name for each in read_rust(view.get(root, "")).items}
-    lines = [f"pub mod {each};" for each in files if each not in named]
-    view[root] = "\n".join((view.get(root, ""), *lines)).lstrip("\n") + "\n"
 
 
 def _modules(view: Mapping[str, str], crate: Crate) -> list[str]:
@@ -98,103 +242,6 @@ def _modules(view: Mapping[str, str], crate: Crate) -> list[str]:
     return sorted(each for each in found if each.isidentifier())
 
 
-_SECONDS: Final = 120.0
-_COMMAND: Final = ("cargo", "check", "--offline", "--keep-going", "--message-format=json")
-_FAILED: Final = re.compile(r"^error: .*$", re.MULTILINE)
-
-
-def use_faults(planned: PlannedRust, tools: Tools) -> Iterator[Fault]:
-    """Yield how the tests of a plan use Rust otherwise than it is declared."""
-    asked = 0
-    for order in planned.chain.orders:
-        tests = [each for each in order.acceptance_files if each.path.endswith(SUFFIX)]
-        tests = [each for each in tests if read_rust(each.text).fault is None]
-        crates = dict.fromkeys(crate_of(each.path, planned.crates) for each in tests)
-        if not tests or planned.code.is_blind(order.position):
-            continue
-        view = build_view(planned, order.position)
-        for crate in crates:
-            asked += 1
-            problem = unaskable(tools, asked, view, "crates")
-            if crate is None:
-                problem = "there is no Cargo.toml that they belong to"
-            if problem:
-                yield unjudged("Rust", problem)
-                return
-            assert crate is not None, "checked above"
-            assert tools.runner is not None, "checked above"
-            mine = [each for each in tests if crate_of(each.path, planned.crates) == crate]
-            try:
-                result = _ask(view, mine, crate, tools.runner)
-            except ToolMissing as missing:
-                yield unjudged("Rust", str(missing))
-                return
-            if result.exit_code is None:
-                yield unjudged("Rust", f"cargo did not answer within {_SECONDS:.0f} seconds")
-                return
-            yield from _faults(result, order, mine, crate, planned)
-
-
-def _ask(
-    view: dict[str, str], tests: Sequence[AcceptanceText], crate: Crate, runner: ToolRunner
-) -> ToolResult:
-    manifest = ("--manifest-path", crate.path("Cargo.toml")) if crate.folder else ()
-    targets: list[str] = []
-    for each in tests:
-        folder, name = posixpath.split(each.path)
-        if folder == crate.path("tests"):
-            targets += ["--test", name.removesuffix(SUFFIX)]
-        else:
-            targets = ["--tests"]
-            break
-    return runner.run(view, (*_COMMAND, *manifest, *targets), seconds=_SECONDS)
-
-
-def _faults(
-    result: ToolResult,
-    order: OrderCode,
-    tests: Sequence[AcceptanceText],
-    crate: Crate,
-    planned: PlannedRust,
-) -> Iterator[Fault]:
-    by_path = {each.path: each for each in tests}
-    types = _own_types(planned, order.position)
-    missing = {
-        (each.path, need.name.rpartition("::")[2])
-        for each in tests
-        for need in planned.needs_of_file(order.position, each)
-    }
-    reported: set[tuple[str, int, str]] = set()
-    complaints = list(read_complaints(result.stdout))
-    for each in complaints:
-        test = by_path.get(each.path) or by_path.get(crate.path(each.path))
-        verdict = judge(each, types)
-        if test is None or verdict is None or _is_said(each, test, missing):
-            continue
-        if _is_of_unknown_root(each, crate, order.position, planned):
-            continue  # that its root file has no readable contract is the finding
-        code, addition = _weighed(verdict, test, order.position, planned)
-        if (test.path, each.line, code) not in reported:
-            reported.add((test.path, each.line, code))
-            is_plain = code == "E216" and verdict.name
-            said = has_no_definition(verdict.name) if is_plain else each.message
-            message = at_place(said, each.line, each.column, addition)
-            field = at("acceptance_files", test.index, "content")
-            yield Fault(code, order.position, field, message)
-    failed = _FAILED.search(result.stderr)
-    paths = {path for each in complaints for path in (each.path, crate.path(each.path))}
-    if planned.has_broken_stub(order.position):
-        return  # the compiler met the faults that are findings already
-    if result.exit_code and failed and not paths & by_path.keys():
-        yield unjudged("Rust", complaints[0].message if complaints else failed[0])
-
-
-def _own_types(planned: PlannedRust, position: int) -> frozenset[str]:
-    paths = (*planned.code.states[position], *planned.chain.listing)
-    read = (planned.read(path, position) for path in paths if path.endswith(SUFFIX))
-    return frozenset(i.name for each in read if each for i in each.items if i.kind == "type")
-
-
 def _is_said(complaint: Complaint, test: AcceptanceText, missing: set[tuple[str, str]]) -> bool:
     """Return whether an error is about a crate or module whose absence is a finding already."""
     words = set(re.findall(r"\w+", complaint.message))
@@ -203,59 +250,5 @@ def _is_said(complaint: Complaint, test: AcceptanceText, missing: set[tuple[str,
     )
 
 
-def _is_of_unknown_root(
-    complaint: Complaint, crate: Crate, position: int, planned: PlannedRust
-) -> bool:
-    """Return whether an error misses the crate itself, whose root file has no known content."""
-    is_missing = complaint.rule in ("E0432", "E0433") and f"`{crate.name}`" in complaint.message
-    return is_missing and planned.is_open(position)
-
-
-def _weighed(
-    verdict: Verdict, test: AcceptanceText, position: int, planned: PlannedRust
-) -> tuple[str, str]:
-    """Return the code of a finding, and what its message adds to the compiler's."""
-    if not verdict.name:
-        return verdict.code, ""
-    code = planned.code
-    later = code.declared_later(code.paths(len(planned.chain.orders)), verdict.name, position)
-    is_own = has_name(read_rust(test.text), verdict.name)
-    if later is not None and not is_own:
-        return "E217", declared_only_by(planned.chain.source(later))
-    if verdict.code == "E211" and planned.is_open(position):
-        return "W222", ""
-    return verdict.code, ""
-
-
-def module_name(path: str) -> str:
-    """Return the name of the file's module, by its path; that of the build for a crate's root.
-
-    Others mention the root by the name of the crate, which the path does not say. Every build of
-    the crate uses it.
-    """
-    is_root = path.rpartition("/")[2] in ("lib.rs", "main.rs")
-    return "cargo" if is_root else module_of_path(path)
-
-
-def read_chain(chain: Chain) -> ChainCode:
-    """Return what answers for Rust on `chain`."""
-    return RustChain(chain)
-
-
-class RustChain(PlannedRust):
-    """Implement `ChainCode` for Rust."""
-
-    def interface_faults(self) -> Iterator[Fault]:
-        """Yield E201, E203, E204 and W223."""
-        return self.code.stub_faults(self.undefined)
-
-    def use_faults(self, tools: Tools) -> Iterator[Fault]:
-        """Yield how the tests of the plan use Rust otherwise than it is declared."""
-        return use_faults(self, tools)
-
-    def weakness(self, position: int, command: Command) -> Weakness | None:
-        """Return why a run of tests can hardly fail, by the tests that are there by then."""
-        words = program_words(command)
-        if words is None or command.program != "cargo":
-            return None
-        return weakness_of_tests(words, self, position)
+def _misses_crate(complaint: Complaint, crate: Crate) -> bool:
+    return complaint.rule in ("E0432", "E0433") and f"`{crate.name}`" in complaint.message

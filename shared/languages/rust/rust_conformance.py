@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import ContractViolation
@@ -16,18 +15,20 @@ from shared.languages.declared.declarations import (
     type_parameters,
 )
 from shared.languages.declared.declared_contracts import (
-    Stubs,
+    Complaint,
+    Kept,
+    Reading,
+    compare,
     compare_members,
     differs,
-    first_of_each_name,
     is_missing,
     readable,
+    run_compiler,
 )
-from shared.languages.language_tools import CheckerFailed, ToolMissing, Tools
+from shared.languages.language_tools import ToolRunner, Tools
 from shared.languages.rust.rust_crates import crate_of, read_crates
+from shared.languages.rust.rust_skeletons import STUBS
 from shared.languages.rust.rust_skeletons import build_skeleton as build_skeleton
-from shared.languages.rust.rust_skeletons import write_contract
-from shared.languages.rust.rust_source import read_rust
 
 if TYPE_CHECKING:
     from shared.work_order.work_order import Interface, WorkOrder
@@ -115,30 +116,6 @@ _OF_TRAITS: Final = frozenset(
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Complaint:
-    """Hold one error of the compiler at its place in a file; `line` and `column` count from 1.
-
-    `rule` is the compiler's own code, and "" if it gives none. `is_argument` says that the error
-    is about an argument of a call.
-    """
-
-    path: str
-    line: int
-    column: int
-    rule: str
-    message: str
-    is_argument: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """Hold the code of a finding, and the name that the code lacks, if it lacks one."""
-
-    code: str
-    name: str = ""
-
-
 def read_complaints(output: str) -> Iterator[Complaint]:
     """Yield the errors in cargo's output, which has one JSON object on a line. Never raises."""
     for line in output.splitlines():
@@ -173,8 +150,8 @@ def _complaint(message: Mapping[str, object]) -> Iterator[Complaint]:
         path,
         line,
         column,
-        rule if isinstance(rule, str) else "",
         shown[:_MAX_MESSAGE],
+        rule if isinstance(rule, str) else "",
         any(map(_ARGUMENTS.search, (text, *labels))),
     )
 
@@ -207,8 +184,8 @@ _BY_RULE: Final[Mapping[str, str]] = {
 }
 
 
-def judge(complaint: Complaint, own_types: frozenset[str]) -> Verdict | None:
-    """Return the verdict on an error; `None` if a plan cannot fix it.
+def judge(complaint: Complaint, own_types: frozenset[str]) -> Reading | None:
+    """Return what an error means; `None` if a plan cannot fix it.
 
     `own_types` are the types of the project. Contracts often leave open which traits they have.
     """
@@ -218,20 +195,20 @@ def judge(complaint: Complaint, own_types: frozenset[str]) -> Verdict | None:
     if rule == "E0599":
         return _no_method(message, own_types)
     if rule == "E0308":
-        return Verdict("E213" if complaint.is_argument else "E214")
+        return Reading("E213" if complaint.is_argument else "E214")
     if rule in ("E0277", "E0369", "E0600", "E0608"):
         doubtful = _may_be_implemented(message, own_types)
-        return Verdict("W222" if doubtful else _argument(complaint))
+        return Reading("W222" if doubtful else _argument(complaint))
     if not rule:
         if found := re.search(rf"cannot find macro `({_NAME})`", message):
-            return Verdict("E216", found[1])
+            return Reading("E216", found[1])
         is_syntax = re.match(r"expected|unexpected|unknown|mismatched|unclosed|this file", message)
-        return Verdict("E206" if is_syntax else "W222")
+        return Reading("E206" if is_syntax else "W222")
     if not re.fullmatch(r"E\d{4}", rule):
         return None  # a lint, which knows constants only by the empty values that they have here
     code = _BY_RULE.get(rule, "W222")
     found = re.search(rf"no field (?:named )?`({_NAME})`", message)
-    return Verdict(code, found[1] if found else "")
+    return Reading(code, found[1] if found else "")
 
 
 def _may_be_implemented(message: str, own_types: frozenset[str]) -> bool:
@@ -248,39 +225,35 @@ def _argument(complaint: Complaint) -> str:
     return "E213" if complaint.is_argument else "E214"
 
 
-def _lacking(message: str) -> Verdict:
-    """Return the verdict on a name that nothing defines, alone or in a module."""
+def _lacking(message: str) -> Reading:
+    """Return what is said of a name that nothing defines, alone or in a module."""
     if re.search(r"unlinked crate|undeclared crate|`cargo add", message):
-        return Verdict("E216")
+        return Reading("E216")
     if found := re.search(rf"unresolved import `(?:{_NAME}::)*({_NAME})`", message):
-        return Verdict("E211", found[1])
+        return Reading("E211", found[1])
     found = re.search(rf"`({_NAME})`", message)
     name = found[1] if found else ""
     if re.search(r"in this scope|undeclared type|use of undeclared", message):
-        return Verdict("E216", name)
-    return Verdict("E211", name)
+        return Reading("E216", name)
+    return Reading("E211", name)
 
 
-def _no_method(message: str, own_types: frozenset[str]) -> Verdict:
+def _no_method(message: str, own_types: frozenset[str]) -> Reading:
     found = re.search(rf"named `({_NAME})` found for [\w ]*`([^`]+)`", message)
     if found is None:
-        return Verdict("W222")
+        return Reading("W222")
     name, mentioned = found[1], set(re.findall(_NAME, found[2]))
     own = mentioned & own_types
     if "trait bounds" in message or (own and name in _OF_TRAITS):
-        return Verdict("W222")
+        return Reading("W222")
     owner = next(iter(own), "") if len(own) == 1 else ""
-    return Verdict("E211", f"{owner}.{name}" if owner else name)
+    return Reading("E211", f"{owner}.{name}" if owner else name)
 
 
-_SECONDS: Final = 120.0
 _DERIVED: Final = re.compile(r"derive\(([^)]*)\)")
 _WRONG_TYPE: Final = "E0308"
 # A generic function, or its type, has other type parameters or asks more of them.
 _WRONG_BOUNDS: Final = frozenset({_WRONG_TYPE, "E0277", "E0107", "E0599"})
-
-
-_STUBS: Final = Stubs(".rs", read_rust, write_contract)
 
 
 def reads(path: str) -> bool:
@@ -294,7 +267,7 @@ def warm_up(tools: Tools) -> None:
 
 def contracts_in_force(orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
     """Return one contract for each file of Rust that holds after the last of `orders`."""
-    return _STUBS.in_force(orders)
+    return STUBS.in_force(orders)
 
 
 def check_conformance(
@@ -304,19 +277,18 @@ def check_conformance(
 
     Types are compared where there is a compiler. Raises `CheckerFailed` if it gave no answer.
     """
-    found: list[ContractViolation] = []
-    probes: dict[str, list[Declared]] = {}
-    for path, contract in _STUBS.merged(interfaces).items():
-        written = _STUBS.read_written(path, sources)
-        if isinstance(written, ContractViolation):
-            found.append(written)
-            continue
-        for item in contract.items:
-            found += _differences(path, item, written)
-        probes[path] = [each for each in contract.items if written.named(each.name)]
-    if tools.runner is not None and not any(each.name == "" for each in found):
-        found += _wrong_types(probes, sources, tools)
-    return first_of_each_name(found)
+
+    def wrong_types(kept: Kept, runner: ToolRunner) -> Iterator[ContractViolation]:
+        return _wrong_types(kept, sources, runner)
+
+    return compare(STUBS, interfaces, sources, tools, _all_differences, wrong_types)
+
+
+def _all_differences(
+    path: str, contract: Declarations, written: Declarations
+) -> Iterator[ContractViolation]:
+    for item in contract.items:
+        yield from _differences(path, item, written)
 
 
 def _differences(path: str, item: Declared, written: Declarations) -> Iterator[ContractViolation]:
@@ -367,18 +339,16 @@ def _derived_for(written: Declarations) -> set[str]:
 
 
 def _wrong_types(
-    probes: Mapping[str, Sequence[Declared]], sources: Mapping[str, str], tools: Tools
+    kept: Kept, sources: Mapping[str, str], runner: ToolRunner
 ) -> Iterator[ContractViolation]:
     """Yield the functions and values whose types differ, by an assignment to the declared type."""
-    assert tools.runner is not None, "the caller has checked this"
-    wanted = (".rs", "Cargo.toml", "Cargo.lock")
-    files = readable(sources, wanted)
+    files = readable(sources, (".rs", "Cargo.toml", "Cargo.lock"))
     crates = read_crates(files, sorted(files))
     places: dict[tuple[str, int], Declared] = {}
     asked: dict[str, None] = {}
-    for path, items in probes.items():
+    for path, (_, items) in kept.items():
         crate = crate_of(path, crates)
-        lines = [(item, line) for item in items for line in [write_probe(item)] if line]
+        lines = [(item, line) for item in items if (line := write_probe(item))]
         if crate is None or not lines:
             continue
         asked[crate.path("Cargo.toml")] = None
@@ -389,27 +359,20 @@ def _wrong_types(
     for manifest in asked:
         folder = manifest.removesuffix("Cargo.toml")
         argv = ("cargo", "check", "--offline", "--message-format=json", "--manifest-path", manifest)
-        try:
-            result = tools.runner.run(files, argv, seconds=_SECONDS)
-        except ToolMissing as missing:
-            raise CheckerFailed(str(missing)) from missing
-        if result.exit_code is None:
-            raise CheckerFailed(f"cargo did not answer within {_SECONDS:.0f} seconds")
-        for each in read_complaints(result.stdout):
+        for each in read_complaints(run_compiler(runner, files, argv, "cargo").stdout):
             at = next((p for p in (each.path, folder + each.path) if (p, each.line) in places), "")
-            if at and _is_difference(each, places[at, each.line], sources[at]):
-                item = places[at, each.line]
-                written = read_rust(sources[at]).named(item.name)[0]
+            if at and _is_difference(each, item := places[at, each.line], kept[at][0]):
+                written = kept[at][0].named(item.name)[0]
                 shown = (item.head, written.head)
                 if item.head == written.head:  # the blocks around them differ
                     shown = (f"{item.around}: {item.head}", f"{written.around}: {written.head}")
                 yield ContractViolation(at, item.name, differs(item.name, *shown))
 
 
-def _is_difference(complaint: Complaint, item: Declared, source: str) -> bool:
+def _is_difference(complaint: Complaint, item: Declared, written: Declarations) -> bool:
     """Return whether an error of the compiler says that the code differs from the contract."""
     if not type_parameters(item.key).names and not block_parameters(item.around).names:
         return complaint.rule == _WRONG_TYPE
     # The types that `impl Trait` takes cannot be given, though every call may fit.
-    is_given = "impl " not in read_rust(source).named(item.name)[0].key
+    is_given = "impl " not in written.named(item.name)[0].key
     return complaint.rule in _WRONG_BOUNDS and is_given

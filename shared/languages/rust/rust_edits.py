@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.capabilities import (
-    ContractViolation,
-    DefinitionEdit,
-    EditRefused,
-    NamedCode,
-    OutlineEntry,
-    Splice,
-    Unwritten,
-)
-from shared.languages.declared import declared_edits
-from shared.languages.declared.declared_edits import Refused, indented, offer
-from shared.languages.rust.rust_plans import is_test_file
-from shared.languages.rust.rust_source import read_rust
+from shared.languages.capabilities import Splice
+from shared.languages.declared.declared_edits import DeclaredEdits, Refused, indented, offer
+from shared.languages.rust.rust_source import is_test_file, read_rust
 
 if TYPE_CHECKING:
     from shared.languages.declared.declarations import Declarations, Declared
@@ -82,31 +72,6 @@ class _RustWays:
                 yield Splice(at, at, f"{text}\n", depth=1)
 
 
-def outline(text: str) -> tuple[OutlineEntry, ...]:
-    """Return the functions, methods and types; none if the file does not parse."""
-    return declared_edits.outline(read_rust(text))
-
-
-def edit_definitions(
-    path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
-) -> tuple[DefinitionEdit | EditRefused, ...]:
-    """Return for each edit how it changes the file at `path`, or why it cannot."""
-    return declared_edits.edit_definitions(_RustWays(), path, text, edits, changes)
-
-
-def defined_names(fragment: str) -> tuple[str, ...]:
-    """Return the names of the functions and types that begin in some lines of a file."""
-    return tuple(each["name"] for each in _DEFINITION.finditer(fragment))
-
-
-def check_rewrite(
-    path: str, before: str, after: str, changes: Sequence[str]
-) -> tuple[ContractViolation, ...]:
-    """Return a violation for each lost public name, and for the loss of half of the text."""
-    old, new = read_rust(before), read_rust(after)
-    return declared_edits.check_rewrite(path, old, new, changes, is_test=is_test_file(path))
-
-
 _PLACEHOLDER: Final = re.compile(
     r"(?:todo|unimplemented)!\s*\(.*\)\s*;?"
     r'|panic!\s*\("[^"]*(?:not (?:yet )?implement|todo)[^"]*"\)\s*;?',
@@ -129,23 +94,6 @@ _MAX_NOTES: Final = 20
 _MAX_BODY: Final = 200
 
 
-def names_in(source: str) -> Collection[str] | None:
-    """Return the names that a file declares; `None` if it does not parse."""
-    return declared_edits.names_in(read_rust(source))
-
-
-def note_syntax(path: str, source: str) -> str:
-    """Return a sentence that quotes the line that does not parse."""
-    return declared_edits.note_syntax(path, read_rust(source))
-
-
-def find_unwritten(path: str, before: str, after: str) -> tuple[Unwritten, ...]:
-    """Return the functions of a file that have nothing in them; tests may be empty."""
-    if is_test_file(path):
-        return ()
-    return declared_edits.find_unwritten(path, read_rust(before), read_rust(after), _problem)
-
-
 def _problem(item: Declared, body: str) -> tuple[str, bool] | None:
     if " for " in item.around and not body:
         return None  # a trait may ask for a function that has nothing to do
@@ -159,6 +107,16 @@ def _problem(item: Declared, body: str) -> tuple[str, bool] | None:
     if has_parameters and _CONSTANT.fullmatch(body):
         return (f"has only `{body[:60]}` for a body, whatever it is given", False)
     return None
+
+
+_EDITS: Final = DeclaredEdits(_RustWays(), _DEFINITION, is_test_file, _problem)
+outline = _EDITS.outline
+edit_definitions = _EDITS.edit_definitions
+defined_names = _EDITS.defined_names
+check_rewrite = _EDITS.check_rewrite
+names_in = _EDITS.names_in
+note_syntax = _EDITS.note_syntax
+find_unwritten = _EDITS.find_unwritten
 
 
 def note_errors(output: str, sources: Mapping[str, str], files: Iterable[str]) -> tuple[str, ...]:

@@ -8,10 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import Declarations, read_root, text_of, walk
-from shared.languages.declared.declared_contracts import PlannedCode
+from shared.languages.declared.declared_plans import PlannedCode
 from shared.languages.planned_code import (
     AcceptanceText,
-    Chain,
     Need,
     missing_module,
     missing_path,
@@ -19,13 +18,7 @@ from shared.languages.planned_code import (
     undeclared_package,
 )
 from shared.languages.read_commands import Command, ProgramRun, Weakness
-from shared.languages.rust.rust_commands import (
-    CargoCommand,
-    TestFunction,
-    read_cargo_command,
-    taken,
-    test_functions,
-)
+from shared.languages.rust.rust_commands import read_cargo_command
 from shared.languages.rust.rust_crates import (
     HERE,
     MANIFEST,
@@ -35,7 +28,7 @@ from shared.languages.rust.rust_crates import (
     guess_crate,
     read_crates,
 )
-from shared.languages.rust.rust_source import read_rust
+from shared.languages.rust.rust_source import is_test_file, read_rust
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -98,13 +91,6 @@ def _module_files(name: str) -> tuple[str, str]:
     return (f"src/{name}.rs", f"src/{name}/mod.rs")
 
 
-def is_test_file(path: str) -> bool:
-    """Return whether a file is only compiled for tests, by its place."""
-    folders = path.split("/")[:-1]
-    name = posixpath.basename(path)
-    return "tests" in folders or "benches" in folders or name in ("tests.rs", "test.rs")
-
-
 def has_names_to_declare(path: str) -> bool:
     """Return whether other files use a file by its names: it is neither a test nor a program."""
     folder, name = posixpath.split(path)
@@ -119,12 +105,17 @@ def module_of_path(path: str) -> str:
     return posixpath.basename(folder) if stem in ("mod", "lib", "main") and folder else stem
 
 
-class PlannedRust:
-    """Hold the Rust of a plan."""
+class PlannedRust(PlannedCode[Crate | None]):
+    """Answer for the Rust of a plan, but for what its compiler says. A part of it is a crate."""
 
-    def __init__(self, chain: Chain) -> None:
-        self.chain = chain
-        self.code = PlannedCode(chain, SUFFIX, read_rust, has_names_to_declare)
+    language = "Rust"
+    suffix = SUFFIX
+    manifest = MANIFEST
+    program = "cargo"
+    parts = "crates"
+    tool = "cargo"
+    read_text = staticmethod(read_rust)
+    has_names = staticmethod(has_names_to_declare)
 
     @cached_property
     def crates(self) -> tuple[Crate, ...]:
@@ -135,32 +126,24 @@ class PlannedRust:
         found = read_crates(self.chain.sources, self.chain.listing)
         if found:
             return found
-        texts = self.code.texts(len(self.chain.orders)).values()
+        texts = self.texts(len(self.chain.orders)).values()
         roots = (e.source.split("::")[0] for text in texts for e in read_rust(text).imports)
         guessed = guess_crate(roots, self.chain.dependencies)
         return (guessed,) if guessed else ()
 
-    @property
-    def has_unknown_manifest(self) -> bool:
-        """Return whether an order may write a `Cargo.toml` whose content is unknown."""
-        written = (
-            path for order in self.chain.orders for path in (*order.writes, *order.may_write)
-        )
-        return any(path.rpartition("/")[2] == MANIFEST for path in written)
-
     def is_open(self, position: int) -> bool:
         """Return whether the crates may hold names that no contract declares."""
-        opened = self.code.open_paths(position)
-        return self.code.is_blind(position) or any(not is_test_file(each) for each in opened)
+        opened = self.open_paths(position)
+        return self.is_blind(position) or any(not is_test_file(each) for each in opened)
 
     def has_broken_stub(self, position: int) -> bool:
         """Return whether a contract up to an order does not parse, or uses undefined types."""
-        faults = self.code.stub_faults(self.undefined)
+        faults = self.interface_faults()
         return any(each.code in ("E201", "E203") and each.position <= position for each in faults)
 
     def read(self, path: str, position: int) -> Declarations | None:
         """Return what is known of a file after an order; `None` if nothing is."""
-        contract = self.code.states[position].get(path)
+        contract = self.states[position].get(path)
         text = None if self.chain.is_gone(path, position) else self.chain.sources.get(path)
         if contract is None and text is None:
             return None
@@ -173,7 +156,7 @@ class PlannedRust:
 
     def undefined(self, path: str, stub: Declarations, position: int) -> Iterator[tuple[str, int]]:
         """Yield the undefined types that a contract uses, with their lines."""
-        if path in self.code.open_paths(position):
+        if path in self.open_paths(position):
             return
         known: set[str] = set()
         for each in (stub, self.read(path, position) or Declarations("")):
@@ -183,7 +166,7 @@ class PlannedRust:
     def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:
         """Yield the crates and modules that a test imports and that are missing by then."""
         own = crate_of(file.path, self.crates)
-        if self.code.is_blind(position) or own is None:
+        if self.is_blind(position) or own is None:
             return
         read = read_rust(file.text)
         local = _names(read)
@@ -204,7 +187,7 @@ class PlannedRust:
         crate = next((each for each in self.crates if each.folder == asked.folder), None)
         if crate is None or self.has_unknown_manifest:
             return
-        if self.code.is_blind(position) or {"p", "package", "workspace"} & asked.flags.keys():
+        if self.is_blind(position) or {"p", "package", "workspace"} & asked.flags.keys():
             return
         for name in () if crate.has_named_targets else asked.targets:
             yield from self._target_need(crate, "tests", name, position)
@@ -258,7 +241,7 @@ class PlannedRust:
                 return True
         for root in _ROOTS:
             path = crate.path(root)
-            if path in self.code.open_paths(position):
+            if path in self.open_paths(position):
                 return True
             read = self.read(path, position)
             if read is not None and read.fault is not None:
@@ -278,7 +261,6 @@ _PRINTS: Final = frozenset(
     {"", "version", "help", "tree", "metadata", "locate-project", "pkgid", "search", "fmt", "clean"}
 )
 _SHOWS: Final = frozenset({"V", "version", "h", "help", "list"})
-_UNKNOWN_MODULES: Final = ("tests", "test")
 
 
 def weakness_of_text(program: str, words: Sequence[str]) -> Weakness | None:
@@ -301,86 +283,3 @@ def weakness_of_text(program: str, words: Sequence[str]) -> Weakness | None:
     if _SHOWS & command.runner.keys():
         return Weakness("W230", "only prints")
     return None
-
-
-def weakness_of_tests(words: Sequence[str], planned: PlannedRust, position: int) -> Weakness | None:
-    """Return why a run of tests can hardly fail; `None` if the tests are not all known."""
-    command = read_cargo_command(words)
-    crate = next((e for e in planned.crates if e.folder == command.folder), None)
-    if command.verb != "test" or crate is None or planned.code.is_blind(position):
-        return None
-    if command.targets:
-        tests = _tests_of(command.targets, crate, planned, position)
-        return None if tests is None else _of_known_tests(command, tests)
-    return _unmatched(command, crate, planned, position)
-
-
-def _tests_of(
-    targets: Sequence[str], crate: Crate, planned: PlannedRust, position: int
-) -> list[TestFunction] | None:
-    """Return the tests of some targets of `tests`; `None` if they are not known."""
-    found: list[TestFunction] = []
-    for name in targets:
-        path = crate.path(f"tests/{name}{SUFFIX}")
-        text = planned.code.text_at(path, position)
-        tests = test_functions(text) if text is not None else None
-        if tests is None:
-            return None
-        found += tests
-    return found
-
-
-def _of_known_tests(command: CargoCommand, tests: list[TestFunction]) -> Weakness | None:
-    if not tests:
-        return Weakness("W232", "runs no test: the files that it names have none")
-    only_ignored = "ignored" in command.runner
-    run = taken(
-        tests,
-        command.filters,
-        exact="exact" in command.runner,
-        only_ignored=only_ignored,
-        with_ignored="include-ignored" in command.runner,
-        skip=command.runner.get("skip", ""),
-    )
-    if run:
-        weak = not any(each.can_fail for each in run)
-        return Weakness("W231", "runs only tests that assert nothing") if weak else None
-    if taken(tests, command.filters, with_ignored=True) and not only_ignored:
-        return Weakness("W232", "runs only tests that are ignored")
-    return _no_match(command)
-
-
-def _no_match(command: CargoCommand) -> Weakness:
-    shown = " ".join(command.filters) or "its options"
-    return Weakness("W232", f"runs no test: {shown} matches none")
-
-
-def _unmatched(
-    command: CargoCommand, crate: Crate, planned: PlannedRust, position: int
-) -> Weakness | None:
-    """Return the weakness of filters that name a module which nobody has.
-
-    Orders may write unit tests with any names, but only into modules that there are.
-    """
-    if not command.filters or planned.is_open(position):
-        return None
-    modules = {
-        posixpath.basename(each).removesuffix(SUFFIX) for each in _sources(planned, position)
-    }
-    modules |= {posixpath.basename(posixpath.dirname(e)) for e in _sources(planned, position)}
-    modules |= {*_UNKNOWN_MODULES, crate.name}
-    names = [
-        test.name
-        for text in planned.code.texts(position).values()
-        for test in test_functions(text) or ()
-    ]
-    for each in command.filters:
-        head, colons, _ = each.partition("::")
-        is_known = any(each in name for name in names) or any(e.endswith(head) for e in modules)
-        if not colons or is_known:
-            return None
-    return _no_match(command)
-
-
-def _sources(planned: PlannedRust, position: int) -> frozenset[str]:
-    return planned.code.paths(position)

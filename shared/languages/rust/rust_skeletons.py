@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import Declarations, Declared
-from shared.languages.declared.declared_contracts import Contract, merge, read_stubs
+from shared.languages.declared.declarations import Declarations, Declared, split_list
+from shared.languages.declared.declared_contracts import Contract, Stubs, merge
 from shared.languages.rust.rust_source import read_rust
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _MAX_DEPTH: Final = 6
 _UNKNOWN: Final = "todo!()"
 
 
-class EmptyValues:
+class EmptyRustValues:
     """Answer with the empty value of a type; `todo!()` where none is known.
 
     Code that is only checked and not run, `runs` false, has `todo!()` wherever it fits.
@@ -51,7 +51,7 @@ class EmptyValues:
         if kind.startswith("&"):
             return _borrowed(kind)
         if kind.startswith("(") and kind.endswith(")"):
-            parts = split_types(kind[1:-1])
+            parts = split_list(kind[1:-1], "<([", ">)]")
             return f"({', '.join(self.of(each, owner, depth - 1) for each in parts)},)"
         if kind.startswith("["):
             return "Default::default()" if kind.count(";") == 1 and "<" not in kind else _UNKNOWN
@@ -63,7 +63,7 @@ class EmptyValues:
     def _named(self, name: str, arguments: str, owner: str, depth: int) -> str:
         if name in _EMPTY and name not in self._types:
             return "Default::default()"
-        first = next(iter(split_types(arguments)), "")
+        first = next(iter(split_list(arguments, "<([", ">)]")), "")
         if name == "Result":
             value = self.of(first, owner, depth - 1)
             return value if value == _UNKNOWN else f"Ok({value})"
@@ -119,7 +119,7 @@ def _opaque(kind: str) -> str:
     if re.match(r"impl (?:[\w:]*::)?\w*Iterator\b", kind):
         return "std::iter::empty()"
     if found := re.match(r"impl Fn(?:Mut|Once)?\((.*?)\)", kind):
-        count = len(split_types(found[1]))
+        count = len(split_list(found[1], "<([", ">)]"))
         return f"|{', '.join(['_'] * count)}| todo!()"
     if re.match(r"impl (?:[\w:]*::)?(?:Display|Debug|ToString|Into<String>|AsRef<str>)", kind):
         return '""'
@@ -132,21 +132,6 @@ def _borrowed(kind: str) -> str:
         return '""'
     is_slice = target.startswith("[") and target.endswith("]") and ";" not in target
     return "&[]" if is_slice else _UNKNOWN
-
-
-def split_types(text: str) -> list[str]:
-    """Return the types of a list that is separated by commas."""
-    parts: list[str] = []
-    depth, start = 0, 0
-    for at, character in enumerate(f"{text},"):
-        if character in "<([":
-            depth += 1
-        elif character in ")]" or (character == ">" and text[at - 1 : at] != "-"):
-            depth -= 1
-        elif character == "," and not depth:
-            parts.append(text[start:at].strip())
-            start = at + 1
-    return [each for each in parts if each]
 
 
 # The functions that an implementation needs if a contract names it without them.
@@ -169,24 +154,23 @@ def build_skeleton(
     Where `sources` already has the file, only the declared names are emptied. Contracts that do not
     parse are left out.
     """
-    stubs = read_stubs(interfaces, ".rs", read_rust)
-    contracts = {p: Contract(each.items, each.imports, each.package) for p, each in stubs.items()}
+    contracts = STUBS.contracts(interfaces)
     values = values_of(contracts.values(), sources)
     return {path: write_file(each, sources.get(path), values) for path, each in contracts.items()}
 
 
 def values_of(
     contracts: Iterable[Contract], sources: Mapping[str, str], *, runs: bool = True
-) -> EmptyValues:
+) -> EmptyRustValues:
     """Return the empty values, with those of the types that the files declare."""
     texts = (text for path, text in sources.items() if path.endswith(".rs"))
     written = (item for text in texts for item in read_rust(text).items)
     items = [*written, *(item for each in contracts for item in each.items)]
-    return EmptyValues(items, runs=runs)
+    return EmptyRustValues(items, runs=runs)
 
 
 def write_file(
-    contract: Contract, source: str | None, values: EmptyValues, *, empty_all: bool = False
+    contract: Contract, source: str | None, values: EmptyRustValues, *, empty_all: bool = False
 ) -> str:
     """Return the text of one file that keeps its contract.
 
@@ -211,7 +195,7 @@ def write_file(
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
-def emptied(item: Declared, values: EmptyValues) -> str:
+def emptied(item: Declared, values: EmptyRustValues) -> str:
     """Return a declaration that does nothing; a type stays as it is."""
     if item.kind == "function":
         value = values.of(item.result, item.owner)
@@ -221,7 +205,7 @@ def emptied(item: Declared, values: EmptyValues) -> str:
     return item.text
 
 
-def _blocks(items: Sequence[Declared], values: EmptyValues) -> Iterator[str]:
+def _blocks(items: Sequence[Declared], values: EmptyRustValues) -> Iterator[str]:
     """Yield the declarations, those of one implementation in one block."""
     done: set[str] = set()
     for item in items:
@@ -237,7 +221,7 @@ def _blocks(items: Sequence[Declared], values: EmptyValues) -> Iterator[str]:
             yield "\n".join((f"{item.around} {{", *inside, "}"))
 
 
-def _implementation(item: Declared, inside: Sequence[Declared], values: EmptyValues) -> str:
+def _implementation(item: Declared, inside: Sequence[Declared], values: EmptyRustValues) -> str:
     trait = item.name.partition(" for ")[0].split("<")[0].rpartition("::")[2]
     if inside:
         code = item.text
@@ -268,3 +252,6 @@ def write_contract(contract: Contract) -> str:
             inside = [each.text for each in contract.items if each.around == item.around]
             parts.append("\n".join((f"{item.around} {{", *inside, "}")))
     return "\n\n".join((*uses, *parts)) + "\n"
+
+
+STUBS: Final = Stubs(".rs", read_rust, write_contract)

@@ -5,6 +5,7 @@ A contract is Rust whose functions end in `;`. Both are read in the same way.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -77,6 +78,13 @@ def _joined(before: str, path: str) -> str:
 _TYPES: Final = ("struct_item", "enum_item", "union_item", "trait_item", "type_item")
 _FUNCTIONS: Final = ("function_item", "function_signature_item")
 _VALUES: Final = ("const_item", "static_item")
+
+
+def is_test_file(path: str) -> bool:
+    """Return whether a file is only compiled for tests, by its place."""
+    folders = path.split("/")[:-1]
+    name = posixpath.basename(path)
+    return "tests" in folders or "benches" in folders or name in ("tests.rs", "test.rs")
 
 
 @lru_cache(maxsize=64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shared.languages.go.go_language import GO
-from shared.languages.go.judge_go import PlannedGo, build_view
+from shared.languages.go.judge_go import PlannedGo
 from shared.languages.language_tools import ToolMissing, ToolResult, Tools
 from shared.languages.planned_code import Chain, ChainCode, Fault
 from shared.work_order.work_order import Interface, WorkOrder
@@ -406,8 +406,8 @@ def test_what_a_removed_file_declared_is_not_in_the_view_any_more() -> None:
     repo = {**MODULE, "old/old.go": "package old\n", "old/b.go": "package old\n"}
     chain = chain_of(Order(), Order(removes=["old/old.go"]), repo=repo)
     planned = PlannedGo(chain)
-    assert {"old/old.go", "old/b.go"} <= build_view(planned, 1).keys()
-    assert "old/old.go" not in build_view(planned, 2)
+    assert {"old/old.go", "old/b.go"} <= planned.view(1).keys()
+    assert "old/old.go" not in planned.view(2)
     own = chain_of(Order({"x/x.go": "package x\n"}), Order(removes=["x/x.go"]), repo=repo)
     planned = PlannedGo(own)
-    assert ["x/x.go" in build_view(planned, at) for at in (1, 2)] == [True, False]
+    assert ["x/x.go" in planned.view(at) for at in (1, 2)] == [True, False]

@@ -6,9 +6,8 @@ import pytest
 
 from shared.languages.language_tools import ToolMissing, ToolResult, Tools
 from shared.languages.planned_code import Chain, ChainCode, Fault
-from shared.languages.rust.judge_rust import build_view
+from shared.languages.rust.judge_rust import RustChain
 from shared.languages.rust.rust_language import RUST
-from shared.languages.rust.rust_plans import PlannedRust
 from shared.work_order.work_order import Interface
 from tests.shared.languages.chains import Order, chain_of
 from tests.shared.languages.tool_runner import SandboxRunner, runner_for
@@ -353,8 +352,8 @@ def test_a_module_that_an_order_removes_is_not_there_any_more() -> None:
     assert [*read(before).needs_of_file(1, before.orders[0].acceptance_files[0])] == []
     (need,) = read(after).needs_of_file(2, after.orders[1].acceptance_files[0])
     assert need.code == "E210" and need.message.endswith("that WO-01 removes")
-    planned = PlannedRust(after)
-    assert "src/old.rs" not in build_view(planned, 2)
+    planned = RustChain(after)
+    assert "src/old.rs" not in planned.view(2)
 
 
 def needs_of_program(command: str, *orders: Order, repo: dict[str, str] = CRATE) -> list[str]:

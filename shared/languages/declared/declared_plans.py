@@ -1,0 +1,377 @@
+"""Answers for a plan's code in a language that is read as declarations, and asks its compiler."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
+
+from shared.files.strict_documents import at
+from shared.languages.declared.declarations import MAX_BYTES, Declarations, normal_changes
+from shared.languages.declared.declarations import Fault as StubFault
+from shared.languages.declared.declared_contracts import (
+    SECONDS,
+    Contract,
+    Delta,
+    conflicts,
+    fold,
+    has_name,
+    joined,
+    merge,
+    without_fence,
+)
+from shared.languages.language_tools import ToolMissing, ToolResult, Tools
+from shared.languages.planned_code import (
+    AcceptanceText,
+    Chain,
+    DeclaredStub,
+    Fault,
+    Need,
+    OrderCode,
+    at_place,
+    has_no_definition,
+    has_no_interface,
+    stub_contradicts,
+    stub_does_not_parse,
+    stub_uses_undefined,
+)
+from shared.languages.read_commands import Command, Weakness, program_words
+
+if TYPE_CHECKING:
+    from shared.languages.declared.declared_contracts import Complaint
+
+StubsOfOrder = tuple[tuple[DeclaredStub, Declarations], ...]
+Part = TypeVar("Part")
+
+_MAX_REASON: Final = 200  # characters
+_MAX_VIEW: Final = 8 * 1024 * 1024  # characters; a copy of a larger tree is not worth the answer
+_MAX_QUESTIONS: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[Part]):
+    """Hold what the compiler was asked about: the tests of a part of the tree, after an order."""
+
+    position: int
+    part: Part
+    tests: Sequence[AcceptanceText]
+
+    def test_at(self, *paths: str) -> AcceptanceText | None:
+        """Return the test that has one of these paths; `None` if none has."""
+        return next((each for path in paths for each in self.tests if each.path == path), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Hold a complaint about a test: the code of its finding, and what the message adds to it.
+
+    `name` is the name that the complaint is about; empty if there is none.
+    """
+
+    complaint: Complaint
+    test: AcceptanceText
+    code: str
+    name: str = ""
+    addition: str = ""
+
+
+class PlannedCode(ABC, Generic[Part]):
+    """Answer `ChainCode` for the files with one suffix.
+
+    Each language derives a class. The compiler is asked about a `Part` of the tree at a time, such
+    as a module: `parts` is their name in the plural. `tool` is the compiler's name in messages.
+    """
+
+    language: ClassVar[str]
+    suffix: ClassVar[str]
+    manifest: ClassVar[str]
+    program: ClassVar[str]
+    parts: ClassVar[str]
+    tool: ClassVar[str]
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+
+    @staticmethod
+    @abstractmethod
+    def read_text(text: str) -> Declarations:
+        """Return the declarations of a file."""
+
+    @staticmethod
+    @abstractmethod
+    def has_names(path: str) -> bool:
+        """Return whether other files use a file by its names."""
+
+    @abstractmethod
+    def undefined(self, path: str, stub: Declarations, position: int) -> Iterator[tuple[str, int]]:
+        """Yield the names that a contract uses and nobody defines, with their lines."""
+
+    @abstractmethod
+    def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:
+        """Yield what a test file of the plan needs and does not have."""
+
+    @abstractmethod
+    def weakness_of_tests(self, words: Sequence[str], position: int) -> Weakness | None:
+        """Return why a run of tests can hardly fail; `None` if the tests are not all known."""
+
+    @abstractmethod
+    def view(self, position: int) -> dict[str, str]:
+        """Return the texts by path that are there after an order, with contracts as empty code."""
+
+    @abstractmethod
+    def part_of(self, path: str) -> Part:
+        """Return the part of the tree that a test belongs to."""
+
+    @abstractmethod
+    def command(self, part: Part, tests: Sequence[AcceptanceText]) -> tuple[str, ...]:
+        """Return the command that has the compiler look at the tests of a part."""
+
+    @abstractmethod
+    def judged(self, result: ToolResult, asked: Asked[Part]) -> Iterator[Judged]:
+        """Yield the complaints about the tests that were asked about, judged."""
+
+    @abstractmethod
+    def failure(self, result: ToolResult, asked: Asked[Part]) -> str:
+        """Return why the compiler judged nothing; empty if it did."""
+
+    def why_unaskable(self, part: Part) -> str:
+        """Return why nothing can be asked about a part; empty if it can."""
+        return ""
+
+    def needs_of_command(self, position: int, command: Command) -> Iterator[Need]:
+        """Yield nothing: a command needs the paths that it names."""
+        return iter(())
+
+    def interface_faults(self) -> Iterator[Fault]:
+        """Yield E201, E203, E204 and W223."""
+        for order, stubs in zip(self.chain.orders, self.stubs, strict=True):
+            if order.valid:
+                for each, read in stubs:
+                    yield from self._stub_faults(order.position, each, read)
+                yield from self._contradictions(order, stubs)
+                yield from self._undeclared(order)
+
+    def weakness(self, position: int, command: Command) -> Weakness | None:
+        """Return why a run of tests can hardly fail, by the tests that are there by then."""
+        words = program_words(command)
+        if words is None or command.program != self.program:
+            return None
+        return self.weakness_of_tests(words, position)
+
+    def use_faults(self, tools: Tools) -> Iterator[Fault]:
+        """Yield how the tests of a plan use the language otherwise than it is declared."""
+        count = 0
+        for order in self.chain.orders:
+            tests = [
+                each
+                for each in order.acceptance_files
+                if each.path.endswith(self.suffix) and self.read_text(each.text).fault is None
+            ]
+            if not tests or self.is_blind(order.position):
+                continue
+            view = self.view(order.position)
+            for part in dict.fromkeys(self.part_of(each.path) for each in tests):
+                count += 1
+                mine = [each for each in tests if self.part_of(each.path) == part]
+                result = self._ask(part, mine, view, tools, count)
+                if isinstance(result, str):
+                    yield self._unjudged(result)
+                    return
+                yield from self._faults(result, Asked(order.position, part, mine))
+
+    def _ask(
+        self,
+        part: Part,
+        tests: Sequence[AcceptanceText],
+        view: Mapping[str, str],
+        tools: Tools,
+        count: int,
+    ) -> ToolResult | str:
+        """Return the compiler's answer, or why there is none; `count` counts the questions."""
+        if problem := self.why_unaskable(part):
+            return problem
+        if tools.runner is None:
+            return "no sandbox was given to the compiler"
+        if count > _MAX_QUESTIONS:
+            return f"over {_MAX_QUESTIONS} {self.parts} and orders bring tests"
+        if sum(map(len, view.values())) > _MAX_VIEW:
+            return "the repository is too large"
+        try:
+            result = tools.runner.run(view, self.command(part, tests), seconds=SECONDS)
+        except ToolMissing as missing:
+            return str(missing)
+        late = result.exit_code is None
+        return f"{self.tool} did not answer within {SECONDS:.0f} seconds" if late else result
+
+    def _unjudged(self, reason: str) -> Fault:
+        """Return the warning that tests were not compared with the contracts."""
+        shown = " ".join(reason.split())[:_MAX_REASON]
+        return Fault("W224", 0, at(), f"the {self.language} of the plan was not judged: {shown}")
+
+    def _faults(self, result: ToolResult, asked: Asked[Part]) -> Iterator[Fault]:
+        reported: set[tuple[str, int, str]] = set()
+        for each in self.judged(result, asked):
+            complaint, test = each.complaint, each.test
+            if (test.path, complaint.line, each.code) in reported:
+                continue
+            reported.add((test.path, complaint.line, each.code))
+            is_plain = each.code == "E216" and each.name
+            said = has_no_definition(each.name) if is_plain else complaint.message
+            message = at_place(said, complaint.line, complaint.column, each.addition)
+            field = at("acceptance_files", test.index, "content")
+            yield Fault(each.code, asked.position, field, message)
+        if failure := self.failure(result, asked):
+            yield self._unjudged(failure)
+
+    @property
+    def has_unknown_manifest(self) -> bool:
+        """Return whether an order may write a manifest whose content is unknown."""
+        written = (
+            path for order in self.chain.orders for path in (*order.writes, *order.may_write)
+        )
+        return any(path.rpartition("/")[2] == self.manifest for path in written)
+
+    @cached_property
+    def stubs(self) -> tuple[StubsOfOrder, ...]:
+        """Return the contracts of each order, parsed."""
+        return tuple(tuple(self._stubs_of(each)) for each in self.chain.orders)
+
+    @cached_property
+    def states(self) -> list[dict[str, Contract]]:
+        """Return the contracts by path that hold after each order; index 0 is before the first."""
+        found = fold(tuple(map(self._delta, self.chain.orders, self.stubs)))
+        if not self.chain.files.removed:
+            return found
+        return [
+            {path: each for path, each in state.items() if not self.chain.is_gone(path, position)}
+            for position, state in enumerate(found)
+        ]
+
+    def text_at(self, path: str, position: int) -> str | None:
+        """Return the text of a file after an order; `None` if an order may have written it."""
+        text = self.texts(position).get(path)
+        is_open = text is None and path in self.open_paths(position)
+        return self.chain.sources.get(path) if text is None and not is_open else text
+
+    def _stubs_of(self, order: OrderCode) -> Iterator[tuple[DeclaredStub, Declarations]]:
+        for each in order.interfaces:
+            if not each.path.endswith(self.suffix):
+                continue
+            read = Declarations(each.text)
+            if each.problem or len(each.text.encode("utf-8", "replace")) > MAX_BYTES:
+                problem = each.problem or f"it is over {MAX_BYTES} bytes"
+                read = replace(read, fault=StubFault(problem))
+            else:
+                read = self.read_text(without_fence(each.text))
+            yield each, read
+
+    def _delta(self, order: OrderCode, stubs: StubsOfOrder) -> Delta:
+        merged = joined((each.path, read) for each, read in stubs if read.fault is None)
+        writes = frozenset((*order.writes, *order.may_write))
+        return Delta(writes, merged, normal_changes(order.changes))
+
+    def _stub_faults(
+        self, position: int, declared: DeclaredStub, read: Declarations
+    ) -> Iterator[Fault]:
+        field, fault = at("interfaces", declared.index, "stub"), read.fault
+        if fault is not None:
+            message = stub_does_not_parse(declared.path, fault.message, fault.line, fault.excerpt)
+            yield Fault("E201", position, field, message)
+            return
+        for name, line in dict.fromkeys(self.undefined(declared.path, read, position)):
+            message = stub_uses_undefined(declared.path, name, line)
+            yield Fault("E203", position, field, message)
+
+    def _contradictions(self, order: OrderCode, stubs: StubsOfOrder) -> Iterator[Fault]:
+        known = dict(self.states[order.position - 1])
+        changed = normal_changes(order.changes)
+        for each, read in stubs:
+            if read.fault is not None:
+                continue
+            earlier = known.get(each.path, Contract())
+            for found in conflicts(earlier.items, read.items, each.path, changed):
+                by = self.declared_by(each.path, found.name, order.position - 1)
+                source = self.chain.source(by) if by else "this order"
+                message = stub_contradicts(
+                    each.path, found.name, found.line, source, found.before, found.after
+                )
+                field = at("interfaces", each.index, "stub")
+                yield Fault("E204", order.position, field, message)
+            known[each.path] = Contract(merge(earlier.items, read.items))
+
+    def _undeclared(self, order: OrderCode) -> Iterator[Fault]:
+        settled = {each.path for each in order.interfaces}
+        settled |= {each.path for each in order.acceptance_files}
+        for index, path in enumerate(order.allowed_files):
+            if path in settled or not self.has_names(path):
+                continue
+            settled.add(path)
+            if not self.is_known(path, order.position - 1):
+                message = has_no_interface(path)
+                yield Fault("W223", order.position, at("allowed_files", index), message)
+
+    def is_known(self, path: str, position: int) -> bool:
+        """Return whether the declarations of a file are known after the order at `position`."""
+        if path in self.states[position]:
+            return True
+        text = None if self.chain.is_gone(path, position) else self.chain.sources.get(path)
+        return text is not None and self.read_text(text).fault is None
+
+    def declared_by(self, path: str, name: str, position: int) -> int | None:
+        """Return the last order up to `position` whose contract declares a name; else `None`."""
+        for earlier in range(position, 0, -1):
+            for each, read in self.stubs[earlier - 1]:
+                if each.path == path and read.fault is None and has_name(read, name):
+                    return earlier
+        return None
+
+    def declared_later(self, paths: Collection[str], name: str, position: int) -> int | None:
+        """Return the first order after `position` that declares a name in one of `paths`."""
+        for later, stubs in enumerate(self.stubs[position:], position + 1):
+            for each, read in stubs:
+                if each.path in paths and read.fault is None and has_name(read, name):
+                    return later
+        return None
+
+    def texts(self, position: int) -> Mapping[str, str]:
+        """Return the texts of the plan's own test files after the order at `position`."""
+        return {
+            each.path: each.text
+            for order in self.chain.orders[:position]
+            for each in order.acceptance_files
+            if each.path.endswith(self.suffix) and not self.chain.is_gone(each.path, position)
+        }
+
+    def open_paths(self, position: int) -> frozenset[str]:
+        """Return the files whose content is unknown after the order at `position`.
+
+        These are the files that orders write without declaring what is in them.
+        """
+        known = self.states[position].keys() | self.texts(position).keys()
+        return frozenset(
+            path
+            for order in self.chain.orders[:position]
+            for path in (*order.writes, *order.may_write)
+            if path.endswith(self.suffix)
+            and path not in known
+            and not self.chain.is_gone(path, position)
+        )
+
+    def paths(self, position: int) -> frozenset[str]:
+        """Return the files of the language that may be there after the order at `position`."""
+        files = self.chain.files
+        return frozenset(
+            path
+            for table in (files.first, files.possible)
+            for path, since in table.items()
+            if since <= position
+            and path.endswith(self.suffix)
+            and not self.chain.is_gone(path, position)
+        ) | frozenset(self.texts(position))
+
+    def is_blind(self, position: int) -> bool:
+        """Return whether an order up to `position` may write files of unknown names."""
+        blind = self.chain.files.blind_from
+        return blind is not None and blind <= position
