@@ -172,6 +172,17 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """Hold the code of a finding, and the text that its message adds to the checker's."""
+
+    code: str
+    addition: str = ""
+
+
+DOUBT: Final = Verdict("W222")
+
+
+@dataclass(frozen=True, slots=True)
 class Need:
     """Represent something that code needs and nothing provides by then.
 

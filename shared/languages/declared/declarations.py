@@ -86,12 +86,26 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class TextFault:
     """Say why a text cannot be read; `line` counts from 1, and is 0 for the whole text."""
 
     message: str
     line: int = 0
     excerpt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Represent a name that two contracts declare differently.
+
+    `before` and `after` are the two declarations, on one line each. `line` is that of the later
+    declaration, from 1.
+    """
+
+    name: str
+    line: int
+    before: str
+    after: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +118,7 @@ class Declarations:
     text: str
     items: tuple[Declared, ...] = ()
     imports: tuple[Imported, ...] = ()
-    fault: Fault | None = None
+    fault: TextFault | None = None
     package: str = ""
 
     def named(self, name: str) -> tuple[Declared, ...]:
@@ -213,8 +227,8 @@ def _one_line(code: bytes | None) -> str:
 
 _WHOLE: Final = ("lifetime", "string_literal", "interpreted_string_literal")
 _MAX_EXCERPT: Final = 120
-TOO_LONG: Final = Fault(f"it is over {MAX_BYTES} bytes")
-UNREADABLE: Final = Fault("it cannot be read")
+TOO_LONG: Final = TextFault(f"it is over {MAX_BYTES} bytes")
+UNREADABLE: Final = TextFault("it cannot be read")
 
 
 def read_root(grammar: Grammar, text: str) -> Node | None:
@@ -244,7 +258,7 @@ def walk(root: Node, *, into: Callable[[Node], bool] = lambda _: True) -> Iterat
             pending.extend(reversed(node.children))
 
 
-def first_fault(root: Node, text: str) -> Fault | None:
+def first_fault(root: Node, text: str) -> TextFault | None:
     """Return the place of the first fault of syntax; `None` if there is none."""
     if not root.has_error:
         return None
@@ -253,15 +267,15 @@ def first_fault(root: Node, text: str) -> Fault | None:
             return fault_at(node, text, f"{_shown(node.type)} is missing")
         if node.is_error:
             return fault_at(node, text, "there is a fault of syntax")
-    return Fault("there is a fault of syntax")
+    return TextFault("there is a fault of syntax")
 
 
-def fault_at(node: Node, text: str, message: str) -> Fault:
+def fault_at(node: Node, text: str, message: str) -> TextFault:
     """Return a fault at the line where a node begins."""
     line = node.start_point[0] + 1
     lines = text.split("\n")
     excerpt = lines[line - 1].strip()[:_MAX_EXCERPT] if line <= len(lines) else ""
-    return Fault(message, line, excerpt)
+    return TextFault(message, line, excerpt)
 
 
 def tokens_of(node: Node | None) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 
 from shared.languages.capabilities import ContractViolation
 from shared.languages.declared.declarations import (
+    Conflict,
     Declarations,
     Declared,
     Imported,
@@ -32,16 +33,6 @@ from shared.work_order.work_order import Interface, WorkOrder
 
 # Go's first question compiles the standard library, which took 21 seconds on a loaded machine.
 SECONDS: Final = 120.0
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """Represent a name that two contracts declare differently; `line` is that of the later one."""
-
-    name: str
-    line: int
-    before: str
-    after: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
 
 from shared.files.strict_documents import at
-from shared.languages.declared.declarations import MAX_BYTES, Declarations, normal_changes
-from shared.languages.declared.declarations import Fault as StubFault
+from shared.languages.declared.declarations import (
+    MAX_BYTES,
+    Declarations,
+    TextFault,
+    normal_changes,
+)
 from shared.languages.declared.declared_contracts import (
     SECONDS,
     Contract,
@@ -262,7 +266,7 @@ class PlannedCode(ABC, Generic[Part]):
             read = Declarations(each.text)
             if each.problem or len(each.text.encode("utf-8", "replace")) > MAX_BYTES:
                 problem = each.problem or f"it is over {MAX_BYTES} bytes"
-                read = replace(read, fault=StubFault(problem))
+                read = replace(read, fault=TextFault(problem))
             else:
                 read = self.read_text(without_fence(each.text))
             yield each, read

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from shared.languages.declared.declarations import text_of
 from shared.languages.ecmascript.ecmascript_syntax import find_fault, question_path, tree_of, walk
 from shared.languages.ecmascript.node_commands import (
-    CodeRun,
     CommandRuns,
     FileRun,
+    NodeCodeRun,
     Run,
     TestRun,
     ToolRun,
@@ -210,7 +210,7 @@ def weakness_of_text(runs: CommandRuns) -> Weakness | None:
 
 def _weakness(run: Run) -> Weakness | None:
     match run:
-        case CodeRun(text=text):
+        case NodeCodeRun(text=text):
             root = tree_of(question_path(typed=run.is_typed), text)
             return None if root is None or find_fault(root) else weakness_of_code(root)
         case FileRun(only_parses=True):

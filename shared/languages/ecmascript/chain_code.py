@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from shared.files.strict_documents import FieldPath, at
+from shared.languages.declared.declarations import TextFault
 from shared.languages.ecmascript.compiler_view import inquire_stubs, undefined_names
 from shared.languages.ecmascript.contract_history import History
-from shared.languages.ecmascript.declaration_stubs import Stub, StubFault, conflicts, is_meant
+from shared.languages.ecmascript.declaration_stubs import Stub, conflicts, is_meant
 from shared.languages.ecmascript.ecmascript_syntax import (
     find_fault,
     is_code,
@@ -21,7 +22,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     tree_of,
 )
 from shared.languages.ecmascript.judge_plan_code import inquire, judge_answer
-from shared.languages.ecmascript.node_commands import CodeRun, CommandRuns, read_command
+from shared.languages.ecmascript.node_commands import CommandRuns, NodeCodeRun, read_command
 from shared.languages.ecmascript.typescript_compiler import PinnedCompiler, ask_together
 from shared.languages.ecmascript.unmet_needs import needs_of_runs, needs_of_text, weakness_of_runs
 from shared.languages.language_tools import CheckerFailed, ToolMissing, Tools
@@ -80,7 +81,7 @@ class EcmaChain:
         for position, declared, stub in self._history.stubs:
             if suffix_of(declared.path) in self.owned:
                 field = at("interfaces", declared.index, "stub")
-                if isinstance(stub, StubFault):
+                if isinstance(stub, TextFault):
                     message = stub_does_not_parse(
                         declared.path, stub.message, stub.line, stub.excerpt
                     )
@@ -212,7 +213,7 @@ class EcmaChain:
         for index, command in order.commands:
             runs = self._runs(command)
             for run in runs.runs if runs is not None else ():
-                if isinstance(run, CodeRun) and not command.operator:
+                if isinstance(run, NodeCodeRun) and not command.operator:
                     path = question_path(typed=run.is_typed)
                     path = path.replace("command", f"command{index}")
                     if _parses(path, run.text):

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Final
 from shared.languages.declared.declarations import text_of
 from shared.languages.ecmascript.ecmascript_syntax import string_value, tree_of, walk
 from shared.languages.ecmascript.imports import Kind, imports_of, resolve
+from shared.languages.planned_code import DOUBT, Verdict
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
     from shared.languages.ecmascript.compiler_view import View
     from shared.languages.ecmascript.contract_history import History, Moment
-    from shared.languages.ecmascript.typescript_compiler import Complaint
+    from shared.languages.ecmascript.typescript_compiler import TscComplaint
 
 
 _WHOLE_IMPORTS: Final = frozenset({"import_clause", "namespace_import"})
@@ -334,21 +335,10 @@ _DOUBTFUL: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """Hold the code of a finding, and the text that its message adds to the compiler's."""
-
-    code: str
-    addition: str = ""
-
-
-DOUBT: Final = Verdict("W222")
-
-
-@dataclass(frozen=True, slots=True)
 class Place:
     """Hold a complaint with the part of the code that it is about, and what is known there."""
 
-    complaint: Complaint
+    complaint: TscComplaint
     node: Node
     question: Question
     view: View

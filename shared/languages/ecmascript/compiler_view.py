@@ -18,7 +18,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
 )
 from shared.languages.ecmascript.exports import declared_names
 from shared.languages.ecmascript.imports import Kind, imports_of, resolve
-from shared.languages.ecmascript.typescript_compiler import Asked, Complaint
+from shared.languages.ecmascript.typescript_compiler import CompilerQuestion, TscComplaint
 
 if TYPE_CHECKING:
     from shared.languages.ecmascript.contract_history import History, Layer, Moment
@@ -203,7 +203,7 @@ class StubInquiry:
     names that its file has besides.
     """
 
-    asked: Asked
+    asked: CompilerQuestion
     indexes: Mapping[str, int]
     known: Mapping[str, frozenset[str]]
 
@@ -219,11 +219,13 @@ def inquire_stubs(history: History, position: int, stubs: Mapping[int, Stub]) ->
             indexes[path] = index
     view = build_view(history, position, texts)
     known = {p: _known_names(history, stubs[i].path, position) for p, i in indexes.items()}
-    return StubInquiry(Asked(view.files, tuple(sorted(texts)), view.aliases), indexes, known)
+    return StubInquiry(
+        CompilerQuestion(view.files, tuple(sorted(texts)), view.aliases), indexes, known
+    )
 
 
 def undefined_names(
-    inquiry: StubInquiry, complaints: Iterable[Complaint]
+    inquiry: StubInquiry, complaints: Iterable[TscComplaint]
 ) -> Iterator[tuple[int, str, int]]:
     """Yield the names that stubs use and do not have: index of the stub, name and line."""
     reported: set[tuple[str, str]] = set()

@@ -20,7 +20,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     suffix_of,
     tree_of,
 )
-from shared.languages.ecmascript.typescript_compiler import Complaint, PinnedCompiler, ask
+from shared.languages.ecmascript.typescript_compiler import PinnedCompiler, TscComplaint, ask
 from shared.languages.language_tools import CheckerFailed, ToolMissing, Tools
 from shared.languages.planned_code import DOES_NOT_PARSE, Chain
 
@@ -307,13 +307,13 @@ def _mentions(stub: Stub, name: str, words: str) -> bool:
     return declared is not None and re.search(rf"\b(?:{words})\b", declared.shown) is not None
 
 
-def _is_excused(complaint: Complaint, source: str, stub: Stub) -> bool:
+def _is_excused(complaint: TscComplaint, source: str, stub: Stub) -> bool:
     """Say whether a name may be there all the same, made by a script as it runs."""
     is_missing = complaint.code in _MISSING
     return is_missing and not is_typed(stub.path) and _DYNAMIC.search(source) is not None
 
 
-def _violation(stub: Stub, name: str, complaint: Complaint) -> ContractViolation:
+def _violation(stub: Stub, name: str, complaint: TscComplaint) -> ContractViolation:
     declared = stub.declared.get(name)
     shown = declared.shown if declared is not None else name
     if complaint.code in _MISSING:

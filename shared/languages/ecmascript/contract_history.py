@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from shared.languages.ecmascript.declaration_stubs import Stub, StubFault, parse_stub, without_names
+from shared.languages.declared.declarations import TextFault
+from shared.languages.ecmascript.declaration_stubs import Stub, parse_stub, without_names
 from shared.languages.ecmascript.ecmascript_syntax import LOCKS, is_code
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class History:
         return self.chain.source(position)
 
     @cached_property
-    def stubs(self) -> Sequence[tuple[int, DeclaredStub, Stub | StubFault]]:
+    def stubs(self) -> Sequence[tuple[int, DeclaredStub, Stub | TextFault]]:
         """Return the stubs of files of JavaScript and TypeScript, with the orders' positions."""
         return [
             (order.position, each, _read(each))
@@ -140,9 +141,9 @@ class History:
         return found
 
 
-def _read(declared: DeclaredStub) -> Stub | StubFault:
+def _read(declared: DeclaredStub) -> Stub | TextFault:
     if declared.problem:
-        return StubFault(declared.problem)
+        return TextFault(declared.problem)
     return parse_stub(declared.path, declared.text)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import text_of
+from shared.languages.declared.declarations import Conflict, TextFault, text_of
 from shared.languages.ecmascript.ecmascript_syntax import (
     declaration_path,
     find_fault,
@@ -33,15 +33,6 @@ _PARAMETERS: Final = frozenset({"required_parameter", "optional_parameter"})
 # A model may wrap the stub as it would in a chat; the lines keep their numbers.
 _FENCE = re.compile(r"\A```\w*(?=\n)|\n```\s*\Z")
 _MAX_SHOWN: Final = 120  # characters of a declaration in a message
-
-
-@dataclass(frozen=True, slots=True)
-class StubFault:
-    """Say why a stub cannot be read; `line` counts from 1, and is 0 where none is meant."""
-
-    message: str
-    line: int = 0
-    excerpt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +66,18 @@ class Stub:
     exports: bool
 
 
-def parse_stub(path: str, text: str) -> Stub | StubFault:
+def parse_stub(path: str, text: str) -> Stub | TextFault:
     """Return the declarations of the stub of the file at `path`, or why it cannot be read."""
     if len(text) > MAX_STUB:
-        return StubFault(f"it has over {MAX_STUB} bytes")
+        return TextFault(f"it has over {MAX_STUB} bytes")
     text = _FENCE.sub(lambda found: "//" if found.start() == 0 else "", text)
     root = tree_of(declaration_path(path), text)
     if root is None:
-        return StubFault("it cannot be read")
+        return TextFault("it cannot be read")
     if (fault := find_fault(root)) is not None:
         lines = text.splitlines()
         excerpt = lines[fault.line - 1].strip() if fault.line <= len(lines) else ""
-        return StubFault(fault.message, fault.line, excerpt[:_MAX_SHOWN])
+        return TextFault(fault.message, fault.line, excerpt[:_MAX_SHOWN])
     declared: dict[str, Declaration] = {}
     for each in _declarations(root):
         known = declared.get(each.name)
@@ -192,16 +183,6 @@ def _form(node: Node, without: Node | None) -> str:
         else:
             words.append(text_of(each).replace("'", '"'))
     return " ".join(words)
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """Represent a name that two stubs declare differently; `line` is that of the later one."""
-
-    name: str
-    line: int
-    before: str
-    after: str
 
 
 def conflicts(earlier: Stub, later: Stub) -> Iterator[Conflict]:

@@ -14,10 +14,10 @@ from shared.languages.declared.declarations import (
     UNREADABLE,
     Declarations,
     Declared,
-    Fault,
     Imported,
     Kind,
     Offsets,
+    TextFault,
     head_of,
     text_of,
 )
@@ -108,7 +108,7 @@ def read_source(path: str, text: str) -> Declarations:
     root = tree_of(path, text)
     if root is None:
         return Declarations(text, fault=UNREADABLE)
-    reader = _Reader(text)
+    reader = _EcmaReader(text)
     found = [each for node in root.named_children for each in reader.items(node, "")]
     listed = {name for node in root.named_children for name in _listed(node)}
     items = tuple(_shown(list(_joined(found)), listed))
@@ -119,13 +119,13 @@ def read_source(path: str, text: str) -> Declarations:
     return Declarations(text, (*items, *others), imports, _fault(root, text))
 
 
-def _fault(root: Node, text: str) -> Fault | None:
+def _fault(root: Node, text: str) -> TextFault | None:
     fault = find_fault(root)
     if fault is None:
         return None
     lines = text.split("\n")
     excerpt = lines[fault.line - 1].strip()[:_MAX_EXCERPT] if fault.line <= len(lines) else ""
-    return Fault(fault.message, fault.line, excerpt)
+    return TextFault(fault.message, fault.line, excerpt)
 
 
 def _joined(items: Sequence[Declared]) -> Iterator[Declared]:
@@ -176,7 +176,7 @@ def _assigned(statement: Node) -> tuple[str, Node] | None:
     return (name, right) if is_exported else None
 
 
-class _Reader:
+class _EcmaReader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = Offsets(text).character

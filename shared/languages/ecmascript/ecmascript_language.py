@@ -100,7 +100,7 @@ class NodeCommands:
         if read.problem:
             raise NothingToRun(read.problem)
         match read.runs:
-            case (node_commands.CodeRun(text=text, is_typed=is_typed),):
+            case (node_commands.NodeCodeRun(text=text, is_typed=is_typed),):
                 return _code_run(text, arguments, typed=is_typed)
             case (node_commands.FileRun(path=path),) if is_code(path) and program in _INTERPRETERS:
                 at = arguments.words.index(path)

@@ -246,7 +246,7 @@ class Tree(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class PackageManifest:
     """Hold what one `package.json` says. `folder` is empty for the root, else ends in a slash.
 
     `is_module` says whether its `.js` files are ES modules.
@@ -260,14 +260,14 @@ class Manifest:
     table: Table
 
 
-def read_manifest(path: str, text: str | None) -> Manifest | None:
+def read_manifest(path: str, text: str | None) -> PackageManifest | None:
     """Return what the manifest at `path` says; `None` if it cannot be read."""
     table = read_table(text)
     if table is None:
         return None
     scripts = {k: v for k, v in table_at(table, "scripts").items() if isinstance(v, str)}
     packages = frozenset(name for key in _TABLES for name in table_at(table, key))
-    return Manifest(
+    return PackageManifest(
         path.removesuffix(MANIFEST),
         text_at(table, "name"),
         text_at(table, "type") == "module",
@@ -286,7 +286,7 @@ def manifest_paths(importer: str) -> Iterable[str]:
     yield MANIFEST
 
 
-def nearest_manifest(tree: Tree, importer: str) -> Manifest | None:
+def nearest_manifest(tree: Tree, importer: str) -> PackageManifest | None:
     """Return the manifest that counts for a file; `None` if there is none to be read."""
     for path in manifest_paths(importer):
         if tree.has_file(path):

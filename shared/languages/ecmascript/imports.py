@@ -13,7 +13,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     ENDINGS,
     MANIFEST,
     SUFFIXES,
-    Manifest,
+    PackageManifest,
     Table,
     Tree,
     is_builtin,
@@ -40,7 +40,7 @@ _MAX_DEPTH: Final = 40  # of nodes above an import that may guard it
 
 
 @dataclass(frozen=True, slots=True)
-class Import:
+class ModuleImport:
     """Represent one import of a module.
 
     `names` are the names that are taken from it, as the module calls them; `default` where its
@@ -56,7 +56,7 @@ class Import:
     is_mocked: bool = False
 
 
-def imports_of(root: Node) -> Iterator[Import]:
+def imports_of(root: Node) -> Iterator[ModuleImport]:
     """Yield the imports of a module whose specifiers are plain strings."""
     for node in walk(root):
         match node.type:
@@ -68,7 +68,7 @@ def imports_of(root: Node) -> Iterator[Import]:
                 pass
 
 
-def _statement(node: Node) -> Iterator[Import]:
+def _statement(node: Node) -> Iterator[ModuleImport]:
     source = node.child_by_field_name("source")
     if source is None:  # `import a = require("a")`
         clause = next((e for e in node.named_children if e.type == "import_require_clause"), None)
@@ -78,7 +78,7 @@ def _statement(node: Node) -> Iterator[Import]:
         return
     names = tuple(_taken_names(node))
     is_erased = any(each.type == "type" for each in node.children)
-    yield Import(specifier, node.start_point.row + 1, names, is_erased)
+    yield ModuleImport(specifier, node.start_point.row + 1, names, is_erased)
 
 
 def _taken_names(node: Node) -> Iterator[str]:
@@ -95,7 +95,7 @@ def _begins_with(node: Node) -> str:
     return node.named_children[0].type if node.named_children else ""
 
 
-def _call(node: Node) -> Iterator[Import]:
+def _call(node: Node) -> Iterator[ModuleImport]:
     function = node.child_by_field_name("function")
     arguments = node.child_by_field_name("arguments")
     first = arguments.named_children[0] if arguments and arguments.named_children else None
@@ -106,10 +106,10 @@ def _call(node: Node) -> Iterator[Import]:
     called = text_of(function)
     if called in {"import", "require", "require.resolve"}:
         names = tuple(_destructured(node))
-        yield Import(specifier, line, names, is_guarded=_is_guarded(node))
+        yield ModuleImport(specifier, line, names, is_guarded=_is_guarded(node))
     owner, _, member = called.partition(".")
     if owner in _MOCKERS and member in _MOCKS:
-        yield Import(specifier, line, is_mocked=True)
+        yield ModuleImport(specifier, line, is_mocked=True)
 
 
 def _destructured(node: Node) -> Iterator[str]:
@@ -330,7 +330,7 @@ def _of_imports(tree: Tree, importer: str, specifier: str) -> Target:
     return _mapped(tree, manifest, entries, specifier)
 
 
-def _mapped(tree: Tree, manifest: Manifest, entries: Table, wanted: str) -> Target:
+def _mapped(tree: Tree, manifest: PackageManifest, entries: Table, wanted: str) -> Target:
     """Return the file that an entry of `exports` or `imports` gives for `wanted`."""
     for pattern, value in sorted(entries.items(), key=lambda each: -len(each[0])):
         head, star, tail = pattern.partition("*")
@@ -376,7 +376,7 @@ def _packaged(tree: Tree, importer: str, specifier: str) -> Target:
     return Target(Kind.PACKAGE, package)
 
 
-def _own_manifests(tree: Tree, importer: str) -> Iterator[Manifest]:
+def _own_manifests(tree: Tree, importer: str) -> Iterator[PackageManifest]:
     nearest = nearest_manifest(tree, importer)
     if nearest is not None:
         yield nearest
@@ -387,7 +387,7 @@ def _own_manifests(tree: Tree, importer: str) -> Iterator[Manifest]:
                 yield manifest
 
 
-def _own_package(tree: Tree, manifest: Manifest, subpath: str) -> Target:
+def _own_package(tree: Tree, manifest: PackageManifest, subpath: str) -> Target:
     exports = manifest.table.get("exports")
     if exports is not None:
         is_map = isinstance(exports, dict) and any(key.startswith(".") for key in exports)

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import text_of
 from shared.languages.ecmascript.compiler_question import (
-    DOUBT,
     Place,
     Question,
-    Verdict,
     arguments_of,
     callee_of,
     holder_of,
@@ -41,8 +39,8 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     tree_of,
 )
 from shared.languages.ecmascript.imports import Kind, imports_of, resolve
-from shared.languages.ecmascript.typescript_compiler import Asked, Complaint
-from shared.languages.planned_code import has_no_definition
+from shared.languages.ecmascript.typescript_compiler import CompilerQuestion, TscComplaint
+from shared.languages.planned_code import DOUBT, Verdict, has_no_definition
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -384,7 +382,7 @@ _ACCEPTED: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedUse:
     """Hold one fault of a question: its code, the line (0 where none is meant), and the words."""
 
     path: str
@@ -398,7 +396,7 @@ class Judged:
 class Judgement:
     """Hold the faults of questions, and the `unread` files of the repository that do not parse."""
 
-    faults: tuple[Judged, ...]
+    faults: tuple[JudgedUse, ...]
     unread: frozenset[str] = frozenset()
 
 
@@ -413,7 +411,7 @@ class Inquiry:
     position: int
     questions: Mapping[str, Question]
     view: View
-    asked: Asked
+    asked: CompilerQuestion
 
 
 def inquire(history: History, position: int, texts: Mapping[str, str]) -> Inquiry:
@@ -422,13 +420,15 @@ def inquire(history: History, position: int, texts: Mapping[str, str]) -> Inquir
     moment = history.at(position)
     questions = {path: Question(path, text, moment) for path, text in texts.items()}
     own = sorted(path for path, each in questions.items() if each.origins or _is_whole(each))
-    return Inquiry(history, position, questions, view, Asked(view.files, tuple(own), view.aliases))
+    return Inquiry(
+        history, position, questions, view, CompilerQuestion(view.files, tuple(own), view.aliases)
+    )
 
 
-def judge_answer(inquiry: Inquiry, complaints: Iterable[Complaint]) -> Judgement:
+def judge_answer(inquiry: Inquiry, complaints: Iterable[TscComplaint]) -> Judgement:
     """Return the faults of the texts, by what the compiler complains about."""
     history, position, view = inquiry.history, inquiry.position, inquiry.view
-    found: dict[tuple[str, str, str], Judged] = {}
+    found: dict[tuple[str, str, str], JudgedUse] = {}
     for path, question in inquiry.questions.items():
         for each in _missing_defaults(question, view, history, position):
             found.setdefault((path, each.code, each.message), each)
@@ -447,14 +447,16 @@ def _is_whole(question: Question) -> bool:
 
 
 def _judged(
-    complaint: Complaint, question: Question, view: View, history: History, position: int
-) -> Judged | None:
+    complaint: TscComplaint, question: Question, view: View, history: History, position: int
+) -> JudgedUse | None:
     line, column = complaint.line, complaint.column
     message = " ".join((complaint.message, *complaint.details[:1]))
     if complaint.is_about_syntax:
         # The reader of syntax, which needs no compiler, has accepted the text.
         certain = complaint.code not in _ACCEPTED
-        return Judged(question.path, "E215", line, column, complaint.message) if certain else None
+        return (
+            JudgedUse(question.path, "E215", line, column, complaint.message) if certain else None
+        )
     node = question.node_at(line, column)
     if node is None:
         return None
@@ -465,12 +467,12 @@ def _judged(
         name = complaint.message.partition("'")[2].partition("'")[0]
         message = has_no_definition(name)
     addition = f" ({verdict.addition})" if verdict.addition else ""
-    return Judged(question.path, verdict.code, line, column, f"{message}{addition}")
+    return JudgedUse(question.path, verdict.code, line, column, f"{message}{addition}")
 
 
 def _missing_defaults(
     question: Question, view: View, history: History, position: int
-) -> Iterator[Judged]:
+) -> Iterator[JudgedUse]:
     """Yield the default imports from files under contract that are ES modules without a default."""
     moment = history.at(position)
     if question.root is None:
@@ -495,7 +497,7 @@ def _missing_defaults(
         code = "E217" if later is not None else "E211"
         by = f"declared only by {history.label(later)}" if later is not None else f"in {file}"
         message = f"Module '{each.specifier}' has no default export. ({by})"
-        yield Judged(question.path, code, each.line, 1, message)
+        yield JudgedUse(question.path, code, each.line, 1, message)
 
 
 def _has_default(path: str, history: History) -> bool:

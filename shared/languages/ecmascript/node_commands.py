@@ -76,7 +76,7 @@ class Runner(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class CodeRun:
+class NodeCodeRun:
     """Say that code in the command itself is run. `is_module` says that it is an ES module.
 
     `is_typed` says that the code may be TypeScript. `prints` says that its value is printed.
@@ -115,7 +115,7 @@ class TestRun:
 
 
 @dataclass(frozen=True, slots=True)
-class ScriptRun:
+class PackageScriptRun:
     """Say that a script of `package.json` is run by its name.
 
     `if_present` says that the command succeeds without the script, and `may_be_program` that its
@@ -148,7 +148,7 @@ class ToolRun:
     shows_only: bool = False
 
 
-Run = CodeRun | FileRun | TestRun | ScriptRun | CompilerRun | ToolRun
+Run = NodeCodeRun | FileRun | TestRun | PackageScriptRun | CompilerRun | ToolRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,13 +192,13 @@ def _runs(split: Words, *, is_typed: bool) -> Iterator[Run]:
             (split.values("--input-type") or ("",))[-1], (False, False)
         )
         prints = split.has("-p", "--print", "-pe")
-        yield CodeRun(code[-1], is_module, is_typed or has_types, prints)
+        yield NodeCodeRun(code[-1], is_module, is_typed or has_types, prints)
     elif split.has("--test"):
         shapes = tuple(map(_plain, split.values("--test-name-pattern")))
         is_exact = not split.has("--test-skip-pattern", "--test-only", "--watch")
         yield TestRun(Runner.NODE, split.positional, shapes, passes_empty=True, is_exact=is_exact)
     elif names := split.values("--run"):
-        yield ScriptRun(names[-1], split.rest)
+        yield PackageScriptRun(names[-1], split.rest)
     elif split.has(*_SHOWS_ONLY):
         yield ToolRun("node", shows_only=True)
     elif split.positional and split.positional[0] != "-":
@@ -409,7 +409,7 @@ def _managed(program: str, words: Sequence[str], depth: int) -> CommandRuns | No
     if program == "bun" and ("." in word or "/" in word):
         return CommandRuns((FileRun(word),))
     if program == "bun" and split.has("-e", "--eval"):
-        return CommandRuns((CodeRun(word, is_module=True, is_typed=True),))
+        return CommandRuns((NodeCodeRun(word, is_module=True, is_typed=True),))
     return _script(program, (word, *after), is_word=True)
 
 
@@ -424,7 +424,7 @@ def _script(program: str, words: Sequence[str], *, is_word: bool) -> CommandRuns
     elif after[:1] == ["--"]:
         after = after[1:]
     return CommandRuns(
-        (ScriptRun(split.positional[0], tuple(after), "--if-present" in words, is_word),)
+        (PackageScriptRun(split.positional[0], tuple(after), "--if-present" in words, is_word),)
     )
 
 

@@ -63,7 +63,7 @@ _REDECLARED: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
+class TscComplaint:
     """Hold one error of the compiler; `line` and `column` count from 1, in UTF-16 units."""
 
     path: str
@@ -94,14 +94,14 @@ def ask(
     files: Mapping[str, str],
     targets: Sequence[str],
     aliases: Mapping[str, str],
-) -> tuple[Complaint, ...]:
+) -> tuple[TscComplaint, ...]:
     """Return the complaints about `targets`, which are among `files`.
 
     `aliases` has the file of each module that is named otherwise than by its path. A target that
     does not parse hides the faults of all others, so the others are asked about once more.
     """
     waiting = sorted(targets)
-    found: list[Complaint] = []
+    found: list[TscComplaint] = []
     while waiting:
         given = {**files, CONFIG: _config(waiting, aliases), GLOBALS: _globals()}
         told = [e for e in parse_output(compiler.compile(given, CONFIG)) if e.path in targets]
@@ -135,20 +135,20 @@ def _globals() -> str:
     )
 
 
-def parse_output(text: str) -> tuple[Complaint, ...]:
+def parse_output(text: str) -> tuple[TscComplaint, ...]:
     """Return the complaints in what the compiler printed; lines that are none are left out."""
-    found: list[Complaint] = []
+    found: list[TscComplaint] = []
     for line in text.splitlines():
         shape = _DIAGNOSTIC.match(line)
         if shape is not None:
             path = shape["path"].rpartition("llmch-view/")[2]
             line_number, column, code = (int(shape[e]) for e in ("line", "column", "code"))
             message = _cleaned(line[shape.end() :])
-            found.append(Complaint(path, line_number, column, code, message))
+            found.append(TscComplaint(path, line_number, column, code, message))
         elif found and line.startswith("  "):
             last = found[-1]
             details = (*last.details, _cleaned(line.strip()))
-            found[-1] = Complaint(
+            found[-1] = TscComplaint(
                 last.path, last.line, last.column, last.code, last.message, details
             )
     return tuple(found)
@@ -167,7 +167,7 @@ _GLOBAL: Final = re.compile(r"\bdeclare\s+(?:global|module)\b|^\s*///", re.MULTI
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CompilerQuestion:
     """Hold a question: files by path, the targets among them, and files of modules by alias."""
 
     files: Mapping[str, str]
@@ -175,13 +175,15 @@ class Asked:
     aliases: Mapping[str, str]
 
 
-def ask_together(compiler: Compiler, asked: Sequence[Asked]) -> tuple[tuple[Complaint, ...], ...]:
+def ask_together(
+    compiler: Compiler, asked: Sequence[CompilerQuestion]
+) -> tuple[tuple[TscComplaint, ...], ...]:
     """Return the complaints about the targets of each question, in the order of the questions.
 
     Questions are answered in one run of the compiler, as far as they cannot disturb each other.
     Raises what the compiler raises.
     """
-    found: dict[int, list[Complaint]] = {index: [] for index in range(len(asked))}
+    found: dict[int, list[TscComplaint]] = {index: [] for index in range(len(asked))}
     for batch in _batches(asked):
         if len(batch) == 1:
             each = asked[batch[0]]
@@ -196,13 +198,13 @@ def ask_together(compiler: Compiler, asked: Sequence[Asked]) -> tuple[tuple[Comp
     return tuple(tuple(found[index]) for index in range(len(asked)))
 
 
-def _without_folder(complaint: Complaint, path: str) -> Complaint:
+def _without_folder(complaint: TscComplaint, path: str) -> TscComplaint:
     message = _FOLDERS.sub("", complaint.message)
     details = tuple(_FOLDERS.sub("", each) for each in complaint.details)
     return replace(complaint, path=path, message=message, details=details)
 
 
-def _batches(asked: Sequence[Asked]) -> Iterator[tuple[int, ...]]:
+def _batches(asked: Sequence[CompilerQuestion]) -> Iterator[tuple[int, ...]]:
     """Yield the positions of the questions that one run answers."""
     together: list[int] = []
     size = 0

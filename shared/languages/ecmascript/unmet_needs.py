@@ -12,7 +12,7 @@ from shared.languages.ecmascript.assertions import weakness_of_code, weakness_of
 from shared.languages.ecmascript.chosen_tests import MAGIC, cases_of, chosen_files, weakness_of_run
 from shared.languages.ecmascript.ecmascript_syntax import (
     MANIFEST,
-    Manifest,
+    PackageManifest,
     find_fault,
     is_builtin,
     is_locked,
@@ -21,15 +21,15 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     read_manifest,
     tree_of,
 )
-from shared.languages.ecmascript.imports import Import, Kind, find_module, imports_of, resolve
+from shared.languages.ecmascript.imports import Kind, ModuleImport, find_module, imports_of, resolve
 from shared.languages.ecmascript.node_commands import (
-    CodeRun,
     CommandRuns,
     CompilerRun,
     FileRun,
+    NodeCodeRun,
+    PackageScriptRun,
     Run,
     Runner,
-    ScriptRun,
     TestRun,
     read_command,
 )
@@ -61,7 +61,9 @@ def needs_of_text(history: History, position: int, path: str, text: str) -> Iter
             yield from _needs_of_import(history, position, path, each)
 
 
-def _needs_of_import(history: History, position: int, path: str, each: Import) -> Iterator[Need]:
+def _needs_of_import(
+    history: History, position: int, path: str, each: ModuleImport
+) -> Iterator[Need]:
     moment = history.at(position)
     target = resolve(moment, path, each.specifier)
     if target.kind is Kind.MISSING:
@@ -115,14 +117,14 @@ def needs_of_runs(
         if not _is_declared(history.at(position), "", package) and not is_builtin(package):
             yield undeclared_package("runs", package, package)
     for each in runs.required:
-        yield from _needs_of_import(history, position, "", Import(each, 1))
+        yield from _needs_of_import(history, position, "", ModuleImport(each, 1))
     for run in runs.runs:
         yield from _needs_of_run(history, position, run, depth)
 
 
 def _needs_of_run(history: History, position: int, run: Run, depth: int) -> Iterator[Need]:
     match run:
-        case CodeRun(text=text):
+        case NodeCodeRun(text=text):
             yield from needs_of_text(history, position, question_path(typed=run.is_typed), text)
         case FileRun(path=path):
             yield from _path("runs", path, history, position)
@@ -130,7 +132,7 @@ def _needs_of_run(history: History, position: int, run: Run, depth: int) -> Iter
             yield from _path("names", project, history, position)
         case TestRun():
             yield from _needs_of_tests(history, position, run)
-        case ScriptRun():
+        case PackageScriptRun():
             yield from _needs_of_script(history, position, run, depth)
         case _:
             pass
@@ -179,7 +181,9 @@ def _needs_of_tests(history: History, position: int, run: TestRun) -> Iterator[N
             yield missing_path("names", pattern)
 
 
-def _needs_of_script(history: History, position: int, run: ScriptRun, depth: int) -> Iterator[Need]:
+def _needs_of_script(
+    history: History, position: int, run: PackageScriptRun, depth: int
+) -> Iterator[Need]:
     moment = history.at(position)
     if moment.is_blind or not moment.has_file(MANIFEST):
         return  # without a manifest, the program is not to be had (E240)
@@ -198,7 +202,7 @@ def _needs_of_script(history: History, position: int, run: ScriptRun, depth: int
         yield from needs_of_runs(history, position, bare, depth - 1)
 
 
-def runs_of_script(manifest: Manifest, run: ScriptRun) -> CommandRuns | None:
+def runs_of_script(manifest: PackageManifest, run: PackageScriptRun) -> CommandRuns | None:
     """Return what a script runs with its arguments; `None` if a shell is needed to know."""
     text = manifest.scripts.get(run.name, "")
     if _SHELL.intersection(text):
@@ -226,7 +230,7 @@ def _weakness(history: History, position: int, run: Run, depth: int) -> Weakness
             return _of_file(history, position, path)
         case TestRun():
             return weakness_of_run(run, history.at(position))
-        case ScriptRun():
+        case PackageScriptRun():
             return _of_script(history, position, run, depth)
         case _:
             # Within a script, the text counts as if it were the command's.
@@ -243,7 +247,9 @@ def _of_file(history: History, position: int, path: str) -> Weakness | None:
     return found if found is not None and found.code in {"W232", "W233"} else None
 
 
-def _of_script(history: History, position: int, run: ScriptRun, depth: int) -> Weakness | None:
+def _of_script(
+    history: History, position: int, run: PackageScriptRun, depth: int
+) -> Weakness | None:
     moment = history.at(position)
     manifest = read_manifest(MANIFEST, moment.text(MANIFEST))
     if manifest is None or moment.is_blind:

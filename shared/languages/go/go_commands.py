@@ -118,10 +118,8 @@ _OUTPUT: Final = re.compile(r"//\s*(?:unordered )?output:", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class TestFunction:
+class GoTest:
     """Represent one test. It is `skipped` where its first statement skips it."""
-
-    __test__ = False
 
     name: str
     skipped: bool
@@ -129,7 +127,7 @@ class TestFunction:
 
 
 @lru_cache(maxsize=64)
-def test_functions(text: str) -> tuple[TestFunction, ...] | None:
+def test_functions(text: str) -> tuple[GoTest, ...] | None:
     """Return the tests of a file in their order; `None` if the file cannot be read."""
     import tree_sitter_go
 
@@ -139,7 +137,7 @@ def test_functions(text: str) -> tuple[TestFunction, ...] | None:
     return tuple(_functions(root))
 
 
-def taken(tests: Iterable[TestFunction], run: str | None, skip: str | None) -> list[TestFunction]:
+def taken(tests: Iterable[GoTest], run: str | None, skip: str | None) -> list[GoTest]:
     """Return the tests that `-run` and `-skip` leave; a pattern that is none takes them all."""
     wanted, unwanted = _pattern(run), _pattern(skip)
     return [
@@ -160,7 +158,7 @@ def _pattern(written: str | None) -> re.Pattern[str] | None:
         return None
 
 
-def _functions(root: Node) -> Iterator[TestFunction]:
+def _functions(root: Node) -> Iterator[GoTest]:
     for node in root.named_children:
         if node.type != "function_declaration":
             continue
@@ -174,7 +172,7 @@ def _functions(root: Node) -> Iterator[TestFunction]:
         can_fail = any(_may_fail(each, parameter) for each in walk(body))
         if name.startswith("Example"):
             can_fail = bool(_OUTPUT.search(text_of(body)))
-        yield TestFunction(name, bool(skipped), can_fail)
+        yield GoTest(name, bool(skipped), can_fail)
 
 
 def _calls(statement: Node) -> bool:

@@ -14,11 +14,11 @@ from shared.languages.declared.declarations import (
     UNREADABLE,
     Declarations,
     Declared,
-    Fault,
     Imported,
     Kind,
     Member,
     Offsets,
+    TextFault,
     block,
     cut,
     fault_at,
@@ -61,7 +61,7 @@ def read_go(text: str) -> Declarations:
     root = read_root(tree_sitter_go.language, text)
     if root is None:
         return Declarations(text, fault=UNREADABLE)
-    reader = _Reader(text)
+    reader = _GoReader(text)
     items = tuple(each for node in root.named_children for each in reader.items(node))
     imports = tuple(each for node in root.named_children for each in reader.imports(node))
     package = next((n for n in root.named_children if n.type == "package_clause"), None)
@@ -70,14 +70,14 @@ def read_go(text: str) -> Declarations:
     return Declarations(text, items, imports, fault, name)
 
 
-def _in_words(fault: Fault | None) -> Fault | None:
+def _in_words(fault: TextFault | None) -> TextFault | None:
     """Return the fault, with better words for a constant without a value."""
     if fault is not None and _VALUELESS.fullmatch(fault.excerpt):
-        return Fault("a constant needs its value", fault.line, fault.excerpt)
+        return TextFault("a constant needs its value", fault.line, fault.excerpt)
     return fault
 
 
-def _outside(root: Node, text: str) -> Fault | None:
+def _outside(root: Node, text: str) -> TextFault | None:
     """Return the fault of a statement outside of functions, which the reader allows."""
     for node in root.named_children:
         if node.type not in _AT_THE_TOP:
@@ -85,7 +85,7 @@ def _outside(root: Node, text: str) -> Fault | None:
     return None
 
 
-class _Reader:
+class _GoReader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._offsets = Offsets(text)

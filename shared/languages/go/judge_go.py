@@ -13,7 +13,7 @@ from shared.languages.declared.declared_plans import Asked, Judged, PlannedCode
 from shared.languages.go.go_commands import (
     NO_TEST,
     GoCommand,
-    TestFunction,
+    GoTest,
     is_measured,
     read_go_command,
     taken,
@@ -304,7 +304,7 @@ class PlannedGo(PlannedCode[str]):
         tests = self._tests(command, position)
         return None if tests is None else _of_known_tests(command.flags, tests)
 
-    def _tests(self, command: GoCommand, position: int) -> list[TestFunction] | None:
+    def _tests(self, command: GoCommand, position: int) -> list[GoTest] | None:
         """Return the tests of the packages that a command names; `None` if they are not known."""
         folders, paths = command.folders, self.paths(position)
         if len(folders) < len(command.named) or self.is_blind(position):
@@ -313,7 +313,7 @@ class PlannedGo(PlannedCode[str]):
             folder and not any(e.startswith(f"{folder}/") for e in paths) for folder, _ in folders
         ):
             return None  # that is the fault
-        found: list[TestFunction] = []
+        found: list[GoTest] = []
         for path in sorted(paths):
             if not is_test_file(path) or not _is_named(folder_of(path), folders):
                 continue
@@ -333,7 +333,7 @@ def _is_named(folder: str, folders: Sequence[tuple[str, bool]]) -> bool:
     )
 
 
-def _of_known_tests(flags: Mapping[str, str], tests: list[TestFunction]) -> Weakness | None:
+def _of_known_tests(flags: Mapping[str, str], tests: list[GoTest]) -> Weakness | None:
     if not tests:
         return Weakness("W232", "runs no test: the packages that it names have none")
     run = taken(tests, flags.get("run"), flags.get("skip"))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from shared.errors import quoted
 from shared.files.strict_documents import FieldPath, at
-from shared.languages.planned_code import Fault, declared_by
+from shared.languages.planned_code import DOUBT, Fault, Verdict, declared_by
 from shared.languages.python.code_facts import CodeFacts, Spot, mentions
 from shared.languages.python.mypy_messages import (
     Complaint,
@@ -37,17 +37,6 @@ from shared.languages.read_commands import Code, CodeRun
 if TYPE_CHECKING:
     from shared.languages.python.module_views import Module, ModuleHistory, ModuleView
     from shared.languages.python.planned_python import PlannedOrder, PlannedProject
-
-
-@dataclass(frozen=True, slots=True)
-class ComplaintVerdict:
-    """Hold the code of a finding, and the text that its message adds to the checker's."""
-
-    code: str
-    addition: str = ""
-
-
-DOUBT: Final = ComplaintVerdict("W222")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +78,12 @@ class ComplaintPlace:
     def is_own(self) -> bool:
         return any(mentions(each, self.scene.derived) for each in self.spot.near)
 
-    def misuse(self, *, certain: bool) -> ComplaintVerdict:
+    def misuse(self, *, certain: bool) -> Verdict:
         """Return the verdict on a misused value: an error where the misuse is `certain`.
 
         A value that does not come from the project is never an error.
         """
-        return ComplaintVerdict("E214") if certain and self.is_own() else DOUBT
+        return Verdict("E214") if certain and self.is_own() else DOUBT
 
     def declared_by(self, name: str, owner: str | None = None) -> str:
         """Return which order declares a function or class, or a member of `owner`, and where."""

@@ -11,9 +11,9 @@ import builtins
 import re
 from typing import Final
 
-from shared.languages.planned_code import declared_only_by
+from shared.languages.planned_code import DOUBT, Verdict, declared_only_by
 from shared.languages.python.code_facts import mentions
-from shared.languages.python.complaint_scene import DOUBT, ComplaintPlace, ComplaintVerdict
+from shared.languages.python.complaint_scene import ComplaintPlace
 from shared.languages.python.mypy_messages import (
     Beside,
     Callee,
@@ -48,9 +48,7 @@ from shared.languages.python.type_text import SCALARS, TypeText, without_argumen
 _PROTOCOL_ATTRIBUTE = re.compile(r"__(?:a?iter|a?next|a?enter|a?exit|len|getitem|call|contains)__")
 
 
-def judge_attribute(
-    complaint: ModuleLacks | ValueLacks, place: ComplaintPlace
-) -> ComplaintVerdict | None:
+def judge_attribute(complaint: ModuleLacks | ValueLacks, place: ComplaintPlace) -> Verdict | None:
     """Return the verdict on a missing attribute; `None` if the command itself sets it.
 
     The verdict is also `None` if the module of the attribute is open and has no contract.
@@ -62,23 +60,23 @@ class _AttributeJudge:
     def __init__(self, place: ComplaintPlace) -> None:
         self._place = place
 
-    def verdict(self, complaint: ModuleLacks | ValueLacks) -> ComplaintVerdict | None:
+    def verdict(self, complaint: ModuleLacks | ValueLacks) -> Verdict | None:
         if complaint.name in self._place.scene.set_attributes:
             return None
         if isinstance(complaint, ValueLacks):
             return self._value_attribute(complaint.type, complaint.name)
         return self._module_attribute(complaint.module or self._module_at_spot(), complaint.name)
 
-    def _module_attribute(self, name: str | None, attribute: str) -> ComplaintVerdict | None:
+    def _module_attribute(self, name: str | None, attribute: str) -> Verdict | None:
         module = self._place.scene.view.modules.get(name or "")
         if name is None or module is None:
             return DOUBT
         later = self._later(module.path, attribute, f"{name}.{attribute}")
         if later:
-            return ComplaintVerdict("E217", declared_only_by(later))
+            return Verdict("E217", declared_only_by(later))
         if module.is_open:
             return DOUBT if module.contract is not None else None
-        return ComplaintVerdict("E211")
+        return Verdict("E211")
 
     def _module_at_spot(self) -> str | None:
         """Return the name of the module whose attribute is read at this place."""
@@ -98,7 +96,7 @@ class _AttributeJudge:
         base = [start.module] if start.attribute is None else [start.module, start.attribute]
         return ".".join([*base, *reversed(parts)])
 
-    def _value_attribute(self, of: TypeText, attribute: str) -> ComplaintVerdict:
+    def _value_attribute(self, of: TypeText, attribute: str) -> Verdict:
         if not self._place.is_own():
             return DOUBT
         if attribute == "__iter__":
@@ -118,11 +116,11 @@ class _AttributeJudge:
         node = self._place.spot.node
         return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Call)
 
-    def _own_attribute(self, head: str, attribute: str, on_class: bool) -> ComplaintVerdict:
+    def _own_attribute(self, head: str, attribute: str, on_class: bool) -> Verdict:
         for each in self._place.names.owners(head):
             later = self._later(each.module.path, f"{head}.{attribute}")
             if later:
-                return ComplaintVerdict("E217", declared_only_by(later))
+                return Verdict("E217", declared_only_by(later))
             if each.module.is_open:
                 return DOUBT
         if not self._place.names.is_whole(head, attribute):
@@ -131,7 +129,7 @@ class _AttributeJudge:
             return DOUBT
         if not on_class and self._place.names.may_be_extended(head):
             return DOUBT
-        return ComplaintVerdict("E211", self._place.declared_by(head))
+        return Verdict("E211", self._place.declared_by(head))
 
     def _later(self, path: str, name: str, module: str | None = None) -> str | None:
         history, position = self._place.scene.history, self._place.scene.position
@@ -158,7 +156,7 @@ _ITEM_METHODS: Final = frozenset({"__getitem__", "__setitem__", "__delitem__"})
 _ITEM_INDEX: Final = TypeText("|", (TypeText("SupportsIndex"), TypeText("slice")))
 
 
-def judge_call(complaint: CallComplaint, place: ComplaintPlace) -> ComplaintVerdict:
+def judge_call(complaint: CallComplaint, place: ComplaintPlace) -> Verdict:
     return _CallJudge(place).verdict(complaint)
 
 
@@ -166,7 +164,7 @@ class _CallJudge:
     def __init__(self, place: ComplaintPlace) -> None:
         self._place = place
 
-    def verdict(self, complaint: CallComplaint) -> ComplaintVerdict:
+    def verdict(self, complaint: CallComplaint) -> Verdict:
         if not self._place.is_own():
             return DOUBT
         match complaint:
@@ -175,14 +173,14 @@ class _CallJudge:
             case MadeAbstract(name):
                 if self._place.names.backing(name) is not Backing.CONTRACT:
                     return DOUBT
-                return ComplaintVerdict("E212", self._place.declared_by(name))
+                return Verdict("E212", self._place.declared_by(name))
             case WrongArgument(callee, actual, expected):
                 return self._argument(callee or self._callee_at_spot(), actual, expected)
             case WrongElement(pairs=pairs):
                 return self._element(pairs)
             case NoVariant(callee, arguments) if self._fits_no_variant(callee, arguments):
                 head = callee.owner.head if callee.owner else None
-                return ComplaintVerdict("E213", self._place.declared_by(callee.name, head))
+                return Verdict("E213", self._place.declared_by(callee.name, head))
             case NoVariant(callee, arguments):
                 return self._place.misuse(certain=self._is_refused(callee, arguments))
 
@@ -204,7 +202,7 @@ class _CallJudge:
             return Backing.NONE
         return self._place.names.backing(name, owner.head)
 
-    def _arity(self, callee: Callee) -> ComplaintVerdict:
+    def _arity(self, callee: Callee) -> Verdict:
         head = callee.owner.head if callee.owner else None
         if (head or callee.name) in self._place.scene.local_classes:
             return DOUBT
@@ -212,18 +210,16 @@ class _CallJudge:
             return DOUBT
         if not self._place.names.has_plain_head(head or callee.name):
             return DOUBT
-        return ComplaintVerdict("E212", self._place.declared_by(callee.name, head))
+        return Verdict("E212", self._place.declared_by(callee.name, head))
 
-    def _argument(
-        self, callee: Callee | None, actual: TypeText, expected: TypeText
-    ) -> ComplaintVerdict:
+    def _argument(self, callee: Callee | None, actual: TypeText, expected: TypeText) -> Verdict:
         if not self._place.types.differ(actual, expected):
             return DOUBT
         match self._backing(callee) if callee is not None else Backing.NONE:
             case Backing.CONTRACT:
                 assert callee is not None, "a contract backs only a known callee"
                 head = callee.owner.head if callee.owner else None
-                return ComplaintVerdict("E213", self._place.declared_by(callee.name, head))
+                return Verdict("E213", self._place.declared_by(callee.name, head))
             case Backing.SOURCE | Backing.LOOSE:
                 return DOUBT
             case Backing.NONE:
@@ -266,7 +262,7 @@ class _CallJudge:
             case _:
                 return False
 
-    def _element(self, pairs: tuple[tuple[TypeText, TypeText], ...]) -> ComplaintVerdict:
+    def _element(self, pairs: tuple[tuple[TypeText, TypeText], ...]) -> Verdict:
         differing = [each for each in pairs if self._place.types.differ(*each)]
         if not differing:
             return DOUBT
@@ -353,7 +349,7 @@ _Misuse = (
 )
 
 
-def judge_complaint(complaint: Complaint, place: ComplaintPlace) -> ComplaintVerdict | None:
+def judge_complaint(complaint: Complaint, place: ComplaintPlace) -> Verdict | None:
     """Return the verdict on a complaint about a place; `None` if it is not to be reported."""
     match complaint:
         case ModuleLacks() | ValueLacks():

@@ -15,13 +15,15 @@ from functools import cached_property
 from typing import Final
 
 from shared.files.strict_documents import FieldPath, at
-from shared.languages.declared.declarations import normal_changes
+from shared.languages.declared.declarations import TextFault, normal_changes
 from shared.languages.language_tools import Checker, CheckerFailed, Diagnostic, Tools
 from shared.languages.planned_code import (
+    DOUBT,
     AcceptanceText,
     Chain,
     Fault,
     Need,
+    Verdict,
     at_place,
     file_cannot_be_read,
     has_no_interface,
@@ -32,10 +34,8 @@ from shared.languages.planned_code import (
 )
 from shared.languages.python.code_facts import CodeFacts, Spot, mentions
 from shared.languages.python.complaint_scene import (
-    DOUBT,
     CodeInQuestion,
     ComplaintPlace,
-    ComplaintVerdict,
     Scene,
     questions_of,
     stored_names,
@@ -69,7 +69,7 @@ from shared.languages.python.planned_python import (
 )
 from shared.languages.python.python_code import NAME, ROOTS, has_names_to_declare
 from shared.languages.python.signatures import conflicts, undefined_names
-from shared.languages.python.stubs import PythonStub, StubProblem, depth_exceeds
+from shared.languages.python.stubs import PythonStub, depth_exceeds
 from shared.languages.python.type_checker import FileBlocked, TypeChecker
 from shared.languages.read_commands import CodeRun, Command, ModuleRun, Weakness
 
@@ -108,8 +108,8 @@ def diagnose(diagnostic: Diagnostic, scene: Scene) -> Diagnosis | None:
 
 
 def _unless_replaced(
-    found: ComplaintVerdict, complaint: Complaint, spot: Spot, scene: Scene
-) -> ComplaintVerdict | None:
+    found: Verdict, complaint: Complaint, spot: Spot, scene: Scene
+) -> Verdict | None:
     """Return the error `found`, or less where the command may have replaced declared values.
 
     The result is `None` if the place uses a name that holds another type than the checker
@@ -379,7 +379,7 @@ def _stub(declared: DeclaredInterface) -> FieldPath:
 def _unparsable(planned: PlannedOrder) -> Iterator[Fault]:
     for each in planned.interfaces:
         problem = each.stub
-        if isinstance(problem, StubProblem):
+        if isinstance(problem, TextFault):
             message = stub_does_not_parse(each.path, problem.message, problem.line, problem.excerpt)
             yield Fault("E201", planned.position, _stub(each), message)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from shared.errors import quoted
 from shared.files.paths import path_inside
-from shared.languages.declared.declarations import normal_changes
+from shared.languages.declared.declarations import TextFault, normal_changes
 from shared.languages.planned_code import (
     AcceptanceText,
     Chain,
@@ -32,7 +32,7 @@ from shared.languages.python.declared_requirements import (
 from shared.languages.python.merge_stubs import merge
 from shared.languages.python.module_views import Change, ModuleHistory
 from shared.languages.python.python_code import read_code
-from shared.languages.python.stubs import PythonStub, StubProblem, parse_stub
+from shared.languages.python.stubs import PythonStub, parse_stub
 
 if TYPE_CHECKING:
     from shared.languages.read_commands import Code, Command, Import
@@ -46,7 +46,7 @@ class DeclaredInterface:
 
     index: int
     path: str
-    stub: PythonStub | StubProblem
+    stub: PythonStub | TextFault
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ def read_project(chain: Chain) -> PlannedProject:
 
 
 def _parsed(declared: DeclaredStub) -> DeclaredInterface:
-    stub = StubProblem(declared.problem) if declared.problem else parse_stub(declared.text)
+    stub = TextFault(declared.problem) if declared.problem else parse_stub(declared.text)
     return DeclaredInterface(declared.index, declared.path, stub)
 
 

@@ -117,12 +117,12 @@ def f_string_fault(source: str) -> FStringFault | None:
         return None
     try:
         _scan_code(re.sub(r"\r\n?", "\n", source))
-    except _Refused as refused:
+    except _FStringRefused as refused:
         return FStringFault(refused.reason, refused.line)
     return None
 
 
-class _Refused(Exception):
+class _FStringRefused(Exception):
     """Raised at an f-string that Python 3.11 does not read."""
 
     def __init__(self, reason: str, line: int = 1) -> None:
@@ -146,11 +146,11 @@ def _scan_code(code: str) -> None:
         if "f" in prefix:
             try:
                 if position < 0:
-                    raise _Refused(_NEVER_CLOSES)
+                    raise _FStringRefused(_NEVER_CLOSES)
                 _FString(code[start : position - len(text)], is_raw="r" in prefix).read()
-            except _Refused as refused:
+            except _FStringRefused as refused:
                 line = code.count("\n", 0, start) + 1
-                raise _Refused(refused.reason, line) from None
+                raise _FStringRefused(refused.reason, line) from None
         prefix = ""
 
 
@@ -167,7 +167,7 @@ def _string_end(code: str, quotes: str, start: int) -> int:
 class _FString:
     """Read the text of an f-string as the parser of Python 3.11 does, from left to right.
 
-    Raises `_Refused` if that parser refuses the text.
+    Raises `_FStringRefused` if that parser refuses the text.
     """
 
     def __init__(self, text: str, *, is_raw: bool) -> None:
@@ -202,31 +202,31 @@ class _FString:
             elif depth == 0 and self._text[self._at + 1 : self._at + 2] == character:
                 self._at += 2
             elif depth == 0 and character == "}":
-                raise _Refused("an f-string holds a single `}`")
+                raise _FStringRefused("an f-string holds a single `}`")
             else:
                 return
 
     def _read_field(self, depth: int) -> None:
         if depth >= _MAX_SPEC_DEPTH:
-            raise _Refused("the formats of an f-string are nested too deeply")
+            raise _FStringRefused("the formats of an f-string are nested too deeply")
         self._at += 1
         _scan_code(self._read_expression())
         if self._next == "=":
             if depth:
-                raise _Refused("an f-string holds a `=` in the braces of a format")
+                raise _FStringRefused("an f-string holds a `=` in the braces of a format")
             self._at += 1
             while self._next and self._next in _BLANKS:
                 self._at += 1
         if self._next == "!":
             self._at += 1
             if self._next not in _CONVERSIONS:
-                raise _Refused("an f-string holds a conversion other than !s, !r and !a")
+                raise _FStringRefused("an f-string holds a conversion other than !s, !r and !a")
             self._at += 1
         if self._next == ":":
             self._at += 1
             self.read(depth + 1)
         if self._next != "}":
-            raise _Refused(_NEVER_CLOSES)
+            raise _FStringRefused(_NEVER_CLOSES)
         self._at += 1
 
     def _read_expression(self) -> str:
@@ -234,7 +234,7 @@ class _FString:
         text, start, quotes, open_brackets = self._text, self._at, "", []
         while character := self._next:
             if character == "\\":
-                raise _Refused("an f-string holds a backslash within its braces")
+                raise _FStringRefused("an f-string holds a backslash within its braces")
             if quotes:
                 if text.startswith(quotes, self._at):
                     self._at += len(quotes) - 1
@@ -244,7 +244,7 @@ class _FString:
                 quotes = triple if text.startswith(triple, self._at) else character
                 self._at += len(quotes) - 1
             elif character == "#":
-                raise _Refused("an f-string holds a `#` within its braces")
+                raise _FStringRefused("an f-string holds a `#` within its braces")
             elif character in "([{":
                 open_brackets.append(character)
             elif not open_brackets and character in "!:}=<>":
@@ -255,9 +255,9 @@ class _FString:
             elif character in ")]}" and (
                 not open_brackets or open_brackets.pop() != _OPENING[character]
             ):
-                raise _Refused("the brackets in an f-string do not match")
+                raise _FStringRefused("the brackets in an f-string do not match")
             self._at += 1
-        raise _Refused(_NEVER_CLOSES)
+        raise _FStringRefused(_NEVER_CLOSES)
 
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*+"

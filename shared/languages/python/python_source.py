@@ -17,7 +17,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared import declared_edits
-from shared.languages.declared.declarations import Declarations, Declared, Fault, Imported, Kind
+from shared.languages.declared.declarations import Declarations, Declared, Imported, Kind, TextFault
 from shared.languages.python.merge_stubs import is_meant
 from shared.languages.python.python_code import is_test_file, parse_as_here
 from shared.languages.python.stubs import BINDING_BLOCKS, bindings, declarations, flat
@@ -103,12 +103,12 @@ def indentation_of(line: str) -> str:
 def read_python(text: str, *, is_package: bool = False) -> PythonDeclarations:
     """Return the declarations of a module, which may be that of a package. Never raises."""
     tree = parse_as_here(text)
-    fault: Fault | None = None
+    fault: TextFault | None = None
     unread: tuple[frozenset[str], ...] = ()
     if isinstance(tree, ast.Module):
         body = tree.body
     else:
-        fault = Fault(tree.message, tree.line)
+        fault = TextFault(tree.message, tree.line)
         body, unread = _readable(text)
     public = frozenset(_public(body, is_package=is_package))
     return PythonDeclarations(

@@ -38,7 +38,7 @@ class _Report(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
 
-class _Operand(_Report):
+class _ReportedOperand(_Report):
     code: _Text
     value: _Text
     is_call: bool
@@ -52,16 +52,16 @@ _Names = Annotated[
 ]
 
 
-class _Test(_Report):
+class _ReportedTest(_Report):
     operator: _Text
-    operands: Annotated[tuple[_Operand, ...], Field(strict=False, max_length=2)]
+    operands: Annotated[tuple[_ReportedOperand, ...], Field(strict=False, max_length=2)]
     difference: _Text
     names: _Names
 
 
 class _ObservationReport(_Report):
     code: _Text
-    tests: Annotated[tuple[_Test, ...], Field(strict=False, max_length=8)] = ()
+    tests: Annotated[tuple[_ReportedTest, ...], Field(strict=False, max_length=8)] = ()
     names: _Names = ()
 
 
@@ -89,7 +89,7 @@ def read_observation(stderr: str) -> Observation | None:
     return Observation(observed.code, tuple(filter(None, found)), _named(observed.names))
 
 
-def _sentence(test: _Test) -> str:
+def _sentence(test: _ReportedTest) -> str:
     operands = (
         Operand(each.code, each.value, each.is_call, each.is_literal, each.type_name)
         for each in test.operands

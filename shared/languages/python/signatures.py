@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from shared.languages.declared.declarations import Conflict
 from shared.languages.python.python_code import last_part, parse_code
 from shared.languages.python.stubs import MAX_DEPTH, BoundName, declarations, depth_exceeds
 from shared.languages.python.type_text import parse_type, surely_differ
@@ -34,36 +35,20 @@ _BINDING_DECORATORS: Final = frozenset({"staticmethod", "classmethod"})
 _INVISIBLE_OPTIONS: Final = frozenset({"slots", "repr", "match_args", "weakref_slot"})
 
 
-@dataclass(frozen=True, slots=True)
-class SignatureConflict:
-    """Hold a name that was declared again with another meaning.
-
-    `before` and `after` are the two declarations, on one line each. `line` is that of the later
-    declaration, from 1.
-    """
-
-    name: str
-    line: int
-    before: str
-    after: str
-
-
-def conflicts(
-    earlier: Sequence[ast.stmt], later: Sequence[ast.stmt]
-) -> tuple[SignatureConflict, ...]:
+def conflicts(earlier: Sequence[ast.stmt], later: Sequence[ast.stmt]) -> tuple[Conflict, ...]:
     """Return each name (`play`, `Game.play`) whose declaration in `later` contradicts `earlier`."""
     return tuple(_conflicts(declarations(earlier), declarations(later), ""))
 
 
 def _conflicts(
     earlier: dict[str, BoundName], later: dict[str, BoundName], prefix: str
-) -> Iterator[SignatureConflict]:
+) -> Iterator[Conflict]:
     for name, after in later.items():
         before = earlier.get(name)
         if before is None or "import" in (before.kind, after.kind):
             continue
         if not _compatible(before, after, in_class=bool(prefix)):
-            yield SignatureConflict(f"{prefix}{name}", after.line, shown(before), shown(after))
+            yield Conflict(f"{prefix}{name}", after.line, shown(before), shown(after))
         elif before.kind == after.kind == "class":
             yield from _conflicts(before.members, after.members, f"{prefix}{name}.")
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from shared.languages.declared.declarations import TextFault
 from shared.languages.python.python_code import parse_code
 from shared.languages.read_commands import CodeProblem
 
@@ -30,32 +31,19 @@ class PythonStub:
     tree: ast.Module
 
 
-@dataclass(frozen=True, slots=True)
-class StubProblem:
-    """Hold the reason why a text is not a stub.
-
-    `line` counts from 1 in that text, and is 0 where the whole text is meant. `excerpt` is the text
-    of that line, without its indentation.
-    """
-
-    message: str
-    line: int = 0
-    excerpt: str = ""
-
-
-def parse_stub(text: str) -> PythonStub | StubProblem:
+def parse_stub(text: str) -> PythonStub | TextFault:
     """Return the stub in `text`, or why there is none. Never raises.
 
     A code fence around the stub is left out.
     """
     code = _without_fence(text)
     if len(code) * 4 > MAX_STUB_BYTES and len(code.encode(errors="replace")) > MAX_STUB_BYTES:
-        return StubProblem(f"it is over {MAX_STUB_BYTES} bytes")
+        return TextFault(f"it is over {MAX_STUB_BYTES} bytes")
     tree = parse_code(code)
     if isinstance(tree, CodeProblem):
         return _located(tree, code)
     if depth_exceeds(tree, MAX_DEPTH):
-        return StubProblem("it is nested too deep")
+        return TextFault("it is nested too deep")
     return PythonStub(code, tree)
 
 
@@ -70,10 +58,10 @@ def _without_fence(text: str) -> str:
     return "\n" * above + rest.rstrip(fence[0][0])
 
 
-def _located(problem: CodeProblem, code: str) -> StubProblem:
+def _located(problem: CodeProblem, code: str) -> TextFault:
     lines = code.splitlines()
     excerpt = lines[problem.line - 1].strip() if 0 < problem.line <= len(lines) else ""
-    return StubProblem(problem.message, problem.line, excerpt)
+    return TextFault(problem.message, problem.line, excerpt)
 
 
 def depth_exceeds(tree: ast.AST, limit: int) -> bool:

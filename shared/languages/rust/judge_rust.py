@@ -14,7 +14,7 @@ from shared.languages.planned_code import AcceptanceText, Chain, ChainCode, decl
 from shared.languages.read_commands import Weakness
 from shared.languages.rust.rust_commands import (
     CargoCommand,
-    TestFunction,
+    RustTest,
     read_cargo_command,
     taken,
     test_functions,
@@ -162,7 +162,7 @@ class RustChain(PlannedRust):
             return None
         if not command.targets:
             return self._unmatched(command, crate, position)
-        found: list[TestFunction] = []
+        found: list[RustTest] = []
         for name in command.targets:
             text = self.text_at(crate.path(f"tests/{name}{SUFFIX}"), position)
             tests = test_functions(text) if text is not None else None
@@ -195,7 +195,7 @@ class RustChain(PlannedRust):
         return _no_match(command)
 
 
-def _of_known_tests(command: CargoCommand, tests: list[TestFunction]) -> Weakness | None:
+def _of_known_tests(command: CargoCommand, tests: list[RustTest]) -> Weakness | None:
     if not tests:
         return Weakness("W232", "runs no test: the files that it names have none")
     only_ignored = "ignored" in command.runner

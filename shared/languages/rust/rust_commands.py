@@ -118,10 +118,8 @@ _QUIET: Final = frozenset({"println", "print", "eprintln", "eprint", "dbg", "for
 
 
 @dataclass(frozen=True, slots=True)
-class TestFunction:
+class RustTest:
     """Represent one test, with the modules around it in its name: `tests::scores`."""
-
-    __test__ = False
 
     name: str
     ignored: bool
@@ -129,7 +127,7 @@ class TestFunction:
 
 
 @lru_cache(maxsize=64)
-def test_functions(text: str) -> tuple[TestFunction, ...] | None:
+def test_functions(text: str) -> tuple[RustTest, ...] | None:
     """Return the tests of a file in their order.
 
     They are not known, and the result is `None`, if the file cannot be read or macros may make
@@ -146,14 +144,14 @@ def test_functions(text: str) -> tuple[TestFunction, ...] | None:
 
 
 def taken(
-    tests: Iterable[TestFunction],
+    tests: Iterable[RustTest],
     filters: Sequence[str],
     *,
     exact: bool = False,
     only_ignored: bool = False,
     with_ignored: bool = False,
     skip: str = "",
-) -> list[TestFunction]:
+) -> list[RustTest]:
     """Return the tests that a run takes."""
     return [
         each
@@ -169,7 +167,7 @@ def _may_make_tests(node: Node) -> bool:
     return inner.type == "macro_invocation"
 
 
-def _functions(nodes: Sequence[Node], around: str, depth: int) -> Iterator[TestFunction]:
+def _functions(nodes: Sequence[Node], around: str, depth: int) -> Iterator[RustTest]:
     attributes: list[str] = []
     for node in nodes:
         if node.type == "attribute_item":
@@ -183,7 +181,7 @@ def _functions(nodes: Sequence[Node], around: str, depth: int) -> Iterator[TestF
             yield from _functions(body.named_children, f"{around}{name}::", depth - 1)
         elif node.type == "function_item" and any(map(_TEST.match, attributes)):
             can_fail = any(map(_PANICS.match, attributes)) or _can_fail(node, body)
-            yield TestFunction(f"{around}{name}", any(map(_IGNORE.match, attributes)), can_fail)
+            yield RustTest(f"{around}{name}", any(map(_IGNORE.match, attributes)), can_fail)
         attributes = []
 
 

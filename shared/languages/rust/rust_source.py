@@ -15,11 +15,11 @@ from shared.languages.declared.declarations import (
     UNREADABLE,
     Declarations,
     Declared,
-    Fault,
     Imported,
     Kind,
     Member,
     Offsets,
+    TextFault,
     block,
     cut,
     fault_at,
@@ -95,14 +95,14 @@ def read_rust(text: str) -> Declarations:
     root = read_root(tree_sitter_rust.language, text)
     if root is None:
         return Declarations(text, fault=UNREADABLE)
-    reader = _Reader(text)
+    reader = _RustReader(text)
     items = tuple(reader.items(root.named_children))
     imports = tuple(each for node in root.named_children for each in reader.imports(node))
     fault = first_fault(root, text) or _outside(root, text)
     return Declarations(text, items, imports, fault)
 
 
-def _outside(root: Node, text: str) -> Fault | None:
+def _outside(root: Node, text: str) -> TextFault | None:
     """Return the fault of a statement outside of functions, which the reader allows."""
     for node in root.named_children:
         inner = node.named_children[0] if node.type == "expression_statement" else node
@@ -113,7 +113,7 @@ def _outside(root: Node, text: str) -> Fault | None:
     return None
 
 
-class _Reader:
+class _RustReader:
     def __init__(self, text: str) -> None:
         self._text = text
         self._offsets = Offsets(text)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from shared.languages.declared.declarations import TextFault
 from shared.languages.ecmascript.declaration_stubs import (
     Stub,
-    StubFault,
     conflicts,
     contracts_in_force,
     is_meant,
@@ -26,7 +26,7 @@ def _stub(text: str) -> Stub:
 def test_a_stub_that_does_not_parse_names_its_line() -> None:
     fault = parse_stub("a.ts", "export function f(): void;\nexport function g(: number;")
 
-    assert isinstance(fault, StubFault)
+    assert isinstance(fault, TextFault)
     assert fault.line == 2
     assert fault.excerpt == "export function g(: number;"
 

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.languages.python.stubs import PythonStub, StubProblem, parse_stub
+from shared.languages.declared.declarations import TextFault
+from shared.languages.python.stubs import PythonStub, parse_stub
 
 
-def problem(text: str) -> StubProblem:
+def problem(text: str) -> TextFault:
     found = parse_stub(text)
-    assert isinstance(found, StubProblem)
+    assert isinstance(found, TextFault)
     return found
 
 
@@ -61,6 +62,6 @@ def test_what_no_checker_could_read_is_a_problem_too(text: str, why: str) -> Non
 )
 def test_any_text_is_a_stub_or_has_a_problem(text: str) -> None:
     found = parse_stub(text)
-    if isinstance(found, StubProblem):
+    if isinstance(found, TextFault):
         assert found.message
         assert 0 <= found.line <= text.count("\n") + 2
