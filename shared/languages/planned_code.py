@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from shared.errors import quoted
+from shared.files import strict_documents
 
 if TYPE_CHECKING:
     from shared.files.strict_documents import FieldPath
@@ -38,6 +39,10 @@ class DeclaredStub:
     text: str
     problem: str = ""
 
+    @property
+    def at(self) -> FieldPath:
+        return strict_documents.at("interfaces", self.index, "stub")
+
 
 @dataclass(frozen=True, slots=True)
 class AcceptanceText:
@@ -46,6 +51,10 @@ class AcceptanceText:
     index: int
     path: str
     text: str
+
+    @property
+    def at(self) -> FieldPath:
+        return strict_documents.at("acceptance_files", self.index, "content")
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +181,29 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class TextFault:
+    """Say why a text cannot be read; `line` counts from 1, and is 0 for the whole text."""
+
+    message: str
+    line: int = 0
+    excerpt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Represent a name that two contracts declare differently.
+
+    `before` and `after` are the two declarations, on one line each. `line` is that of the later
+    declaration, from 1.
+    """
+
+    name: str
+    line: int
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """Hold the code of a finding, and the text that its message adds to the checker's."""
 
@@ -251,10 +283,11 @@ class Plans(Protocol):
         """
 
 
-def stub_does_not_parse(path: str, reason: str, line: int = 0, excerpt: str = "") -> str:
-    """Return the message of E201; `line` counts from 1 in the stub, and is 0 for all of it."""
-    where = f" in line {line}, {quoted(excerpt)}" if line else ""
-    return f"the stub of {quoted(path)} does not parse: {reason}{where}"
+def stub_does_not_parse(position: int, stub: DeclaredStub, fault: TextFault) -> Fault:
+    """Return E201."""
+    where = f" in line {fault.line}, {quoted(fault.excerpt)}" if fault.line else ""
+    message = f"the stub of {quoted(stub.path)} does not parse: {fault.message}{where}"
+    return Fault("E201", position, stub.at, message)
 
 
 def file_does_not_parse(path: str, line: int = 0, excerpt: str = "", reason: str = "") -> str:
@@ -269,25 +302,35 @@ def file_does_not_parse(path: str, line: int = 0, excerpt: str = "", reason: str
     return f"{path} {DOES_NOT_PARSE} at line {line}{shown}{why}."
 
 
-def stub_uses_undefined(path: str, name: str, line: int) -> str:
-    """Return the message of E203."""
-    return (
-        f"the stub of {quoted(path)} uses {quoted(name)} in line {line}, "
+def stub_uses_undefined(position: int, stub: DeclaredStub, name: str, line: int) -> Fault:
+    """Return E203."""
+    message = (
+        f"the stub of {quoted(stub.path)} uses {quoted(name)} in line {line}, "
         "which it neither imports nor defines"
     )
+    return Fault("E203", position, stub.at, message)
 
 
-def stub_contradicts(path: str, name: str, line: int, source: str, before: str, after: str) -> str:
-    """Return the message of E204; `source` declares `before`, and this order `after`."""
-    return (
-        f"{quoted(name)} in line {line} of the stub of {quoted(path)}: "
-        f"{source} declares `{before}`, here it is `{after}`"
+def stub_contradicts(position: int, stub: DeclaredStub, found: Conflict, source: str) -> Fault:
+    """Return E204; `source` declares what was before, and this order what is after."""
+    message = (
+        f"{quoted(found.name)} in line {found.line} of the stub of {quoted(stub.path)}: "
+        f"{source} declares `{found.before}`, here it is `{found.after}`"
     )
+    return Fault("E204", position, stub.at, message)
 
 
-def has_no_interface(path: str) -> str:
-    """Return the message of W223."""
-    return f"{quoted(path)} has no interface: commands that use it cannot be judged"
+def files_without_interface(
+    order: OrderCode, should_have_one: Callable[[str], bool]
+) -> Iterator[Fault]:
+    """Yield W223 for each file that an order allows, and that should have an interface."""
+    settled = {each.path for each in order.interfaces}
+    for index, path in enumerate(order.allowed_files):
+        if path not in settled and should_have_one(path):
+            settled.add(path)
+            message = f"{quoted(path)} has no interface: commands that use it cannot be judged"
+            field = strict_documents.at("allowed_files", index)
+            yield Fault("W223", order.position, field, message)
 
 
 def code_cannot_be_judged(reason: str, option: str = "-c") -> str:
@@ -295,9 +338,10 @@ def code_cannot_be_judged(reason: str, option: str = "-c") -> str:
     return f"the code after `{option}` cannot be judged: {reason}"
 
 
-def file_cannot_be_read(path: str, reason: str) -> str:
-    """Return the message of W224."""
-    return f"{quoted(path)} cannot be read: {reason}"
+def file_cannot_be_read(path: str, reason: str) -> Fault:
+    """Return W224 about a file of the repository."""
+    message = f"{quoted(path)} cannot be read: {reason}"
+    return Fault("W224", 0, strict_documents.at(), message)
 
 
 def not_defined(name: str, line: int, column: int) -> str:

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
+from shared.languages.planned_code import TextFault
+
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
 
@@ -83,29 +85,6 @@ class Imported:
     text: str
     start: int
     end: int
-
-
-@dataclass(frozen=True, slots=True)
-class TextFault:
-    """Say why a text cannot be read; `line` counts from 1, and is 0 for the whole text."""
-
-    message: str
-    line: int = 0
-    excerpt: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """Represent a name that two contracts declare differently.
-
-    `before` and `after` are the two declarations, on one line each. `line` is that of the later
-    declaration, from 1.
-    """
-
-    name: str
-    line: int
-    before: str
-    after: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from typing import Final
 
 from shared.languages.capabilities import ContractViolation
 from shared.languages.declared.declarations import (
-    Conflict,
     Declarations,
     Declared,
     Imported,
@@ -28,7 +27,7 @@ from shared.languages.language_tools import (
     ToolRunner,
     Tools,
 )
-from shared.languages.planned_code import DOES_NOT_PARSE
+from shared.languages.planned_code import DOES_NOT_PARSE, Conflict
 from shared.work_order.work_order import Interface, WorkOrder
 
 # Go's first question compiles the standard library, which took 21 seconds on a loaded machine.

@@ -9,12 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
 
 from shared.files.strict_documents import at
-from shared.languages.declared.declarations import (
-    MAX_BYTES,
-    Declarations,
-    TextFault,
-    normal_changes,
-)
+from shared.languages.declared.declarations import MAX_BYTES, Declarations, normal_changes
 from shared.languages.declared.declared_contracts import (
     SECONDS,
     Contract,
@@ -34,9 +29,10 @@ from shared.languages.planned_code import (
     Fault,
     Need,
     OrderCode,
+    TextFault,
     at_place,
+    files_without_interface,
     has_no_definition,
-    has_no_interface,
     stub_contradicts,
     stub_does_not_parse,
     stub_uses_undefined,
@@ -224,8 +220,7 @@ class PlannedCode(ABC, Generic[Part]):
             is_plain = each.code == "E216" and each.name
             said = has_no_definition(each.name) if is_plain else complaint.message
             message = at_place(said, complaint.line, complaint.column, each.addition)
-            field = at("acceptance_files", test.index, "content")
-            yield Fault(each.code, asked.position, field, message)
+            yield Fault(each.code, asked.position, test.at, message)
         if failure := self.failure(result, asked):
             yield self._unjudged(failure)
 
@@ -279,14 +274,11 @@ class PlannedCode(ABC, Generic[Part]):
     def _stub_faults(
         self, position: int, declared: DeclaredStub, read: Declarations
     ) -> Iterator[Fault]:
-        field, fault = at("interfaces", declared.index, "stub"), read.fault
-        if fault is not None:
-            message = stub_does_not_parse(declared.path, fault.message, fault.line, fault.excerpt)
-            yield Fault("E201", position, field, message)
+        if read.fault is not None:
+            yield stub_does_not_parse(position, declared, read.fault)
             return
         for name, line in dict.fromkeys(self.undefined(declared.path, read, position)):
-            message = stub_uses_undefined(declared.path, name, line)
-            yield Fault("E203", position, field, message)
+            yield stub_uses_undefined(position, declared, name, line)
 
     def _contradictions(self, order: OrderCode, stubs: StubsOfOrder) -> Iterator[Fault]:
         known = dict(self.states[order.position - 1])
@@ -298,23 +290,17 @@ class PlannedCode(ABC, Generic[Part]):
             for found in conflicts(earlier.items, read.items, each.path, changed):
                 by = self.declared_by(each.path, found.name, order.position - 1)
                 source = self.chain.source(by) if by else "this order"
-                message = stub_contradicts(
-                    each.path, found.name, found.line, source, found.before, found.after
-                )
-                field = at("interfaces", each.index, "stub")
-                yield Fault("E204", order.position, field, message)
+                yield stub_contradicts(order.position, each, found, source)
             known[each.path] = Contract(merge(earlier.items, read.items))
 
     def _undeclared(self, order: OrderCode) -> Iterator[Fault]:
-        settled = {each.path for each in order.interfaces}
-        settled |= {each.path for each in order.acceptance_files}
-        for index, path in enumerate(order.allowed_files):
-            if path in settled or not self.has_names(path):
-                continue
-            settled.add(path)
-            if not self.is_known(path, order.position - 1):
-                message = has_no_interface(path)
-                yield Fault("W223", order.position, at("allowed_files", index), message)
+        tests = {each.path for each in order.acceptance_files}
+
+        def should_have_one(path: str) -> bool:
+            is_settled = path in tests or not self.has_names(path)
+            return not is_settled and not self.is_known(path, order.position - 1)
+
+        return files_without_interface(order, should_have_one)
 
     def is_known(self, path: str, position: int) -> bool:
         """Return whether the declarations of a file are known after the order at `position`."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from shared.files.strict_documents import FieldPath, at
-from shared.languages.declared.declarations import TextFault
 from shared.languages.ecmascript.compiler_view import inquire_stubs, undefined_names
 from shared.languages.ecmascript.contract_history import History
 from shared.languages.ecmascript.declaration_stubs import Stub, conflicts, is_meant
@@ -29,12 +28,14 @@ from shared.languages.language_tools import CheckerFailed, ToolMissing, Tools
 from shared.languages.planned_code import (
     AcceptanceText,
     Chain,
+    DeclaredStub,
     Fault,
     Need,
     OrderCode,
+    TextFault,
     at_place,
     file_cannot_be_read,
-    has_no_interface,
+    files_without_interface,
     stub_contradicts,
     stub_does_not_parse,
     stub_uses_undefined,
@@ -58,6 +59,7 @@ class _JudgedOrder:
     position: int
     texts: Mapping[str, tuple[FieldPath, str]]
     stubs: Mapping[int, Stub]
+    declared: Mapping[int, DeclaredStub]
 
 
 @dataclass(frozen=True)
@@ -79,19 +81,21 @@ class EcmaChain:
     def interface_faults(self) -> Iterator[Fault]:
         """Yield stubs that do not parse or contradict each other, and files without any."""
         for position, declared, stub in self._history.stubs:
-            if suffix_of(declared.path) in self.owned:
-                field = at("interfaces", declared.index, "stub")
-                if isinstance(stub, TextFault):
-                    message = stub_does_not_parse(
-                        declared.path, stub.message, stub.line, stub.excerpt
-                    )
-                    yield Fault("E201", position, field, message)
-                else:
-                    yield from self._contradictions(position, field, stub)
+            if suffix_of(declared.path) not in self.owned:
+                continue
+            if isinstance(stub, TextFault):
+                yield stub_does_not_parse(position, declared, stub)
+            else:
+                yield from self._contradictions(position, declared, stub)
         for order in self.chain.orders:
-            yield from self._undeclared(order)
+            if order.valid:
+                yield from files_without_interface(order, self._should_have_interface)
 
-    def _contradictions(self, position: int, field: FieldPath, stub: Stub) -> Iterator[Fault]:
+    def _should_have_interface(self, path: str) -> bool:
+        is_owned = suffix_of(path) in self.owned and has_names_to_declare(path)
+        return is_owned and path not in self.chain.sources
+
+    def _contradictions(self, position: int, declared: DeclaredStub, stub: Stub) -> Iterator[Fault]:
         changes = self.chain.orders[position - 1].changes
         reported: set[str] = set()
         for layer in reversed(self._history.layers(stub.path, position)):
@@ -105,27 +109,12 @@ class EcmaChain:
                 reported.add(found.name)
                 same = layer.position == position
                 source = "this order" if same else self._history.label(layer.position)
-                message = stub_contradicts(
-                    stub.path, found.name, found.line, source, found.before, found.after
-                )
-                yield Fault("E204", position, field, message)
+                yield stub_contradicts(position, declared, found, source)
 
     def _is_before(self, first: Stub, second: Stub, position: int) -> bool:
         own = [stub for at_position, _, stub in self._history.stubs if at_position == position]
         places = {id(each): index for index, each in enumerate(own)}
         return places[id(first)] < places[id(second)]
-
-    def _undeclared(self, order: OrderCode) -> Iterator[Fault]:
-        if not order.valid:
-            return
-        declared = {each.path for each in order.interfaces}
-        for index, path in enumerate(order.allowed_files):
-            if path in declared or suffix_of(path) not in self.owned:
-                continue
-            if has_names_to_declare(path) and path not in self.chain.sources:
-                declared.add(path)
-                field = at("allowed_files", index)
-                yield Fault("W223", order.position, field, has_no_interface(path))
 
     def needs_of_command(self, position: int, command: Command) -> Iterator[Need]:
         """Yield modules, packages, scripts and test files that are not there by then."""
@@ -180,12 +169,11 @@ class EcmaChain:
         for at_order, order in enumerate(orders):
             stub_inquiry, inquiry = about_stubs[at_order], about_texts[at_order]
             for index, name, line in undefined_names(stub_inquiry, answers[2 * at_order]):
-                message = stub_uses_undefined(order.stubs[index].path, name, line)
-                yield Fault("E203", order.position, at("interfaces", index, "stub"), message)
+                yield stub_uses_undefined(order.position, order.declared[index], name, line)
             judged = judge_answer(inquiry, answers[2 * at_order + 1])
             for path in sorted(judged.unread - unread):
                 unread.add(path)
-                yield Fault("W224", 0, at(), file_cannot_be_read(path, "it does not parse"))
+                yield file_cannot_be_read(path, "it does not parse")
             for fault in judged.faults:
                 field_path, _ = order.texts[fault.path]
                 message = at_place(fault.message, fault.line, fault.column)
@@ -202,14 +190,15 @@ class EcmaChain:
                     and isinstance(stub, Stub)
                     and suffix_of(each.path) in self.owned
                 }
-                yield _JudgedOrder(order.position, self._questions(order), stubs)
+                declared = {each.index: each for each in order.interfaces}
+                yield _JudgedOrder(order.position, self._questions(order), stubs, declared)
 
     def _questions(self, order: OrderCode) -> Mapping[str, tuple[FieldPath, str]]:
         """Return the texts to judge with their fields, by the path that each is judged under."""
         found: dict[str, tuple[FieldPath, str]] = {}
         for each in order.acceptance_files:
             if suffix_of(each.path) in self.owned and _parses(each.path, each.text):
-                found[each.path] = (at("acceptance_files", each.index, "content"), each.text)
+                found[each.path] = (each.at, each.text)
         for index, command in order.commands:
             runs = self._runs(command)
             for run in runs.runs if runs is not None else ():

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from shared.languages.declared.declarations import TextFault
 from shared.languages.ecmascript.declaration_stubs import Stub, parse_stub, without_names
 from shared.languages.ecmascript.ecmascript_syntax import LOCKS, is_code
+from shared.languages.planned_code import TextFault
 
 if TYPE_CHECKING:
     from shared.languages.planned_code import Chain, DeclaredStub

@@ -7,13 +7,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import Conflict, TextFault, text_of
+from shared.languages.declared.declarations import text_of
 from shared.languages.ecmascript.ecmascript_syntax import (
     declaration_path,
     find_fault,
     is_code,
     tree_of,
 )
+from shared.languages.planned_code import Conflict, TextFault
 from shared.work_order.work_order import Interface, WorkOrder
 
 if TYPE_CHECKING:

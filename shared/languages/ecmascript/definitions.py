@@ -17,13 +17,13 @@ from shared.languages.declared.declarations import (
     Imported,
     Kind,
     Offsets,
-    TextFault,
     head_of,
     text_of,
 )
 from shared.languages.declared.declared_edits import Refused, indented
 from shared.languages.declared.declared_edits import edit_definitions as edit
 from shared.languages.ecmascript.ecmascript_syntax import find_fault, tree_of
+from shared.languages.planned_code import TextFault
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -18,7 +18,6 @@ from shared.languages.declared.declarations import (
     Kind,
     Member,
     Offsets,
-    TextFault,
     block,
     cut,
     fault_at,
@@ -33,6 +32,7 @@ from shared.languages.declared.declarations import (
     value_of,
     walk,
 )
+from shared.languages.planned_code import TextFault
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -254,10 +254,7 @@ class CodeInQuestion:
 
 def questions_of(project: PlannedProject, planned: PlannedOrder) -> Iterator[CodeInQuestion]:
     """Yield the code of the order's commands and acceptance files, as far as it parses."""
-    tests = (
-        (at("acceptance_files", each.file.index, "content"), each.file, each.code)
-        for each in planned.tests
-    )
+    tests = ((each.file.at, each.file, each.code) for each in planned.tests)
     codes = [
         *((at("acceptance_commands", n), f"c{n}", "", code) for n, code in _codes(planned)),
         *((field, f"t{file.index}", file.path, code) for field, file, code in tests),

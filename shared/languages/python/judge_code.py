@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
-from shared.files.strict_documents import FieldPath, at
-from shared.languages.declared.declarations import TextFault, normal_changes
+from shared.files.strict_documents import at
+from shared.languages.declared.declarations import normal_changes
 from shared.languages.language_tools import Checker, CheckerFailed, Diagnostic, Tools
 from shared.languages.planned_code import (
     DOUBT,
@@ -23,10 +23,11 @@ from shared.languages.planned_code import (
     Chain,
     Fault,
     Need,
+    TextFault,
     Verdict,
     at_place,
     file_cannot_be_read,
-    has_no_interface,
+    files_without_interface,
     not_defined,
     stub_contradicts,
     stub_does_not_parse,
@@ -56,7 +57,6 @@ from shared.languages.python.mypy_messages import (
 )
 from shared.languages.python.name_backing import BackedNames
 from shared.languages.python.planned_python import (
-    DeclaredInterface,
     Layout,
     PlacedCode,
     PlannedOrder,
@@ -208,11 +208,7 @@ def _unreadable_files(views: Iterable[ModuleView]) -> Iterator[Fault]:
         for module in view.modules.values():
             if module.problem is not None and module.path not in reported:
                 reported.add(module.path)
-                yield _unreadable(module.path, module.problem.message)
-
-
-def _unreadable(path: str, reason: str) -> Fault:
-    return Fault("W224", 0, at(), file_cannot_be_read(path, reason))
+                yield file_cannot_be_read(module.path, module.problem.message)
 
 
 def _ask_all(
@@ -276,7 +272,7 @@ def _take_out(
         return None
     del files[blocked.path]
     files[blocked.path.removesuffix(".py") + ".pyi"] = ANYTHING
-    return _unreadable(module.path, blocked.reason)
+    return file_cannot_be_read(module.path, blocked.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,16 +368,10 @@ def interface_faults(project: PlannedProject) -> Iterator[Fault]:
             yield from _undeclared(each, project)
 
 
-def _stub(declared: DeclaredInterface) -> FieldPath:
-    return at("interfaces", declared.index, "stub")
-
-
 def _unparsable(planned: PlannedOrder) -> Iterator[Fault]:
     for each in planned.interfaces:
-        problem = each.stub
-        if isinstance(problem, TextFault):
-            message = stub_does_not_parse(each.path, problem.message, problem.line, problem.excerpt)
-            yield Fault("E201", planned.position, _stub(each), message)
+        if isinstance(each.stub, TextFault):
+            yield stub_does_not_parse(planned.position, each.declared, each.stub)
 
 
 def _undefined_interfaces(planned: PlannedOrder, project: PlannedProject) -> Iterator[Fault]:
@@ -392,9 +382,8 @@ def _undefined_interfaces(planned: PlannedOrder, project: PlannedProject) -> Ite
         module = project.history.module(each.path, planned.position)
         if module is None or (before is not None and before.is_open):
             continue
-        for found in undefined_names(each.stub.tree.body, frozenset(module.declared)):
-            message = stub_uses_undefined(each.path, found.name, found.line)
-            yield Fault("E203", planned.position, _stub(each), message)
+        for name, line in undefined_names(each.stub.tree.body, frozenset(module.declared)):
+            yield stub_uses_undefined(planned.position, each.declared, name, line)
 
 
 def _contradicting(planned: PlannedOrder, project: PlannedProject) -> Iterator[Fault]:
@@ -412,25 +401,19 @@ def _contradicting(planned: PlannedOrder, project: PlannedProject) -> Iterator[F
                 continue
             by = before and history.declared_by(each.path, found.name, earlier_position)
             source = project.chain.source(by) if by else "this order"
-            message = stub_contradicts(
-                each.path, found.name, found.line, source, found.before, found.after
-            )
-            yield Fault("E204", planned.position, _stub(each), message)
+            yield stub_contradicts(planned.position, each.declared, found, source)
         within[each.path] = merge(within.get(each.path, ()), each.stub.tree.body)
 
 
 def _undeclared(planned: PlannedOrder, project: PlannedProject) -> Iterator[Fault]:
-    declared = {each.path for each in planned.interfaces}
-    reported: set[str] = set()
-    for index, path in enumerate(planned.order.allowed_files):
-        if path in declared | reported or not has_names_to_declare(path):
-            continue
+    def should_have_one(path: str) -> bool:
+        if not has_names_to_declare(path):
+            return False
         before = project.history.module(path, planned.position - 1)
-        if before is not None and before.body is not None:
-            continue  # the file's names are known, and the order may leave them as they are
-        reported.add(path)
-        message = has_no_interface(path)
-        yield Fault("W223", planned.position, at("allowed_files", index), message)
+        # Where the file's names are known, the order may leave them as they are.
+        return before is None or before.body is None
+
+    return files_without_interface(planned.order, should_have_one)
 
 
 class PythonChain:

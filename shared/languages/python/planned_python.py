@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 from shared.errors import quoted
 from shared.files.paths import path_inside
-from shared.languages.declared.declarations import TextFault, normal_changes
+from shared.languages.declared.declarations import normal_changes
 from shared.languages.planned_code import (
     AcceptanceText,
     Chain,
     DeclaredStub,
     Need,
     OrderCode,
+    TextFault,
     missing_module,
     provided_later,
     undeclared_package,
@@ -42,11 +43,14 @@ SUFFIXES = (".py", ".pyi")
 
 @dataclass(frozen=True, slots=True)
 class DeclaredInterface:
-    """Represent one entry of an order's `interfaces`, at `index`, with its stub parsed."""
+    """Represent one entry of an order's `interfaces` with its stub parsed."""
 
-    index: int
-    path: str
+    declared: DeclaredStub
     stub: PythonStub | TextFault
+
+    @property
+    def path(self) -> str:
+        return self.declared.path
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ def read_project(chain: Chain) -> PlannedProject:
 
 def _parsed(declared: DeclaredStub) -> DeclaredInterface:
     stub = TextFault(declared.problem) if declared.problem else parse_stub(declared.text)
-    return DeclaredInterface(declared.index, declared.path, stub)
+    return DeclaredInterface(declared, stub)
 
 
 def _compiled(files: Sequence[AcceptanceText]) -> list[TestCode]:

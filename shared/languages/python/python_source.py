@@ -17,7 +17,8 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared import declared_edits
-from shared.languages.declared.declarations import Declarations, Declared, Imported, Kind, TextFault
+from shared.languages.declared.declarations import Declarations, Declared, Imported, Kind
+from shared.languages.planned_code import TextFault
 from shared.languages.python.merge_stubs import is_meant
 from shared.languages.python.python_code import is_test_file, parse_as_here
 from shared.languages.python.stubs import BINDING_BLOCKS, bindings, declarations, flat

@@ -9,10 +9,9 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
-from shared.languages.declared.declarations import Conflict
+from shared.languages.planned_code import Conflict
 from shared.languages.python.python_code import last_part, parse_code
 from shared.languages.python.stubs import MAX_DEPTH, BoundName, declarations, depth_exceeds
 from shared.languages.python.type_text import parse_type, surely_differ
@@ -278,16 +277,10 @@ _BUILTINS: Final = frozenset(dir(builtins)) | {"__file__", "__name__", "__path__
 _Scoped = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
-@dataclass(frozen=True, slots=True)
-class UndefinedName:
-    """Represent a name that nothing defines where it is used; `line` counts from 1 in the stub."""
+def undefined_names(stub: Sequence[ast.stmt], known: frozenset[str]) -> tuple[tuple[str, int], ...]:
+    """Return each undefined name that the stub uses, with its line, from 1.
 
-    name: str
-    line: int
-
-
-def undefined_names(stub: Sequence[ast.stmt], known: frozenset[str]) -> tuple[UndefinedName, ...]:
-    """Return each undefined name that the stub uses in a type, base class or decorator.
+    It is used in a type, a base class or a decorator.
 
     `known` are names that the module has from elsewhere: its source or earlier stubs. The result is
     empty if the stub has a star import, which may bring in any name.
@@ -295,17 +288,17 @@ def undefined_names(stub: Sequence[ast.stmt], known: frozenset[str]) -> tuple[Un
     if any(_is_star(node) for each in stub for node in ast.walk(each)):
         return ()
     scope = _BUILTINS | known | declarations(stub).keys()
-    first: dict[str, UndefinedName] = {}
-    for used in _used(stub, scope):
-        first.setdefault(used.name, used)
-    return tuple(first.values())
+    first: dict[str, int] = {}
+    for name, line in _used(stub, scope):
+        first.setdefault(name, line)
+    return tuple(first.items())
 
 
 def _is_star(node: ast.AST) -> bool:
     return isinstance(node, ast.ImportFrom) and any(each.name == "*" for each in node.names)
 
 
-def _used(body: Sequence[ast.stmt], scope: frozenset[str]) -> Iterator[UndefinedName]:
+def _used(body: Sequence[ast.stmt], scope: frozenset[str]) -> Iterator[tuple[str, int]]:
     for statement in body:
         match statement:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -337,17 +330,17 @@ def _type_parameters(node: _Scoped) -> frozenset[str]:
     return frozenset(each.name for each in getattr(node, "type_params", ()))
 
 
-def _names_in(node: ast.expr | None, scope: frozenset[str]) -> Iterator[UndefinedName]:
+def _names_in(node: ast.expr | None, scope: frozenset[str]) -> Iterator[tuple[str, int]]:
     if node is None:
         return
     match node:
         case ast.Name(id=name):
             if name not in scope:
-                yield UndefinedName(name, node.lineno)
+                yield name, node.lineno
         case ast.Constant(value=str(text)):
             inner = quoted_type(text)
-            for found in _names_in(inner, scope):
-                yield UndefinedName(found.name, node.lineno)
+            for inside, _ in _names_in(inner, scope):
+                yield inside, node.lineno
         case ast.Subscript(value=value, slice=inner):
             yield from _names_in(value, scope)
             # `Literal` lists values, and `Annotated` may hold any text after the type.

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from shared.languages.declared.declarations import TextFault
+from shared.languages.planned_code import TextFault
 from shared.languages.python.python_code import parse_code
 from shared.languages.read_commands import CodeProblem
 

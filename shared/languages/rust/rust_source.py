@@ -19,7 +19,6 @@ from shared.languages.declared.declarations import (
     Kind,
     Member,
     Offsets,
-    TextFault,
     block,
     cut,
     fault_at,
@@ -33,6 +32,7 @@ from shared.languages.declared.declarations import (
     tokens_of,
     value_of,
 )
+from shared.languages.planned_code import TextFault
 
 if TYPE_CHECKING:
     from tree_sitter import Node

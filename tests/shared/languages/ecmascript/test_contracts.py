@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from shared.languages.declared.declarations import TextFault
 from shared.languages.ecmascript.declaration_stubs import (
     Stub,
     conflicts,
@@ -12,6 +11,7 @@ from shared.languages.ecmascript.declaration_stubs import (
     is_meant,
     parse_stub,
 )
+from shared.languages.planned_code import TextFault
 from shared.work_order.work_order import WorkOrder
 from tests.planner.plans import order
 from tests.shared.languages.ecmascript.plans import chain, faults, needs_tsc

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.languages.declared.declarations import TextFault
+from shared.languages.planned_code import TextFault
 from shared.languages.python.stubs import PythonStub, parse_stub
 
 

@@ -8,8 +8,7 @@ from shared.languages.python.signatures import undefined_names
 
 
 def undefined(stub: str, *known: str) -> list[tuple[str, int]]:
-    found = undefined_names(ast.parse(stub).body, frozenset(known))
-    return [(each.name, each.line) for each in found]
+    return [*undefined_names(ast.parse(stub).body, frozenset(known))]
 
 
 @pytest.mark.parametrize(
