@@ -20,15 +20,7 @@ from shared.errors import quoted
 from shared.files.strict_documents import FieldPath, at
 from shared.languages.planned_code import DOUBT, Fault, Verdict, declared_by
 from shared.languages.python.code_facts import CodeFacts, Spot, mentions
-from shared.languages.python.mypy_messages import (
-    Complaint,
-    NoVariant,
-    WrongArgument,
-    WrongElement,
-    WrongIndex,
-    WrongReturn,
-    WrongStore,
-)
+from shared.languages.python.mypy_messages import Complaint, Mistake
 from shared.languages.python.name_backing import DATA_ATTRIBUTES, BackedNames, Certainty
 from shared.languages.python.python_code import NAME, name_behind, parse_code
 from shared.languages.python.type_text import CONTAINERS, TypeText
@@ -107,12 +99,12 @@ def stored_names(complaints: Iterable[tuple[Complaint, Spot]]) -> frozenset[str]
 
 
 def _stored(complaint: Complaint, spot: Spot) -> Iterator[str]:
-    match complaint:
-        case WrongStore():
+    match complaint.mistake:
+        case Mistake.STORE:
             yield from _bound_around(spot)
-        case WrongReturn():
+        case Mistake.RETURN:
             yield from _function_around(spot)
-        case WrongElement() | WrongArgument() | NoVariant() | WrongIndex():
+        case Mistake.ELEMENT | Mistake.ARGUMENT | Mistake.NO_VARIANT | Mistake.INDEX:
             if isinstance(spot.statement, ast.AnnAssign):
                 yield from _bound_around(spot)
             elif _is_in_call(spot):
@@ -188,14 +180,9 @@ def _is_container(owner: TypeText | None) -> bool:
 
 def _filled(complaint: Complaint, spot: Spot) -> Iterator[str]:
     """Yield the name of the list, set or dict that a built-in method puts a value into."""
-    match complaint:
-        case WrongArgument(callee=callee) if callee is not None and not _is_container(callee.owner):
-            return
-        case NoVariant(callee=callee) if not _is_container(callee.owner):
-            return
-        case _:
-            pass
-    is_call = isinstance(complaint, NoVariant) and isinstance(spot.node, ast.Call)
+    if complaint.callee is not None and not _is_container(complaint.callee.owner):
+        return
+    is_call = complaint.mistake is Mistake.NO_VARIANT and isinstance(spot.node, ast.Call)
     match spot.node if is_call else spot.call_with_argument:
         case ast.Call(func=ast.Attribute(value=value, attr=name)) if name in DATA_ATTRIBUTES:
             yield from _root(value)

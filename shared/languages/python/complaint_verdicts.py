@@ -14,57 +14,26 @@ from typing import Final
 from shared.languages.planned_code import DOUBT, Verdict, declared_only_by
 from shared.languages.python.code_facts import mentions
 from shared.languages.python.complaint_scene import ComplaintPlace
-from shared.languages.python.mypy_messages import (
-    Beside,
-    Callee,
-    Complaint,
-    MadeAbstract,
-    ModuleLacks,
-    NoResult,
-    NoReturn,
-    NotAwaitable,
-    NotCallable,
-    NotIndexable,
-    NotIterable,
-    NotUnpackable,
-    NoVariant,
-    ReadOnly,
-    Unclear,
-    ValueLacks,
-    WrongArgument,
-    WrongArity,
-    WrongElement,
-    WrongFormat,
-    WrongIndex,
-    WrongOperand,
-    WrongOperands,
-    WrongReturn,
-    WrongStore,
-    WrongUnpacking,
-)
+from shared.languages.python.mypy_messages import Callee, Complaint, Mistake
 from shared.languages.python.name_backing import DATA_ATTRIBUTES, Backing
 from shared.languages.python.type_text import SCALARS, TypeText, without_arguments
 
 _PROTOCOL_ATTRIBUTE = re.compile(r"__(?:a?iter|a?next|a?enter|a?exit|len|getitem|call|contains)__")
 
 
-def judge_attribute(complaint: ModuleLacks | ValueLacks, place: ComplaintPlace) -> Verdict | None:
-    """Return the verdict on a missing attribute; `None` if the command itself sets it.
-
-    The verdict is also `None` if the module of the attribute is open and has no contract.
-    """
-    return _AttributeJudge(place).verdict(complaint)
-
-
 class _AttributeJudge:
     def __init__(self, place: ComplaintPlace) -> None:
         self._place = place
 
-    def verdict(self, complaint: ModuleLacks | ValueLacks) -> Verdict | None:
+    def verdict(self, complaint: Complaint) -> Verdict | None:
+        """Return the verdict on a missing attribute; `None` if the command itself sets it.
+
+        It is also `None` if the module of the attribute is open and has no contract.
+        """
         if complaint.name in self._place.scene.set_attributes:
             return None
-        if isinstance(complaint, ValueLacks):
-            return self._value_attribute(complaint.type, complaint.name)
+        if complaint.mistake is Mistake.VALUE_LACKS:
+            return self._value_attribute(complaint.of, complaint.name)
         return self._module_attribute(complaint.module or self._module_at_spot(), complaint.name)
 
     def _module_attribute(self, name: str | None, attribute: str) -> Verdict | None:
@@ -139,8 +108,6 @@ class _AttributeJudge:
         return None if later is None else self._place.scene.source(later)
 
 
-CallComplaint = WrongArity | MadeAbstract | WrongArgument | WrongElement | NoVariant
-
 # Built-in functions that fail on any argument whose type is known and does not fit.
 _EXACT: Final = frozenset({"int", "float", "abs", "round", "range", "next", "reversed", "iter"})
 # Built-in functions that fail where the argument cannot be iterated over. They need not fail on
@@ -156,33 +123,32 @@ _ITEM_METHODS: Final = frozenset({"__getitem__", "__setitem__", "__delitem__"})
 _ITEM_INDEX: Final = TypeText("|", (TypeText("SupportsIndex"), TypeText("slice")))
 
 
-def judge_call(complaint: CallComplaint, place: ComplaintPlace) -> Verdict:
-    return _CallJudge(place).verdict(complaint)
-
-
 class _CallJudge:
     def __init__(self, place: ComplaintPlace) -> None:
         self._place = place
 
-    def verdict(self, complaint: CallComplaint) -> Verdict:
+    def verdict(self, complaint: Complaint) -> Verdict:
         if not self._place.is_own():
             return DOUBT
-        match complaint:
-            case WrongArity(callee):
+        callee = complaint.callee
+        head = callee.owner.head if callee is not None and callee.owner else None
+        match complaint.mistake:
+            case Mistake.ARITY:
                 return self._arity(callee) if callee is not None else DOUBT
-            case MadeAbstract(name):
-                if self._place.names.backing(name) is not Backing.CONTRACT:
+            case Mistake.ABSTRACT:
+                if self._place.names.backing(complaint.name) is not Backing.CONTRACT:
                     return DOUBT
-                return Verdict("E212", self._place.declared_by(name))
-            case WrongArgument(callee, actual, expected):
-                return self._argument(callee or self._callee_at_spot(), actual, expected)
-            case WrongElement(pairs=pairs):
-                return self._element(pairs)
-            case NoVariant(callee, arguments) if self._fits_no_variant(callee, arguments):
-                head = callee.owner.head if callee.owner else None
-                return Verdict("E213", self._place.declared_by(callee.name, head))
-            case NoVariant(callee, arguments):
-                return self._place.misuse(certain=self._is_refused(callee, arguments))
+                return Verdict("E212", self._place.declared_by(complaint.name))
+            case Mistake.ARGUMENT:
+                meant = callee or self._callee_at_spot()
+                return self._argument(meant, complaint.actual, complaint.expected)
+            case Mistake.ELEMENT:
+                return self._element(complaint.pairs)
+            case _:
+                assert callee is not None, "the message about variants names the function"
+                if self._fits_no_variant(callee, complaint.arguments):
+                    return Verdict("E213", self._place.declared_by(callee.name, head))
+                return self._place.misuse(certain=self._is_refused(callee, complaint.arguments))
 
     def _backing(self, callee: Callee) -> Backing:
         """Return what backs a function that a message names; `NONE` for one of Python's own."""
@@ -336,68 +302,51 @@ class _CallJudge:
         return False
 
 
-_Misuse = (
-    WrongOperands
-    | WrongOperand
-    | WrongFormat
-    | NotIndexable
-    | WrongIndex
-    | NotCallable
-    | WrongUnpacking
-    | NotIterable
-    | NotAwaitable
+_OF_CALLS: Final = frozenset(
+    {Mistake.ARITY, Mistake.ABSTRACT, Mistake.ARGUMENT, Mistake.ELEMENT, Mistake.NO_VARIANT}
 )
 
 
 def judge_complaint(complaint: Complaint, place: ComplaintPlace) -> Verdict | None:
     """Return the verdict on a complaint about a place; `None` if it is not to be reported."""
-    match complaint:
-        case ModuleLacks() | ValueLacks():
-            return judge_attribute(complaint, place)
-        case WrongArity() | MadeAbstract() | WrongArgument() | WrongElement() | NoVariant():
-            return judge_call(complaint, place)
-        case (
-            WrongOperands()
-            | WrongOperand()
-            | WrongFormat()
-            | NotIndexable()
-            | WrongIndex()
-            | NotCallable()
-            | WrongUnpacking()
-            | NotIterable()
-            | NotAwaitable()
-        ):
-            return place.misuse(certain=_is_misused(complaint, place))
-        case ReadOnly(owner=owner):
-            is_local = owner in place.scene.local_classes
-            certain = not is_local and place.names.is_frozen(owner)
+    match complaint.mistake:
+        case Mistake.MODULE_LACKS | Mistake.VALUE_LACKS:
+            return _AttributeJudge(place).verdict(complaint)
+        case mistake if mistake in _OF_CALLS:
+            return _CallJudge(place).verdict(complaint)
+        case Mistake.READ_ONLY:
+            is_local = complaint.name in place.scene.local_classes
+            certain = not is_local and place.names.is_frozen(complaint.name)
             return place.misuse(certain=True) if certain else None
-        case NoResult():
+        case Mistake.NO_RESULT:
             return None if _is_compared_with_none(place) else DOUBT
-        case NotUnpackable() | WrongReturn() | NoReturn() | Unclear():
+        case Mistake.NOT_UNPACKABLE | Mistake.RETURN | Mistake.NO_RETURN | Mistake.UNCLEAR:
             return DOUBT
-        case WrongStore() | Beside():
+        case Mistake.STORE | Mistake.BESIDE:
             return None
+        case _:
+            return place.misuse(certain=_is_misused(complaint, place))
 
 
-def _is_misused(complaint: _Misuse, place: ComplaintPlace) -> bool:
+def _is_misused(complaint: Complaint, place: ComplaintPlace) -> bool:
     """Say whether a value certainly cannot do what the code demands of it."""
     types = place.types
-    match complaint:
-        case WrongOperands(of_union=True):
-            return False  # the message names one member of several
-        case WrongOperands(operator="in", right=right) if right.head not in SCALARS:
-            return False  # looking for a value that cannot be in a list is false, not an error
-        case WrongOperands(left=left, right=right):
-            return types.is_certain(left) and types.is_certain(right)
-        case WrongIndex(actual, expected) | WrongFormat(actual, expected):
-            return types.differ(actual, expected)
-        case WrongOperand(of) | NotIndexable(of) | NotCallable(of) | NotAwaitable(of):
-            return types.is_certain(of)
-        case NotIterable(of):
-            return types.is_not_iterable(of)
-        case WrongUnpacking():
+    match complaint.mistake:
+        case Mistake.OPERANDS:
+            # The message may name one member of several. And looking for a value that cannot be in
+            # a list is false, not an error.
+            is_search = complaint.operator == "in" and complaint.right.head not in SCALARS
+            if complaint.of_union or is_search:
+                return False
+            return types.is_certain(complaint.left) and types.is_certain(complaint.right)
+        case Mistake.INDEX | Mistake.FORMAT:
+            return types.differ(complaint.actual, complaint.expected)
+        case Mistake.NOT_ITERABLE:
+            return types.is_not_iterable(complaint.of)
+        case Mistake.UNPACKING:
             return True
+        case _:
+            return types.is_certain(complaint.of)
 
 
 def _is_compared_with_none(place: ComplaintPlace) -> bool:

@@ -21,13 +21,7 @@ from shared.languages.python.conformance_probe import (
 )
 from shared.languages.python.merge_stubs import merge_stubs
 from shared.languages.python.module_views import ModuleHistory, ModuleView, reachable
-from shared.languages.python.mypy_messages import (
-    NoReturn,
-    WrongElement,
-    WrongReturn,
-    WrongStore,
-    read_complaint,
-)
+from shared.languages.python.mypy_messages import Mistake, read_complaint
 from shared.languages.python.python_code import ROOTS, base_names
 from shared.languages.python.signatures import normal, shown, surely_incompatible
 from shared.languages.python.stubs import BoundName, declarations, plain_declarations
@@ -295,16 +289,12 @@ def _is_violated(
     complaint = read_complaint(diagnostic)
     match use.kind:
         case "shape":
-            return isinstance(complaint, WrongStore)
+            return complaint.mistake is Mistake.STORE
         case "types":
             return had is not None and surely_incompatible(declared, had, classes.__contains__)
         case "attribute" | "value":
-            return (
-                isinstance(complaint, WrongStore)
-                and complaint.actual is not None
-                and complaint.expected is not None
-                and _differ(complaint.actual, complaint.expected)
-            )
+            differs = _differ(complaint.actual, complaint.expected)
+            return complaint.mistake is Mistake.STORE and differs
 
 
 def _differ(actual: TypeText, expected: TypeText) -> bool:
@@ -337,15 +327,18 @@ def _wrongly_returned(
     diagnostic: Diagnostic, node: _FunctionNode, declared: BoundName
 ) -> str | None:
     """Return what a body wrongly returns, in words; `None` if it keeps to its annotation."""
-    match read_complaint(diagnostic):
-        case WrongReturn(actual, expected, text) if _differ(actual, expected):
-            return f"`{text}`"
-        case WrongElement(pairs, text) if _in_return(node, diagnostic.line):
-            return f"`{text}`" if any(_differ(*each) for each in pairs) else None
-        case NoReturn() if _returns_nothing(node) and _must_return(declared):
+    complaint = read_complaint(diagnostic)
+    match complaint.mistake:
+        case Mistake.RETURN:
+            differs = _differ(complaint.actual, complaint.expected)
+        case Mistake.ELEMENT:
+            differs = any(_differ(*each) for each in complaint.pairs)
+            differs = differs and _in_return(node, diagnostic.line)
+        case Mistake.NO_RETURN if _returns_nothing(node) and _must_return(declared):
             return "nothing"
         case _:
             return None
+    return f"`{complaint.shown}`" if differs else None
 
 
 def _function_at(tree: ast.Module, line: int) -> tuple[str, _FunctionNode | None]:

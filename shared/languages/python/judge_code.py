@@ -47,11 +47,7 @@ from shared.languages.python.merge_stubs import is_meant, merge
 from shared.languages.python.module_views import ANYTHING, ModuleView, reachable
 from shared.languages.python.mypy_messages import (
     Complaint,
-    MadeAbstract,
-    ReadOnly,
-    ValueLacks,
-    WrongArity,
-    WrongElement,
+    Mistake,
     read_complaint,
     stops_for_standard_name,
 )
@@ -74,7 +70,7 @@ from shared.languages.python.type_checker import FileBlocked, TypeChecker
 from shared.languages.read_commands import CodeRun, Command, ModuleRun, Weakness
 
 # These complaints are about the call itself; the others are about one of its arguments.
-_OF_THE_CALL: Final = (WrongArity, MadeAbstract)
+_OF_THE_CALL: Final = (Mistake.ARITY, Mistake.ABSTRACT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +99,7 @@ def diagnose(diagnostic: Diagnostic, scene: Scene) -> Diagnosis | None:
     if found is None:
         return None
     message = at_place(diagnostic.message, spot.line, spot.column, found.addition)
-    call = spot.call if isinstance(complaint, _OF_THE_CALL) else spot.call_with_argument
+    call = spot.call if complaint.mistake in _OF_THE_CALL else spot.call_with_argument
     return Diagnosis(found.code, _about(diagnostic, complaint, spot), message, call)
 
 
@@ -118,7 +114,7 @@ def _unless_replaced(
     """
     if any(mentions(each, scene.stored) for each in spot.near):
         return None
-    if isinstance(complaint, ReadOnly):
+    if complaint.mistake is Mistake.READ_ONLY:
         return found
     uncertain = (
         scene.facts.uses_mocks
@@ -131,9 +127,9 @@ def _unless_replaced(
 
 
 def _about(diagnostic: Diagnostic, complaint: Complaint, spot: Spot) -> tuple[str, object]:
-    if isinstance(complaint, WrongElement):
+    if complaint.mistake is Mistake.ELEMENT:
         return "container", spot.around[0]
-    if isinstance(complaint, ValueLacks) and "__" in complaint.name:
+    if complaint.mistake is Mistake.VALUE_LACKS and "__" in complaint.name:
         return "protocol", spot.node  # `__enter__` and `__exit__` are missing together
     return "message", diagnostic.message
 

@@ -2,21 +2,50 @@
 
 All code that depends on mypy's wording, its error codes and its way of counting columns is in this
 file, so that a new release of mypy changes this file alone. The patterns follow `messages.py` and
-`message_registry.py` of mypy 2.4.1. A message that fits none of them is `Unclear`, or `Beside`
-if its code is one that other rules cover.
+`message_registry.py` of mypy 2.4.1. A message that fits none of them is unclear, or beside the
+point if its code is one that other rules cover.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.python.type_text import TypeText, parse_type
 
 if TYPE_CHECKING:
     from shared.languages.language_tools import Diagnostic
+
+
+class Mistake(StrEnum):
+    """List what mypy complains about, each as the predicate of what is wrong."""
+
+    MODULE_LACKS = "a module lacks a name"
+    VALUE_LACKS = "a value lacks an attribute"
+    ARITY = "a call has too many arguments, too few, or one of an unknown name"
+    ABSTRACT = "a class with abstract methods is called"
+    ARGUMENT = "an argument has another type than its parameter"
+    ELEMENT = "a written-out list, set, tuple or dict has a wrong element"
+    NO_VARIANT = "no variant of an overloaded function takes the arguments"
+    OPERANDS = "two operands do not go together"
+    OPERAND = "a value does not take an operator, or an assignment to an item"
+    FORMAT = "a placeholder such as `%d` is filled with a value of another type"
+    NOT_INDEXABLE = "a value has no items"
+    INDEX = "an index has another type than the value takes"
+    NOT_CALLABLE = "a value cannot be called"
+    UNPACKING = "an unpacking has a wrong number of names, or an index is beyond the end of a tuple"
+    NOT_ITERABLE = "a value that is unpacked has no items"
+    NOT_UNPACKABLE = "an argument behind a `*` has no items"
+    NOT_AWAITABLE = "a value cannot be awaited"
+    READ_ONLY = "an attribute of a class is assigned and is read-only"
+    STORE = "a value of another type is assigned"
+    RETURN = "a function returns what its annotation does not allow"
+    NO_RETURN = "a function that must return a value may end without one"
+    NO_RESULT = "the result of a function that returns nothing is used"
+    BESIDE = "names, imports or mypy's own habits: other rules report those"
+    UNCLEAR = "anything else, which is not used"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,213 +56,35 @@ class Callee:
     owner: TypeText | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleLacks:
-    """Report that a module lacks a name; `module` is `None` if the message does not name it."""
-
-    module: str | None
-    name: str
+_NOTHING: Final = TypeText("")
 
 
 @dataclass(frozen=True, slots=True)
-class ValueLacks:
-    """Report that a value of `type` lacks the attribute `name`."""
+class Complaint:
+    """Represent a complaint. What its message does not say is empty, or a type without a head.
 
-    type: TypeText
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class WrongArity:
-    """Report a call with too many arguments, too few, or one of an unknown name."""
-
-    callee: Callee | None
-
-
-@dataclass(frozen=True, slots=True)
-class MadeAbstract:
-    """Report that a class with abstract methods is called."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class WrongArgument:
-    """Report an argument of another type than its parameter."""
-
-    callee: Callee | None
-    actual: TypeText
-    expected: TypeText
-
-
-@dataclass(frozen=True, slots=True)
-class WrongElement:
-    """Report a wrong element in a written-out list, set, tuple or dict.
-
-    `pairs` has the actual and the expected type of the element; for a dict it has one pair for the
-    key and one for the value. `shown` is the actual type as mypy writes it.
+    `name` is that of a missing attribute, or of the class that is abstract or read-only. `of` is
+    the type of the value that is misused, and `arguments` are the types of those that no variant
+    takes. `left` and `right` are operands, and `of_union` is true where one is a union, and the
+    message is about one of its members. `pairs` has the actual and the expected type of an element;
+    for a dict it has one pair for the key and one for the value. `shown` is the actual type as mypy
+    writes it.
     """
 
-    pairs: tuple[tuple[TypeText, TypeText], ...]
-    shown: str
-
-
-@dataclass(frozen=True, slots=True)
-class NoVariant:
-    """Report that no variant of an overloaded function takes arguments of these types."""
-
-    callee: Callee
-    arguments: tuple[TypeText, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class WrongOperands:
-    """Report two operands that do not go together.
-
-    `of_union` is true where an operand is a union, and the message is about one of its members.
-    """
-
-    operator: str
-    left: TypeText
-    right: TypeText
-    of_union: bool
-
-
-@dataclass(frozen=True, slots=True)
-class WrongOperand:
-    """Report that a value of `type` does not take an operator, or an assignment to an item."""
-
-    type: TypeText
-
-
-@dataclass(frozen=True, slots=True)
-class WrongFormat:
-    """Report that a placeholder such as `%d` is filled with a value of another type."""
-
-    actual: TypeText
-    expected: TypeText
-
-
-@dataclass(frozen=True, slots=True)
-class NotIndexable:
-    """Report an access to an item of a value whose `type` has no items."""
-
-    type: TypeText
-
-
-@dataclass(frozen=True, slots=True)
-class WrongIndex:
-    """Report an index of another type than the value takes."""
-
-    actual: TypeText
-    expected: TypeText
-
-
-@dataclass(frozen=True, slots=True)
-class NotCallable:
-    """Report a call of a value whose `type` cannot be called."""
-
-    type: TypeText
-
-
-@dataclass(frozen=True, slots=True)
-class WrongUnpacking:
-    """Report an unpacking to a wrong number of names, or an index beyond the end of a tuple."""
-
-
-@dataclass(frozen=True, slots=True)
-class NotIterable:
-    """Report the unpacking of a value whose `type` has no items."""
-
-    type: TypeText
-
-
-@dataclass(frozen=True, slots=True)
-class NotUnpackable:
-    """Report an argument behind a `*` that has no items; the message does not name its type."""
-
-
-@dataclass(frozen=True, slots=True)
-class NotAwaitable:
-    """Report an `await` of a value whose `type` cannot be awaited."""
-
-    type: TypeText
-
-
-@dataclass(frozen=True, slots=True)
-class ReadOnly:
-    """Report an assignment to the attribute `name` of the class `owner`, which is read-only."""
-
-    name: str
-    owner: str
-
-
-@dataclass(frozen=True, slots=True)
-class WrongStore:
-    """Report an assignment of a value of another type; a type is `None` if mypy omits it."""
-
-    actual: TypeText | None = None
-    expected: TypeText | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WrongReturn:
-    """Report a `return` that the function's annotation does not allow.
-
-    `shown` is the actual type as mypy writes it.
-    """
-
-    actual: TypeText
-    expected: TypeText
-    shown: str
-
-
-@dataclass(frozen=True, slots=True)
-class NoReturn:
-    """Report that a function that must return a value may end without one."""
-
-
-@dataclass(frozen=True, slots=True)
-class NoResult:
-    """Report that the result of a function is used although the function returns nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """Represent a complaint about names, imports or mypy's own habits: other rules report those."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unclear:
-    """Represent a complaint of any other kind, which is not used."""
-
-
-Complaint = (
-    ModuleLacks
-    | ValueLacks
-    | WrongArity
-    | MadeAbstract
-    | WrongArgument
-    | WrongElement
-    | NoVariant
-    | WrongOperands
-    | WrongOperand
-    | WrongFormat
-    | NotIndexable
-    | WrongIndex
-    | NotCallable
-    | WrongUnpacking
-    | NotIterable
-    | NotUnpackable
-    | NotAwaitable
-    | ReadOnly
-    | WrongStore
-    | WrongReturn
-    | NoReturn
-    | NoResult
-    | Beside
-    | Unclear
-)
+    mistake: Mistake
+    name: str = ""
+    module: str = ""
+    callee: Callee | None = None
+    of: TypeText = _NOTHING
+    actual: TypeText = _NOTHING
+    expected: TypeText = _NOTHING
+    arguments: tuple[TypeText, ...] = ()
+    operator: str = ""
+    left: TypeText = _NOTHING
+    right: TypeText = _NOTHING
+    of_union: bool = False
+    pairs: tuple[tuple[TypeText, TypeText], ...] = ()
+    shown: str = ""
 
 
 _BESIDE: Final = frozenset(
@@ -242,180 +93,136 @@ _BESIDE: Final = frozenset(
      "used-before-def", "method-assign", "truthy-bool", "unused-coroutine", "str-unpack"}
 )  # fmt: skip
 
-_CALLEE: Final = r'"(?P<name>[^"]+)"(?: of "(?P<owner>[^"]+)")?'
-_ELEMENT_TYPES = re.compile(
-    r"(?P<kind>List|Set|Dict|Tuple|Unpacked dict) (?:item|entry) \d+ has incompatible type "
-    r'(?P<actual>".+"); expected (?P<expected>".+")'
+_CALLEE: Final = r'"(?P<callee>[^"]+)"(?: of "(?P<owner>[^"]+)")?'
+_ELEMENTS: Final = (
+    (
+        Mistake.ELEMENT,
+        r"(?:List|Set|Tuple|Unpacked dict) (?:item|entry) \d+ has incompatible type "
+        r'"(?P<actual>.+)"; expected "(?P<expected>.+)"',
+    ),
+    (
+        Mistake.ELEMENT,
+        r'Dict (?:item|entry) \d+ has incompatible type (?P<given>".+"); expected (?P<wanted>".+")',
+    ),
 )
-_OVERLOAD = re.compile(
+_OVERLOAD: Final = (
+    Mistake.NO_VARIANT,
     rf"^No overload variant of {_CALLEE} matches argument types? "
-    r'(?P<types>"[^"]+"(?:, "[^"]+")*)'
+    r'(?P<types>"[^"]+"(?:, "[^"]+")*)',
 )
+_TWICE: Final = (Mistake.ARITY, rf"^{_CALLEE} gets multiple values")
 _QUOTED = re.compile(r'"([^"]+)"')
-
-
-def _optional_type(text: str | None) -> TypeText | None:
-    return parse_type(text) if text else None
-
-
-def _callee(found: re.Match[str]) -> Callee | None:
-    return Callee(found["name"], _optional_type(found["owner"])) if found["name"] else None
-
-
-def _quoted_types(text: str) -> tuple[TypeText, ...]:
-    return tuple(map(parse_type, _QUOTED.findall(text)))
-
-
-def _element(found: re.Match[str]) -> WrongElement:
-    if found["kind"] == "Dict":
-        actual, expected = _quoted_types(found["actual"]), _quoted_types(found["expected"])
-    else:
-        actual = (parse_type(found["actual"].strip('"')),)
-        expected = (parse_type(found["expected"].strip('"')),)
-    return WrongElement(tuple(zip(actual, expected, strict=False)), found["actual"].strip('"'))
-
-
-def _no_variant(found: re.Match[str]) -> NoVariant:
-    callee = Callee(found["name"], _optional_type(found["owner"]))
-    return NoVariant(callee, _quoted_types(found["types"]))
-
-
-def _operands(found: re.Match[str]) -> WrongOperands:
-    left, right = parse_type(found["left"]), parse_type(found["right"])
-    return WrongOperands(found["operator"], left, right, of_union=False)
-
-
-_Reader = Callable[[re.Match[str]], Complaint]
-# The patterns of the messages of each of mypy's codes. The first pattern that fits counts.
-_PATTERNS: Final[dict[str, Sequence[tuple[re.Pattern[str], _Reader]]]] = {
+# The patterns of the messages of each of mypy's codes. The first pattern that fits counts, and its
+# groups are named as the parts of a complaint.
+_PATTERNS: Final[dict[str, tuple[tuple[Mistake, str], ...]]] = {
     "attr-defined": (
         (
-            re.compile(r'^Module(?: "(?P<module>[^"]+)")? has no attribute "(?P<name>[^"]+)"'),
-            lambda m: ModuleLacks(m["module"], m["name"]),
+            Mistake.MODULE_LACKS,
+            r'^Module(?: "(?P<module>[^"]+)")? has no attribute "(?P<name>[^"]+)"',
         ),
-        (
-            re.compile(r'^"(?P<type>.+?)" has no attribute "(?P<name>[^"]+)"'),
-            lambda m: ValueLacks(parse_type(m["type"]), m["name"]),
-        ),
+        (Mistake.VALUE_LACKS, r'^"(?P<of>.+?)" has no attribute "(?P<name>[^"]+)"'),
     ),
     "call-arg": (
-        (
-            re.compile(rf"(?:for|to|in call to|class) {_CALLEE}"),
-            lambda m: WrongArity(_callee(m)),
-        ),
-        (re.compile(rf"^{_CALLEE} gets multiple values"), lambda m: WrongArity(_callee(m))),
-        (re.compile(""), lambda m: WrongArity(None)),
+        (Mistake.ARITY, rf"(?:for|to|in call to|class) {_CALLEE}"),
+        _TWICE,
+        (Mistake.ARITY, ""),
     ),
-    "abstract": (
-        (re.compile(r'abstract class "(?P<name>[^"]+)"'), lambda m: MadeAbstract(m["name"])),
-    ),
+    "abstract": ((Mistake.ABSTRACT, r'abstract class "(?P<name>[^"]+)"'),),
     "arg-type": (
         (
-            re.compile(
-                rf'^Argument (?:\d+|"[^"]+")(?: to {_CALLEE})? has incompatible type '
-                r'"(?P<actual>.+)"; expected "(?P<expected>.+)"'
-            ),
-            lambda m: WrongArgument(_callee(m), parse_type(m["actual"]), parse_type(m["expected"])),
+            Mistake.ARGUMENT,
+            rf'^Argument (?:\d+|"[^"]+")(?: to {_CALLEE})? has incompatible type '
+            r'"(?P<actual>.+)"; expected "(?P<expected>.+)"',
         ),
-        (_ELEMENT_TYPES, _element),
+        *_ELEMENTS,
     ),
-    "list-item": ((_ELEMENT_TYPES, _element),),
-    "dict-item": ((_ELEMENT_TYPES, _element),),
-    "call-overload": ((_OVERLOAD, _no_variant),),
+    "list-item": _ELEMENTS,
+    "dict-item": _ELEMENTS,
+    "call-overload": (_OVERLOAD,),
     "operator": (
-        (_OVERLOAD, _no_variant),
+        _OVERLOAD,
+        (Mistake.NOT_CALLABLE, r'^"(?P<of>.+)" not callable'),
         (
-            re.compile(r'^"(?P<type>.+)" not callable'),
-            lambda m: NotCallable(parse_type(m["type"])),
+            Mistake.OPERANDS,
+            r'operand types for (?P<operator>\S+) \("(?P<left>.+)" and "(?P<right>.+)"',
         ),
-        (
-            re.compile(r'operand types for (?P<operator>\S+) \("(?P<left>.+)" and "(?P<right>.+)"'),
-            _operands,
-        ),
-        (
-            re.compile(r'operand type for \S+(?: \S)? \("(?P<type>.+)"\)'),
-            lambda m: WrongOperand(parse_type(m["type"])),
-        ),
+        (Mistake.OPERAND, r'operand type for \S+(?: \S)? \("(?P<of>.+)"\)'),
     ),
     "index": (
+        (Mistake.NOT_INDEXABLE, r'^Value of type "(?P<of>.+)" is not indexable'),
+        (Mistake.OPERAND, r'indexed assignment \("(?P<of>.+)"\)'),
         (
-            re.compile(r'^Value of type "(?P<type>.+)" is not indexable'),
-            lambda m: NotIndexable(parse_type(m["type"])),
-        ),
-        (
-            re.compile(r'indexed assignment \("(?P<type>.+)"\)'),
-            lambda m: WrongOperand(parse_type(m["type"])),
-        ),
-        (
-            re.compile(
-                r'^Invalid index type "(?P<actual>.+)" for ".+"; expected type "(?P<expected>.+)"'
-            ),
-            lambda m: WrongIndex(parse_type(m["actual"]), parse_type(m["expected"])),
+            Mistake.INDEX,
+            r'^Invalid index type "(?P<actual>.+)" for ".+"; expected type "(?P<expected>.+)"',
         ),
     ),
     "str-format": (
         (
-            re.compile(
-                r'expression has type "(?P<actual>.+)", placeholder has type "(?P<expected>.+)"'
-            ),
-            lambda m: WrongFormat(parse_type(m["actual"]), parse_type(m["expected"])),
+            Mistake.FORMAT,
+            r'expression has type "(?P<actual>.+)", placeholder has type "(?P<expected>.+)"',
         ),
     ),
     "misc": (
-        (re.compile(rf"^{_CALLEE} gets multiple values"), lambda m: WrongArity(_callee(m))),
+        _TWICE,
         (
-            re.compile(
-                r"^(?:Need more than \d+ values? to unpack|Too many values to unpack"
-                r"|Tuple index out of range)"
-            ),
-            lambda m: WrongUnpacking(),
+            Mistake.UNPACKING,
+            r"^(?:Need more than \d+ values? to unpack|Too many values to unpack"
+            r"|Tuple index out of range)",
         ),
+        (Mistake.NOT_ITERABLE, r'^"(?P<of>.+)" object is not iterable'),
+        (Mistake.NOT_UNPACKABLE, r"^Expected iterable as variadic argument"),
         (
-            re.compile(r'^"(?P<type>.+)" object is not iterable'),
-            lambda m: NotIterable(parse_type(m["type"])),
+            Mistake.NOT_AWAITABLE,
+            r'^Incompatible types in "await" \(actual type "(?P<of>.+?)", expected',
         ),
-        (re.compile(r"^Expected iterable as variadic argument"), lambda m: NotUnpackable()),
-        (
-            re.compile(r'^Incompatible types in "await" \(actual type "(?P<type>.+?)", expected'),
-            lambda m: NotAwaitable(parse_type(m["type"])),
-        ),
-        (
-            re.compile(r'^Property "(?P<name>[^"]+)" defined in "(?P<owner>[^"]+)" is read-only'),
-            lambda m: ReadOnly(m["name"], m["owner"]),
-        ),
+        (Mistake.READ_ONLY, r'^Property "[^"]+" defined in "(?P<name>[^"]+)" is read-only'),
     ),
     "assignment": (
         (
-            re.compile(
-                r'expression has type "(?P<actual>.+)", (?:variable|target) has type '
-                r'"(?P<expected>.+)"'
-            ),
-            lambda m: WrongStore(parse_type(m["actual"]), parse_type(m["expected"])),
+            Mistake.STORE,
+            r'expression has type "(?P<actual>.+)", (?:variable|target) has type '
+            r'"(?P<expected>.+)"',
         ),
-        (re.compile(""), lambda m: WrongStore()),
+        (Mistake.STORE, ""),
     ),
-    "return": ((re.compile(""), lambda m: NoReturn()),),
-    "func-returns-value": ((re.compile(""), lambda m: NoResult()),),
+    "return": ((Mistake.NO_RETURN, ""),),
+    "func-returns-value": ((Mistake.NO_RESULT, ""),),
 }
-# These patterns fit messages of several codes.
-_ANY_CODE: Final[Sequence[tuple[re.Pattern[str], _Reader]]] = (
-    (
-        re.compile(r'got "(?P<actual>.+)", expected "(?P<expected>.+)"'),
-        lambda m: WrongReturn(parse_type(m["actual"]), parse_type(m["expected"]), m["actual"]),
-    ),
-)
+# This pattern fits messages of several codes.
+_ANY_CODE: Final = ((Mistake.RETURN, r'got "(?P<actual>.+)", expected "(?P<expected>.+)"'),)
+_TYPES: Final = ("of", "actual", "expected", "left", "right")
+_TEXTS: Final = ("name", "module", "operator")
 
 
 def read_complaint(diagnostic: Diagnostic) -> Complaint:
-    for pattern, read in (*_PATTERNS.get(diagnostic.code, ()), *_ANY_CODE):
-        found = pattern.search(diagnostic.message)
-        if found is None:
-            continue
-        complaint = read(found)
-        if isinstance(complaint, WrongOperands) and "operand is of type" in diagnostic.hint:
-            return replace(complaint, of_union=True)
-        return complaint
-    return Beside() if diagnostic.code in _BESIDE else Unclear()
+    for mistake, pattern in (*_PATTERNS.get(diagnostic.code, ()), *_ANY_CODE):
+        found = re.search(pattern, diagnostic.message)
+        if found is not None:
+            union = mistake is Mistake.OPERANDS and "operand is of type" in diagnostic.hint
+            return replace(_complaint(mistake, found), of_union=union)
+    return Complaint(Mistake.BESIDE if diagnostic.code in _BESIDE else Mistake.UNCLEAR)
+
+
+def _complaint(mistake: Mistake, found: re.Match[str]) -> Complaint:
+    said = {name: text for name, text in found.groupdict().items() if text is not None}
+    types = {each: parse_type(said[each]) for each in _TYPES if each in said}
+    owner = parse_type(said["owner"]) if "owner" in said else None
+    pairs = zip(_quoted(said.get("given", "")), _quoted(said.get("wanted", "")), strict=False)
+    if mistake is Mistake.ELEMENT and types:
+        pairs = zip((types["actual"],), (types["expected"],), strict=True)
+    return Complaint(
+        mistake,
+        **{each: said[each] for each in _TEXTS if each in said},
+        **types,
+        callee=Callee(said["callee"], owner) if "callee" in said else None,
+        arguments=_quoted(said.get("types", "")),
+        pairs=tuple(pairs),
+        shown=said.get("actual") or said.get("given", "").strip('"'),
+    )
+
+
+def _quoted(text: str) -> tuple[TypeText, ...]:
+    return tuple(map(parse_type, _QUOTED.findall(text)))
 
 
 def stops_for_standard_name(reason: str) -> bool:

@@ -7,8 +7,13 @@ from dataclasses import replace
 import pytest
 
 from shared.languages.language_tools import Diagnostic
-from shared.languages.python import mypy_messages as says
-from shared.languages.python.mypy_messages import Callee, Complaint, checkers_column, read_complaint
+from shared.languages.python.mypy_messages import (
+    Callee,
+    Complaint,
+    Mistake,
+    checkers_column,
+    read_complaint,
+)
 from shared.languages.python.type_checker import TypeChecker
 from shared.languages.python.type_text import TypeText, parse_type
 
@@ -35,52 +40,80 @@ def double(value: str) -> str: ...
 """
 
 
+def pair(
+    mistake: Mistake,
+    actual: TypeText,
+    expected: TypeText,
+    *,
+    callee: Callee | None = None,
+    pairs: tuple[tuple[TypeText, TypeText], ...] = (),
+    shown: str = "",
+) -> Complaint:
+    """Return a complaint about a type that another one was expected for."""
+    return Complaint(
+        mistake, callee=callee, actual=actual, expected=expected, pairs=pairs, shown=shown
+    )
+
+
+def no_variant(callee: Callee, *arguments: TypeText) -> Complaint:
+    return Complaint(Mistake.NO_VARIANT, callee=callee, arguments=arguments)
+
+
 @pytest.mark.parametrize(
     ("code", "expected"),
     [
-        ("import m; m.nothing", says.ModuleLacks(None, "nothing")),
-        ("from m import nothing", says.ModuleLacks("m", "nothing")),
-        ("number().nothing", says.ValueLacks(INT, "nothing")),
-        ("Plain().ad", says.ValueLacks(TypeText("Plain"), "ad")),
-        ("number(1)", says.WrongArity(Callee("number"))),
-        ("Plain().add()", says.WrongArity(Callee("add", TypeText("Plain")))),
-        ("take(['a'], rows=['a'])", says.WrongArity(Callee("take"))),
-        ("(lambda: 1)(2)", says.WrongArity(None)),
-        ("Base()", says.MadeAbstract("Base")),
-        ("take(5)", says.WrongArgument(Callee("take"), INT, parse_type("list[str]"))),
+        ("import m; m.nothing", Complaint(Mistake.MODULE_LACKS, "nothing")),
+        ("from m import nothing", Complaint(Mistake.MODULE_LACKS, "nothing", "m")),
+        ("number().nothing", Complaint(Mistake.VALUE_LACKS, "nothing", of=INT)),
+        ("Plain().ad", Complaint(Mistake.VALUE_LACKS, "ad", of=TypeText("Plain"))),
+        ("number(1)", Complaint(Mistake.ARITY, callee=Callee("number"))),
+        ("Plain().add()", Complaint(Mistake.ARITY, callee=Callee("add", TypeText("Plain")))),
+        ("take(['a'], rows=['a'])", Complaint(Mistake.ARITY, callee=Callee("take"))),
+        ("(lambda: 1)(2)", Complaint(Mistake.ARITY)),
+        ("Base()", Complaint(Mistake.ABSTRACT, "Base")),
+        (
+            "take(5)",
+            pair(Mistake.ARGUMENT, INT, parse_type("list[str]"), callee=Callee("take")),
+        ),
         (
             "Plain().add('a')",
-            says.WrongArgument(Callee("add", TypeText("Plain")), STR, INT),
+            pair(Mistake.ARGUMENT, STR, INT, callee=Callee("add", TypeText("Plain"))),
         ),
-        ("take([5])", says.WrongElement(((INT, STR),), "")),
-        ("x: dict[str, int] = {'a': 'b'}", says.WrongElement(((STR, STR), (STR, INT)), "")),
-        ("double([1])", says.NoVariant(Callee("double"), (parse_type("list[int]"),))),
-        ("round('a', 2)", says.NoVariant(Callee("round"), (STR, INT))),
+        ("take([5])", pair(Mistake.ELEMENT, INT, STR, pairs=((INT, STR),))),
         (
-            "texts() + 'a'",
-            says.NoVariant(Callee("__add__", TypeText("list")), (STR,)),
+            "x: dict[str, int] = {'a': 'b'}",
+            Complaint(Mistake.ELEMENT, pairs=((STR, STR), (STR, INT))),
         ),
-        ("number() + 'a'", says.WrongOperands("+", INT, STR, of_union=False)),
-        ("(1 if number() else 'a') + 1", says.WrongOperands("+", STR, INT, of_union=True)),
-        ("-texts()", says.WrongOperand(parse_type("list[str]"))),
-        ("number()[0] = 1", says.WrongOperand(INT)),
-        ("'%d' % texts()[0]", says.WrongFormat(STR, parse_type("int | float | SupportsInt"))),
-        ("words()[0]", says.NotIndexable(parse_type("Iterator[str]"))),
-        ("{'a': 1}[5]", says.WrongIndex(INT, STR)),
-        ("number()()", says.NotCallable(INT)),
-        ("a, b = Point(1)", says.WrongUnpacking()),
-        ("a, b = number()", says.NotIterable(INT)),
-        ("Point(1)[1]", says.WrongUnpacking()),
-        ("[*number()]", says.NotUnpackable()),
-        ("async def f():\n    await number()", says.NotAwaitable(INT)),
-        ("Point(1).x = 2", says.ReadOnly("x", "Point")),
-        ("n: int = 0; n = 'a'", says.WrongStore(STR, INT)),
-        ("d = {'a': 1}; d['a'] = 'b'", says.WrongStore(STR, INT)),
-        ("def f() -> int: return 'a'", says.WrongReturn(STR, INT, "str")),
-        ("def f(a: int) -> int:\n    if a: return 1", says.NoReturn()),
-        ("x = take([])", says.NoResult()),
-        ("nothing", says.Beside()),
-        ("(1 if number() else 'a').nothing", says.Unclear()),
+        ("double([1])", no_variant(Callee("double"), parse_type("list[int]"))),
+        ("round('a', 2)", no_variant(Callee("round"), STR, INT)),
+        ("texts() + 'a'", no_variant(Callee("__add__", TypeText("list")), STR)),
+        ("number() + 'a'", Complaint(Mistake.OPERANDS, operator="+", left=INT, right=STR)),
+        (
+            "(1 if number() else 'a') + 1",
+            Complaint(Mistake.OPERANDS, operator="+", left=STR, right=INT, of_union=True),
+        ),
+        ("-texts()", Complaint(Mistake.OPERAND, of=parse_type("list[str]"))),
+        ("number()[0] = 1", Complaint(Mistake.OPERAND, of=INT)),
+        (
+            "'%d' % texts()[0]",
+            pair(Mistake.FORMAT, STR, parse_type("int | float | SupportsInt")),
+        ),
+        ("words()[0]", Complaint(Mistake.NOT_INDEXABLE, of=parse_type("Iterator[str]"))),
+        ("{'a': 1}[5]", pair(Mistake.INDEX, INT, STR)),
+        ("number()()", Complaint(Mistake.NOT_CALLABLE, of=INT)),
+        ("a, b = Point(1)", Complaint(Mistake.UNPACKING)),
+        ("a, b = number()", Complaint(Mistake.NOT_ITERABLE, of=INT)),
+        ("Point(1)[1]", Complaint(Mistake.UNPACKING)),
+        ("[*number()]", Complaint(Mistake.NOT_UNPACKABLE)),
+        ("async def f():\n    await number()", Complaint(Mistake.NOT_AWAITABLE, of=INT)),
+        ("Point(1).x = 2", Complaint(Mistake.READ_ONLY, "Point")),
+        ("n: int = 0; n = 'a'", pair(Mistake.STORE, STR, INT)),
+        ("d = {'a': 1}; d['a'] = 'b'", pair(Mistake.STORE, STR, INT)),
+        ("def f() -> int: return 'a'", pair(Mistake.RETURN, STR, INT, shown="str")),
+        ("def f(a: int) -> int:\n    if a: return 1", Complaint(Mistake.NO_RETURN)),
+        ("x = take([])", Complaint(Mistake.NO_RESULT)),
+        ("nothing", Complaint(Mistake.BESIDE)),
+        ("(1 if number() else 'a').nothing", Complaint(Mistake.UNCLEAR)),
     ],
 )
 def test_each_sentence_is_read_as_what_it_says(
@@ -92,13 +125,13 @@ def test_each_sentence_is_read_as_what_it_says(
 
 
 def without_text(complaint: Complaint) -> Complaint:
-    """Return a complaint about an element without the words that the message has for its type."""
-    return replace(complaint, shown="") if isinstance(complaint, says.WrongElement) else complaint
+    """Return a complaint without mypy's own words for a type; what is returned keeps them."""
+    return complaint if complaint.mistake is Mistake.RETURN else replace(complaint, shown="")
 
 
 def test_a_sentence_that_nobody_knows_is_unclear() -> None:
     unknown = Diagnostic("a.py", 1, 0, 1, 1, "no-such-code", "Something new", "")
-    assert read_complaint(unknown) == says.Unclear()
+    assert read_complaint(unknown) == Complaint(Mistake.UNCLEAR)
 
 
 @pytest.mark.parametrize(
