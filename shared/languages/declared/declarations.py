@@ -164,6 +164,11 @@ def text_of(node: Node | None) -> str:
     return _one_line(node.text) if node is not None else ""
 
 
+def name_of(node: Node) -> str:
+    """Return the name that a declaration gives; the empty string if it gives none."""
+    return text_of(node.child_by_field_name("name"))
+
+
 def shown(node: Node) -> str:
     """Return the text of a node on one line, cut to `MAX_LINE` characters."""
     return cut(text_of(node))

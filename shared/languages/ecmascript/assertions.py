@@ -5,8 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import text_of
-from shared.languages.ecmascript.ecmascript_syntax import find_fault, question_path, tree_of, walk
+from shared.languages.declared.declarations import text_of, walk
+from shared.languages.ecmascript.ecmascript_syntax import (
+    arguments_of,
+    find_fault,
+    question_path,
+    tree_of,
+)
 from shared.languages.ecmascript.node_commands import (
     CommandRuns,
     FileRun,
@@ -132,18 +137,13 @@ def _caught_body(node: Node) -> int | None:
     return body.id
 
 
-def _given(call: Node) -> list[Node]:
-    arguments = call.child_by_field_name("arguments")
-    return [e for e in arguments.named_children if e.type != "comment"] if arguments else []
-
-
 def _is_tautology(call: Node) -> bool:
     """Say whether an assertion holds whatever the code does."""
     called = _called(call)
-    given = _given(call)
+    given = arguments_of(call)
     if called.startswith("expect(") and ")." in called:
         inner = _expected(call)
-        values = [*(_given(inner) if inner is not None else []), *given]
+        values = [*(arguments_of(inner) if inner is not None else []), *given]
         if any(word in called for word in (".not.", ".resolves.", ".rejects.")):
             return False
         return bool(values) and all(map(_is_constant, values))
@@ -185,11 +185,11 @@ def _ends_in_true(node: Node) -> bool:
 
 def _is_existence(call: Node) -> bool:
     """Say whether an assertion asks only whether a name or a file is there."""
-    called, given = _called(call), _given(call)
+    called, given = _called(call), arguments_of(call)
     if called.startswith("expect("):
         if called.endswith((".toBeDefined", ".toBeTruthy", ".toBeFunction")):
             inner = _expected(call)
-            values = _given(inner) if inner is not None else []
+            values = arguments_of(inner) if inner is not None else []
             return bool(values) and not any(
                 _works(each) and not _EXISTENCE.search(text_of(each)) for each in values
             )

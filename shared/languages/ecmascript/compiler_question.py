@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import text_of
-from shared.languages.ecmascript.ecmascript_syntax import string_value, tree_of, walk
+from shared.languages.declared.declarations import text_of, walk
+from shared.languages.ecmascript.ecmascript_syntax import arguments_of, string_value, tree_of
 from shared.languages.ecmascript.imports import Kind, imports_of, resolve
 from shared.languages.planned_code import DOUBT, Verdict
 
@@ -315,12 +315,6 @@ def _is_chain_guarded(call: Node, inner: Node) -> bool:
         return False
     called = text_of(function)
     return bool(_GUARDED_CHAIN.search(called)) or called.endswith(").catch")
-
-
-def arguments_of(call: Node) -> list[Node]:
-    """Return the arguments of a call."""
-    arguments = call.child_by_field_name("arguments")
-    return [e for e in arguments.named_children if e.type != "comment"] if arguments else []
 
 
 def callee_of(call: Node) -> Node | None:

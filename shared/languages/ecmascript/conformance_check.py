@@ -9,14 +9,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import ContractViolation
-from shared.languages.declared.declarations import text_of
+from shared.languages.declared.declarations import name_of, text_of
 from shared.languages.ecmascript.compiler_view import build_view
 from shared.languages.ecmascript.contract_history import History
 from shared.languages.ecmascript.declaration_stubs import DEFAULT, Stub, parse_stub, statements
 from shared.languages.ecmascript.ecmascript_syntax import (
+    CLASSES,
+    FUNCTIONS,
+    TYPES,
+    VARIABLES,
     declaration_path,
     find_fault,
     is_typed,
+    parts_of,
     suffix_of,
     tree_of,
 )
@@ -30,11 +35,8 @@ if TYPE_CHECKING:
     from shared.work_order.work_order import Interface
 
 
-_TYPES: Final = frozenset({"interface_declaration", "type_alias_declaration"})
-_VARIABLES: Final = frozenset({"lexical_declaration", "variable_declaration"})
 _WORD: Final = re.compile(r"(?<![.\w$])[A-Za-z_$][\w$]*(?![\w$]|\s*:)")
 _NEEDED: Final = frozenset({"required_parameter", "identifier", "object_pattern", "array_pattern"})
-_CLASSES: Final = frozenset({"class_declaration", "abstract_class_declaration", "class"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,23 +78,23 @@ def write_probe(stub: Stub) -> Probe:
 def _lines(root: Node, with_types: bool) -> Iterator[tuple[str, str]]:
     seen: set[str] = set()
     for node, is_default in statements(root):
-        if node.type in _VARIABLES:
+        if node.type in VARIABLES:
             for each in node.named_children:
-                name = text_of(each.child_by_field_name("name"))
+                name = name_of(each)
                 if each.type == "variable_declarator" and name.isidentifier():
                     yield name, _same(name)
             continue
-        name = DEFAULT if is_default else text_of(node.child_by_field_name("name"))
+        name = DEFAULT if is_default else name_of(node)
         if not name or name in seen or node.type in {"import_statement", "internal_module"}:
             continue
         is_overloaded = not is_default and _count(root, name) > 1
         seen.add(name)
         parameters = node.child_by_field_name("type_parameters")
-        if node.type in _TYPES:
+        if node.type in TYPES:
             if with_types:
                 plain = f"declare const t_{name}: written.{name};"
                 yield name, f"type t_{name} = written.{name};" if parameters else plain
-        elif node.type in _CLASSES:
+        elif node.type in CLASSES:
             # A class of a script has no type parameters that could be given.
             generic = _generic(parameters, _type_names(root)) if with_types else Generic()
             if with_types or parameters is None:
@@ -110,7 +112,7 @@ def _same(name: str) -> str:
 
 
 def _count(root: Node, name: str) -> int:
-    return sum(text_of(e.child_by_field_name("name")) == name for e, _ in statements(root))
+    return sum(name_of(e) == name for e, _ in statements(root))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ def _generic(parameters: Node | None, types: Collection[str]) -> Generic:
     """Return type parameters; their constraints mention the declared `types` by their module."""
     nodes = parameters.named_children if parameters is not None else []
     own = [each for each in nodes if each.type == "type_parameter"]
-    names = [text_of(each.child_by_field_name("name")) for each in own]
+    names = [name_of(each) for each in own]
     texts = []
     for name, each in zip(names, own, strict=True):
         found = (each.child_by_field_name(part) for part in ("constraint", "value"))
@@ -148,9 +150,9 @@ def _qualify(types: Collection[str]) -> Callable[[re.Match[str]], str]:
 
 
 def _type_names(root: Node) -> frozenset[str]:
-    kinds = {*_TYPES, *_CLASSES, "enum_declaration"}
+    kinds = {*TYPES, *CLASSES, "enum_declaration"}
     nodes = (each for each, _ in statements(root) if each.type in kinds)
-    return frozenset(text_of(each.child_by_field_name("name")) for each in nodes)
+    return frozenset(name_of(each) for each in nodes)
 
 
 def _class_lines(name: str, node: Node, generic: Generic) -> Iterator[tuple[str, str]]:
@@ -159,9 +161,9 @@ def _class_lines(name: str, node: Node, generic: Generic) -> Iterator[tuple[str,
     body = node.child_by_field_name("body")
     if body is None:
         return
-    names = [text_of(each.child_by_field_name("name")) for each in body.named_children]
+    names = [name_of(each) for each in body.named_children]
     for each in body.named_children:
-        member = text_of(each.child_by_field_name("name"))
+        member = name_of(each)
         words = {part.type for part in each.children}
         hidden = any(text_of(p) in {"private", "protected"} for p in each.named_children)
         if not member.isidentifier() or hidden or member.startswith("#"):
@@ -191,7 +193,7 @@ def _made(name: str) -> str:
 def declared_counts(node: Node) -> tuple[int, int | None]:
     """Return how many arguments a function needs, and how many it takes; `None` for any number."""
     parameters = node.child_by_field_name("parameters")
-    given = [e for e in parameters.named_children if e.type != "comment"] if parameters else []
+    given = parts_of(parameters)
     needed = total = 0
     for each in given:
         text = text_of(each)
@@ -206,9 +208,6 @@ def declared_counts(node: Node) -> tuple[int, int | None]:
 _MISSING: Final = frozenset({2339, 2551, 2305, 2724, 2694, 2614, 2576})
 # How a script may add to its exports where no compiler sees it.
 _DYNAMIC = re.compile(r"exports\[|Object\.assign\(|defineProperty|__exportStar|exports = require")
-_FUNCTIONS: Final = frozenset(
-    {"function_declaration", "function_signature", "generator_function_declaration"}
-)
 
 
 class _Now:
@@ -329,9 +328,9 @@ def _miscounted(stub: Stub, root: Node) -> Iterator[ContractViolation]:
     The compiler takes each parameter of a script as optional.
     """
     declared_root = tree_of(f"{stub.path}.d.ts", stub.text)
-    written = {text_of(e.child_by_field_name("name")): e for e in _functions(root)}
+    written = {name_of(e): e for e in _functions(root)}
     for node in _functions(declared_root) if declared_root is not None else ():
-        name = text_of(node.child_by_field_name("name"))
+        name = name_of(node)
         here = written.get(name)
         body = here.child_by_field_name("body") if here is not None else None
         if here is None or body is None or len(stub.declared[name].forms) > 1:
@@ -352,7 +351,7 @@ def _miscounted(stub: Stub, root: Node) -> Iterator[ContractViolation]:
 def _copes(function: Node, body: str, most: int) -> bool:
     """Say whether the body asks if its further parameters are given at all."""
     parameters = function.child_by_field_name("parameters")
-    given = [e for e in parameters.named_children if e.type != "comment"] if parameters else []
+    given = parts_of(parameters)
     asked = r"(?:typeof {0}\b|!{0}\b|\b{0} ?(?:===?|!==?|\?|\|\||&&|=)|\({0}\))"
     return any(
         re.search(asked.format(re.escape(text_of(each))), body) is not None for each in given[most:]
@@ -364,5 +363,5 @@ def _functions(root: Node) -> Iterator[Node]:
         inner = each.child_by_field_name("declaration") or each
         if inner.type == "ambient_declaration" and inner.named_children:
             inner = inner.named_children[0]
-        if inner.type in _FUNCTIONS:
+        if inner.type in FUNCTIONS:
             yield inner

@@ -7,11 +7,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import text_of
+from shared.languages.declared.declarations import name_of, text_of
 from shared.languages.ecmascript.ecmascript_syntax import (
+    CLASSES,
+    VARIABLES,
     declaration_path,
     find_fault,
     is_code,
+    parts_of,
     tree_of,
 )
 from shared.languages.planned_code import Conflict, TextFault
@@ -23,8 +26,7 @@ if TYPE_CHECKING:
 
 MAX_STUB: Final = 256 * 1024  # bytes, as for the stubs of a whole plan
 DEFAULT: Final = "default"
-_CLASSES: Final = frozenset({"class_declaration", "abstract_class_declaration", "class"})
-WITH_MEMBERS: Final = frozenset({*_CLASSES, "interface_declaration"})
+WITH_MEMBERS: Final = frozenset({*CLASSES, "interface_declaration"})
 _WRAPPERS: Final = frozenset({"export_statement", "ambient_declaration"})
 _UNSAID: Final = frozenset(
     {"export", "declare", "default", "public", ";", ",", "comment", "async", "function", "const",
@@ -85,7 +87,7 @@ def parse_stub(path: str, text: str) -> Stub | TextFault:
         forms = (*(known.forms if known else ()), *each.forms)
         declared[each.name] = replace(known or each, forms=forms)
     classes = {
-        text_of(node.child_by_field_name("name")): _has_heritage(node)
+        name_of(node): _has_heritage(node)
         for node, _ in statements(root)
         if node.type in WITH_MEMBERS
     }
@@ -132,12 +134,12 @@ def statements(root: Node) -> Iterator[tuple[Node, bool]]:
 
 def _declarations(root: Node) -> Iterator[Declaration]:
     for node, is_default in statements(root):
-        if node.type in {"lexical_declaration", "variable_declaration"}:
+        if node.type in VARIABLES:
             for each in node.named_children:
                 if each.type == "variable_declarator":
-                    yield _declaration(text_of(each.child_by_field_name("name")), each)
+                    yield _declaration(name_of(each), each)
             continue
-        name = text_of(node.child_by_field_name("name"))
+        name = name_of(node)
         if is_default:
             yield _declaration(DEFAULT, node, has_body=not name or node.type not in WITH_MEMBERS)
         if not name:
@@ -150,7 +152,7 @@ def _declarations(root: Node) -> Iterator[Declaration]:
 
 def _members(owner: str, body: Node | None) -> Iterator[Declaration]:
     for each in body.named_children if body is not None else ():
-        name = text_of(each.child_by_field_name("name"))
+        name = name_of(each)
         if name and each.type != "comment":
             yield _declaration(f"{owner}.{name}", each)
 
@@ -295,21 +297,21 @@ def _read(root: Node) -> Iterable[_Piece]:
 
 
 def _outer(root: Node) -> list[Node]:
-    return [each for each in root.named_children if each.type != "comment"]
+    return parts_of(root)
 
 
 def _name(node: Node) -> str:
-    if node.type in {"lexical_declaration", "variable_declaration"}:
-        names = (text_of(e.child_by_field_name("name")) for e in node.named_children)
+    if node.type in VARIABLES:
+        names = (name_of(e) for e in node.named_children)
         return ",".join(names)
     if node.type in _IMPORTS:
         return ""
-    return text_of(node.child_by_field_name("name"))
+    return name_of(node)
 
 
 def _member_name(node: Node) -> str:
     kinds = [each.type for each in node.children if each.type in {"get", "set", "static"}]
-    name = text_of(node.child_by_field_name("name")) or text_of(node)
+    name = name_of(node) or text_of(node)
     return " ".join([*kinds, name])
 
 

@@ -18,11 +18,19 @@ from shared.languages.declared.declarations import (
     Kind,
     Offsets,
     head_of,
+    name_of,
     text_of,
 )
 from shared.languages.declared.declared_edits import Refused, indented
 from shared.languages.declared.declared_edits import edit_definitions as edit
-from shared.languages.ecmascript.ecmascript_syntax import find_fault, tree_of
+from shared.languages.ecmascript.ecmascript_syntax import (
+    CLASSES,
+    FUNCTIONS,
+    TYPES,
+    VARIABLES,
+    find_fault,
+    tree_of,
+)
 from shared.languages.planned_code import TextFault
 
 if TYPE_CHECKING:
@@ -84,14 +92,9 @@ def _required(node: Node, line: int, start: int, end: int) -> Iterator[Imported]
         yield Imported(local, call, line, text, start, end)
 
 
-_CLASSES: Final = frozenset({"class_declaration", "abstract_class_declaration", "class"})
-_TYPES: Final = frozenset({"interface_declaration", "type_alias_declaration", "enum_declaration"})
+_TYPES: Final = TYPES | {"enum_declaration"}
 _SIGNATURES: Final = frozenset({"function_signature", "method_signature"})
-_FUNCTIONS: Final = frozenset(
-    {"function_declaration", "generator_function_declaration", "function_signature",
-     "function_expression", "generator_function", "arrow_function"}
-)  # fmt: skip
-_VARIABLES: Final = frozenset({"lexical_declaration", "variable_declaration"})
+_FUNCTIONS: Final = FUNCTIONS | {"function_expression", "generator_function", "arrow_function"}
 _METHODS: Final = frozenset({"method_definition", "method_signature", "abstract_method_signature"})
 _FIELDS: Final = frozenset({"public_field_definition", "field_definition"})
 _EXPORTS: Final = ("module.exports", "exports")
@@ -155,7 +158,7 @@ def _listed(node: Node) -> Iterator[str]:
             yield text_of(value)
         for clause in node.named_children:
             for each in clause.named_children if clause.type == "export_clause" else ():
-                yield text_of(each.child_by_field_name("name"))
+                yield name_of(each)
     elif node.type == "expression_statement" and (target := _assigned(node)) is not None:
         name, value = target
         if name in _EXPORTS and value.type == "object":
@@ -208,16 +211,16 @@ class _EcmaReader:
 
     def _statement(self, node: Node, outer: Node, keyword: str) -> Iterator[Declared]:
         public = bool(keyword)
-        name = text_of(node.child_by_field_name("name"))
-        if node.type in _CLASSES | _TYPES and (name or public):
+        name = name_of(node)
+        if node.type in CLASSES | _TYPES and (name or public):
             yield self._declared(name or "default", "type", node, outer, public=public)
             yield from self._members(name or "default", node.child_by_field_name("body"))
         elif node.type in _FUNCTIONS and (name or public):
             yield self._declared(name or "default", "function", node, outer, public=public)
-        elif node.type in _VARIABLES:
+        elif node.type in VARIABLES:
             for each in node.named_children:
                 if each.type == "variable_declarator" and not _is_required(each):
-                    named = text_of(each.child_by_field_name("name"))
+                    named = name_of(each)
                     value = each.child_by_field_name("value")
                     yield self._declared(named, _kind(value), value or each, outer, public=public)
         elif node.type == "expression_statement" and (target := _assigned(node)) is not None:
@@ -279,7 +282,7 @@ class _EcmaReader:
 def _kind(value: Node | None) -> Kind:
     if value is None:
         return "value"
-    return "function" if value.type in _FUNCTIONS else "type" if value.type in _CLASSES else "value"
+    return "function" if value.type in _FUNCTIONS else "type" if value.type in CLASSES else "value"
 
 
 def _is_required(node: Node) -> bool:

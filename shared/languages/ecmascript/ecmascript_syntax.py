@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -130,13 +130,21 @@ def _one_line(code: bytes) -> str:
     return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 4]} ..."
 
 
-def walk(root: Node) -> Iterator[Node]:
-    """Yield all nodes below `root`, and `root` itself, in the order of the text."""
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += reversed(node.children)
+CLASSES: Final = frozenset({"class_declaration", "abstract_class_declaration", "class"})
+TYPES: Final = frozenset({"interface_declaration", "type_alias_declaration"})
+FUNCTIONS: Final = frozenset(
+    {"function_declaration", "function_signature", "generator_function_declaration"}
+)
+VARIABLES: Final = frozenset({"lexical_declaration", "variable_declaration"})
+
+
+def parts_of(node: Node | None) -> list[Node]:
+    """Return the named nodes in a list, such as that of parameters, without comments."""
+    return [e for e in node.named_children if e.type != "comment"] if node is not None else []
+
+
+def arguments_of(call: Node) -> list[Node]:
+    return parts_of(call.child_by_field_name("arguments"))
 
 
 def string_value(node: Node | None) -> str | None:

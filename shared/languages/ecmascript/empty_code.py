@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import text_of
+from shared.languages.declared.declarations import name_of, text_of, walk
 from shared.languages.ecmascript.declaration_stubs import DEFAULT, Stub, parse_stub, statements
 from shared.languages.ecmascript.ecmascript_syntax import (
+    CLASSES,
+    FUNCTIONS,
+    TYPES,
+    VARIABLES,
     declaration_path,
     find_fault,
     is_code,
@@ -18,7 +22,6 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     is_typed,
     suffix_of,
     tree_of,
-    walk,
 )
 
 if TYPE_CHECKING:
@@ -114,7 +117,7 @@ class EmptyValues:
     def _object(self, body: Node | None, depth: int) -> str:
         members: list[str] = []
         for each in body.named_children if body is not None else ():
-            name = text_of(each.child_by_field_name("name"))
+            name = name_of(each)
             is_optional = any(part.type == "?" for part in each.children)
             if not name or is_optional or name.startswith("["):
                 continue
@@ -126,12 +129,6 @@ class EmptyValues:
         return f"{{ {', '.join(members)} }}" if members else "{}"
 
 
-_TYPES: Final = frozenset({"interface_declaration", "type_alias_declaration"})
-_CLASSES: Final = frozenset({"class_declaration", "abstract_class_declaration", "class"})
-_FUNCTIONS: Final = frozenset(
-    {"function_declaration", "function_signature", "generator_function_declaration"}
-)
-_VARIABLES: Final = frozenset({"lexical_declaration", "variable_declaration"})
 _BODIES: Final = frozenset({"arrow_function", "function_expression", "method_definition"})
 
 
@@ -150,11 +147,11 @@ def build_skeleton(interfaces: Sequence[Interface], sources: Mapping[str, str]) 
     ]
     trees = {each.path: tree_of(declaration_path(each.path), each.text) for each in stubs}
     types = {
-        text_of(node.child_by_field_name("name")): node
+        name_of(node): node
         for root in trees.values()
         if root is not None
         for node, _ in statements(root)
-        if node.type in _TYPES | _CLASSES | {"enum_declaration"}
+        if node.type in TYPES | CLASSES | {"enum_declaration"}
     }
     values = EmptyValues(types)
     return {
@@ -186,7 +183,7 @@ class _Skeleton:
         needed = {
             text_of(each)
             for node, _ in statements(self._stub)
-            if node.type in _CLASSES
+            if node.type in CLASSES
             for part in node.children
             if part.type == "class_heritage"
             for each in walk(part)
@@ -200,21 +197,21 @@ class _Skeleton:
     def _statements(self, there: frozenset[str]) -> Iterator[str]:
         seen: set[str] = set(there)
         for node, is_default in statements(self._stub):
-            name = text_of(node.child_by_field_name("name"))
-            if node.type in _VARIABLES:
+            name = name_of(node)
+            if node.type in VARIABLES:
                 yield from self._constants(node, there)
-            elif node.type in _TYPES:
+            elif node.type in TYPES:
                 if self._typed and name not in there:
                     yield f"export {text_of(node)}"
             elif node.type == "enum_declaration" and name not in there:
                 yield self._enumeration(name, node)
-            elif node.type in _FUNCTIONS | _CLASSES:
+            elif node.type in FUNCTIONS | CLASSES:
                 key = DEFAULT if is_default else name
                 if key in seen:
                     continue
                 seen.add(key)
                 code = (
-                    self._class(name, node) if node.type in _CLASSES else self._function(name, node)
+                    self._class(name, node) if node.type in CLASSES else self._function(name, node)
                 )
                 yield self._exported(name, code, is_default=is_default)
 
@@ -228,7 +225,7 @@ class _Skeleton:
 
     def _constants(self, node: Node, there: frozenset[str]) -> Iterator[str]:
         for each in node.named_children:
-            name = text_of(each.child_by_field_name("name"))
+            name = name_of(each)
             if each.type == "variable_declarator" and name not in there:
                 value = self._values.of(each.child_by_field_name("type"))
                 noted = ": any" if self._typed else ""
@@ -267,7 +264,7 @@ class _Skeleton:
     def _members(self, body: Node | None, there: frozenset[str], *, derived: bool) -> Iterator[str]:
         seen: set[str] = set(there)
         for each in body.named_children if body is not None else ():
-            name = text_of(each.child_by_field_name("name"))
+            name = name_of(each)
             words = [part.type for part in each.children if part.type in {"static", "get", "set"}]
             key = " ".join([*words, name])
             if not name or key in seen or name in there:
@@ -290,9 +287,9 @@ class _Skeleton:
     def _emptied(self, root: Node, source: str) -> str:
         """Return the source with the declared functions emptied, and with what is new added."""
         wanted = {
-            text_of(node.child_by_field_name("name")): node
+            name_of(node): node
             for node, _ in statements(self._stub)
-            if node.type in _FUNCTIONS | _CLASSES
+            if node.type in FUNCTIONS | CLASSES
         }
         edits: list[tuple[int, int, str]] = []
         for name, node in _written(root):
@@ -309,16 +306,16 @@ class _Skeleton:
         body = node.child_by_field_name("body")
         if body is None:
             return
-        if node.type not in _CLASSES:
+        if node.type not in CLASSES:
             yield body.start_byte, body.end_byte, self._body(declared)
             return
         stub_body = declared.child_by_field_name("body")
         members = {
-            text_of(each.child_by_field_name("name")): each
+            name_of(each): each
             for each in (stub_body.named_children if stub_body is not None else ())
         }
         for each in body.named_children:
-            name = text_of(each.child_by_field_name("name"))
+            name = name_of(each)
             inner = each.child_by_field_name("body")
             is_method = each.type == "method_definition" and name != "constructor"
             if is_method and inner is not None and name in members:
@@ -331,7 +328,7 @@ class _Skeleton:
         given = frozenset(
             text_of(part)
             for each in body.named_children
-            if text_of(each.child_by_field_name("name")) == "constructor"
+            if name_of(each) == "constructor"
             for part in walk(each)
             if part.type == "identifier"
         )
@@ -344,13 +341,13 @@ def _written(root: Node) -> Iterator[tuple[str, Node]]:
     """Yield the functions and classes at the top of a source, by their names."""
     for each in root.named_children:
         node = each.child_by_field_name("declaration") or each.child_by_field_name("value") or each
-        if node.type in _FUNCTIONS | _CLASSES | {"enum_declaration"} | _TYPES:
-            yield text_of(node.child_by_field_name("name")), node
-        for part in node.named_children if node.type in _VARIABLES else ():
+        if node.type in FUNCTIONS | CLASSES | {"enum_declaration"} | TYPES:
+            yield name_of(node), node
+        for part in node.named_children if node.type in VARIABLES else ():
             value = part.child_by_field_name("value")
-            name = text_of(part.child_by_field_name("name"))
+            name = name_of(part)
             if value is not None:
-                yield name, value if value.type in _BODIES | _CLASSES else part
+                yield name, value if value.type in _BODIES | CLASSES else part
 
 
 def _is_common(path: str, sources: Mapping[str, str]) -> bool:

@@ -10,26 +10,20 @@ from shared.languages.declared.declarations import (
     cut,
     head_of,
     lines_or_none,
+    name_of,
     parse,
     shown,
     text_of,
     value_of,
 )
+from shared.languages.ecmascript.ecmascript_syntax import CLASSES, FUNCTIONS, VARIABLES
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 
 _MAX_DEPTH: Final = 3  # of namespaces within each other
-_CLASSES: Final = ("class_declaration", "abstract_class_declaration", "class")
-_FUNCTIONS: Final = (
-    "function_declaration",
-    "generator_function_declaration",
-    "function_signature",
-    "function_expression",
-    "generator_function",
-)
-_VARIABLES: Final = ("lexical_declaration", "variable_declaration")
+_FUNCTIONS: Final = FUNCTIONS | {"function_expression", "generator_function"}
 _NAMESPACES: Final = ("internal_module", "module")
 _FIELDS: Final = ("public_field_definition", "field_definition")
 _SIGNATURES: Final = (
@@ -45,10 +39,10 @@ _SIGNATURES: Final = (
 
 def declared_names(node: Node) -> Iterator[str]:
     """Yield the names that a top-level declaration gives."""
-    if node.type in _VARIABLES:
+    if node.type in VARIABLES:
         for each in node.named_children:
             if each.type == "variable_declarator":
-                yield text_of(each.child_by_field_name("name"))
+                yield name_of(each)
     elif node.type.endswith("_declaration") and (name := node.child_by_field_name("name")):
         yield text_of(name)
 
@@ -59,9 +53,9 @@ def declaration(node: Node, depth: int = _MAX_DEPTH, *, only: str = "") -> Itera
     kind = node.type
     if kind in _FUNCTIONS:
         yield head_of(node, body).rstrip(";")
-    elif kind in _CLASSES or kind == "interface_declaration":
+    elif kind in CLASSES or kind == "interface_declaration":
         yield from block(head_of(node, body), _members(body))
-    elif kind in _VARIABLES:
+    elif kind in VARIABLES:
         yield from _variables(node, only)
     elif kind in _NAMESPACES:
         yield from block(head_of(node, body), _namespace(body, depth))
@@ -75,8 +69,8 @@ def declaration(node: Node, depth: int = _MAX_DEPTH, *, only: str = "") -> Itera
 
 def initial_value(node: Node, name: str) -> Node | None:
     """Return the value that a declaration of variables gives `name`, if it does."""
-    for each in node.named_children if node.type in _VARIABLES else ():
-        if text_of(each.child_by_field_name("name")) == name:
+    for each in node.named_children if node.type in VARIABLES else ():
+        if name_of(each) == name:
             return each.child_by_field_name("value")
     return None
 
@@ -85,7 +79,7 @@ def value_lines(node: Node) -> Iterator[str]:
     """Yield the lines of a value that is exported: a function, a class, or anything else."""
     if node.type == "arrow_function":
         yield cut(f"{head_of(node, node.child_by_field_name('body'))} ...")
-    elif node.type in _FUNCTIONS or node.type in _CLASSES:
+    elif node.type in _FUNCTIONS or node.type in CLASSES:
         yield from declaration(node)
     else:
         yield value_of(node)
@@ -200,7 +194,7 @@ def _export(node: Node, declared: Declared) -> Iterator[str]:
 def _specifier(node: Node, declared: Declared) -> Iterator[str]:
     if node.type != "export_specifier":
         return
-    name = text_of(node.child_by_field_name("name"))
+    name = name_of(node)
     alias = text_of(node.child_by_field_name("alias"))
     if alias and alias != name:
         yield cut(f"export {{ {name} as {alias} }}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import text_of
+from shared.languages.declared.declarations import name_of, text_of, walk
 from shared.languages.ecmascript.ecmascript_syntax import (
     ENDINGS,
     MANIFEST,
@@ -26,7 +26,6 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     table_at,
     text_at,
     texts_in,
-    walk,
 )
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def _statement(node: Node) -> Iterator[ModuleImport]:
 def _taken_names(node: Node) -> Iterator[str]:
     for each in walk(node):
         if each.type in {"import_specifier", "export_specifier"}:
-            name = text_of(each.child_by_field_name("name"))
+            name = name_of(each)
             if name and not any(child.type == "type" for child in each.children):
                 yield name.strip("\"'")
         elif each.type == "import_clause" and _begins_with(each) == "identifier":

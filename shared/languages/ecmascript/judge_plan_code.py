@@ -15,7 +15,6 @@ from shared.languages.declared.declarations import text_of
 from shared.languages.ecmascript.compiler_question import (
     Place,
     Question,
-    arguments_of,
     callee_of,
     holder_of,
     is_backed,
@@ -32,6 +31,7 @@ from shared.languages.ecmascript.compiler_view import (
 )
 from shared.languages.ecmascript.declaration_stubs import DEFAULT
 from shared.languages.ecmascript.ecmascript_syntax import (
+    arguments_of,
     is_code,
     is_typed,
     nearest_manifest,

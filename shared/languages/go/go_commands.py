@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import read_root, text_of, walk
+from shared.languages.declared.declarations import name_of, read_root, text_of, walk
 from shared.languages.language_tools import LESS_INDENTED, Tool
 from shared.languages.read_commands import Weakness
 
@@ -162,7 +162,7 @@ def _functions(root: Node) -> Iterator[GoTest]:
     for node in root.named_children:
         if node.type != "function_declaration":
             continue
-        name, body = text_of(node.child_by_field_name("name")), node.child_by_field_name("body")
+        name, body = name_of(node), node.child_by_field_name("body")
         if name == "TestMain" or not _TEST.fullmatch(name) or body is None:
             continue
         statements = [each for each in walk(body) if each.type.endswith("_statement")]
@@ -183,7 +183,7 @@ def _calls(statement: Node) -> bool:
 def _parameter_of(node: Node) -> str:
     parameters = node.child_by_field_name("parameters")
     first = parameters.named_children[0] if parameters and parameters.named_children else None
-    return text_of(first.child_by_field_name("name")) if first is not None else ""
+    return name_of(first) if first is not None else ""
 
 
 def _may_fail(node: Node, parameter: str) -> bool:

@@ -13,6 +13,7 @@ from shared.languages.declared.declarations import (
     Declared,
     Imported,
     TypeParameters,
+    name_of,
     read_root,
     renamed,
     split_list,
@@ -426,7 +427,7 @@ def _parameters_undefined(declaration: Node) -> Iterator[str]:
         if node.type == "type_parameter_declaration":
             yield from (text_of(each) for each in node.children_by_field_name("name"))
         elif node.type in ("type_spec", "type_alias"):
-            yield text_of(node.child_by_field_name("name"))
+            yield name_of(node)
     receiver = declaration.child_by_field_name("receiver")
     for node in walk(receiver) if receiver is not None else ():
         if node.type == "type_arguments":

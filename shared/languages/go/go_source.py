@@ -24,6 +24,7 @@ from shared.languages.declared.declarations import (
     first_fault,
     head_of,
     lines_or_none,
+    name_of,
     parse,
     read_root,
     shown,
@@ -97,7 +98,7 @@ class _GoReader:
         for each in specs:
             if each.type == "import_spec":
                 source = text_of(each.child_by_field_name("path")).strip('"`')
-                given = text_of(each.child_by_field_name("name"))
+                given = name_of(each)
                 name = given or package_name_of(source)
                 yield Imported(name, source, each.start_point[0] + 1, shown(each), *self._at(node))
 
@@ -116,7 +117,7 @@ class _GoReader:
                 pass
 
     def _function(self, node: Node) -> Declared:
-        name, body = text_of(node.child_by_field_name("name")), node.child_by_field_name("body")
+        name, body = name_of(node), node.child_by_field_name("body")
         owner = receiver_of(node)
         kinds = [_types_of(node.child_by_field_name(each)) for each in ("parameters", "result")]
         receiver = "*" if "*" in text_of(node.child_by_field_name("receiver")) else ""
@@ -143,7 +144,7 @@ class _GoReader:
         )
 
     def _type(self, node: Node, whole: Node) -> Declared:
-        name, kind = text_of(node.child_by_field_name("name")), node.child_by_field_name("type")
+        name, kind = name_of(node), node.child_by_field_name("type")
         listing = kind is not None and kind.type in ("struct_type", "interface_type")
         opening = kind.type if kind is not None and listing else tokens_of(kind)
         generics = tokens_of(node.child_by_field_name("type_parameters"))
@@ -243,7 +244,7 @@ def _members(kind: Node) -> dict[str, Member]:
                 found[tokens_of(each)] = Member(text_of(each), "embedded")
         elif each.type == "method_elem":
             parts = [_types_of(each.child_by_field_name(f)) for f in ("parameters", "result")]
-            name = text_of(each.child_by_field_name("name"))
+            name = name_of(each)
             found[name] = Member(text_of(each), f"({parts[0]}) {parts[1]}")
         elif "comment" not in each.type:
             found[tokens_of(each)] = Member(text_of(each), "embedded")
@@ -300,7 +301,7 @@ def _declaration(node: Node) -> Iterator[str]:
 
 
 def _is_exported(node: Node) -> bool:
-    return text_of(node.child_by_field_name("name"))[:1].isupper()
+    return name_of(node)[:1].isupper()
 
 
 def _receiver(node: Node) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import read_root, text_of, tokens_of, walk
+from shared.languages.declared.declarations import name_of, read_root, text_of, tokens_of, walk
 from shared.languages.language_tools import BLANK_LINE, Tool
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _functions(nodes: Sequence[Node], around: str, depth: int) -> Iterator[RustT
             continue
         if node.type.endswith("comment"):
             continue
-        name = text_of(node.child_by_field_name("name"))
+        name = name_of(node)
         body = node.child_by_field_name("body")
         if node.type == "mod_item" and body is not None and depth:
             yield from _functions(body.named_children, f"{around}{name}::", depth - 1)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import Declarations, read_root, text_of, walk
+from shared.languages.declared.declarations import Declarations, name_of, read_root, text_of, walk
 from shared.languages.declared.declared_plans import PlannedCode
 from shared.languages.planned_code import (
     AcceptanceText,
@@ -80,7 +80,7 @@ def _own_names(item: Node) -> Iterator[str]:
     """Yield the names that an item defines for itself: type parameters and associated types."""
     for node in walk(item, into=lambda each: each.type != "block"):
         if node.type in _NAMING:
-            yield text_of(node.child_by_field_name("name"))
+            yield name_of(node)
 
 
 SUFFIX: Final = ".rs"

@@ -25,6 +25,7 @@ from shared.languages.declared.declarations import (
     first_fault,
     head_of,
     lines_or_none,
+    name_of,
     parse,
     read_root,
     shown,
@@ -173,7 +174,7 @@ class _RustReader:
     def _function(
         self, node: Node, first: Node, body: Node | None, owner: str, around: str, public: bool
     ) -> Declared:
-        name = text_of(node.child_by_field_name("name"))
+        name = name_of(node)
         start, end = self._at(first)[0], self._at(node)[1]
         stop = self._at(body)[0] if body is not None else end
         return Declared(
@@ -204,7 +205,7 @@ class _RustReader:
         *,
         public: bool = False,
     ) -> Declared:
-        name = text_of(node.child_by_field_name("name"))
+        name = name_of(node)
         return Declared(
             name=f"{owner}.{name}" if owner else name,
             kind=kind,
@@ -255,7 +256,7 @@ def _members(body: Node | None) -> dict[str, Member]:
         return {}
     found: dict[str, Member] = {}
     for each in body.named_children:
-        name = text_of(each.child_by_field_name("name"))
+        name = name_of(each)
         if not name:
             continue
         if each.type in _FUNCTIONS:
