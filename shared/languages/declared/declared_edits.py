@@ -28,6 +28,8 @@ _COMMENTS: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 # Returns what is wrong with a body as a predicate, and whether nobody would mean it.
 BodyProblem = Callable[[Declared, str], tuple[str, bool] | None]
+# The name of a function, what is wrong with its body, and whether nobody would mean it.
+EmptyFunction = tuple[str, str, bool]
 
 
 def code_problem(read: Declarations) -> str:
@@ -54,10 +56,10 @@ def names_in(read: Declarations) -> frozenset[str] | None:
 
 
 def find_unwritten(
-    path: str, before: Declarations, after: Declarations, problem_of: BodyProblem
+    path: str, before: Iterable[EmptyFunction], after: Iterable[EmptyFunction]
 ) -> tuple[Unwritten, ...]:
-    """Return the functions of `after` that have nothing in them, in their order."""
-    earlier = {name for name, _, _ in _unwritten(before, problem_of)}
+    """Return the functions of the file `after` that have nothing in them, in their order."""
+    earlier = {name for name, _, _ in before}
     return tuple(
         Unwritten(
             path=path,
@@ -66,11 +68,11 @@ def find_unwritten(
             was_so=name in earlier,
             is_certain=is_certain,
         )
-        for name, problem, is_certain in _unwritten(after, problem_of)
+        for name, problem, is_certain in after
     )
 
 
-def _unwritten(read: Declarations, problem_of: BodyProblem) -> Iterator[tuple[str, str, bool]]:
+def _unwritten(read: Declarations, problem_of: BodyProblem) -> Iterator[EmptyFunction]:
     if read.fault is not None:
         return
     for each in read.items:
@@ -88,16 +90,20 @@ def inner_text(read: Declarations, item: Declared) -> str:
     return " ".join(_COMMENTS.sub("", read.text[start + 1 : end - 1]).split())
 
 
-def offer(name: str, existing: Iterable[str]) -> str:
-    """Return a sentence with the names that there are, the closest ones if any are close."""
+def offer(name: str, existing: Iterable[str], shown: Iterable[str] | None = None) -> str:
+    """Return a sentence with the names that there are, the closest ones if any are close.
+
+    Where none is close, those in `shown` are listed.
+    """
     names = sorted(set(existing))
     close = difflib.get_close_matches(name, names, n=3)
     if close:
         return f"It has {', '.join(f'`{each}`' for each in close)}."
-    if not names:
+    listed = names if shown is None else sorted(set(shown))
+    if not listed:
         return "It has no names."
-    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return f"It has {', '.join(f'`{each}`' for each in names[:_MAX_NAMES])}{more}."
+    more = f" and {len(listed) - _MAX_NAMES} more" if len(listed) > _MAX_NAMES else ""
+    return f"It has {', '.join(f'`{each}`' for each in listed[:_MAX_NAMES])}{more}."
 
 
 _EDITABLE: Final = ("function", "type", "value")
@@ -380,4 +386,5 @@ class DeclaredEdits:
         """Return the functions of a file that have nothing in them; tests may be empty."""
         if self.is_test_file(path):
             return ()
-        return find_unwritten(path, self.ways.read(before), self.ways.read(after), self.problem)
+        old, new = (_unwritten(self.ways.read(each), self.problem) for each in (before, after))
+        return find_unwritten(path, old, new)

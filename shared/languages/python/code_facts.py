@@ -54,15 +54,12 @@ def value_bindings(node: ast.AST) -> Iterator[tuple[set[str], ast.AST]]:
         case (
             ast.AnnAssign(target=target, value=ast.expr() as value)
             | ast.AugAssign(target=target, value=value)
+            | ast.NamedExpr(target=target, value=value)
+            | ast.For(target=target, iter=value)
+            | ast.AsyncFor(target=target, iter=value)
+            | ast.comprehension(target=target, iter=value)
+            | ast.withitem(context_expr=value, optional_vars=ast.expr() as target)
         ):
-            yield set(target_names(target)), value
-        case ast.NamedExpr(target=target, value=value):
-            yield set(target_names(target)), value
-        case ast.For(target=target, iter=value) | ast.AsyncFor(target=target, iter=value):
-            yield set(target_names(target)), value
-        case ast.comprehension(target=target, iter=value):
-            yield set(target_names(target)), value
-        case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
             yield set(target_names(target)), value
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             yield {name}, node

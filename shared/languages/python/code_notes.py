@@ -7,20 +7,20 @@ sources say.
 from __future__ import annotations
 
 import ast
-import difflib
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from shared.languages.capabilities import Unwritten
+from shared.languages.declared import declared_edits
+from shared.languages.declared.declared_edits import EmptyFunction, offer
 from shared.languages.planned_code import file_does_not_parse
 from shared.languages.python.module_views import Source
 from shared.languages.python.python_code import parse_code
-from shared.languages.python.stubs import BoundName, declarations, qualified
+from shared.languages.python.stubs import BoundName, FunctionNode, declarations, qualified
 from shared.languages.read_commands import CodeProblem
 
-_MAX_NAMES: Final = 8
 _MAX_ERRORS: Final = 20
 _NAME: Final = r"[A-Za-z_]\w{0,99}"
 _DOTTED: Final = rf"{_NAME}(?:\.{_NAME}){{0,20}}"
@@ -176,7 +176,7 @@ def _wrong_call(known: _KnownSources, found: re.Match[str]) -> str:
         declaration = known.declared(path)[owner or name]
         function = (declaration.members.get(name) if owner else declaration) or declaration
         node = function.nodes[-1]
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(node, FunctionNode):
             return f"{path} defines `{found['function']}({ast.unparse(node.args)})`."
     return ""
 
@@ -191,16 +191,8 @@ def _attributes(declaration: BoundName) -> Iterator[str]:
 
 
 def _offer(name: str, existing: Iterable[str]) -> str:
-    """Return a sentence with the names that there are, the closest ones if any are close."""
-    names = sorted(each for each in existing if not each.startswith("__"))
-    close = difflib.get_close_matches(name, names, n=3)
-    if close:
-        return f"It has {', '.join(f'`{each}`' for each in close)}."
-    public = [each for each in names if not each.startswith("_")]
-    if not public:
-        return "It has no names."
-    more = f" and {len(public) - _MAX_NAMES} more" if len(public) > _MAX_NAMES else ""
-    return f"It has {', '.join(f'`{each}`' for each in public[:_MAX_NAMES])}{more}."
+    names = [each for each in existing if not each.startswith("__")]
+    return offer(name, names, [each for each in names if not each.startswith("_")])
 
 
 _ERRORS: Final[
@@ -259,10 +251,7 @@ def note_syntax(path: str, source: str) -> str:
 
 
 _NOT_MEANT_TO_HAVE_A_BODY = frozenset({"abstractmethod", "overload", "abstractproperty"})
-_WRITE = "Write the statements that do the work."
 _UNWRITTEN_MAX_SHOWN = 60
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def find_unwritten(path: str, before: str, after: str) -> tuple[Unwritten, ...]:
@@ -273,39 +262,27 @@ def find_unwritten(path: str, before: str, after: str) -> tuple[Unwritten, ...]:
     """
     if path.endswith(".pyi"):
         return ()
-    earlier = dict(_unwritten(before))
-    return tuple(
-        Unwritten(
-            path=path,
-            name=name,
-            message=f"The function `{name}` in {path} {problem}. {_WRITE}",
-            was_so=name in earlier,
-            is_certain=is_certain,
-        )
-        for name, (problem, is_certain) in _unwritten(after)
-    )
+    return declared_edits.find_unwritten(path, _unwritten(before), _unwritten(after))
 
 
-def _unwritten(text: str) -> Iterator[tuple[str, tuple[str, bool]]]:
+def _unwritten(text: str) -> Iterator[EmptyFunction]:
     tree = Source(text).parsed
     if isinstance(tree, ast.Module):
         yield from _unwritten_in(declarations(tree.body), "")
 
 
-def _unwritten_in(
-    declared: Mapping[str, BoundName], owner: str
-) -> Iterator[tuple[str, tuple[str, bool]]]:
+def _unwritten_in(declared: Mapping[str, BoundName], owner: str) -> Iterator[EmptyFunction]:
     for name, each in declared.items():
         last = each.nodes[-1]
-        if isinstance(last, Function):
+        if isinstance(last, FunctionNode):
             problem = _problem(last)
             if problem:
-                yield f"{owner}{name}", (problem, _is_certain(last, problem))
+                yield f"{owner}{name}", problem, _is_certain(last, problem)
         elif isinstance(last, ast.ClassDef) and not _is_protocol(last):
             yield from _unwritten_in(each.members, f"{owner}{name}.")
 
 
-def _problem(function: Function) -> str:
+def _problem(function: FunctionNode) -> str:
     """Return what is wrong with the body of a function as a predicate; empty if nothing is."""
     is_special = function.name.startswith("__") and function.name.endswith("__")
     if is_special or any(map(_needs_no_body, function.decorator_list)):
@@ -329,7 +306,7 @@ def _problem(function: Function) -> str:
             return ""
 
 
-def _is_certain(function: Function, problem: str) -> bool:
+def _is_certain(function: FunctionNode, problem: str) -> bool:
     """Return whether nobody would write such a function on purpose.
 
     A function that returns nothing may have nothing to do, and one may return a constant.
@@ -339,7 +316,7 @@ def _is_certain(function: Function, problem: str) -> bool:
     return not returns_nothing and not problem.startswith("returns ")
 
 
-def _parameters(function: Function) -> Sequence[ast.arg]:
+def _parameters(function: FunctionNode) -> Sequence[ast.arg]:
     parameters = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
     return [each for each in parameters if each.arg not in ("self", "cls")]
 

@@ -14,15 +14,17 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from shared.errors import quoted
 from shared.files.strict_documents import FieldPath, at
 from shared.languages.planned_code import DOUBT, Fault, Verdict, declared_by
 from shared.languages.python.code_facts import CodeFacts, Spot, mentions
+from shared.languages.python.conformance_probe import type_variables
 from shared.languages.python.mypy_messages import Complaint, Mistake
 from shared.languages.python.name_backing import DATA_ATTRIBUTES, BackedNames, Certainty
 from shared.languages.python.python_code import NAME, name_behind, parse_code
+from shared.languages.python.stubs import FunctionNode, targets_of
 from shared.languages.python.type_text import CONTAINERS, TypeText
 from shared.languages.read_commands import Code, CodeRun
 
@@ -117,20 +119,8 @@ def _stored(complaint: Complaint, spot: Spot) -> Iterator[str]:
 
 def _bound_around(spot: Spot) -> Iterator[str]:
     """Yield the names that the statement around a place stores to."""
-    match spot.statement:
-        case ast.Assign(targets=targets):
-            for each in targets:
-                yield from _roots(each)
-        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
-            yield from _roots(target)
-        case ast.For(target=target) | ast.AsyncFor(target=target):
-            yield from _roots(target)
-        case ast.With(items=items) | ast.AsyncWith(items=items):
-            for item in items:
-                if item.optional_vars is not None:
-                    yield from _roots(item.optional_vars)
-        case _:
-            pass
+    for target in targets_of(spot.statement):
+        yield from _roots(target)
     for node in spot.near:
         if isinstance(node, ast.NamedExpr):
             yield node.target.id
@@ -165,7 +155,7 @@ def _root(value: ast.expr) -> Iterator[str]:
 
 def _function_around(spot: Spot) -> Iterator[str]:
     for each in spot.around:
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(each, FunctionNode):
             yield each.name
             return
 
@@ -190,6 +180,7 @@ def _filled(complaint: Complaint, spot: Spot) -> Iterator[str]:
             return
 
 
+_F = TypeVar("_F", ast.FunctionDef, ast.AsyncFunctionDef)
 _COMMANDS: Final = "llmch_commands/"
 
 
@@ -262,7 +253,6 @@ def _codes(planned: PlannedOrder) -> Iterator[tuple[int, Code]]:
             yield index, run.code
 
 
-_MAKERS: Final = frozenset({"TypeVar", "ParamSpec", "TypeVarTuple"})
 _READY_MADE: Final = "AnyStr"
 _ANYTHING: Final = "_Anything"
 _IMPORT: Final = ast.ImportFrom("typing", [ast.alias("Any", _ANYTHING)], 0)
@@ -273,7 +263,7 @@ def without_type_variables(view: ModuleView) -> Mapping[str, str]:
 
     Files are named as in `View.files`; those that use none are left out.
     """
-    defined = frozenset(name for each in view.modules.values() for name in _defined(each))
+    defined = frozenset().union(*(type_variables(each.declared) for each in view.modules.values()))
     found: dict[str, str] = {}
     for module in view.modules.values():
         names = frozenset(_used(module, defined))
@@ -282,18 +272,9 @@ def without_type_variables(view: ModuleView) -> Mapping[str, str]:
     return found
 
 
-def _defined(module: Module) -> Iterator[str]:
-    for name, each in module.declared.items():
-        match each.nodes[-1]:
-            case ast.Assign(value=ast.Call(func=maker)) if name_behind(maker) in _MAKERS:
-                yield name
-            case _:
-                pass
-
-
 def _used(module: Module, defined: frozenset[str]) -> Iterator[str]:
     """Yield the names that a module has for the type variables that it defines or imports."""
-    yield from _defined(module)
+    yield from type_variables(module.declared)
     for statement in module.body or ():
         if isinstance(statement, ast.ImportFrom):
             for each in statement.names:
@@ -348,19 +329,13 @@ class _TypeVariableErasure(ast.NodeTransformer):
         _drop_parameters(node)
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+    def visit_FunctionDef(self, node: _F) -> _F:
         inner = _TypeVariableErasure(self._names | _parameters(node))
         _drop_parameters(node)
-        found = inner.generic_visit(node)
-        assert isinstance(found, ast.FunctionDef), "a function stays one"
-        return found
+        inner.generic_visit(node)
+        return node
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AsyncFunctionDef:
-        inner = _TypeVariableErasure(self._names | _parameters(node))
-        _drop_parameters(node)
-        found = inner.generic_visit(node)
-        assert isinstance(found, ast.AsyncFunctionDef), "a function stays one"
-        return found
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  # the name is that of `ast`
 
 
 def _plain(base: ast.expr) -> ast.expr:

@@ -22,9 +22,9 @@ from shared.languages.python.conformance_probe import (
 from shared.languages.python.merge_stubs import merge_stubs
 from shared.languages.python.module_views import ModuleHistory, ModuleView, reachable
 from shared.languages.python.mypy_messages import Mistake, read_complaint
-from shared.languages.python.python_code import ROOTS, base_names
+from shared.languages.python.python_code import ROOTS, absolute_module, base_names, package_of
 from shared.languages.python.signatures import normal, shown, surely_incompatible
-from shared.languages.python.stubs import BoundName, declarations, plain_declarations
+from shared.languages.python.stubs import BoundName, FunctionNode, declarations, plain_declarations
 from shared.languages.python.type_checker import TypeChecker
 from shared.languages.python.type_text import TypeText, surely_differ
 
@@ -60,13 +60,11 @@ def subject_of(path: str, body: Sequence[ast.stmt], tree: ast.Module, *, is_open
     """Return the file at `path`, declared by the statements of `body` and written as `tree`."""
     stem = path.removesuffix(".pyi").removesuffix(".py").removesuffix("/__init__")
     module = stem.removeprefix(ROOTS[1]).replace("/", ".")
-    is_package = path.endswith(("/__init__.py", "/__init__.pyi"))
-    package = module.split(".") if is_package else module.split(".")[:-1]
     return Subject(
         path,
         module,
         plain_declarations(body),
-        tuple(_absolute_imports(body, package)),
+        tuple(_absolute_imports(body, package_of(path, module))),
         tree,
         declarations(tree.body),
         is_open,
@@ -80,15 +78,12 @@ def _absolute_imports(body: Sequence[ast.stmt], package: Sequence[str]) -> Itera
             case ast.Import():
                 yield ast.unparse(statement)
             case ast.ImportFrom(module=base, names=names, level=level) if base != "__future__":
-                start = list(package[: len(package) - level + 1]) if level else []
-                module = ".".join([*start, *([base] if base else [])])
-                if module:
+                if module := absolute_module(package, base, level):
                     yield ast.unparse(ast.ImportFrom(module, names, 0))
             case _:
                 continue
 
 
-_FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 # A class inherits no names from these bases that an interface would declare.
 _PLAIN_BASES: Final = frozenset(
     {"object", "ABC", "Enum", "IntEnum", "StrEnum", "Flag", "IntFlag", "Generic"}
@@ -154,7 +149,7 @@ def _is_dynamic(node: ast.ClassDef) -> bool:
         for each in ast.walk(node)
         if isinstance(each, ast.Name | ast.Attribute)
     }
-    defined = {each.name for each in node.body if isinstance(each, _FunctionNode)}
+    defined = {each.name for each in node.body if isinstance(each, FunctionNode)}
     return not _DYNAMIC.isdisjoint(names | defined)
 
 
@@ -324,7 +319,7 @@ def _body_violations(
 
 
 def _wrongly_returned(
-    diagnostic: Diagnostic, node: _FunctionNode, declared: BoundName
+    diagnostic: Diagnostic, node: FunctionNode, declared: BoundName
 ) -> str | None:
     """Return what a body wrongly returns, in words; `None` if it keeps to its annotation."""
     complaint = read_complaint(diagnostic)
@@ -341,28 +336,28 @@ def _wrongly_returned(
     return f"`{complaint.shown}`" if differs else None
 
 
-def _function_at(tree: ast.Module, line: int) -> tuple[str, _FunctionNode | None]:
+def _function_at(tree: ast.Module, line: int) -> tuple[str, FunctionNode | None]:
     """Return the qualified name and the node of the function or method that has a line.
 
     The name is empty, and the node is `None`, if the line is in no function.
     """
     for statement in tree.body:
-        if isinstance(statement, _FunctionNode) and _spans(statement, line):
+        if isinstance(statement, FunctionNode) and _spans(statement, line):
             return statement.name, statement
         if isinstance(statement, ast.ClassDef):
             for member in statement.body:
-                if isinstance(member, _FunctionNode) and _spans(member, line):
+                if isinstance(member, FunctionNode) and _spans(member, line):
                     return f"{statement.name}.{member.name}", member
     return "", None
 
 
-def _spans(node: _FunctionNode, line: int) -> bool:
+def _spans(node: FunctionNode, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
-def _is_nested(node: _FunctionNode, line: int) -> bool:
+def _is_nested(node: FunctionNode, line: int) -> bool:
     return any(
-        isinstance(each, _FunctionNode | ast.Lambda)
+        isinstance(each, FunctionNode | ast.Lambda)
         and each is not node
         and each.lineno <= line <= (each.end_lineno or line)
         for each in ast.walk(node)
@@ -371,18 +366,18 @@ def _is_nested(node: _FunctionNode, line: int) -> bool:
 
 def _must_return(declared: BoundName) -> bool:
     node = declared.nodes[-1]
-    returns = node.returns if isinstance(node, _FunctionNode) else None
+    returns = node.returns if isinstance(node, FunctionNode) else None
     return returns is not None and "None" not in normal(returns).split(" | ")
 
 
-def _in_return(node: _FunctionNode, line: int) -> bool:
+def _in_return(node: FunctionNode, line: int) -> bool:
     return any(
         isinstance(each, ast.Return) and each.lineno <= line <= (each.end_lineno or line)
         for each in ast.walk(node)
     )
 
 
-def _returns_nothing(node: _FunctionNode) -> bool:
+def _returns_nothing(node: FunctionNode) -> bool:
     """Return whether a function has no `return` with a value, no `yield` and no `raise`."""
     inside = list(ast.walk(node))
     kinds = (ast.Yield, ast.YieldFrom, ast.Raise)

@@ -13,10 +13,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from shared.languages.python.merge_stubs import after_future_imports
+from shared.languages.python.merge_stubs import after_future_imports, copied
 from shared.languages.python.python_code import base_names, decorator_names, name_behind
 from shared.languages.python.signatures import quoted_type
-from shared.languages.python.stubs import BoundName, declarations, parameters_of
+from shared.languages.python.stubs import BoundName, FunctionNode, declarations, parameters_of
 
 # A class with one of these bases is not called, or its body does not say how to call it.
 _SPECIAL_BASES: Final = frozenset(
@@ -136,7 +136,6 @@ def type_variables(stub: Mapping[str, BoundName]) -> frozenset[str]:
     )
 
 
-_FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Kind = Literal["shape", "types", "value", "attribute"]
 
 _TRANSPARENT: Final = frozenset(
@@ -216,12 +215,12 @@ class _ProbeBuilder:
             if member in {"__init__", "__new__"} or (each.kind == "import"):
                 continue
             node = each.nodes[-1]
-            if each.kind == "function" and isinstance(node, _FunctionNode):
+            if each.kind == "function" and isinstance(node, FunctionNode):
                 self._method(name, member, each, node)
             elif each.kind == "variable":
                 self._on_instance(name, qualified, member, node)
 
-    def _method(self, owner: str, member: str, declaration: BoundName, node: _FunctionNode) -> None:
+    def _method(self, owner: str, member: str, declaration: BoundName, node: FunctionNode) -> None:
         qualified, decorators = f"{owner}.{member}", decorator_names(node)
         if decorators & {"property", "cached_property", "setter"}:
             first = declaration.nodes[0]
@@ -243,7 +242,7 @@ class _ProbeBuilder:
         skip_first: bool,
         owner: str | None = None,
     ) -> None:
-        nodes = [each for each in declaration.nodes if isinstance(each, _FunctionNode)]
+        nodes = [each for each in declaration.nodes if isinstance(each, FunctionNode)]
         if not all(decorator_names(each) <= _TRANSPARENT for each in nodes):
             return  # the signature behind such a decorator cannot be written down
         for kind in ("shape", "types"):
@@ -267,7 +266,7 @@ class _ProbeBuilder:
             self._lines.append(f"    _v{self._count}: {annotation} = {target}")
         self._probes[len(self._lines)] = probe
 
-    def _callback(self, node: _FunctionNode, *, typed: bool, skip_first: bool) -> _FunctionNode:
+    def _callback(self, node: FunctionNode, *, typed: bool, skip_first: bool) -> FunctionNode:
         args = node.args
         positional = [*args.posonlyargs, *args.args][skip_first:]
         # Operands are never passed to an operator by name.
@@ -306,7 +305,7 @@ class _ProbeBuilder:
         self._function(name, init, f"_m.{name}", skip_first=True)
 
     def _on_instance(self, owner: str, qualified: str, member: str, node: ast.stmt) -> None:
-        annotation = node.returns if isinstance(node, _FunctionNode) else declared_type(node)
+        annotation = node.returns if isinstance(node, FunctionNode) else declared_type(node)
         text = self._text(annotation)
         self._count += 1
         self._assign(ConformanceProbe(qualified, "attribute"), text, f"_x.{member}", f"_m.{owner}")
@@ -363,27 +362,26 @@ def _annotated(
                 members.setdefault("__init__", init)
             new = [
                 _annotated_function(each, members[each.name], variables, skip_first=True)
-                if isinstance(each, _FunctionNode) and each.name in members
+                if isinstance(each, FunctionNode) and each.name in members
                 else each
                 for each in body
             ]
-            fields = {field: getattr(statement, field) for field in statement._fields}
-            return ast.copy_location(ast.ClassDef(**{**fields, "body": new}), statement)
+            return copied(statement, body=new)
         case _:
             return statement
 
 
 def _annotated_function(
-    node: _FunctionNode,
+    node: FunctionNode,
     declaration: BoundName,
     variables: frozenset[str],
     *,
     skip_first: bool,
-) -> _FunctionNode:
+) -> FunctionNode:
     declared = declaration.nodes[-1]
     if (
         len(declaration.nodes) != 1
-        or not isinstance(declared, _FunctionNode)
+        or not isinstance(declared, FunctionNode)
         or isinstance(declared, ast.AsyncFunctionDef) is not isinstance(node, ast.AsyncFunctionDef)
         or not decorator_names(node) <= _HARMLESS
         or _is_annotated(node.args)
@@ -404,8 +402,7 @@ def _annotated_function(
     return new
 
 
-def _copy_function(node: _FunctionNode) -> _FunctionNode:
-    fields = {field: getattr(node, field) for field in node._fields}
+def _copy_function(node: FunctionNode) -> FunctionNode:
     args = ast.arguments(
         posonlyargs=[ast.arg(each.arg) for each in node.args.posonlyargs],
         args=[ast.arg(each.arg) for each in node.args.args],
@@ -415,7 +412,7 @@ def _copy_function(node: _FunctionNode) -> _FunctionNode:
         kwarg=ast.arg(node.args.kwarg.arg) if node.args.kwarg else None,
         defaults=node.args.defaults,
     )
-    return ast.copy_location(type(node)(**{**fields, "args": args}), node)
+    return copied(node, args=args)
 
 
 def _is_annotated(args: ast.arguments) -> bool:

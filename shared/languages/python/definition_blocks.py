@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final
 from shared.languages.capabilities import Splice
 from shared.languages.declared.declared_edits import Refused
 from shared.languages.python.python_source import (
-    Definition,
     first_line,
     indentation_of,
     is_docstring,
@@ -27,6 +26,7 @@ from shared.languages.python.python_source import (
     multiline_strings,
     read_python,
 )
+from shared.languages.python.stubs import Definition, FunctionNode
 
 if TYPE_CHECKING:
     from shared.languages.declared.declarations import Imported
@@ -347,17 +347,17 @@ def refuse_placeholders(new: Definition, old: Definition | None) -> None:
         raise Refused(f"`{new.name}` has no body: write the statements that do the work")
 
 
-def _functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+def _functions(node: ast.AST) -> Iterator[FunctionNode]:
     for each in ast.walk(node):
-        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+        if isinstance(each, FunctionNode):
             yield each
 
 
-def _is_empty(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _is_empty(node: FunctionNode) -> bool:
     kept = [each for each in node.body if not is_docstring(each)]
     return all(map(is_ellipsis, kept))
 
 
-def _is_bodiless(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+def _is_bodiless(node: FunctionNode) -> bool:
     names = {ast.unparse(each).rpartition(".")[2] for each in node.decorator_list}
     return not names.isdisjoint(_BODILESS)

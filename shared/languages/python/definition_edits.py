@@ -35,7 +35,6 @@ from shared.languages.python.merge_stubs import is_meant
 from shared.languages.python.python_code import parse_as_here
 from shared.languages.python.python_source import (
     OVERLOAD,
-    Definition,
     PythonDeclarations,
     PythonDeclared,
     check_rewrite,
@@ -46,6 +45,7 @@ from shared.languages.python.python_source import (
     role_of,
     split_chunks,
 )
+from shared.languages.python.stubs import Definition
 from shared.languages.read_commands import CodeProblem
 
 __all__ = ["check_rewrite", "defined_names", "edit_definitions", "outline"]  # what `Edits` asks

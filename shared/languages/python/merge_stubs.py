@@ -28,6 +28,7 @@ from shared.work_order.work_order import Interface, WorkOrder
 
 _ANY: Final = "_Anything"
 _N = TypeVar("_N", bound=ast.AST)
+_F = TypeVar("_F", ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def merge_stubs(interfaces: Iterable[Interface]) -> dict[str, list[ast.stmt]]:
@@ -99,7 +100,7 @@ def loosened(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]
 def _loosened(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
     plain = sorted(each for each in names if "." not in each)
     left = [
-        _copy(each, body=_loosened(each.body, _members_of(each.name, names)))
+        copied(each, body=_loosened(each.body, _members_of(each.name, names)))
         if isinstance(each, ast.ClassDef)
         else each
         for each in without(body, plain)
@@ -133,7 +134,7 @@ def _without(
                 for each in statement.names
                 if (each.asname or each.name.split(".", 1)[0]) not in names
             ]
-            return [_copy(statement, names=left)] if left else []
+            return [copied(statement, names=left)] if left else []
         case ast.If() | ast.For() | ast.While() | ast.Try() | ast.With():
             return [_without_in_blocks(statement, names, members)]
         case _:
@@ -150,7 +151,7 @@ def _without_targets(
         return []
     # In `a, b = 1, 2` only `a` is removed: it is renamed, and `b` stays.
     renamed = [_TargetRenaming(names).visit(copy.deepcopy(target)) for target in targets]
-    return [_copy(statement, targets=renamed)]
+    return [copied(statement, targets=renamed)]
 
 
 class _TargetRenaming(ast.NodeTransformer):
@@ -172,14 +173,14 @@ def _without_in_blocks(
             changed[block] = left or [ast.Pass()]
     if isinstance(statement, ast.Try):
         changed["handlers"] = [
-            _copy(
+            copied(
                 handler,
                 body=[new for each in handler.body for new in _without(each, names, members)]
                 or [ast.Pass()],
             )
             for handler in statement.handlers
         ]
-    return _copy(statement, **changed)
+    return copied(statement, **changed)
 
 
 def _with_merged_classes(
@@ -201,7 +202,7 @@ def _with_merged_classes(
 def _merge_class(base: ast.stmt, delta: ast.stmt) -> ast.ClassDef:
     assert isinstance(base, ast.ClassDef), "only classes are merged"
     assert isinstance(delta, ast.ClassDef), "only classes are merged"
-    return _copy(
+    return copied(
         delta,
         bases=delta.bases or base.bases,
         keywords=delta.keywords or base.keywords,
@@ -211,7 +212,7 @@ def _merge_class(base: ast.stmt, delta: ast.stmt) -> ast.ClassDef:
 
 
 def _with_body(statement: ast.ClassDef, body: list[ast.stmt]) -> ast.ClassDef:
-    return _copy(statement, body=body or [ast.Pass()])
+    return copied(statement, body=body or [ast.Pass()])
 
 
 def after_future_imports(body: Sequence[ast.stmt]) -> int:
@@ -224,7 +225,8 @@ def after_future_imports(body: Sequence[ast.stmt]) -> int:
     return int(isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant))
 
 
-def _copy(node: _N, **changed: object) -> _N:
+def copied(node: _N, **changed: object) -> _N:
+    """Return a node of the same kind and place with other values for some of its fields."""
     fields = {name: getattr(node, name) for name in node._fields if hasattr(node, name)}
     copied = type(node)(**{**fields, **changed})
     return ast.copy_location(copied, node)
@@ -301,18 +303,13 @@ class _TypeRenaming(ast.NodeTransformer):
         self._hidden = before
         return node
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        self._function(node)
-        return node
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AsyncFunctionDef:
-        self._function(node)
-        return node
-
-    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+    def visit_FunctionDef(self, node: _F) -> _F:
         for each in parameters_of(node.args):
             each.annotation = self._type(each.annotation)
         node.returns = self._type(node.returns)
+        return node
+
+    visit_AsyncFunctionDef = visit_FunctionDef  # noqa: N815  # the name is that of `ast`
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
         node.annotation = self._type(node.annotation) or node.annotation

@@ -9,7 +9,13 @@ from functools import cached_property
 from typing import Final
 
 from shared.languages.python.merge_stubs import exactly_meant, loosened, merge, with_outer_types
-from shared.languages.python.python_code import ROOTS, parse_as_here, parse_code
+from shared.languages.python.python_code import (
+    ROOTS,
+    absolute_module,
+    package_of,
+    parse_as_here,
+    parse_code,
+)
 from shared.languages.python.stubs import BoundName, declarations, depth_exceeds, qualified
 from shared.languages.read_commands import CodeProblem
 
@@ -356,12 +362,10 @@ def _with_parents(name: str) -> Iterator[str]:
 
 def imports_of(module: Module, name: str) -> list[str]:
     """Return the dotted names that a module may import, with relative imports made absolute."""
-    is_package = module.path.endswith(("/__init__.py", "/__init__.pyi"))
-    package = name.split(".") if is_package else name.split(".")[:-1]
+    package = package_of(module.path, name)
     found: dict[str, None] = {}
     for level, base, names in module.imports:
-        start = package[: len(package) - level + 1] if level else []
-        stem = ".".join([*start, *([base] if base else [])])
+        stem = absolute_module(package, base, level)
         found[stem] = None
         found.update((f"{stem}.{each}", None) for each in names if stem)
     return [each for each in found if each and "*" not in each]

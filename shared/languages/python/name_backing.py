@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from shared.languages.python.python_code import base_names, decorator_names, name_behind
 from shared.languages.python.signatures import normal
+from shared.languages.python.stubs import FunctionNode
 from shared.languages.python.type_text import BUILTINS, TypeText, parse_type, surely_differ
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class BackedNames:
         return [
             tuple(_type_of(each) for each in _positional(node, is_method=owner is not None))
             for node in (function.nodes if function is not None else ())
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            if isinstance(node, FunctionNode)
         ]
 
     def is_typed_dict(self, name: str) -> bool:
@@ -220,7 +221,7 @@ class BackedNames:
         )
 
 
-def _positional(node: ast.FunctionDef | ast.AsyncFunctionDef, *, is_method: bool) -> list[ast.arg]:
+def _positional(node: FunctionNode, *, is_method: bool) -> list[ast.arg]:
     is_bound = is_method and "staticmethod" not in decorator_names(node)
     return [*node.args.posonlyargs, *node.args.args][is_bound:]
 

@@ -6,15 +6,13 @@ import ast
 import warnings
 from collections.abc import Iterator, Sequence
 
-from shared.languages.python.stubs import parameters_of
+from shared.languages.python.stubs import FunctionNode, parameters_of
 
 MAX_VALUE = 40  # characters of a default or a constant; a longer one is shown as `...`
 MAX_ANNOTATION = 120
 
 # Special methods that say how an object is made and used as a function.
 _SHOWN_METHODS = frozenset({"__init__", "__new__", "__call__"})
-
-_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def public_names(path: str, text: str) -> tuple[str, ...] | None:
@@ -81,7 +79,7 @@ def _class_lines(node: ast.ClassDef) -> Iterator[str]:
     yield from body
 
 
-def _function_lines(node: _Function) -> Iterator[str]:
+def _function_lines(node: FunctionNode) -> Iterator[str]:
     yield from _decorators(node.decorator_list)
     keyword = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
     returns = f" -> {_annotation(node.returns)}" if node.returns else ""
@@ -159,7 +157,7 @@ def _is_public(name: str, exported: frozenset[str] | None) -> bool:
     return not name.startswith("_") if exported is None else name in exported
 
 
-def _type_parameters(node: _Function | ast.ClassDef) -> str:
+def _type_parameters(node: FunctionNode | ast.ClassDef) -> str:
     found: list[ast.AST] = getattr(node, "type_params", [])  # since Python 3.12
     return f"[{', '.join(ast.unparse(each) for each in found)}]" if found else ""
 

@@ -79,6 +79,18 @@ def base_names(node: ast.stmt) -> frozenset[str]:
     return frozenset(map(name_behind, bases))
 
 
+def package_of(path: str, module: str) -> list[str]:
+    """Return the parts of the package that the file of a module is in, or is the root of."""
+    parts = module.split(".")
+    return parts if path.endswith(("/__init__.py", "/__init__.pyi")) else parts[:-1]
+
+
+def absolute_module(package: Sequence[str], base: str | None, level: int) -> str:
+    """Return the module that `from` names in a file of a package; `level` counts its dots."""
+    start = package[: len(package) - level + 1] if level else ()
+    return ".".join([*start, *([base] if base else [])])
+
+
 OLDEST: Final = (3, 11)
 
 _F_STRING = re.compile(r"(?:[fF][rR]?|[rR][fF])['\"]")

@@ -21,13 +21,11 @@ from shared.languages.declared.declarations import Declarations, Declared, Impor
 from shared.languages.planned_code import TextFault
 from shared.languages.python.merge_stubs import is_meant
 from shared.languages.python.python_code import is_test_file, parse_as_here
-from shared.languages.python.stubs import BINDING_BLOCKS, bindings, declarations, flat
+from shared.languages.python.stubs import BINDING_BLOCKS, Definition, bindings, declarations, flat
 from shared.languages.read_commands import CodeProblem
 
 if TYPE_CHECKING:
     from shared.languages.capabilities import ContractViolation, OutlineEntry
-
-Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 _KINDS: Final[dict[str, Kind]] = {"function": "function", "class": "type"}
 _ACCESSORS: Final = frozenset({"setter", "getter", "deleter"})

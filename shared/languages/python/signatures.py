@@ -13,11 +13,16 @@ from typing import Final
 
 from shared.languages.planned_code import Conflict
 from shared.languages.python.python_code import last_part, parse_code
-from shared.languages.python.stubs import MAX_DEPTH, BoundName, declarations, depth_exceeds
+from shared.languages.python.stubs import (
+    MAX_DEPTH,
+    BoundName,
+    Definition,
+    FunctionNode,
+    declarations,
+    depth_exceeds,
+)
 from shared.languages.python.type_text import parse_type, surely_differ
 from shared.languages.read_commands import CodeProblem
-
-_FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 
 _BUILTIN_FORMS: Final = {
     "List": "list",
@@ -75,8 +80,8 @@ def _same_functions(
     if len(before) != len(after):
         return False
     return all(
-        isinstance(one, _FunctionNode)
-        and isinstance(other, _FunctionNode)
+        isinstance(one, FunctionNode)
+        and isinstance(other, FunctionNode)
         and type(one) is type(other)
         and _binding(one) == _binding(other)
         and _same_parameters(one.args, other.args, skip_first=in_class)
@@ -85,14 +90,14 @@ def _same_functions(
     )
 
 
-def _binding(node: _FunctionNode) -> frozenset[str]:
+def _binding(node: FunctionNode) -> frozenset[str]:
     names = frozenset(each.id for each in node.decorator_list if isinstance(each, ast.Name))
     accessor = {"property"} if _is_property(node) else set()
     return (names & _BINDING_DECORATORS) | accessor
 
 
 def _is_property(node: ast.stmt) -> bool:
-    if not isinstance(node, _FunctionNode):
+    if not isinstance(node, FunctionNode):
         return False
     return any(
         (isinstance(each, ast.Name) and each.id in {"property", "cached_property"})
@@ -225,7 +230,7 @@ def surely_incompatible(
     type.
     """
     one, other = declared.nodes[-1], written.nodes[-1]
-    if not (isinstance(one, _FunctionNode) and isinstance(other, _FunctionNode)):
+    if not (isinstance(one, FunctionNode) and isinstance(other, FunctionNode)):
         return False
     accepted = {each.arg: each.annotation for each in _named_parameters(other.args)}
     pairs = [(each.annotation, accepted.get(each.arg)) for each in _named_parameters(one.args)]
@@ -266,7 +271,7 @@ def shown(declaration: BoundName) -> str:
         bases = ", ".join(ast.unparse(each) for each in node.bases)
         head = f"class {node.name}({bases})" if bases else f"class {node.name}"
         return " ".join([*(f"@{ast.unparse(each)}" for each in node.decorator_list), head])
-    if isinstance(node, _FunctionNode):
+    if isinstance(node, FunctionNode):
         keyword = "async def" if isinstance(node, ast.AsyncFunctionDef) else "def"
         returns = f" -> {ast.unparse(node.returns)}" if node.returns else ""
         return f"{keyword} {node.name}({ast.unparse(node.args)}){returns}"
@@ -274,7 +279,6 @@ def shown(declaration: BoundName) -> str:
 
 
 _BUILTINS: Final = frozenset(dir(builtins)) | {"__file__", "__name__", "__path__", "__all__"}
-_Scoped = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 def undefined_names(stub: Sequence[ast.stmt], known: frozenset[str]) -> tuple[tuple[str, int], ...]:
@@ -325,7 +329,7 @@ def _used(body: Sequence[ast.stmt], scope: frozenset[str]) -> Iterator[tuple[str
                 continue
 
 
-def _type_parameters(node: _Scoped) -> frozenset[str]:
+def _type_parameters(node: Definition) -> frozenset[str]:
     """Return the names in a type parameter list `[T, *Ts]`, which Python has since 3.12."""
     return frozenset(each.name for each in getattr(node, "type_params", ()))
 

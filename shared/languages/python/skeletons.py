@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.python.conformance_probe import constructor_of
-from shared.languages.python.merge_stubs import merge, merge_stubs
+from shared.languages.python.merge_stubs import copied, merge, merge_stubs
 from shared.languages.python.module_views import Source
 from shared.languages.python.python_code import base_names, decorator_names, last_part, name_behind
 from shared.languages.python.signatures import quoted_type
-from shared.languages.python.stubs import BoundName, declarations
+from shared.languages.python.stubs import BoundName, FunctionNode, declarations
 from shared.languages.read_commands import CodeProblem
 
 if TYPE_CHECKING:
@@ -113,7 +113,6 @@ def is_ellipsis(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is ...
 
 
-_FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 # These decorators work on a function or class that does nothing. Others are left out.
 _KEPT: Final = frozenset(
     {"staticmethod", "classmethod", "property", "cached_property", "setter", "deleter", "dataclass",
@@ -184,11 +183,11 @@ def _evaluated(statement: ast.stmt) -> list[ast.expr]:
 
 def _without_overloads(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     """Return `body` without overloads, except where one is the last definition of its name."""
-    last = {each.name: each for each in body if isinstance(each, _FunctionNode)}
+    last = {each.name: each for each in body if isinstance(each, FunctionNode)}
     return [
         each
         for each in body
-        if not (isinstance(each, _FunctionNode) and "overload" in decorator_names(each))
+        if not (isinstance(each, FunctionNode) and "overload" in decorator_names(each))
         or last[each.name] is each
     ]
 
@@ -207,7 +206,7 @@ def _emptied(statement: ast.stmt, values: EmptyPythonValues) -> ast.stmt:
             return statement
 
 
-def _empty_function(node: _FunctionNode, values: EmptyPythonValues) -> _FunctionNode:
+def _empty_function(node: FunctionNode, values: EmptyPythonValues) -> FunctionNode:
     names = decorator_names(node)
     result = values.of(node.returns)
     statement: ast.stmt = ast.Return(result)
@@ -244,8 +243,7 @@ def _empty_class(node: ast.ClassDef, values: EmptyPythonValues) -> ast.ClassDef:
         else:
             body.append(_emptied(each, values))
     kept = [each for each in node.decorator_list if name_behind(each) in _KEPT]
-    fields = {field: getattr(node, field) for field in node._fields}
-    return ast.ClassDef(**{**fields, "body": body or [ast.Pass()], "decorator_list": kept})
+    return copied(node, body=body or [ast.Pass()], decorator_list=kept)
 
 
 def _field(statement: ast.AnnAssign, values: EmptyPythonValues) -> ast.AnnAssign:

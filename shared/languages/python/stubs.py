@@ -74,6 +74,8 @@ def depth_exceeds(tree: ast.AST, limit: int) -> bool:
     return True
 
 
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
+Definition = FunctionNode | ast.ClassDef
 Kind = Literal["function", "class", "variable", "import"]
 BINDING_BLOCKS: Final = (ast.For, ast.AsyncFor, ast.With, ast.AsyncWith)
 
@@ -169,6 +171,24 @@ def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
             return
 
 
+def targets_of(node: ast.AST | None) -> list[ast.expr]:
+    """Return what a statement stores to, without what those in its blocks do."""
+    match node:
+        case ast.Assign(targets=targets):
+            return targets
+        case (
+            ast.AnnAssign(target=target)
+            | ast.AugAssign(target=target)
+            | ast.For(target=target)
+            | ast.AsyncFor(target=target)
+        ):
+            return [target]
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            return [each.optional_vars for each in items if each.optional_vars is not None]
+        case _:
+            return []
+
+
 def bindings(statement: ast.stmt) -> Iterator[tuple[str, Kind]]:
     """Yield each name that a statement binds in its scope, without those bound in its blocks."""
     match statement:
@@ -176,23 +196,14 @@ def bindings(statement: ast.stmt) -> Iterator[tuple[str, Kind]]:
             yield name, "function"
         case ast.ClassDef(name=name):
             yield name, "class"
-        case ast.Assign(targets=targets):
-            for target in targets:
-                yield from ((name, "variable") for name in target_names(target))
-        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
-            yield from ((name, "variable") for name in target_names(target))
-        case ast.For(target=target) | ast.AsyncFor(target=target):
-            yield from ((name, "variable") for name in target_names(target))
-        case ast.With(items=items) | ast.AsyncWith(items=items):
-            for item in items:
-                if item.optional_vars is not None:
-                    yield from ((name, "variable") for name in target_names(item.optional_vars))
         case ast.Import(names=names):
             for alias in names:
                 yield alias.asname or alias.name.split(".", 1)[0], "import"
         case ast.ImportFrom(names=names):
             yield from ((each.asname or each.name, "import") for each in names if each.name != "*")
         case _:
+            for target in targets_of(statement):
+                yield from ((name, "variable") for name in target_names(target))
             # The `type` statement is new in Python 3.12, and this code also runs on 3.11.
             if type(statement).__name__ == "TypeAlias":
                 yield statement.name.id, "variable"  # type: ignore[attr-defined]
