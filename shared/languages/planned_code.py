@@ -151,6 +151,11 @@ class Chain:
         """
         return first_with(range(after + 1, len(self.orders) + 1), holds, self.files.removing)
 
+    def unmet(self, after: int, holds: Callable[[int], bool], verb: str, missing: Need) -> Need:
+        """Return `missing`; or E217, if `holds` is true behind a later order."""
+        later = self.first_with(after, holds)
+        return provided_later(verb, missing.name, self.source(later)) if later else missing
+
 
 def first_with(
     positions: range, holds: Callable[[int], bool], removing: Sequence[int]

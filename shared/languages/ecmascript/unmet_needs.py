@@ -37,7 +37,6 @@ from shared.languages.planned_code import (
     Need,
     missing_module,
     missing_path,
-    provided_later,
     undeclared_package,
 )
 from shared.languages.read_commands import Weakness
@@ -67,14 +66,13 @@ def _needs_of_import(
     moment = history.at(position)
     target = resolve(moment, path, each.specifier)
     if target.kind is Kind.MISSING:
-        later = history.chain.first_with(
+        remover = _remover(history, position, path, each.specifier)
+        yield history.chain.unmet(
             position,
             lambda after: resolve(history.at(after), path, each.specifier).kind is Kind.FILE,
+            "imports",
+            missing_module(each.specifier, remover),
         )
-        if later is not None:
-            yield provided_later("imports", each.specifier, history.label(later))
-        else:
-            yield missing_module(each.specifier, _remover(history, position, path, each.specifier))
     elif target.kind is Kind.PACKAGE and not _is_declared(moment, path, target.name):
         yield undeclared_package("imports", each.specifier, target.name)
 
@@ -145,11 +143,10 @@ def _path(verb: str, written: str, history: History, position: int) -> Iterator[
     if is_outside or _GENERATED.intersection(path.split("/")[:1]):
         return
     if not _is_there(path, history.at(position)):
-        later = history.chain.first_with(position, lambda after: _is_there(path, history.at(after)))
-        if later is not None:
-            yield provided_later(verb, path, history.label(later))
-        else:
-            yield missing_path(verb, path, history.chain.remover(path, position))
+        missing = missing_path(verb, path, history.chain.remover(path, position))
+        yield history.chain.unmet(
+            position, lambda after: _is_there(path, history.at(after)), verb, missing
+        )
 
 
 def _is_there(path: str, moment: Moment) -> bool:
@@ -174,11 +171,7 @@ def _needs_of_tests(history: History, position: int, run: TestRun) -> Iterator[N
         def matches(after: int) -> bool:
             return not chosen_files(run, history.at(after)).unmatched
 
-        later = history.chain.first_with(position, matches)
-        if later is not None:
-            yield provided_later("names", pattern, history.label(later))
-        else:
-            yield missing_path("names", pattern)
+        yield history.chain.unmet(position, matches, "names", missing_path("names", pattern))
 
 
 def _needs_of_script(

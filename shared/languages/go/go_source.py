@@ -286,7 +286,7 @@ def _declaration(node: Node) -> Iterator[str]:
             if _is_exported(node):
                 yield head_of(node, node.child_by_field_name("body"))
         case "method_declaration":
-            if _is_exported(node) and _receiver(node)[:1].isupper():
+            if _is_exported(node) and receiver_of(node)[:1].isupper():
                 yield head_of(node, node.child_by_field_name("body"))
         case "type_declaration":
             for each in node.named_children:
@@ -302,12 +302,6 @@ def _declaration(node: Node) -> Iterator[str]:
 
 def _is_exported(node: Node) -> bool:
     return name_of(node)[:1].isupper()
-
-
-def _receiver(node: Node) -> str:
-    """Return the name of the type that a method belongs to: `Cart` for `(c *Cart[T])`."""
-    written = text_of(node.child_by_field_name("receiver")).strip("()").split("[")[0]
-    return written.replace("*", " ").split()[-1] if written else ""
 
 
 def _type(node: Node) -> Iterator[str]:

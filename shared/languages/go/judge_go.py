@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import Declarations
@@ -43,7 +43,6 @@ from shared.languages.planned_code import (
     declared_by,
     declared_only_by,
     missing_module,
-    provided_later,
     undeclared_package,
     unprovided,
 )
@@ -177,13 +176,10 @@ class PlannedGo(PlannedCode[str]):
     def _need(self, imported: str, position: int) -> Iterator[Need]:
         folder = self.folder_of_import(imported)
         if folder is not None:
-            if self.has_package(folder, position):
-                return
-            later = self.chain.first_with(position, lambda at: self.has_package(folder, at))
-            if later is not None:
-                yield provided_later("imports", imported, self.chain.source(later))
-            else:
-                yield missing_module(imported, self._remover(folder, position))
+            if not self.has_package(folder, position):
+                missing = missing_module(imported, self._remover(folder, position))
+                has_package = partial(self.has_package, folder)
+                yield self.chain.unmet(position, has_package, "imports", missing)
         elif self.has_unknown_manifest:
             return  # that file may require anything
         elif "." not in imported.split("/")[0]:

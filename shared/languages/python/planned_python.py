@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
@@ -222,12 +222,6 @@ class PlacedCode:
     def chain(self) -> Chain:
         return self.project.chain
 
-    def file_is_there(self, path: str, after: int) -> bool:
-        return self.chain.is_there(path, after)
-
-    def first_with(self, holds: Callable[[int], bool]) -> int | None:
-        return self.chain.first_with(self.after, holds)
-
 
 def layout_of(chain: Chain) -> Layout:
     """Return the facts about a chain that its files and its dependencies give."""
@@ -259,7 +253,9 @@ def unmet_import(placed: PlacedCode, needed: Import) -> Iterator[Need]:
     missing = _missing_module(needed, placed, placed.after)
     if missing is None:
         return
-    later = placed.first_with(lambda after: _missing_module(needed, placed, after) is None)
+    later = placed.chain.first_with(
+        placed.after, lambda after: _missing_module(needed, placed, after) is None
+    )
     root = missing.split(".", 1)[0]
     if later is not None:
         yield provided_later("imports", missing, placed.chain.source(later))
@@ -291,7 +287,7 @@ def unmet_module_run(placed: PlacedCode, module: str) -> Iterator[Need]:
     if not _is_own(root, placed):
         yield from _unmet_package("runs the module", module, placed)
         return
-    later = placed.first_with(lambda after: _can_be_run(module, placed, after))
+    later = placed.chain.first_with(placed.after, lambda after: _can_be_run(module, placed, after))
     stems = [f"{each}{module.replace('.', '/')}" for each in placed.roots]
     is_package = any(_has_module(stem, placed, placed.after) for stem in stems)
     if later is not None:
@@ -309,7 +305,7 @@ def unmet_module_run(placed: PlacedCode, module: str) -> Iterator[Need]:
 def _can_be_run(module: str, placed: PlacedCode, after: int) -> bool:
     stem = module.replace(".", "/")
     return any(
-        placed.file_is_there(f"{root}{stem}{ending}", after)
+        placed.chain.is_there(f"{root}{stem}{ending}", after)
         for root in placed.roots
         for ending in (".py", "/__main__.py")
     )
@@ -339,7 +335,7 @@ def _missing_module(needed: Import, placed: PlacedCode, after: int) -> str | Non
 
 
 def _has_module(stem: str, placed: PlacedCode, after: int) -> bool:
-    return any(placed.file_is_there(stem + suffix, after) for suffix in _MODULE_SUFFIXES)
+    return any(placed.chain.is_there(stem + suffix, after) for suffix in _MODULE_SUFFIXES)
 
 
 def _is_importable(stem: str, placed: PlacedCode, after: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import Declarations, name_of, read_root, text_of, walk
@@ -14,7 +14,6 @@ from shared.languages.planned_code import (
     Need,
     missing_module,
     missing_path,
-    provided_later,
     undeclared_package,
 )
 from shared.languages.read_commands import Command, ProgramRun, Weakness
@@ -202,13 +201,9 @@ class PlannedRust(PlannedCode[Crate | None]):
         if folder == "src/bin" and name == crate.package:
             path = crate.path(f"src/main{SUFFIX}")
             files.insert(0, path)
-        if self._is_there(files, position):
-            return
-        later = self.chain.first_with(position, lambda at: self._is_there(files, at))
-        if later is not None:
-            yield provided_later("names", path, self.chain.source(later))
-        else:
-            yield missing_path("names", path, self._remover(files, position))
+        if not self._is_there(files, position):
+            missing = missing_path("names", path, self._remover(files, position))
+            yield self.chain.unmet(position, partial(self._is_there, files), "names", missing)
 
     def _is_there(self, paths: Iterable[str], position: int) -> bool:
         return any(self.chain.is_there(each, position) for each in paths)
@@ -226,13 +221,10 @@ class PlannedRust(PlannedCode[Crate | None]):
         first = rest.split("::")[0]
         if "::" not in rest or not first or self.has_module(crate, first, position):
             return
-        name = f"{crate.name}::{first}"
-        later = self.chain.first_with(position, lambda at: self.has_module(crate, first, at))
-        if later is not None:
-            yield provided_later("imports", name, self.chain.source(later))
-        else:
-            files = [crate.path(each) for each in _module_files(first)]
-            yield missing_module(name, self._remover(files, position))
+        files = [crate.path(each) for each in _module_files(first)]
+        missing = missing_module(f"{crate.name}::{first}", self._remover(files, position))
+        has_module = partial(self.has_module, crate, first)
+        yield self.chain.unmet(position, has_module, "imports", missing)
 
     def has_module(self, crate: Crate, name: str, position: int) -> bool:
         """Return whether a crate has, or may have, a module or a type of that name by then."""
