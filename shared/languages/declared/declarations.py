@@ -153,10 +153,13 @@ def _language(grammar: Grammar) -> Language:
     return Language(grammar())
 
 
-def lines_or_none(root: Node, lines: Iterable[str]) -> tuple[str, ...] | None:
-    """Return the lines, and `None` if there are none because the file could not be read."""
-    found = tuple(lines)
-    return None if not found and root.has_error else found
+def outlined(
+    grammar: Grammar, text: str, lines_of: Callable[[Node], Iterable[str]]
+) -> tuple[str, ...] | None:
+    """Return the lines of an outline, and `None` if the text cannot be read and there are none."""
+    root = parse(grammar, text)
+    found = tuple(lines_of(root)) if root is not None else ()
+    return None if root is None or (not found and root.has_error) else found
 
 
 def text_of(node: Node | None) -> str:

@@ -31,6 +31,7 @@ from shared.languages.ecmascript import (
 )
 from shared.languages.ecmascript.ecmascript_syntax import (
     ENDINGS,
+    MANIFEST,
     SCRIPT_SUFFIXES,
     SUFFIXES,
     TYPED_SUFFIXES,
@@ -41,7 +42,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     suffix_of,
     tree_of,
 )
-from shared.languages.language_tools import NamedManifests, ToolReports
+from shared.languages.language_tools import NamedManifests, NamedPackages, ToolReports
 from shared.languages.planned_code import Chain, ChainCode, file_does_not_parse
 from shared.languages.read_commands import (
     Code,
@@ -316,12 +317,8 @@ _MANIFESTS: Final = frozenset({
 })  # fmt: skip
 
 
-class NodePackages:
+class NodePackages(NamedPackages):
     """Implement `Packages` for packages of Node."""
-
-    def declares(self, path: str) -> bool:
-        """Return whether the file is a `package.json`, in whatever folder."""
-        return path.rpartition("/")[2] == "package.json"
 
     def declared(self, text: str) -> frozenset[str]:
         """Return the names of the packages that a `package.json` declares."""
@@ -331,14 +328,6 @@ class NodePackages:
             return frozenset()
         tables = [document.get(name) for name in _TABLES] if isinstance(document, dict) else []
         return frozenset(name for each in tables if isinstance(each, dict) for name in each)
-
-    def normal_name(self, name: str) -> str:
-        """Return the name as it is: a package has one spelling."""
-        return name
-
-    def provides(self, names: Collection[str], module: str) -> bool:
-        """Return whether the package of that name is among `names`."""
-        return module in names
 
     def not_installed(self, text: str, output: str) -> tuple[str, ...]:
         """Return the declared packages that Node did not find."""
@@ -375,32 +364,17 @@ class NodeFailures:
         return (npx if is_command else _INSTALL,)
 
 
-class _TypeScriptNames:
-    """Implement `PublicNames` for TypeScript."""
-
-    def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
-        return exports.typescript_names(text, with_tags=path.endswith(".tsx"))
-
-
-class _JavaScriptNames:
-    """Implement `PublicNames` for JavaScript."""
-
-    def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
-        """Return what the file exports; nothing of code that a tool has made small."""
-        return () if path.endswith(".min.js") else exports.javascript_names(text)
-
-
 _FOLDER: Final = "shared.languages.ecmascript"
 
 JAVASCRIPT: Final = Language(
-    Outlines("JavaScript", SCRIPT_SUFFIXES, "javascript", _JavaScriptNames()),
+    Outlines("JavaScript", SCRIPT_SUFFIXES, "javascript", exports),
     contracted=SCRIPT_SUFFIXES,
     commands=NodeCommands(),
     edits=EcmaEdits(SCRIPT_SUFFIXES),
     notes=EcmaNotes(),
     conformance=EcmaConformance(SCRIPT_SUFFIXES),
     plans=EcmaPlans("JavaScript", SCRIPT_SUFFIXES, reads_commands=True),
-    packages=NodePackages(),
+    packages=NodePackages(MANIFEST),
     dependencies=NamedManifests(
         names=_MANIFESTS,
         variables=r"(NPM|NPM_CONFIG|VOLTA|FNM|NVM)_\w+|NODE_EXTRA_CA_CERTS",
@@ -415,7 +389,7 @@ JAVASCRIPT: Final = Language(
 )
 
 TYPESCRIPT: Final = Language(
-    Outlines("TypeScript", TYPED_SUFFIXES, "typescript", _TypeScriptNames()),
+    Outlines("TypeScript", TYPED_SUFFIXES, "typescript", exports),
     contracted=TYPED_SUFFIXES,
     edits=EcmaEdits(TYPED_SUFFIXES),
     notes=EcmaNotes(),

@@ -93,10 +93,11 @@ def tree_of(path: str, text: str) -> Node | None:
     """
     if len(text) > MAX_BYTES:
         return None
-    return parse(_grammar(path), text)
+    return parse(grammar_of(path), text)
 
 
-def _grammar(path: str) -> Callable[[], object]:
+def grammar_of(path: str) -> Callable[[], object]:
+    """Return the grammar of a file, by its suffix."""
     if not is_typed(path):
         import tree_sitter_javascript
 

@@ -9,14 +9,13 @@ from shared.languages.declared.declarations import (
     block,
     cut,
     head_of,
-    lines_or_none,
     name_of,
-    parse,
+    outlined,
     shown,
     text_of,
     value_of,
 )
-from shared.languages.ecmascript.ecmascript_syntax import CLASSES, FUNCTIONS, VARIABLES
+from shared.languages.ecmascript.ecmascript_syntax import CLASSES, FUNCTIONS, VARIABLES, grammar_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -268,24 +267,10 @@ def _prefixed(prefix: str, lines: Iterator[str]) -> Iterator[str]:
         yield line if count or not prefix else cut(f"{prefix} {line}")
 
 
-def javascript_names(text: str) -> tuple[str, ...] | None:
-    """Return a line for each export, and for each public member of a class, without bodies.
-
-    The result is empty if nothing is exported, and `None` if the text is not JavaScript.
-    """
-    import tree_sitter_javascript
-
-    root = parse(tree_sitter_javascript.language, text)
-    return None if root is None else lines_or_none(root, exports(root))
-
-
-def typescript_names(text: str, *, with_tags: bool) -> tuple[str, ...] | None:
+def public_names(path: str, text: str) -> tuple[str, ...] | None:
     """Return a line for each export, and for each public member of a type, without bodies.
 
-    `with_tags` says that the file may hold JSX, which is a grammar of its own. The result is empty
-    if nothing is exported, and `None` if the text is not TypeScript.
+    The result is empty if nothing is exported, or a tool has made the code small, and `None` if the
+    text is not code.
     """
-    import tree_sitter_typescript as grammars
-
-    root = parse(grammars.language_tsx if with_tags else grammars.language_typescript, text)
-    return None if root is None else lines_or_none(root, exports(root))
+    return () if path.endswith(".min.js") else outlined(grammar_of(path), text, exports)

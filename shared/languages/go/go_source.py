@@ -23,9 +23,8 @@ from shared.languages.declared.declarations import (
     fault_at,
     first_fault,
     head_of,
-    lines_or_none,
     name_of,
-    parse,
+    outlined,
     read_root,
     shown,
     text_of,
@@ -269,8 +268,7 @@ def public_names(path: str, text: str) -> tuple[str, ...] | None:
         return ()
     import tree_sitter_go
 
-    root = parse(tree_sitter_go.language, text)
-    return None if root is None else lines_or_none(root, _file(root))
+    return outlined(tree_sitter_go.language, text, _file)
 
 
 def _file(root: Node) -> Iterator[str]:

@@ -24,9 +24,8 @@ from shared.languages.declared.declarations import (
     fault_at,
     first_fault,
     head_of,
-    lines_or_none,
     name_of,
-    parse,
+    outlined,
     read_root,
     shown,
     text_of,
@@ -284,15 +283,10 @@ def public_names(path: str, text: str) -> tuple[str, ...] | None:
     """
     import tree_sitter_rust
 
-    root = parse(tree_sitter_rust.language, text)
-    return (
-        None
-        if root is None
-        else lines_or_none(root, _items(root.named_children, _PUBLIC_NAMES_MAX_DEPTH))
-    )
+    return outlined(tree_sitter_rust.language, text, lambda root: _items(root.named_children))
 
 
-def _items(nodes: Sequence[Node], depth: int) -> Iterator[str]:
+def _items(nodes: Sequence[Node], depth: int = _PUBLIC_NAMES_MAX_DEPTH) -> Iterator[str]:
     attributes: list[str] = []
     for node in nodes:
         if node.type == "attribute_item":
