@@ -75,32 +75,8 @@ DEFINITION: Final = re.compile(
 """Matches a definition in most languages whose declarations begin with a word."""
 
 
-class Outliner(Protocol):
-    """Show what the files of one language offer to each other."""
-
-    @property
-    def name(self) -> str:
-        """Return the name of the language as people write it."""
-
-    @property
-    def outlined(self) -> tuple[str, ...]:
-        """Return the suffixes of the files that have an outline, dots included."""
-
-    @property
-    def fence(self) -> str:
-        """Return the word that marks a code block of the language in Markdown."""
-
-    @property
-    def comment(self) -> str:
-        """Return the characters that begin a comment of one line."""
-
-    @property
-    def file_noun(self) -> str:
-        """Return what a file of the language is called, in the singular."""
-
-    @property
-    def definition(self) -> re.Pattern[str]:
-        """Return a pattern whose first group is the name in a definition, anywhere in a line."""
+class PublicNames(Protocol):
+    """Read what a file of one language offers to others."""
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
         """Return a line for each name that a file offers to other files, without its code.
@@ -110,16 +86,15 @@ class Outliner(Protocol):
         """
 
 
-class PublicNames(Protocol):
-    """Read what a file offers to others."""
-
-    def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
-        """Return the lines as `Outliner` has them."""
-
-
 @dataclass(frozen=True, slots=True)
-class Outlines:
-    """Implement `Outliner` by facts that are always at hand, and a reader that loads late."""
+class Outliner:
+    """Show what the files of one language offer to each other.
+
+    `name` is the name of the language as people write it, and `outlined` are the suffixes of the
+    files that have an outline, dots included. `fence` marks a code block of the language in
+    Markdown, and `comment` begins a comment of one line. `definition` has the name in a definition,
+    anywhere in a line, as its first group. The `reader` may load late.
+    """
 
     name: str
     outlined: tuple[str, ...]
@@ -131,6 +106,7 @@ class Outlines:
 
     @property
     def file_noun(self) -> str:
+        """Return what a file of the language is called, in the singular."""
         return f"{self.name} {self.noun}"
 
     def public_names(self, path: str, text: str) -> tuple[str, ...] | None:

@@ -15,7 +15,7 @@ from shared.languages.capabilities import (
     Installable,
     Lack,
     Language,
-    Outlines,
+    Outliner,
 )
 from shared.languages.declared import declared_edits
 from shared.languages.ecmascript import (
@@ -188,22 +188,25 @@ def _code_problem(text: str, *, typed: bool) -> CodeProblem | None:
     return CodeProblem(fault.message, is_syntax=True, line=fault.line, column=fault.column)
 
 
-@dataclass(frozen=True, slots=True)
-class EcmaEdits:
-    """Implement `Edits` for files of one language.
+_MAX_SHOWN: Final = 120  # characters of the line
 
-    A text whose path is not known is read as that of a file with each of `suffixes`, in turn.
+
+@dataclass(frozen=True, slots=True)
+class EcmaCode:
+    """Implement `Edits`, `Plans`, `Conformance` and `Notes` for files of the language `name`.
+
+    A text whose path is not known is read as that of a file with each of `suffixes`, in turn. One
+    of the two languages `reads_commands` for both.
     """
 
+    name: str
     suffixes: tuple[str, ...]
+    reads_commands: bool = False
 
     def outline(self, text: str) -> tuple[OutlineEntry, ...]:
-        """Return the functions, methods, classes and types; none if the file does not parse."""
-        found = (
-            declared_edits.outline(definitions.read_source(f"file{each}", text))
-            for each in self.suffixes
-        )
-        return next((each for each in found if each), ())
+        paths = (f"file{each}" for each in self.suffixes)
+        read = (definitions.read_source(each, text) for each in paths)
+        return next((each for each in map(declared_edits.outline, read) if each), ())
 
     def edit_definitions(
         self, path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
@@ -216,23 +219,11 @@ class EcmaEdits:
     def check_rewrite(
         self, path: str, before: str, after: str, changes: Sequence[str]
     ) -> tuple[ContractViolation, ...]:
-        """Return a violation for each lost export, and for the loss of half of the text."""
-        now = definitions.read_source(path, after)
+        old, new = (definitions.read_source(path, each) for each in (before, after))
         # A name that is still there and no longer exported is lost for other files.
-        exported = replace(now, items=tuple(each for each in now.items if each.is_public))
+        exported = replace(new, items=tuple(each for each in new.items if each.is_public))
         is_test = is_test_file(path)
-        return declared_edits.check_rewrite(
-            path, definitions.read_source(path, before), exported, changes, is_test=is_test
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class EcmaPlans:
-    """Implement `Plans` for the files of `suffixes`. One language reads the commands for both."""
-
-    name: str
-    suffixes: tuple[str, ...]
-    reads_commands: bool
+        return declared_edits.check_rewrite(path, old, exported, changes, is_test=is_test)
 
     def has_names_to_declare(self, path: str) -> bool:
         return chain_code.has_names_to_declare(path)
@@ -246,22 +237,13 @@ class EcmaPlans:
         return name.removesuffix(suffix_of(name))
 
     def read_chain(self, chain: Chain) -> ChainCode:
-        """Return what answers for the files of `suffixes` on `chain`."""
         assert set(self.suffixes) <= set(SUFFIXES), "the suffixes are those of these languages"
         return chain_code.EcmaChain(chain, self.name, self.suffixes, self.reads_commands)
-
-
-@dataclass(frozen=True, slots=True)
-class EcmaConformance:
-    """Implement `Conformance` for the files of `suffixes`."""
-
-    suffixes: tuple[str, ...]
 
     def reads(self, path: str) -> bool:
         return path.endswith(self.suffixes)
 
     def contracts_in_force(self, orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
-        """Return one stub for each file with the declarations that hold after these orders."""
         return declaration_stubs.contracts_in_force(orders, self.suffixes)
 
     def warm_up(self, tools: Tools) -> None:
@@ -275,15 +257,7 @@ class EcmaConformance:
     def build_skeleton(
         self, interfaces: Sequence[Interface], sources: Mapping[str, str]
     ) -> Mapping[str, str]:
-        """Return code by path whose functions return 0, "", [] and the like."""
         return empty_code.build_skeleton(interfaces, sources)
-
-
-_MAX_SHOWN: Final = 120  # characters of the line
-
-
-class EcmaNotes:
-    """Implement `Notes` by syntax alone."""
 
     def find_unwritten(self, path: str, before: str, after: str) -> tuple[Unwritten, ...]:
         """Return nothing: an empty function may be meant."""
@@ -294,7 +268,6 @@ class EcmaNotes:
         return None
 
     def note_syntax(self, path: str, source: str) -> str:
-        """Return a sentence that quotes the line that does not parse, and says why."""
         root = tree_of(path, source)
         fault = find_fault(root) if root is not None else None
         if fault is None:
@@ -366,14 +339,17 @@ class NodeFailures:
 
 _FOLDER: Final = "shared.languages.ecmascript"
 
+_SCRIPTS: Final = EcmaCode("JavaScript", SCRIPT_SUFFIXES, reads_commands=True)
+_TYPED: Final = EcmaCode("TypeScript", TYPED_SUFFIXES)
+
 JAVASCRIPT: Final = Language(
-    Outlines("JavaScript", SCRIPT_SUFFIXES, "javascript", exports),
+    Outliner("JavaScript", SCRIPT_SUFFIXES, "javascript", exports),
     contracted=SCRIPT_SUFFIXES,
     commands=NodeCommands(),
-    edits=EcmaEdits(SCRIPT_SUFFIXES),
-    notes=EcmaNotes(),
-    conformance=EcmaConformance(SCRIPT_SUFFIXES),
-    plans=EcmaPlans("JavaScript", SCRIPT_SUFFIXES, reads_commands=True),
+    edits=_SCRIPTS,
+    notes=_SCRIPTS,
+    conformance=_SCRIPTS,
+    plans=_SCRIPTS,
     packages=NodePackages(MANIFEST),
     dependencies=NamedManifests(
         names=_MANIFESTS,
@@ -389,12 +365,12 @@ JAVASCRIPT: Final = Language(
 )
 
 TYPESCRIPT: Final = Language(
-    Outlines("TypeScript", TYPED_SUFFIXES, "typescript", exports),
+    Outliner("TypeScript", TYPED_SUFFIXES, "typescript", exports),
     contracted=TYPED_SUFFIXES,
-    edits=EcmaEdits(TYPED_SUFFIXES),
-    notes=EcmaNotes(),
-    conformance=EcmaConformance(TYPED_SUFFIXES),
-    plans=EcmaPlans("TypeScript", TYPED_SUFFIXES, reads_commands=False),
+    edits=_TYPED,
+    notes=_TYPED,
+    conformance=_TYPED,
+    plans=_TYPED,
     reports=ToolReports(lambda: node_commands.TSC_TOOLS),
     advice=Advice(_FOLDER, ("TypeScript", ".ts", ".tsx"), "TYPESCRIPT_PLANNING.md"),
     examples=Examples(_FOLDER, "TYPESCRIPT_EXAMPLES.toml"),

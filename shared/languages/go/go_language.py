@@ -6,7 +6,7 @@ import posixpath
 import re
 from typing import Final
 
-from shared.languages.capabilities import Advice, Examples, Language, Outlines
+from shared.languages.capabilities import Advice, Examples, Language, Outliner
 from shared.languages.go import (
     go_commands,
     go_conformance,
@@ -50,7 +50,7 @@ class GoCommands(BuildToolCommands):
 
 
 GO: Final = Language(
-    Outlines("Go", (".go",), "go", go_source),
+    Outliner("Go", (".go",), "go", go_source),
     contracted=(".go",),
     commands=GoCommands(),
     plans=judge_go,

@@ -191,7 +191,6 @@ _PATTERNS: Final[dict[str, tuple[tuple[Mistake, str], ...]]] = {
 # This pattern fits messages of several codes.
 _ANY_CODE: Final = ((Mistake.RETURN, r'got "(?P<actual>.+)", expected "(?P<expected>.+)"'),)
 _TYPES: Final = ("of", "actual", "expected", "left", "right")
-_TEXTS: Final = ("name", "module", "operator")
 
 
 def read_complaint(diagnostic: Diagnostic) -> Complaint:
@@ -212,10 +211,16 @@ def _complaint(mistake: Mistake, found: re.Match[str]) -> Complaint:
         pairs = zip((types["actual"],), (types["expected"],), strict=True)
     return Complaint(
         mistake,
-        **{each: said[each] for each in _TEXTS if each in said},
-        **types,
+        name=said.get("name", ""),
+        module=said.get("module", ""),
         callee=Callee(said["callee"], owner) if "callee" in said else None,
+        of=types.get("of", _NOTHING),
+        actual=types.get("actual", _NOTHING),
+        expected=types.get("expected", _NOTHING),
         arguments=_quoted(said.get("types", "")),
+        operator=said.get("operator", ""),
+        left=types.get("left", _NOTHING),
+        right=types.get("right", _NOTHING),
         pairs=tuple(pairs),
         shown=said.get("actual") or said.get("given", "").strip('"'),
     )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.capabilities import ContractViolation, Examples, Language, Outlines
+from shared.languages.capabilities import ContractViolation, Examples, Language, Outliner
 from shared.languages.language_tools import (
     CheckerProcess,
     FaultReport,
@@ -193,7 +193,7 @@ class PythonPlans:
 
 
 PYTHON: Final = Language(
-    Outlines(_NAME, (".py",), "python", public_outline, "#", _DEFINITION, noun="module"),
+    Outliner(_NAME, (".py",), "python", public_outline, "#", _DEFINITION, noun="module"),
     more_suffixes=(".pyi",),
     contracted=_SUFFIXES,
     commands=PythonCommands(),

@@ -6,7 +6,7 @@ import posixpath
 import re
 from typing import Final
 
-from shared.languages.capabilities import Advice, Examples, Language, Outlines
+from shared.languages.capabilities import Advice, Examples, Language, Outliner
 from shared.languages.language_tools import LockedPackages, NamedManifests, ToolReports
 from shared.languages.read_commands import BuildToolCommands, Command, Weakness, program_words
 from shared.languages.rust import (
@@ -53,7 +53,7 @@ class RustCommands(BuildToolCommands):
 
 
 RUST: Final = Language(
-    Outlines("Rust", (".rs",), "rust", rust_source),
+    Outliner("Rust", (".rs",), "rust", rust_source),
     contracted=(".rs",),
     commands=RustCommands(),
     plans=judge_rust,

@@ -17,7 +17,7 @@ from shared.languages.acceptance_commands import analyse_command
 from shared.languages.ecmascript.ecmascript_language import JAVASCRIPT
 from shared.languages.language_tools import ToolMissing, ToolResult, Tools
 from shared.languages.planned_code import AcceptanceText, Chain, DeclaredStub, Fault, OrderCode
-from shared.languages.read_commands import Command, NodeCodeRun
+from shared.languages.read_commands import CodeRun, Command
 from shared.languages.registry import LANGUAGES
 from shared.processes.pinned_tools import TSC, installed_program, tools_root
 
@@ -127,7 +127,7 @@ def _of_text(position: int, index: int, command: Command) -> Iterator[Fault]:
     """Yield what the planner finds by the text of a command alone."""
     place = at("acceptance_commands", index)
     run, reader = command.run, JAVASCRIPT.commands
-    if isinstance(run, NodeCodeRun) and run.code.problem is not None:
+    if isinstance(run, CodeRun) and run.code.problem is not None:
         yield Fault("E006", position, place, run.code.problem.message)
     elif reader is not None and (weak := reader.weakness(command)) is not None:
         yield Fault(weak.code, position, place, weak.message)
