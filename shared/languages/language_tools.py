@@ -286,11 +286,9 @@ class NamedManifests:
     installer: Installer
 
     def is_manifest(self, path: str) -> bool:
-        """Return whether the file has one of the names, in whatever folder."""
         return path.rpartition("/")[2] in self.names
 
     def prepare(self, files: ManifestFiles, workshop: Workshop) -> Prepared:
-        """Return what the installer prepares."""
         return self.installer.prepare(files, workshop)
 
 
@@ -443,11 +441,9 @@ class ToolReports:
         return iter(())
 
     def find_faults(self, lines: Sequence[str]) -> Iterator[FaultReport]:
-        """Yield what the tools report."""
         return find_faults(self.load(), lines)
 
     def second_look(self, argv: Sequence[str], stderr: Sequence[str]) -> SecondLook | None:
-        """Return nothing: what these tools print is all there is."""
         return None
 
 

@@ -222,14 +222,12 @@ class BuildToolCommands:
     Their commands hold no code, and name no module that an interpreter would look up.
     """
 
-    programs: ClassVar[tuple[str, ...]]
+    programs: ClassVar[Collection[str]]
 
     def knows(self, program: str) -> bool:
-        """Return whether the program is one of `programs`."""
         return program in self.programs
 
     def is_always_there(self, program: str) -> bool:
-        """Return false."""
         return False
 
     def read_run(self, program: str, arguments: Arguments) -> Run:
@@ -237,15 +235,12 @@ class BuildToolCommands:
         return ProgramRun(arguments.words)
 
     def script_paths(self, path: str) -> tuple[str, ...]:
-        """Return the path itself."""
         return (path,)
 
     def read_paths(self, command: Command) -> Iterator[str]:
-        """Yield nothing."""
         return iter(())
 
     def module_paths(self, module: str) -> Iterator[str]:
-        """Yield nothing."""
         return iter(())
 
     def launched(self, argv: Sequence[str], end: int, tests: Collection[str]) -> tuple[str, ...]:

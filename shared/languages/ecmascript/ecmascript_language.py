@@ -45,6 +45,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
 from shared.languages.language_tools import NamedManifests, NamedPackages, ToolReports
 from shared.languages.planned_code import Chain, ChainCode, file_does_not_parse
 from shared.languages.read_commands import (
+    BuildToolCommands,
     Code,
     CodeProblem,
     CodeRun,
@@ -83,15 +84,10 @@ PROGRAMS: Final = frozenset(
 )  # fmt: skip
 
 
-class NodeCommands:
+class NodeCommands(BuildToolCommands):
     """Implement `CommandReader` for Node, its package managers and its test runners."""
 
-    def knows(self, program: str) -> bool:
-        return program in PROGRAMS
-
-    def is_always_there(self, program: str) -> bool:
-        """Return false: only a project with a manifest is given Node."""
-        return False
+    programs = PROGRAMS
 
     def read_run(self, program: str, arguments: Arguments) -> Run:
         """Return the code that is run with its problem, the script, or a program."""
@@ -112,10 +108,6 @@ class NodeCommands:
     def needed_paths(self, command: Command) -> tuple[str, ...]:
         """Return nothing: `needs_of_command` knows what the patterns of a test runner match."""
         return ()
-
-    def script_paths(self, path: str) -> tuple[str, ...]:
-        """Return the file itself; a path without a suffix is looked up elsewhere."""
-        return (path,)
 
     def makes_files(self, command: Command) -> bool:
         """Return whether a package manager installs or runs a script, or `tsc` writes code."""
@@ -150,16 +142,11 @@ class NodeCommands:
             yield from _PATHS.findall(command.run.code.source)
 
     def weakness(self, command: Command) -> Weakness | None:
-        """Return why a command can hardly fail, as far as its code or its options show."""
         words = [each.rpartition("/")[2] for each in command.argv]
         if command.program not in words:
             return None
         read = node_commands.read_command(command.argv[words.index(command.program) :])
         return assertions.weakness_of_text(read) if read is not None else None
-
-    def launched(self, argv: Sequence[str], end: int, tests: Collection[str]) -> tuple[str, ...]:
-        """Return nothing: the sandbox watches every process of Node."""
-        return ()
 
 
 def _code_run(text: str, arguments: Arguments, *, typed: bool) -> CodeRun:
@@ -294,7 +281,6 @@ class NodePackages(NamedPackages):
     """Implement `Packages` for packages of Node."""
 
     def declared(self, text: str) -> frozenset[str]:
-        """Return the names of the packages that a `package.json` declares."""
         try:
             document = json.loads(text)
         except (ValueError, RecursionError):

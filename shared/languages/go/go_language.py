@@ -25,12 +25,10 @@ class GoCommands(BuildToolCommands):
     programs = ("go", "gofmt")
 
     def needed_paths(self, command: Command) -> tuple[str, ...]:
-        """Return the folders of the packages, and the files, that the command names."""
         words = program_words(command) if command.program == "go" else None
         return go_commands.read_go_command(words).paths if words is not None else ()
 
     def makes_files(self, command: Command) -> bool:
-        """Return whether the command builds, generates or runs something."""
         return command.program == "go" and go_commands.makes_files(command.argv)
 
     def is_loaded_unasked(self, path: str) -> bool:
@@ -44,7 +42,6 @@ class GoCommands(BuildToolCommands):
         return "says which modules go takes" if posixpath.basename(path) == "go.work" else ""
 
     def weakness(self, command: Command) -> Weakness | None:
-        """Return why a command can hardly fail, as far as its text shows."""
         words = program_words(command)
         return go_commands.weakness_of_text(command.program, words) if words is not None else None
 

@@ -26,12 +26,10 @@ class RustCommands(BuildToolCommands):
     programs = ("cargo", "rustc", "rustfmt")
 
     def needed_paths(self, command: Command) -> tuple[str, ...]:
-        """Return the manifest that the command names."""
         words = program_words(command) if command.program == "cargo" else None
         return rust_commands.read_cargo_command(words).paths if words is not None else ()
 
     def makes_files(self, command: Command) -> bool:
-        """Return whether the command builds or runs something."""
         return command.program != "rustfmt" and rust_commands.makes_files(command.argv)
 
     def is_loaded_unasked(self, path: str) -> bool:
@@ -47,7 +45,6 @@ class RustCommands(BuildToolCommands):
         return "says which programs cargo runs" if of_cargo or name == "nextest.toml" else ""
 
     def weakness(self, command: Command) -> Weakness | None:
-        """Return why a command can hardly fail, as far as its text shows."""
         words = program_words(command)
         return rust_plans.weakness_of_text(command.program, words) if words is not None else None
 
