@@ -21,7 +21,7 @@ from shared.files.strict_documents import FieldPath, at
 from shared.languages.planned_code import DOUBT, Fault, Verdict, declared_by
 from shared.languages.python.code_facts import CodeFacts, Spot, mentions
 from shared.languages.python.conformance_probe import type_variables
-from shared.languages.python.mypy_messages import Complaint, Mistake
+from shared.languages.python.mypy_messages import Mistake, MypyComplaint
 from shared.languages.python.name_backing import DATA_ATTRIBUTES, BackedNames, Certainty
 from shared.languages.python.python_code import NAME, name_behind, parse_code
 from shared.languages.python.stubs import FunctionNode, targets_of
@@ -95,12 +95,12 @@ _ABSTRACT: Final = frozenset({"MutableMapping", "MutableSequence", "MutableSet"}
 _STANDARD: Final = frozenset({"deque", "Counter", "OrderedDict", "defaultdict"})
 
 
-def stored_names(complaints: Iterable[tuple[Complaint, Spot]]) -> frozenset[str]:
+def stored_names(complaints: Iterable[tuple[MypyComplaint, Spot]]) -> frozenset[str]:
     """Return the root name of each place to which a command stores a value of a wrong type."""
     return frozenset(name for each in complaints for name in _stored(*each))
 
 
-def _stored(complaint: Complaint, spot: Spot) -> Iterator[str]:
+def _stored(complaint: MypyComplaint, spot: Spot) -> Iterator[str]:
     match complaint.mistake:
         case Mistake.STORE:
             yield from _bound_around(spot)
@@ -168,7 +168,7 @@ def _is_container(owner: TypeText | None) -> bool:
     return owner is not None and owner.head in CONTAINERS | _ABSTRACT | _STANDARD
 
 
-def _filled(complaint: Complaint, spot: Spot) -> Iterator[str]:
+def _filled(complaint: MypyComplaint, spot: Spot) -> Iterator[str]:
     """Yield the name of the list, set or dict that a built-in method puts a value into."""
     if complaint.callee is not None and not _is_container(complaint.callee.owner):
         return

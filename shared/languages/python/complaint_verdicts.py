@@ -14,7 +14,7 @@ from typing import Final
 from shared.languages.planned_code import DOUBT, Verdict, declared_only_by
 from shared.languages.python.code_facts import mentions
 from shared.languages.python.complaint_scene import ComplaintPlace
-from shared.languages.python.mypy_messages import Callee, Complaint, Mistake
+from shared.languages.python.mypy_messages import Callee, Mistake, MypyComplaint
 from shared.languages.python.name_backing import DATA_ATTRIBUTES, Backing
 from shared.languages.python.type_text import SCALARS, TypeText, without_arguments
 
@@ -25,7 +25,7 @@ class _AttributeJudge:
     def __init__(self, place: ComplaintPlace) -> None:
         self._place = place
 
-    def verdict(self, complaint: Complaint) -> Verdict | None:
+    def verdict(self, complaint: MypyComplaint) -> Verdict | None:
         """Return the verdict on a missing attribute; `None` if the command itself sets it.
 
         It is also `None` if the module of the attribute is open and has no contract.
@@ -127,7 +127,7 @@ class _CallJudge:
     def __init__(self, place: ComplaintPlace) -> None:
         self._place = place
 
-    def verdict(self, complaint: Complaint) -> Verdict:
+    def verdict(self, complaint: MypyComplaint) -> Verdict:
         if not self._place.is_own():
             return DOUBT
         callee = complaint.callee
@@ -307,7 +307,7 @@ _OF_CALLS: Final = frozenset(
 )
 
 
-def judge_complaint(complaint: Complaint, place: ComplaintPlace) -> Verdict | None:
+def judge_complaint(complaint: MypyComplaint, place: ComplaintPlace) -> Verdict | None:
     """Return the verdict on a complaint about a place; `None` if it is not to be reported."""
     match complaint.mistake:
         case Mistake.MODULE_LACKS | Mistake.VALUE_LACKS:
@@ -328,7 +328,7 @@ def judge_complaint(complaint: Complaint, place: ComplaintPlace) -> Verdict | No
             return place.misuse(certain=_is_misused(complaint, place))
 
 
-def _is_misused(complaint: Complaint, place: ComplaintPlace) -> bool:
+def _is_misused(complaint: MypyComplaint, place: ComplaintPlace) -> bool:
     """Say whether a value certainly cannot do what the code demands of it."""
     types = place.types
     match complaint.mistake:

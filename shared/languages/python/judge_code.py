@@ -46,8 +46,8 @@ from shared.languages.python.complaint_verdicts import judge_complaint
 from shared.languages.python.merge_stubs import is_meant, merge
 from shared.languages.python.module_views import ANYTHING, ModuleView, reachable
 from shared.languages.python.mypy_messages import (
-    Complaint,
     Mistake,
+    MypyComplaint,
     read_complaint,
     stops_for_standard_name,
 )
@@ -104,7 +104,7 @@ def diagnose(diagnostic: Diagnostic, scene: Scene) -> Diagnosis | None:
 
 
 def _unless_replaced(
-    found: Verdict, complaint: Complaint, spot: Spot, scene: Scene
+    found: Verdict, complaint: MypyComplaint, spot: Spot, scene: Scene
 ) -> Verdict | None:
     """Return the error `found`, or less where the command may have replaced declared values.
 
@@ -126,7 +126,7 @@ def _unless_replaced(
     return DOUBT if uncertain else found
 
 
-def _about(diagnostic: Diagnostic, complaint: Complaint, spot: Spot) -> tuple[str, object]:
+def _about(diagnostic: Diagnostic, complaint: MypyComplaint, spot: Spot) -> tuple[str, object]:
     if complaint.mistake is Mistake.ELEMENT:
         return "container", spot.around[0]
     if complaint.mistake is Mistake.VALUE_LACKS and "__" in complaint.name:

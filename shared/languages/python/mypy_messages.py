@@ -60,7 +60,7 @@ _NOTHING: Final = TypeText("")
 
 
 @dataclass(frozen=True, slots=True)
-class Complaint:
+class MypyComplaint:
     """Represent a complaint. What its message does not say is empty, or a type without a head.
 
     `name` is that of a missing attribute, or of the class that is abstract or read-only. `of` is
@@ -193,23 +193,23 @@ _ANY_CODE: Final = ((Mistake.RETURN, r'got "(?P<actual>.+)", expected "(?P<expec
 _TYPES: Final = ("of", "actual", "expected", "left", "right")
 
 
-def read_complaint(diagnostic: Diagnostic) -> Complaint:
+def read_complaint(diagnostic: Diagnostic) -> MypyComplaint:
     for mistake, pattern in (*_PATTERNS.get(diagnostic.code, ()), *_ANY_CODE):
         found = re.search(pattern, diagnostic.message)
         if found is not None:
             union = mistake is Mistake.OPERANDS and "operand is of type" in diagnostic.hint
             return replace(_complaint(mistake, found), of_union=union)
-    return Complaint(Mistake.BESIDE if diagnostic.code in _BESIDE else Mistake.UNCLEAR)
+    return MypyComplaint(Mistake.BESIDE if diagnostic.code in _BESIDE else Mistake.UNCLEAR)
 
 
-def _complaint(mistake: Mistake, found: re.Match[str]) -> Complaint:
+def _complaint(mistake: Mistake, found: re.Match[str]) -> MypyComplaint:
     said = {name: text for name, text in found.groupdict().items() if text is not None}
     types = {each: parse_type(said[each]) for each in _TYPES if each in said}
     owner = parse_type(said["owner"]) if "owner" in said else None
     pairs = zip(_quoted(said.get("given", "")), _quoted(said.get("wanted", "")), strict=False)
     if mistake is Mistake.ELEMENT and types:
         pairs = zip((types["actual"],), (types["expected"],), strict=True)
-    return Complaint(
+    return MypyComplaint(
         mistake,
         name=said.get("name", ""),
         module=said.get("module", ""),
