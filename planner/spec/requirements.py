@@ -24,7 +24,7 @@ from planner.spec.statements import (
     has_demand,
     is_about_something_else,
     is_head_line,
-    names_product,
+    only_introduces,
     section_of,
 )
 from shared.errors import InvalidInput
@@ -212,7 +212,7 @@ def _demands(statement: Statement, section: Section, first: Statement) -> bool:
         return False
     is_below_title = statement.headings == first.headings[:1] and not statement.is_item
     introduces = section is Section.OVERVIEW or (section is Section.OTHER and is_below_title)
-    if introduces and names_product(statement.text):
+    if introduces and only_introduces(statement.text):
         return False
     return demands_in(section, statement.text, is_item=statement.is_item)
 

@@ -166,6 +166,7 @@ _KIND_OF_PRODUCT = re.compile(
     r"(?:,?\s(?:that|which|for|to|of|in|with|written|on)\b|[.,]?$)",
     re.IGNORECASE,
 )
+_OF_THE_AUTHORS = re.compile(r"(?:welcome to|we(?:'re|'ve)?|our)\s", re.IGNORECASE)
 # Labels of texts that say why, and of lines at the head of a document that say who and when.
 _REASON = re.compile(
     r"why|why this priority|rationale|reasoning|motivation|justification|independent test"
@@ -206,10 +207,15 @@ def is_head_line(text: str) -> bool:
     return _HEAD.fullmatch(label_of(text)) is not None
 
 
-def names_product(text: str) -> bool:
-    """Say whether a text only says which kind of thing the product is: `A tool for teams.`"""
+def only_introduces(text: str) -> bool:
+    """Say whether a text only says which kind of thing the product is, or who wants it and why.
+
+    `A tool for teams.`, `Our shop has grown.`, `Welcome to the specification of Words.`
+    """
     if len(text) > _DEMANDS_LONGEST or _DEMAND.search(text):
         return False
+    if _OF_THE_AUTHORS.match(text) and not _BEHAVIOUR.search(text):
+        return True
     return bool(_KIND_OF_PRODUCT.match(re.sub(r"[*_`]", "", text)))
 
 

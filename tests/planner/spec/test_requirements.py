@@ -169,6 +169,21 @@ def test_a_pure_introduction_counts_where_nothing_else_demands() -> None:
     assert said(constrained)[0] == (3, "A game for two.")
 
 
+@pytest.mark.parametrize(
+    "introduction",
+    [
+        "Welcome to the specification of our shop.",
+        "We are building a small program for our shop.",
+        "Our team has grown fast this year.",
+    ],
+)
+def test_an_introduction_of_those_who_want_the_product_demands_nothing(introduction: str) -> None:
+    listed = "- List orders.\n- Print a bill.\n"
+    assert said(f"# Shop\n\n{introduction}\n\n{listed}") == said(f"# Shop\n\n\n\n{listed}")
+    for demand in ("We must see all orders.", "Our program prints a bill."):
+        assert said(f"# Shop\n\n{demand}\n\n{listed}")[0] == (3, demand)
+
+
 def test_a_book_is_not_traced() -> None:
     assert derive_requirements("\n".join(f"- Rule {n}" for n in range(MAX_DERIVED + 1))) == ()
 
