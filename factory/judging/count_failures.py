@@ -77,7 +77,9 @@ _NOTHING_TO_RUN: Final = (
     (r"Could not find '[^']*'$", 1, ""),
     (r"error: No test modules found$", 0, ""),
 )
-_SAYS_NOTHING = tuple((re.compile(f"^{words}", re.M), *rest) for words, *rest in _NOTHING_TO_RUN)
+_SAYS_NOTHING = tuple(
+    (re.compile(f"^{words}", re.M), code, suffix) for words, code, suffix in _NOTHING_TO_RUN
+)
 
 
 def nothing_to_run(output: str, exit_code: int, files: Collection[str]) -> str:

@@ -227,4 +227,5 @@ def test_a_cap_of_a_repo_never_raises_a_cap_of_a_person(repo: Path) -> None:
     (repo / "llmch.toml").write_text("max_tokens = 10000000\nmax_cost = 99\n")
     environ = {"LLMCH_MAX_TOKENS": "1000", "LLMCH_MAX_COST": "1"}
     settings = load_settings(cwd=repo.parent, repo=repo, environ=environ).settings
-    assert (settings.max_tokens, settings.max_cost) == (1000, 1)
+    assert settings.max_tokens == 1000
+    assert settings.max_cost == Decimal(1)
