@@ -240,9 +240,8 @@ def _lines_of(findings: Sequence[str], needed: int) -> Iterator[str]:
     """Yield a line for each finding; the first `needed` share the room if they do not fit."""
     texts = [" ".join(each.split()) for each in findings]
     limits = [MAX_FINDING_CHARACTERS] * len(texts)
-    if needed and sum(min(len(each), MAX_FINDING_CHARACTERS) + 3 for each in texts[:needed]) > (
-        MAX_FINDINGS_CHARACTERS
-    ):
+    wanted = (_cut_middle(each, MAX_FINDING_CHARACTERS) for each in texts[:needed])
+    if sum(len(each) + 3 for each in wanted) > MAX_FINDINGS_CHARACTERS:
         # The words that replace the characters left out take room, too.
         share = MAX_FINDINGS_CHARACTERS // needed - 3 - len(_left_out(MAX_FINDING_CHARACTERS))
         limits[:needed] = [max(_LEAST_OF_A_FINDING, share)] * needed
