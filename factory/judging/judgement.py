@@ -52,7 +52,7 @@ from factory.workbench.leftovers import Undone
 from factory.workbench.pool import Workbench
 from factory.workbench.tree import NotReadable, Tree
 from shared.errors import EnvironmentFault, InvalidInput
-from shared.languages.registry import LANGUAGES, language_of
+from shared.languages.registry import LANGUAGES, language_of, steering
 from shared.work_order.work_order import WorkOrder
 
 
@@ -118,7 +118,7 @@ def harm_in(undone: Undone, trial: Trial) -> tuple[str, ...]:
 
 def _is_read_by_tests(path: str) -> bool:
     language = language_of(path)
-    if path.rpartition("/")[2] in _READ_BY_RUNNERS:
+    if steering(path) or path.rpartition("/")[2] == _IGNORE_FILE:
         return True
     return language is not None and language.plans is not None and language.plans.is_test_file(path)
 
@@ -156,8 +156,7 @@ def describe_tampering(changed: Sequence[str], trial: Trial) -> str:
     return "\n".join(accounts)
 
 
-# Runners look for these beside the tests, and git takes the last one for a rule of the tree.
-_READ_BY_RUNNERS: Final = frozenset({"conftest.py", "pytest.ini", "sitecustomize.py", ".gitignore"})
+_IGNORE_FILE: Final = ".gitignore"  # git takes it for a rule of the tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ function watch(root) {
   const main = isEvaluated ? '' : path.resolve(process.argv[1] || '.');
   const isMain = ({ file }) => (isEvaluated ? EVALUATED.test(file) : file === main);
   const isOwn = (file) => file.startsWith(root) && !file.includes('/node_modules/');
-  const isTested = (each) => isOwn(each.file) && !isMain(each);
+  const isTested = (each) => isOwn(each.file) && !isMain(each) && each.file !== __filename;
 
   function sourceOfMain() {
     return isEvaluated ? process._eval : fs.readFileSync(main, 'utf8');

@@ -12,7 +12,7 @@ from planner.rules.rule_model import Finding, PlanView, Rule, Step, each_order, 
 from shared.errors import quoted
 from shared.files.paths import VERIFY_SCRIPT, fold_path, glob_characters
 from shared.files.strict_documents import at
-from shared.languages.registry import LANGUAGES
+from shared.languages.registry import steering
 
 if TYPE_CHECKING:
     from shared.files.strict_documents import FieldPath
@@ -353,10 +353,7 @@ E112 = Rule(
 def steering_files(order: WorkOrder) -> Iterator[tuple[int, str, str]]:
     """Yield the allowed files that can decide how tests end: index, path, and how."""
     for index, path in enumerate(order.allowed_files):
-        readers = (each.commands for each in LANGUAGES if each.commands is not None)
-        if how := next(
-            filter(None, (each.steers(posixpath.normpath(path)) for each in readers)), ""
-        ):
+        if how := steering(posixpath.normpath(path)):
             yield index, path, how
 
 

@@ -22,6 +22,12 @@ def language_of(path: str) -> Language | None:
     return next((each for each in LANGUAGES if suffix in each.suffixes), None)
 
 
+def steering(path: str) -> str:
+    """Return how the file at `path` can decide how tests end that do not name it, else ""."""
+    readers = (each.commands for each in LANGUAGES if each.commands is not None)
+    return next(filter(None, (each.steers(path) for each in readers)), "")
+
+
 def language_named(name: str) -> Language | None:
     """Return the language of that name; `None` if there is none, or the name is empty."""
     return next((each for each in LANGUAGES if each.name == name), None)
