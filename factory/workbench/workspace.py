@@ -133,7 +133,7 @@ class _Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _JudgedTree:
     """Hold what belongs in the tree that commands judge, and the files that the order removes.
 
     `untouched` says whether the tree is known to be exactly that; `watched` whether the watch would
@@ -164,7 +164,7 @@ class Workspace:
     listings: Listings = field(default_factory=Listings)
     watch: TreeWatch | None = None
     _seen: _Seen | None = field(default=None, init=False)
-    _judged: _Judged | None = field(default=None, init=False)
+    _judged: _JudgedTree | None = field(default=None, init=False)
     _at_rest: bool = field(default=False, init=False)
     """Whether the tree was its baseline when the watch began."""
 
@@ -237,7 +237,7 @@ class Workspace:
         """
         listing = self._look_up(self.baseline).listing.with_files(written).without(removed)
         watched, self._at_rest = self._begin_watch(listing), False
-        self._judged = _Judged(listing, frozenset(removed), untouched=watched, watched=watched)
+        self._judged = _JudgedTree(listing, frozenset(removed), untouched=watched, watched=watched)
 
     def _begin_watch(self, listing: Listing) -> bool:
         return self.watch is not None and self.watch.begin(listing.folders - listing.linked)
@@ -272,7 +272,7 @@ class Workspace:
             self._judged = replace(judged, untouched=untouched, watched=watched)
             return undone
 
-    def _undo(self, judged: _Judged, found: Mapping[str, Path]) -> tuple[Undone, bool]:
+    def _undo(self, judged: _JudgedTree, found: Mapping[str, Path]) -> tuple[Undone, bool]:
         """Return what was undone, and whether ignored files were left in the tree."""
         # A planted ignore file must not decide what is ignored.
         first = {
