@@ -82,6 +82,8 @@ class OpenPlan:
 
     def __init__(self, document: StepDocument, repo: Repo, means: Means, records: Path) -> None:
         self.users = 0
+        self.replies: dict[str, str] = {}
+        """The key under which the replies to each order are kept."""
         self.folder = new_run_folder(records, "fleet", new_run_id())
         self._opened = contextlib.ExitStack()
         self._accounts: dict[str, StepAccount] = {}
@@ -99,7 +101,12 @@ class OpenPlan:
         self.refs.bring(document.task.base)
         options = with_shared(means.options, document.options)
         replies = FleetReplies(
-            means.database, document.replies, means.worker, means.emit, means.secrets
+            means.database,
+            document.replies,
+            means.worker,
+            means.emit,
+            means.secrets,
+            self.replies,
         )
         source = replace(means.source, shared=replies)
         budget = Budget(document.options.max_tokens, document.options.max_cost)
@@ -216,6 +223,7 @@ class Machine:
     def _take(
         self, job: Job, document: StepDocument, plan: OpenPlan, dropped: threading.Event
     ) -> Answer:
+        plan.replies[document.task.name] = document.replies
         plan.refs.bring(document.task.base, document.parent)
         folder = (
             plan.folder.path

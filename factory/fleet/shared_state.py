@@ -10,7 +10,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Final
 
@@ -42,20 +42,27 @@ class _Elsewhere:
 
 @dataclass(frozen=True, slots=True)
 class FleetReplies:
-    """Share the replies of one plan. `worker` is who asks here; `secrets` are masked."""
+    """Share the replies of one plan. `worker` is who asks here; `secrets` are masked.
+
+    `plans` has the key of an order whose replies are kept under another one than `plan`.
+    """
 
     database: Database
     plan: str
     worker: str
     emit: Emit
     secrets: Sequence[str] = ()
+    plans: Mapping[str, str] = field(default_factory=dict)
+
+    def _plan_of(self, request: Request) -> str:
+        return self.plans.get(request.place.order or "", self.plan)
 
     def begin(self, request: Request) -> Outcome | None:
         """See `SharedReplies.begin`; a call of a dead worker without an outcome is made again."""
-        key = request_key(request)
+        key, plan = request_key(request), self._plan_of(request)
         while True:
             found = self.database.run(
-                lambda cursor: self._claim(cursor, key), patience_seconds=_AS_LONG_AS_IT_TAKES
+                lambda cursor: self._claim(cursor, plan, key), patience_seconds=_AS_LONG_AS_IT_TAKES
             )
             match found:
                 case str(record):
@@ -74,21 +81,21 @@ class FleetReplies:
                     return None
 
     def keep(self, request: Request, outcome: Outcome) -> Outcome:
-        record = self._render(request, outcome)
+        record, plan = self._render(request, outcome), self._plan_of(request)
 
         def store(cursor: Cursor) -> str:
-            self._hold(cursor, outcome.key)
+            self._hold(cursor, plan, outcome.key)
             cursor.execute(
                 "INSERT INTO llmch.replies (plan, key, record, worker) VALUES (%s, %s, %s, %s) "
                 "ON CONFLICT (plan, key) DO NOTHING",
-                (self.plan, outcome.key, record, self.worker),
+                (plan, outcome.key, record, self.worker),
             )
             cursor.execute(
-                "DELETE FROM llmch.intents WHERE plan = %s AND key = %s", (self.plan, outcome.key)
+                "DELETE FROM llmch.intents WHERE plan = %s AND key = %s", (plan, outcome.key)
             )
             row = cursor.execute(
                 "SELECT record FROM llmch.replies WHERE plan = %s AND key = %s",
-                (self.plan, outcome.key),
+                (plan, outcome.key),
             ).fetchone()
             assert row is not None, "it was stored just now, or before"
             return str(row[0])
@@ -100,40 +107,40 @@ class FleetReplies:
         self.database.run(
             lambda cursor: cursor.execute(
                 "DELETE FROM llmch.intents WHERE plan = %s AND key = %s AND worker = %s",
-                (self.plan, request_key(request), self.worker),
+                (self._plan_of(request), request_key(request), self.worker),
             ),
             patience_seconds=_AS_LONG_AS_IT_TAKES,
         )
 
-    def _claim(self, cursor: Cursor, key: str) -> str | _Elsewhere | tuple[str] | None:
+    def _claim(self, cursor: Cursor, plan: str, key: str) -> str | _Elsewhere | tuple[str] | None:
         """Return the record of an outcome; else whether this worker asks, and after whom."""
-        self._hold(cursor, key)
+        self._hold(cursor, plan, key)
         row = cursor.execute(
-            "SELECT record FROM llmch.replies WHERE plan = %s AND key = %s", (self.plan, key)
+            "SELECT record FROM llmch.replies WHERE plan = %s AND key = %s", (plan, key)
         ).fetchone()
         if row:
             return str(row[0])
         row = cursor.execute(
             "SELECT i.worker, w.dead IS NOT NULL FROM llmch.intents i "
             "LEFT JOIN llmch.workers w ON w.id = i.worker WHERE i.plan = %s AND i.key = %s",
-            (self.plan, key),
+            (plan, key),
         ).fetchone()
         if row and row[0] != self.worker and not row[1]:
             return _Elsewhere()
         cursor.execute(
             "INSERT INTO llmch.intents (plan, key, worker) VALUES (%s, %s, %s) "
             "ON CONFLICT (plan, key) DO UPDATE SET worker = EXCLUDED.worker, begun = now()",
-            (self.plan, key, self.worker),
+            (plan, key, self.worker),
         )
         return (str(row[0]),) if row else None
 
-    def _hold(self, cursor: Cursor, key: str) -> None:
+    def _hold(self, cursor: Cursor, plan: str, key: str) -> None:
         """Wait until no other machine looks at this call, or stores its outcome.
 
         This is a statement of its own, so that the next one sees all that the former holder wrote:
         an intent with no outcome, or the outcome, and never neither.
         """
-        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (self.plan + key,))
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (plan + key,))
 
     def _render(self, request: Request, outcome: Outcome) -> str:
         """Return the lines that a transcript has of this call."""

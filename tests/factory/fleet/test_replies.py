@@ -192,7 +192,7 @@ def test_the_lines_make_a_transcript_and_hold_no_secret(machines: Machines, tmp_
     )
     with open_model(client, tmp_path, lambda event: None) as model:
         model.client.complete(asking())
-    lines = transcript_lines(database, "plan")
+    lines = transcript_lines(database, ["plan"])
     header = (tmp_path / "transcript.jsonl").read_bytes().splitlines(keepends=True)[0]
     (tmp_path / "again.jsonl").write_bytes(header + b"".join(lines))
     found = Transcript.read(tmp_path / "again.jsonl").lookup(asking())
