@@ -138,6 +138,7 @@ def test_an_error_that_asking_again_cannot_mend_ends_the_run(factory: Factory) -
         "command": None,
         "exit_code": None,
         "excerpt": "no such model",
+        "remedy": "name another",
     }
     assert factory.tip() == ""
 
