@@ -279,7 +279,7 @@ def test_prompts_are_found_inside_an_archive_too(tmp_path: Path) -> None:
     assert done.stdout.strip() == load_template().sha256
 
 
-def example() -> dict[str, Any]:
+def shown_example() -> dict[str, Any]:
     block = re.search(r"^```json\n(.*?)^```$", load_template().text, re.MULTILINE | re.DOTALL)
     assert block
     plan: dict[str, Any] = json.loads(block[1])
@@ -287,7 +287,7 @@ def example() -> dict[str, Any]:
 
 
 def test_no_rule_objects_to_the_example_in_the_prompt() -> None:
-    plan, report = judge_text(json.dumps(example()))
+    plan, report = judge_text(json.dumps(shown_example()))
     assert len(plan.drafts) == 2
     assert report.findings == ()
 
@@ -314,7 +314,7 @@ def test_the_commands_of_the_example_pass_on_code_that_does_what_it_says(tmp_pat
         "PYTHONPATH": str(tmp_path),
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # those of this project cost a second each time
     }
-    for order in example()["work_orders"]:
+    for order in shown_example()["work_orders"]:
         for path in order["allowed_files"]:
             (tmp_path / path).parent.mkdir(exist_ok=True)
             (tmp_path / path).write_text(EXAMPLE_FILES[path])

@@ -77,7 +77,7 @@ def test_a_model_without_a_key_is_broken(monkeypatch: pytest.MonkeyPatch) -> Non
         ({"data": [{"id": "other"}, {"id": "some-model"}]}, Health.WELL, "answers"),
         ({"data": [{"id": "b"}, {"id": "a"}, {"id": 3}, "x"]}, Health.LIMITED, "lists a, b"),
         ({"data": []}, Health.LIMITED, "lists no models"),
-        (["some-model"], Health.LIMITED, "lists no models"),
+        (["some-model"], Health.BROKEN, "JSON that is not an object"),
     ],
 )
 def test_a_server_is_asked_for_its_models(listed: object, health: Health, words: str) -> None:
