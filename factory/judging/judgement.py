@@ -46,6 +46,7 @@ from factory.judging.run_checks import (
 from factory.orders.documents import CmdResult, CountedTests, FailureBrief
 from factory.orders.stages import AttemptStage, Stage
 from factory.preflight import name_paths
+from factory.proposal.scope import FileKind
 from factory.sandbox.policy import Cause, Ended
 from factory.workbench.dependencies import RegistryUnreachable
 from factory.workbench.leftovers import Undone
@@ -106,7 +107,7 @@ def harm_in(undone: Undone, trial: Trial) -> tuple[str, ...]:
     steering = (
         path
         for path in (*undone.made, *undone.hidden)
-        if path in trial.removed or _is_read_by_tests(path)
+        if path in trial.removed or _is_read_by_tests(path, trial.tree)
     )
     found = dict.fromkeys((*undone.changed, *steering))
     if not found:
@@ -116,11 +117,19 @@ def harm_in(undone: Undone, trial: Trial) -> tuple[str, ...]:
     return tuple(path for path in found if path in own or path not in before)
 
 
-def _is_read_by_tests(path: str) -> bool:
-    language = language_of(path)
-    if steering(path) or path.rpartition("/")[2] == _IGNORE_FILE:
+def _is_read_by_tests(path: str, tree: Tree) -> bool:
+    """Return whether a runner would read a file at `path`, which is gone again.
+
+    A folder that a command made went with it. So caches and copies of tests in a folder of their
+    own do not count: a runner that reads one there brings it along itself.
+    """
+    folder, _, name = path.rpartition("/")
+    if steering(path):
         return True
-    return language is not None and language.plans is not None and language.plans.is_test_file(path)
+    if folder and tree.kind_of(folder) is not FileKind.FOLDER:
+        return False
+    plans = language.plans if (language := language_of(path)) is not None else None
+    return name == _IGNORE_FILE or (plans is not None and plans.is_test_file(path))
 
 
 def describe_tampering(changed: Sequence[str], trial: Trial) -> str:

@@ -132,6 +132,19 @@ def test_a_file_that_is_put_back_in_time_changed_nothing_for_the_next_command(
     assert summary.verdict == "FAIL"
 
 
+def test_a_cache_that_a_test_runner_leaves_is_no_attack(factory: Factory) -> None:
+    commit_all(factory.repo, {"scripts/verify.sh": "true\n"})
+    files = {"app.py": "def double(number):\n    return 2 * number\n", "tests/test_app.py": TEST}
+    document = writing(
+        "app.py",
+        allowed_files=[*files],
+        acceptance_commands=["python -m pytest -q tests/test_app.py", PYTEST],
+    )
+    summary = factory.run(document, [proposal(files)])
+    assert summary.verdict == "PASS"
+    assert summary.warnings == ()
+
+
 def test_build_outputs_that_the_tree_ignores_stay(factory: Factory) -> None:
     commit_all(factory.repo, {"scripts/verify.sh": "mkdir -p data; echo built > data/out\n"})
     summary = factory.run(order(acceptance_commands=["grep -q built data/out"]), [GOOD])
