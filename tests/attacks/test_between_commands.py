@@ -6,14 +6,16 @@ verification imports. Each attack is a line of that code.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from factory.orders.stages import Stage
+from factory.sandbox.policy import Backend
 from shared.errors import PreflightRefused
+from shared.settings.settings import SandboxSettings
 from tests.fakes import proposal
 from tests.harness import Factory, blob, commit_all, git, order, stages, writing
 
@@ -30,8 +32,8 @@ def put(path, text):
     p.Path(path).parent.mkdir(exist_ok=True)
     p.Path(path).write_text(text)
 
-if not p.Path('/tmp/once').exists():
-    p.Path('/tmp/once').touch()
+if not (p.Path.home() / "once").exists():
+    (p.Path.home() / "once").touch()
     """
 CONFTEST = """\
 def pytest_collection_modifyitems(items):
@@ -53,9 +55,9 @@ ATTACKS = {
 }
 
 
-def attacking(line: str, scratch: Path) -> str:
+def attacking(line: str) -> str:
     """Return a module that fails its test, and on its first import does what `line` says."""
-    return PLANT.replace("/tmp/once", f"{scratch}/once") + line + WRONG
+    return PLANT + line + WRONG
 
 
 @pytest.fixture
@@ -76,26 +78,37 @@ APP = writing("app.py", acceptance_commands=[PYTEST])
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_control_the_attack_works_where_commands_follow_each_other(
-    name: str, target: Factory, tmp_path: Path
+    name: str, target: Factory
 ) -> None:
-    code = attacking(ATTACKS[name], tmp_path)
+    code = attacking(ATTACKS[name])
     (target.repo / "app.py").write_text(code)
     for command in ([sys.executable, "-c", "import app"], [sys.executable, *PYTEST.split()[1:]]):
         subprocess.run(command, cwd=target.repo, check=True, capture_output=True)
 
 
+BACKENDS = [
+    pytest.param(
+        Backend.BWRAP, marks=pytest.mark.skipif(not shutil.which("bwrap"), reason="bwrap")
+    ),
+    Backend.OFF,
+]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", ATTACKS)
-def test_a_command_judges_what_is_committed(name: str, target: Factory, tmp_path: Path) -> None:
-    summary = target.run(
-        APP, [proposal({"app.py": attacking(ATTACKS[name], tmp_path)})], max_attempts=1
+def test_a_command_judges_what_is_committed(name: str, backend: Backend, target: Factory) -> None:
+    reply, sandbox = (
+        proposal({"app.py": attacking(ATTACKS[name])}),
+        SandboxSettings(backend=backend),
     )
+    summary = target.run(APP, [reply], max_attempts=1, sandbox=sandbox)
     assert summary.verdict == "FAIL"
     assert stages(summary)[0] in {Stage.VERIFY_FAILED, Stage.ACCEPTANCE_FAILED}
     assert not summary.attempt_records[0].acceptance
 
 
-def test_the_brief_names_what_a_command_changed(target: Factory, tmp_path: Path) -> None:
-    code = attacking(ATTACKS["rewrites the test"], tmp_path)
+def test_the_brief_names_what_a_command_changed(target: Factory) -> None:
+    code = attacking(ATTACKS["rewrites the test"])
     summary = target.run(APP, [proposal({"app.py": code})], max_attempts=1)
     brief = summary.attempt_records[0].failure_brief
     assert brief is not None and brief.stage is Stage.VERIFY_FAILED
@@ -103,15 +116,13 @@ def test_the_brief_names_what_a_command_changed(target: Factory, tmp_path: Path)
     assert summary.attempt_records[0].verify[0].undone == ("tests/test_app.py",)
 
 
-def test_a_plan_s_test_that_a_command_exchanges_is_put_back(
-    target: Factory, tmp_path: Path
-) -> None:
+def test_a_plan_s_test_that_a_command_exchanges_is_put_back(target: Factory) -> None:
     document = writing(
         "app.py",
         acceptance_files=[{"path": "tests/test_new.py", "content": TEST}],
         acceptance_commands=[PYTEST.replace("test_app", "test_new")],
     )
-    code = attacking(f"put('tests/test_new.py', {PASSING_TEST!r})", tmp_path)
+    code = attacking(f"put('tests/test_new.py', {PASSING_TEST!r})")
     summary = target.run(document, [proposal({"app.py": code})], max_attempts=1)
     assert stages(summary) == [Stage.VERIFY_FAILED]
     assert (
@@ -121,12 +132,12 @@ def test_a_plan_s_test_that_a_command_exchanges_is_put_back(
 
 
 def test_a_file_that_is_put_back_in_time_changed_nothing_for_the_next_command(
-    target: Factory, tmp_path: Path
+    target: Factory,
 ) -> None:
     document = writing("app.py", acceptance_commands=["python -c 'import app'", PYTEST])
     summary = target.run(
         document,
-        [proposal({"app.py": attacking(ATTACKS["plants a conftest"], tmp_path)})],
+        [proposal({"app.py": attacking(ATTACKS["plants a conftest"])})],
         max_attempts=1,
     )
     assert summary.verdict == "FAIL"
