@@ -235,6 +235,28 @@ def test_old_code_that_an_order_rewrites_is_no_longer_certain(checker: TypeCheck
     assert codes(plan(rewriting), checker, sources) == ["W222"]
 
 
+@pytest.mark.parametrize(
+    ("use", "code"),
+    [
+        ("from a import p; assert p().z", "E211"),
+        ("from a import p; assert p()[3]", "E214"),
+        ("from a import pair; assert pair()[5]", "E214"),
+        # What is declared as a tuple may be a named one.
+        ("from a import pair; assert pair().z", "W222"),
+        ("from a import q; assert q().z", "W222"),
+    ],
+)
+def test_a_member_of_a_declared_tuple_that_is_not_there_is_found(
+    use: str, code: str, checker: TypeChecker
+) -> None:
+    stub = (
+        "from collections import namedtuple\nfrom typing import NamedTuple\n"
+        "class P(NamedTuple):\n    x: int\nQ = namedtuple('Q', 'a b')\n"
+        "def p() -> P: ...\ndef q() -> Q: ...\ndef pair() -> tuple[int, str]: ..."
+    )
+    assert codes(plan(declaring(1, {"a.py": stub}, use)), checker) == [code]
+
+
 def test_a_contract_of_old_code_adds_to_it(checker: TypeChecker) -> None:
     sources = {"a.py": "def f(x): return x\nclass C:\n    def m(self): pass\n"}
     document = plan(
