@@ -190,7 +190,9 @@ def orders(tmp_path: Path) -> Path:
 def test_a_verb_of_the_fleet_without_its_packages_says_what_to_install(
     repo: Path, orders: Path, words: tuple[str, ...]
 ) -> None:
-    git(repo, "remote", "add", "origin", str(repo))
+    elsewhere = orders.parent / "remote.git"
+    git(repo, "clone", "--quiet", "--bare", str(repo), str(elsewhere))
+    git(repo, "remote", "add", "origin", str(elsewhere))
     words = tuple(each.format(repo=repo, plan=orders) for each in words)
     done = _without(["psycopg", "dbos"], words)
     assert done.returncode == 2, done.stderr

@@ -59,9 +59,10 @@ def test_a_file_that_cannot_be_removed_before_the_next_step_ends_the_run(stuck: 
     assert "stuck cannot be removed" in _left(stuck)
 
 
-def test_what_an_order_that_passed_leaves_is_named_with_what_removes_it(stuck: Factory) -> None:
+def test_what_a_command_of_an_attempt_leaves_is_named_with_what_removes_it(stuck: Factory) -> None:
     _verify_by(stuck.repo, "[ -f a.txt ]")
-    assert stuck.run(writing("a.txt"), [proposal({"a.txt": "a\n"})]).verdict == "PASS"
+    with pytest.raises(CommandFailed, match="rollback failed"):
+        stuck.run(writing("a.txt"), [proposal({"a.txt": "a\n"})])
     left = _left(stuck)
     assert "stuck cannot be removed (Operation not permitted)" in left
     assert "sudo chattr -R -i" in left

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -13,7 +14,6 @@ from factory.orders.model_choice import ModelChoice, Rung
 from factory.proposal.reply_formats import ProposedFile, render_files_reply
 from shared.llm.model_client import Request
 from tests.factory.audit.honest import Auditor, describe, standings
-from tests.fakes import proposal
 from tests.harness import Factory, Json, commit_all, writing
 
 
@@ -47,7 +47,14 @@ REPLIES: dict[str, list[str | Callable[[Request], str]]] = {
         edit("src/app.py", "GREETING = 'nowhere'\n", "GREETING = 'moin'\n"),
         edit("src/app.py", "GREETING = 'hello'\n", "GREETING = 'moin'\n"),
     ],
-    "JSON, unasked": [proposal({"src/app.py": "GREETING = 'moin'\n"})],
+    "JSON, unasked": [
+        json.dumps(
+            {
+                "summary": "s",
+                "writes": [{"path": "src/app.py", "content": "GREETING = 'moin'\n"}],
+            }
+        )
+    ],
 }
 
 

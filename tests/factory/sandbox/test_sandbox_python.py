@@ -237,7 +237,7 @@ def test_a_program_of_the_workspace_runs_by_its_path(target: Arena) -> None:
     tool.parent.mkdir()
     tool.write_text("#!/usr/bin/env python\nprint('tool')\n")
     ended = target.run("./tools/tool")
-    assert ended.cause == "not_found"
+    assert ended.cause == "not_started"
     tool.chmod(0o755)
     assert target.run("./tools/tool").stdout.text == "tool\n"
     assert target.run("tools/tool").stdout.text == "tool\n"

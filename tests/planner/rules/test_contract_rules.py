@@ -311,6 +311,7 @@ def test_a_module_that_the_checker_refuses_is_never_taken_for_clean(checker: Typ
     assert [f"{each.code} {each.order}" for each in found(document, checker, {})] == [
         "E212 WO-01",
         "E299 WO-02",
+        "W235 WO-02",  # it is named like a module that test runners import
     ]
 
 

@@ -83,7 +83,9 @@ def test_the_bad_example_is_one_finding_and_the_good_one_is_none(
 ) -> None:
     shown = example(language, code)
     bad, good = found_in(shown.bad, tools), found_in(shown.good, tools)
-    assert [each[1:5] for each in bad] == [code], bad
+    # A file that the type checker stops at is named like a module of the standard library.
+    beside = "W235" if code == "E299" else ""
+    assert [each[1:5] for each in bad if each[1:5] != beside] == [code], bad
     assert good == []
 
 
