@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Self
@@ -49,10 +49,6 @@ class Listing:
         """Return the listing with `paths` as further files."""
         added = frozenset(paths) - self.folders
         return replace(self, files=self.files | added, folders=self.folders | _folders_of(added))
-
-    def without(self, paths: Collection[str]) -> Self:
-        """Return the listing without the files `paths`; the folders that held them may stay."""
-        return replace(self, files=self.files.difference(paths)) if paths else self
 
     def replaces(self, path: str) -> bool:
         """Return whether what was found at `path` is in the place of something that belongs."""

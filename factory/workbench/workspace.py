@@ -235,7 +235,10 @@ class Workspace:
         The tree is as it should be, because it was the baseline and only these files were changed,
         and the index holds it.
         """
-        listing = self._look_up(self.baseline).listing.with_files(written).without(removed)
+        listing = self._look_up(self.baseline).listing.with_files(written)
+        if removed:  # folders go with their files, and a file may take the place of one
+            files = self.files.union(written).difference(removed)
+            listing = Listing.of(files, self.submodules, self.linked)
         watched, self._at_rest = self._begin_watch(listing), False
         self._judged = _JudgedTree(listing, frozenset(removed), untouched=watched, watched=watched)
 
