@@ -54,6 +54,7 @@ from factory.workbench.pool import Workbench
 from factory.workbench.tree import NotReadable, Tree
 from shared.errors import EnvironmentFault, InvalidInput
 from shared.languages.registry import LANGUAGES, language_of, steering
+from shared.projects.build_tools import LOCK_FILES
 from shared.work_order.work_order import WorkOrder
 
 
@@ -103,6 +104,8 @@ def harm_in(undone: Undone, trial: Trial) -> tuple[str, ...]:
     Those are files of the tree that it changed, files that it brought back although the order
     removes them, and files that a test runner would take for its own. What the verification did
     before the order already is not the order's fault, unless the order writes or removes the file.
+    A lock file that a build tool brings up to date is undone like all else, and says nothing of the
+    code.
     """
     steering = (
         path
@@ -114,7 +117,11 @@ def harm_in(undone: Undone, trial: Trial) -> tuple[str, ...]:
         return ()
     own = {*trial.written, *trial.removed}
     before = trial.known().touched
-    return tuple(path for path in found if path in own or path not in before)
+    return tuple(
+        path
+        for path in found
+        if path in own or not (path in before or path.rpartition("/")[2] in LOCK_FILES)
+    )
 
 
 def _is_read_by_tests(path: str, tree: Tree) -> bool:
