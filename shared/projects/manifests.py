@@ -205,7 +205,7 @@ def holds_only_documents(paths: Iterable[str]) -> bool:
 def _is_document(path: str) -> bool:
     place = PurePosixPath(path)
     name = place.name.lower()
-    if place.parts[0].startswith("."):
+    if "".join(place.parts[:1]).startswith("."):
         return True
     if name.startswith(_LISTS) or name == "cmakelists.txt":
         return False

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NoReturn
 
+TYPE_CHECKING = False  # to import `typing` takes longer than all else here
 if TYPE_CHECKING:
     import ast
     from types import CodeType, FrameType, TracebackType
-    from typing import Any
+    from typing import Any, NoReturn
 
 EARLY = "The command ended before its own end: "
 AT_IMPORT = (
