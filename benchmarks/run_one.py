@@ -73,7 +73,7 @@ def _run(bench: Bench, order: Path, environment: Mapping[str, str]) -> ChildCost
     repo = make_repo(bench.folder("repo") / "project", 10)
     argv = [
         *llmch_command(bench), "run", "--repo", str(repo), "--work-order", str(order),
-        "--artifacts-dir", str(bench.scratch / "artifacts"), "--llm-model", "scripted",
+        "--artifacts-dir", str(bench.scratch / "artifacts"), "--factory-model", "scripted",
         "--sandbox", "off", "--json",
     ]  # fmt: skip
     done = run_child(argv, environment)

@@ -19,9 +19,24 @@ from shared.settings.settings import Settings
 _AUTO = "auto"
 
 
+class _RepoAction(argparse.Action):
+    """Keep a repo as a path, and as it was typed: as a path, a URL loses one of its slashes."""
+
+    def __call__(
+        self,
+        parser: object,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: object = None,
+    ) -> None:
+        namespace.repo, namespace.repo_typed = Path(str(values)), values
+
+
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that `run` and `run-all` share."""
-    parser.add_argument("--repo", type=Path, default=Path(), metavar="DIR", help="the git repo (.)")
+    parser.add_argument(
+        "--repo", action=_RepoAction, default=Path(), metavar="DIR", help="the git repo (.)"
+    )
     _add_branch_arguments(parser.add_argument_group("branch"))
     _add_attempt_arguments(parser.add_argument_group("attempts"))
     _add_sandbox_arguments(parser.add_argument_group("commands"))
@@ -31,7 +46,11 @@ def add_batch_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that make sense only for a whole plan."""
     group = parser.add_argument_group("plan")
     _add_jobs(group)
-    _add_plan_arguments(group)
+    group.add_argument(
+        "--keep-going", action="store_true",
+        help="after a failure, continue with the orders that do not need the failed order",
+    )  # fmt: skip
+    _add_allow_lost(group)
 
 
 def add_standing_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,37 +72,11 @@ def _add_jobs(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def _add_plan_arguments(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--keep-going", action="store_true",
-        help="after a failure, continue with the orders that do not need the failed order",
-    )  # fmt: skip
-    _add_allow_lost(group)
-
-
 def _add_allow_lost(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--allow-lost", action="store_true",
         help="make orders again whose commits the branch once had and then lost",
     )  # fmt: skip
-
-
-def add_submission_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that say how a plan is carried out wherever its workers are."""
-    branch = parser.add_argument_group("branch")
-    branch.add_argument("--branch", metavar="B", help="where commits go (default: factory/...)")
-    branch.add_argument(
-        "--base", metavar="B",
-        help="the remote's branch from which a new branch starts (default: the one that the clone "
-        "has checked out, or the remote's default branch)",
-    )  # fmt: skip
-    _add_allow_changed(branch)
-    plan = parser.add_argument_group("plan")
-    _add_plan_arguments(plan)
-    _add_attempt_arguments(parser.add_argument_group("attempts"))
-    commands = parser.add_argument_group("commands")
-    add_setting_flags(commands, FlagGroup.COMMANDS)
-    _add_command_arguments(commands)
 
 
 def submission_options(args: argparse.Namespace, settings: Settings) -> RunOptions:

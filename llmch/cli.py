@@ -10,7 +10,7 @@ import sys
 
 from llmch import __version__
 from llmch.entry import boundary
-from llmch.entry.verb_table import VERBS, render_help
+from llmch.entry.verb_table import OLD_WORDS, VERBS, render_help
 
 _OBJECTS_BETWEEN_LOOKS = 100_000  # some 10 MB
 
@@ -30,6 +30,10 @@ def main(argv: list[str] | None = None) -> int:
             return _answer(f"llmch {__version__}\n", 0)
         case ["help", verb] if verb in VERBS:
             arguments = [verb, "--help"]
+        case ["help", verb] if verb in OLD_WORDS:
+            arguments = [OLD_WORDS[verb][0], "--help"]
+        case [verb, *rest] if verb in OLD_WORDS:
+            arguments = [*OLD_WORDS[verb], *rest]
         case _:
             pass
     # Imports make very many objects that stay. To look for garbage among them again and again

@@ -251,7 +251,7 @@ def _error(outcome: Judged, run_dir: Path) -> LlmchError | None:
     if outcome.plan is not None and not outcome.plan.is_json:
         return ReplyUnparseable(
             "the model's last reply was not a JSON document",
-            f"see {run_dir}/compile; another --model may do better",
+            f"see {run_dir}/compile; another --planner-model may do better",
         )
     return None
 

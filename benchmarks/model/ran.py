@@ -46,7 +46,7 @@ def run(server: Server, variant: str, task: Task, *options: str) -> Result:
         order = scratch / "WO-01.json"
         order.write_text(json.dumps(task.order))
         where = ("--repo", repo, "--work-order", order, "--artifacts-dir", scratch / "artifacts")
-        asked = ("--llm-model", server.model, "--max-attempts", ATTEMPTS, "--json", *options)
+        asked = ("--factory-model", server.model, "--max-attempts", ATTEMPTS, "--json", *options)
         started = time.monotonic()
         summary = _summary(["run", *map(str, (*where, *asked))], scratch, server.environment)
         seconds = time.monotonic() - started

@@ -171,7 +171,7 @@ def _fail(state: FactoryState, step: Step, brief: FailureBrief) -> StateUpdate:
 
 _NOTHING_MOVES = (
     "the model gives the same files again and there is no other to ask: the order has failed; name "
-    "a larger model after it (`--llm-model small,large`), or say what is missed (`llmch retry "
+    "a larger model after it (`--factory-model small,large`), or say what is missed (`llmch retry "
     "ORDER --hint TEXT`)"
 )
 

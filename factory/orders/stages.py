@@ -68,7 +68,7 @@ class StageText:
     """Nothing that a model proposes can fix the plan, the disk, or what is not installed."""
 
 
-_ASK_ANOTHER = "`llmch retry {order}{place} --llm-model MODEL` asks another model"
+_ASK_ANOTHER = "`llmch retry {order}{place} --factory-model MODEL` asks another model"
 _ASK_AGAIN = "`llmch retry {order}{place} --hint TEXT` asks again with what you tell it"
 _KEEP_COMMANDS = "The commands cannot be changed: change the files so that all commands succeed."
 _ANSWERED = "The next prompt contains this failure, and another proposal can answer it."
@@ -107,8 +107,8 @@ STAGE_TEXTS: Final = (
         "`repeats` names.",
         "The next model of the ladder is asked. If there is none, asking again would bring the "
         "same files, so the order ends.",
-        "Name a larger model after this one (`--llm-model small,large`), or say by `llmch retry "
-        "ORDER --hint TEXT` what is missed.",
+        "Name a larger model after this one (`--factory-model small,large`), or say by "
+        "`llmch retry ORDER --hint TEXT` what is missed.",
         _ASK_AGAIN,
         reminder="Give other files than before.",
     ),

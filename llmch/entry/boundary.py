@@ -233,7 +233,7 @@ def answer(arguments: Sequence[str], console: Console) -> Outcome:
     """
     name, *rest = arguments
     verb = find_verb(name)
-    args = parser_of(name, verb).parse_args(rest)
+    args = parser_of(name, verb).parse(rest)
     with traced(name, console):
         return verb.execute(args, console)
 

@@ -57,8 +57,26 @@ class UsageError(InvalidInput):
 class VerbParser(argparse.ArgumentParser):
     """Parse arguments; raise on an error instead of exiting, so `--json` covers usage errors."""
 
+    _typed: Sequence[str] = ()
+
+    def parse(self, words: Sequence[str]) -> argparse.Namespace:
+        """Return the options in `words`. Raises `UsageError`, which names what may be meant."""
+        self._typed = words
+        return self.parse_args(words)
+
     def error(self, message: str) -> NoReturn:
-        raise UsageError(message, f"`{self.prog} --help` lists the options")
+        raise UsageError(message, self._meant() or f"`{self.prog} --help` lists the options")
+
+    def _meant(self) -> str:
+        """Return what the first unknown option that was typed may be a slip of."""
+        known = {each: action.help for action in self._actions for each in action.option_strings}
+        listed = [each for each, text in known.items() if text is not argparse.SUPPRESS]
+        typed = (each.partition("=")[0] for each in self._typed if each.startswith("--"))
+        unknown = next((each for each in typed if each not in ("--", *known)), "--")
+        near = [each for each in listed if unknown != "--" and each.endswith(unknown[1:])]
+        names = [each.removeprefix("--") for each in listed]
+        near += [f"--{each}" for each in difflib.get_close_matches(unknown[2:], names, n=1)]
+        return f"did you mean {near[0]} in place of {unknown}?" if near else ""
 
     def words_for(
         self, target: VerbParser, args: argparse.Namespace, without: Collection[str] = ()
@@ -73,6 +91,7 @@ class VerbParser(argparse.ArgumentParser):
             word
             for action in self._actions
             if known.issuperset(action.option_strings)
+            and action.help is not argparse.SUPPRESS
             and not set(without).intersection(action.option_strings)
             for word in _words(action, getattr(args, action.dest, action.default))
         )

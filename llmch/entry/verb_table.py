@@ -4,33 +4,35 @@ The module of a verb is imported only when the verb is called.
 """
 
 _GROUPS = {
-    "From a specification to commits": {
+    "Begin with these": {
         "init": "write settings and a specification to begin with",
         "plan": "compile a specification into work orders",
-        "run": "execute one work order on a repo",
-        "run-all": "execute a plan's work orders on one branch",
-        "build": "plan a specification and execute the plan in one go",
-    },
-    "Look at a plan": {
         "show": "show what a plan will do: files, commands, requirements, costs, what has landed",
-        "check": "judge a plan by all rules, without a model",
-        "explain": "explain a rule's code or a stage of failure, and what to do about it",
-        "graph": "show which of a plan's orders need which",
-    },
-    "Look at a repo and the machine": {
+        "run-all": "execute a plan's work orders on one branch",
         "status": "show how far a repo's latest run is",
         "report": "show a run as a page or in short, or what carries out each requirement",
+        "retry": "make one order of a plan again, with a hint for the model",
+    },
+    "Other ways from a specification to commits": {
+        "build": "plan a specification and execute the plan in one go",
+        "run": "execute one work order on a repo",
+    },
+    "Look into plans and orders": {
+        "check": "judge a plan by all rules, without a model",
+        "explain": "explain a rule's code or a stage of failure, and what to do about it",
         "diff": "show what an attempt at an order changed, or how two plans differ",
         "repro": "run the command that failed again, on the files of the rejected attempt",
-        "retry": "make one order of a plan again, with a hint for the model",
+    },
+    "Decide in a model's place": {
         "accept": "accept a commit of yours for an order, judged like any attempt",
         "skip": "leave an order out, and say why",
-        "verify": "say what of the claims of commits can be proven; needs no model",
         "reset": "end a repo's unfinished run by force; commits stay",
+    },
+    "Look at commits and the machine": {
+        "verify": "say what of the claims of commits can be proven; needs no model",
         "doctor": "report what works on this machine, and how to fix the rest",
     },
     "Several machines": {
-        "submit": "give a plan to a fleet, which runs it and lands it on a remote",
         "fleet": "set up a fleet's database, show what the fleet does, wait for a plan, cancel one",
         "worker": "take steps of orders for a fleet, until it is interrupted",
     },
@@ -44,6 +46,9 @@ _GROUPS = {
     },
 }
 VERBS = {verb: purpose for verbs in _GROUPS.values() for verb, purpose in verbs.items()}
+
+# Words that are not listed any longer, and what they mean.
+OLD_WORDS = {"graph": ("show", "--graph"), "submit": ("run-all", "--on", "fleet", "--detach")}
 
 TOPICS = {
     "exit-codes": "what an exit code means",
@@ -64,7 +69,6 @@ EXAMPLES = {
     "show": "llmch show ../plan",
     "check": "llmch check ../plan",
     "explain": "llmch explain E101",
-    "graph": "llmch graph ../plan --format mermaid",
     "report": "llmch report --html report.html --open",
     "status": "llmch status --watch",
     "diff": "llmch diff WO-01 2",
@@ -75,7 +79,6 @@ EXAMPLES = {
     "verify": "llmch verify main..work --rerun",
     "reset": "llmch reset",
     "doctor": "llmch doctor",
-    "submit": "llmch submit --repo . --workdir ../plan --wait",
     "fleet": "llmch fleet status",
     "worker": "llmch worker --slots 2",
     "mcp": "llmch mcp --repo . --max-cost 5",

@@ -187,9 +187,9 @@ def target_of(args: argparse.Namespace, emit: Emit) -> Submission:
     `PreflightRefused` if the remote does not have that commit, and `CommandFailed` if the
     remote does not answer.
     """
-    folder = Path(args.repo)
+    folder = args.repo
     if not folder.is_dir():
-        return _of_url(args, args.repo, emit)
+        return _of_url(args, args.repo_typed, emit)
     if repos.is_bare(client.Git(folder)):
         return _of_url(args, str(folder.resolve()), emit)
     return _of_clone(args, preflight.find_repo(folder).tree, emit)

@@ -67,7 +67,7 @@ def read_grammar() -> tuple[VerbGrammar, ...]:
 
 def _verb(name: str) -> VerbGrammar:
     parser = parser_of(name, find_verb(name))
-    actions = parser._actions
+    actions = [each for each in parser._actions if each.help is not argparse.SUPPRESS]
     groups = [each._group_actions for each in parser._mutually_exclusive_groups]
     return VerbGrammar(
         name,

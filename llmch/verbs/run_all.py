@@ -6,23 +6,41 @@ import argparse
 import contextlib
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from factory.batch import batch, order_driver
-from factory.fleet import fleet_worker, job_queue, leases
+from factory.fleet import fleet_worker, job_queue, leases, submission
 from factory.orders import read_orders, task
-from factory.run_flags import add_batch_arguments
+from factory.run_flags import add_batch_arguments, submission_options
 from llmch.ci.run_reports import reports_asked
 from llmch.console import Console
-from llmch.console.document import Outcome
-from llmch.entry.command_line import fleet_of
-from llmch.entry.run_orders import add_running_arguments, options_and_source, run_reported
+from llmch.console.document import Block, Document, Outcome, Paragraph, Remark
+from llmch.entry import wiring
+from llmch.entry.command_line import VerbParser, fleet_of
+from llmch.entry.run_orders import (
+    add_running_arguments,
+    await_plan,
+    options_and_source,
+    run_reported,
+)
 from shared.errors import InvalidInput
 
 if TYPE_CHECKING:
     from factory.run.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedDocument(Document):
+    """Represent the answer of `run-all --detach`."""
+
+    plan: str
+    branch: str
+
+    def blocks(self) -> Iterator[Block]:
+        yield Paragraph((f"submitted plan {self.plan} for {self.branch}",))
+        yield Remark((f"`llmch fleet wait {self.plan}` shows how it goes and how it ends",))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +55,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-wait", action="store_true",
         help="with --on fleet: end where no worker is alive, instead of waiting for one",
     )  # fmt: skip
+    parser.add_argument(
+        "--detach", action="store_true",
+        help="with --on fleet: leave the plan to the fleet and end; --repo names a git remote, as "
+        "all workers reach it, or a clone that has it as a remote",
+    )  # fmt: skip
+    parser.add_argument(
+        "--base", metavar="B",
+        help="with --detach: the remote's branch from which a new branch starts (default: the one "
+        "that the clone has checked out, or the remote's default branch)",
+    )  # fmt: skip
+    parser.add_argument("--wait", action="store_true", help=argparse.SUPPRESS)
     add_batch_arguments(parser)
     add_running_arguments(parser)
 
@@ -44,6 +73,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Run the orders. The exit code is 0 if all have landed, and 1 if one failed."""
     folder = args.workdir
+    if args.detach:
+        return _submit(args, console)
+    if args.base or args.wait:
+        raise InvalidInput("--base belongs to --on fleet --detach", "leave it out")
     reports = reports_asked(args, folder)
     options, source = options_and_source(args, console, lambda: read_orders.read_workdir(folder))
     kind: batch.WorkerKind = batch.THIS_PROCESS
@@ -75,3 +108,36 @@ def _on_fleet(options: task.RunOptions, *, waits: bool) -> tuple[task.RunOptions
             yield worker
 
     return replace(options, jobs=fleet.train), batch.WorkerKind(opened, job_queue.import_engine)
+
+
+# These say how this machine runs a plan, and a plan that is left to the fleet takes none of them.
+_OF_HERE = frozenset({
+    "--no-wait", "--jobs", "--create-branch", "--reuse-branch", "--commit-hash", "--allow-dirty",
+    "--push", "--out", "--allow-repo-filters", "--llm", "--transcript", "--pr", "--sandbox",
+    "--sandbox-net", "--sandbox-read", "--sandbox-write", "--sandbox-path",
+})  # fmt: skip
+
+
+def _submit(args: argparse.Namespace, console: Console) -> Outcome:
+    """Queue the plan. The exit code is 0; with `--wait`, an old option, it is that of the run."""
+    parser = VerbParser()
+    add_arguments(parser)
+    given = (each.partition("=")[0] for each in parser.words_for(parser, args))
+    if others := [each for each in given if each in _OF_HERE]:
+        raise InvalidInput(f"--detach does not go with {', '.join(others)}", "leave that out")
+    if args.on != "fleet":
+        raise InvalidInput("--detach leaves a plan to a fleet", "add --on fleet")
+    if args.junit is not None and not args.wait:
+        hint = "`llmch fleet wait PLAN --junit FILE` writes it at the end"
+        raise InvalidInput("--junit with --detach: the run is not over then", hint)
+    reports = reports_asked(args, args.workdir)
+    orders = read_orders.read_workdir(args.workdir)
+    where = wiring.target_of(args, console)
+    options = submission_options(args, where.settings)
+    with leases.linked(fleet_of(where.settings), "submit") as link:
+        submitted = submission.submit_plan(link, args.workdir, orders, where.target, options)
+        document = SubmittedDocument(submitted.plan, submitted.branch)
+        if not args.wait:
+            return Outcome(document)
+        console.say(*document.blocks())
+        return await_plan(link, submitted.plan, where.settings, reports, console)

@@ -3,19 +3,42 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from factory.batch import order_graph
+from factory.orders import read_orders
 from llmch.console import Console
-from llmch.console.document import Outcome
+from llmch.console.document import Block, Document, Outcome, Paragraph
 from llmch.entry import wiring
 from llmch.entry.command_line import add_optional_repo, repo_meant
 from llmch.previews import preview_document
 from planner.plan import plan_edits
-from shared.errors import ExitCode
+from shared.errors import ExitCode, InvalidInput
+from shared.files import atomic_io
 
-if TYPE_CHECKING:
-    pass
+
+@dataclass(frozen=True, slots=True)
+class GraphDocument(Document):
+    """Represent the answer of `show --graph`: the graph, in the format that was asked for."""
+
+    graph: order_graph.OrderGraph
+    format: order_graph.GraphFormat
+
+    def to_json(self) -> object:
+        return order_graph.graph_document(self.graph)
+
+    def blocks(self) -> Iterator[Block]:
+        match self.format:
+            case order_graph.GraphFormat.MERMAID:
+                yield Paragraph(tuple(order_graph.render_mermaid(self.graph)))
+            case order_graph.GraphFormat.DOT:
+                yield Paragraph(tuple(order_graph.render_dot(self.graph)))
+            case order_graph.GraphFormat.JSON:
+                yield Paragraph(tuple(atomic_io.render_json(self.to_json()).splitlines()))
+            case order_graph.GraphFormat.TREE:
+                yield Paragraph(tuple(order_graph.render_tree(self.graph)))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,10 +52,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--check", action="store_true",
         help="judge the plan by all rules too, as `check` does, which may start a type checker",
     )  # fmt: skip
+    parser.add_argument(
+        "--graph", action="store_true", help="instead, show which of the orders need which"
+    )
+    parser.add_argument(
+        "--format", choices=tuple(order_graph.GraphFormat),
+        help="with --graph: how it is printed (tree)",
+    )  # fmt: skip
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Show the plan. The exit code is 2 if it could not be executed, and else 0."""
+    if args.graph:
+        return Outcome(_graph(args.dir, order_graph.GraphFormat(args.format or "tree")))
+    if args.format:
+        raise InvalidInput("--format belongs to --graph", "add --graph, or leave it out")
     repo = repo_meant(args, console, "the plan is shown for an empty one")
     settings = wiring.settings_for(args, console, repo=repo)
     report = None
@@ -43,3 +77,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     preview = preview_document.read_preview(args.dir, repo, args.branch, settings, report)
     code = ExitCode.OK if preview.executable else ExitCode.INVALID
     return Outcome(preview_document.PreviewDocument(preview), code)
+
+
+def _graph(folder: Path, form: order_graph.GraphFormat) -> GraphDocument:
+    orders = [each.order for each in read_orders.read_workdir(folder)]
+    return GraphDocument(order_graph.derive_graph(orders), form)

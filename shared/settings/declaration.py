@@ -45,10 +45,13 @@ class FlagKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Flag:
+    """Describe the flag of a setting. `old` is a former spelling: it is read, and not listed."""
+
     option: str
     group: FlagGroup
     metavar: str | None = None
     kind: FlagKind = FlagKind.VALUE
+    old: str = ""
 
 
 @dataclass(frozen=True, slots=True)

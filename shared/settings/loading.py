@@ -396,3 +396,5 @@ def _add_flag(
             more["choices"] = key.choices or None
     text = f"{words} ({key.default_words})".replace("%", "%%")
     parser.add_argument(flag.option, dest=key.name, help=text, **more)
+    if flag.old:
+        parser.add_argument(flag.old, dest=key.name, help=argparse.SUPPRESS)

@@ -142,7 +142,7 @@ class PlannerSettings(RoleSettings):
         ("gpt-5.2-codex",),
         "the model that plans",
         name="planner.model",
-        flag=Flag("--model", FlagGroup.PLANNER, "M"),
+        flag=Flag("--planner-model", FlagGroup.PLANNER, "M", old="--model"),
         costs=True,
     )
     base_url: str | None = setting(
@@ -201,7 +201,7 @@ class FactorySettings(RoleSettings):
         ("gpt-5.2",),
         "the model that writes code; a list (`small,large`) escalates",
         name="factory.model",
-        flag=Flag("--llm-model", FlagGroup.ATTEMPTS, "M"),
+        flag=Flag("--factory-model", FlagGroup.ATTEMPTS, "M", old="--llm-model"),
         costs=True,
     )
     base_url: str | None = setting(
@@ -216,7 +216,10 @@ class FactorySettings(RoleSettings):
         _OUTPUT_TOKENS, 32_000, "room for a proposal, reasoning included", costs=True
     )
     temperature: float | None = setting(
-        _TEMPERATURE, 0.0, _HOW_RANDOM, flag=Flag("--llm-temperature", FlagGroup.ATTEMPTS, "T")
+        _TEMPERATURE,
+        0.0,
+        _HOW_RANDOM,
+        flag=Flag("--factory-temperature", FlagGroup.ATTEMPTS, "T", old="--llm-temperature"),
     )
 
 

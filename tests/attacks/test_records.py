@@ -253,9 +253,9 @@ def test_a_replay_that_lacks_a_reply_is_not_said_to_go_on_by_the_same_command(
     words = ("run", "--work-order", factory.scratch / "orders/WO-01.json", "--branch", "other")
     replay = (*words, "--llm", "replay", "--transcript", transcript, "--sandbox", "off")
     once = (*replay, "--artifacts-dir", factory.artifacts, "--reply-format", "json")
-    said = say(*once, "--llm-model", "scripted", "--max-attempts", "2")
+    said = say(*once, "--factory-model", "scripted", "--max-attempts", "2")
     assert said.code == 3 and "no recorded reply" in said.err
-    again = say(*once, "--llm-model", "scripted", "--max-attempts", "2")
+    again = say(*once, "--factory-model", "scripted", "--max-attempts", "2")
     assert again.code == 3 and "no recorded reply" in again.err, "the same command changes nothing"
     shown = say("status").out
     for text in (said.out + said.err, shown):

@@ -134,7 +134,7 @@ def build_hello(server: ModelServer, folder: Path) -> Any:
     workdir = write_plan(folder / "plan", manifest(plan["work_orders"]))
     environment = {**os.environ, **server.environment, "PYTHONPATH": str(ROOT)}
     where = ("--repo", repo, "--workdir", workdir, "--artifacts-dir", folder / "artifacts")
-    model = ("--llm-model", server.model)
+    model = ("--factory-model", server.model)
     ended = subprocess.run(
         [sys.executable, "-m", "llmch", "run-all", *map(str, where), *model, "--json"],
         cwd=folder,

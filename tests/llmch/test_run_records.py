@@ -35,7 +35,14 @@ def test_a_run_names_the_server_without_its_credentials(
         said = say(
             *("run", "--repo", repo, "--work-order", "WO-01.json", "--branch", "work"),
             *("--sandbox", "off", "--reply-format", "json"),
-            *("--llm-model", "small,large", "--max-attempts", "3", "--llm-temperature", "0.5"),
+            *(
+                "--factory-model",
+                "small,large",
+                "--max-attempts",
+                "3",
+                "--factory-temperature",
+                "0.5",
+            ),
         )
     assert said.code == 0, said.err
     head = head_of(cwd, "factory")
@@ -60,7 +67,9 @@ def test_a_plan_names_its_orders_its_hash_and_both_models(
     ):
         monkeypatch.setenv("OPENAI_BASE_URL", with_credentials(planner.base_url))
         monkeypatch.setenv("LLMCH_REVIEWER_BASE_URL", reviewer.base_url)
-        said = say("plan", "--spec", "spec.md", "--review", "--model", "m", "--outdir", "plan")
+        said = say(
+            "plan", "--spec", "spec.md", "--review", "--planner-model", "m", "--outdir", "plan"
+        )
     assert said.code == 0, said.out + said.err
     head = head_of(cwd, "planner")
     assert "open-sesame" not in json.dumps(head)

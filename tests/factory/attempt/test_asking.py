@@ -37,7 +37,7 @@ def test_a_model_that_only_repeats_itself_is_not_paid_for_the_rest(factory: Fact
     assert (summary.verdict, summary.usage.calls) == ("FAIL", 4)
     assert stages(summary) == [Stage.ACCEPTANCE_FAILED, Stage.REPEATED]
     assert summary.attempt_records[1].repeats == 1
-    assert "--llm-model small,large" in factory.seen(AttemptFailed)[-1].next_step
+    assert "--factory-model small,large" in factory.seen(AttemptFailed)[-1].next_step
     assert factory.tip() == ""
 
 

@@ -104,7 +104,7 @@ def test_where_the_model_is_stuck_a_larger_model_named_after_it_goes_on(factory:
     small = replace(factory.options().models, ladder=(Rung("small"),), attempts=5)
     failed = factory.run(document, [reply] * 9, models=small)
     assert stages(failed)[-1] == Stage.REPEATED
-    assert "`--llm-model small,large`" in next_steps(factory)[-1]
+    assert "`--factory-model small,large`" in next_steps(factory)[-1]
     both = replace(small, ladder=(Rung("small"), Rung("large")))
     assert factory.run(document, [reply] * 9, models=both).verdict == "PASS"
     assert factory.model.requests[-1].model == "large"

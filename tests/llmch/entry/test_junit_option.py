@@ -120,7 +120,7 @@ def test_a_folder_that_is_not_there_is_refused(say: Say, repo: Path, workdir: Pa
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["submit", "--workdir", "x", "--repo", "y"], "--junit needs --wait"),
+        (["submit", "--workdir", "x", "--repo", "y"], "the run is not over then"),
         (["fleet", "status"], "--junit belongs to `llmch fleet wait`"),
         (["report", "--coverage", "x"], "not on a run"),
     ],

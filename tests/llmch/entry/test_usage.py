@@ -14,7 +14,7 @@ import pytest
 
 import llmch
 from llmch.entry.command_line import parser_of
-from llmch.entry.verb_table import EXAMPLES, VERBS, module_of
+from llmch.entry.verb_table import EXAMPLES, OLD_WORDS, VERBS, module_of
 from tests.llmch.command_line import Say, own_environment, plan_reply, run, write_reply
 from tests.planner.plans import creating, order, plan
 from tests.shared.llm.scripted_server import scripted_server
@@ -120,6 +120,72 @@ def test_a_flag_that_nobody_knows_is_refused(say: Say, verb: str) -> None:
     assert said.code == 2
     assert said.error["hint"] == f"`llmch {verb} --help` lists the options"
     assert said.err == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["plan", "--sepc", "s"], "did you mean --spec in place of --sepc?"),
+        (["run-all", "--workdir=p", "--job=2"], "did you mean --jobs in place of --job?"),
+        (["run", "--work-order", "o", "--model", "m"], "did you mean --factory-model in place of"),
+    ],
+)
+def test_a_misspelt_option_is_refused_with_what_may_be_meant(
+    say: Say, words: list[str], hint: str
+) -> None:
+    error = say(*words, "--json").error
+    assert error["code"] == 2 and hint in error["hint"]
+
+
+@pytest.mark.parametrize(
+    ("verb", "old", "new"),
+    [
+        ("plan", "--model", "--planner-model"),
+        ("run-all", "--llm-model", "--factory-model"),
+        ("build", "--model", "--planner-model"),
+        ("build", "--llm-temperature", "--factory-temperature"),
+    ],
+)
+def test_a_former_spelling_of_an_option_is_read_and_not_listed(
+    say: Say, verb: str, old: str, new: str
+) -> None:
+    parser = parser_of(verb, import_module(module_of(verb)))
+    needed = ["--spec=s"] if verb != "run-all" else ["--workdir=p"]
+    assert parser.parse_args([*needed, old, "0"]) == parser.parse_args([*needed, new, "0"])
+    listed = say(verb, "--help").out.split()
+    assert new in listed and old not in listed
+
+
+def test_help_lists_what_one_begins_with_first(say: Say) -> None:
+    first = say("help").out.split("\n\n")[2].splitlines()[1:]
+    verbs = ["init", "plan", "show", "run-all", "status", "report", "retry"]
+    assert [line.split()[0] for line in first if not line.startswith("  do ")] == verbs
+
+
+@pytest.mark.parametrize(("old", "new"), OLD_WORDS.items())
+def test_a_former_word_for_a_verb_is_read_and_not_listed(
+    say: Say, old: str, new: tuple[str, ...]
+) -> None:
+    assert f"\n  {old} " not in say("help").out
+    assert say(old, "--help") == say("help", old) == say("help", new[0])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--detach"], "--detach leaves a plan to a fleet"),
+        (["--base", "main"], "--base belongs to --on fleet --detach"),
+        (
+            ["--on", "fleet", "--detach", "--jobs=2", "--sandbox", "off"],
+            "--detach does not go with --jobs, --sandbox",
+        ),
+    ],
+)
+def test_what_means_nothing_where_a_plan_is_left_to_a_fleet_is_refused(
+    say: Say, words: list[str], message: str
+) -> None:
+    error = say("run-all", "--workdir", "p", *words, "--json").error
+    assert error["code"] == 2 and error["message"] == message
 
 
 def test_flags_are_not_guessed_from_their_beginnings(say: Say) -> None:

@@ -24,7 +24,7 @@ def passed_on(verb: str, *words: str, without: tuple[str, ...] = ()) -> tuple[st
         (("--no-strict-acceptance",), ("--no-strict-acceptance",)),
         (("--verify", "a b", "--verify=--x"), ("--verify=a b", "--verify=--x")),
         (("--allow-red", "--jobs", "3"), ("--jobs=3", "--allow-red")),
-        (("--model", "big"), ()),
+        (("--planner-model", "big"), ()),
         (("--max-cost", "5", "--artifacts-dir", "r"), ("--artifacts-dir=r",)),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import subprocess
 import sys
@@ -58,7 +59,8 @@ def test_the_verbs_come_first(shell: Shell) -> None:
 
 def options_of(verb: str) -> set[str]:
     parser = parser_of(verb, import_module(module_of(verb)))
-    return {each for each in parser._option_string_actions if each.startswith("--")}
+    listed = [each for each in parser._actions if each.help is not argparse.SUPPRESS]
+    return {word for each in listed for word in each.option_strings if word.startswith("--")}
 
 
 def test_every_option_of_every_verb_is_offered(shell: Shell) -> None:
@@ -80,8 +82,8 @@ def test_every_option_of_every_verb_is_offered(shell: Shell) -> None:
         ("llmch fleet wait ", set()),
         ("llmch run --sandbox ", {"auto", "bwrap", "landlock", "off"}),
         ("llmch run --work-order x.json --sandbox b", {"bwrap"}),
-        ("llmch graph plan --format ", {"tree", "mermaid", "dot", "json"}),
-        ("llmch plan --model ", set()),
+        ("llmch show plan --format ", {"tree", "mermaid", "dot", "json"}),
+        ("llmch plan --planner-model ", set()),
         ("llmch frobnicate ", set()),
         ("llmch plan --spec s", {"spec one.md", "specs"}),
         ('llmch plan --spec "spec o', {"spec one.md"}),

@@ -1,4 +1,4 @@
-"""`status`, `reset`, `doctor` and `graph`: what they tell, and what they leave alone."""
+"""`status`, `reset`, `doctor` and `show --graph`: what they tell, and what they leave alone."""
 
 from __future__ import annotations
 
@@ -338,18 +338,19 @@ def test_the_graph_of_a_plan(say: Say, cwd: Path) -> None:
         writing("3.txt", 3, context_files=["1.txt"]),
     ]
     folder = write_plan(cwd / "plan", manifest(orders))
-    said = say("graph", folder)
+    said = say("show", "--graph", folder)
     assert said.code == 0
+    assert say("graph", folder) == said
     assert "(after WO-01)" in next(line for line in said.out.splitlines() if "WO-03" in line)
-    assert "WO-01 --> WO-03" in say("graph", folder, "--format", "mermaid").out
-    assert '"WO-01" -> "WO-03";' in say("graph", folder, "--format", "dot").out
-    assert json.loads(say("graph", folder, "--format", "json").out) == (
-        say("graph", folder, "--json").document
+    assert "WO-01 --> WO-03" in say("show", folder, "--graph", "--format", "mermaid").out
+    assert '"WO-01" -> "WO-03";' in say("show", folder, "--graph", "--format", "dot").out
+    assert json.loads(say("show", folder, "--graph", "--format", "json").out) == (
+        say("show", folder, "--graph", "--json").document
     )
 
 
 def test_the_graph_of_no_plan_is_refused(say: Say, cwd: Path) -> None:
-    said = say("graph", cwd, "--json")
+    said = say("show", cwd, "--graph", "--json")
     assert said.code == 2
     assert "holds no work orders" in said.error["message"]
 

@@ -615,8 +615,16 @@ def test_a_wrong_variable_is_refused_by_its_name(
         ("max_cost", "-1", "--max-cost must be an amount in US dollars, 0 or more, not '-1'"),
         ("sandbox.backend", "docker", "--sandbox must be one of auto, bwrap, landlock, off"),
         ("timeout_seconds", 0.0, "--timeout-seconds must be a number from 1 to 86400, not 0.0"),
-        ("planner.model", "a,b", "--model must be one model: only the factory takes several"),
-        ("factory.model", "", "--llm-model must be the name of a model, or several with commas"),
+        (
+            "planner.model",
+            "a,b",
+            "--planner-model must be one model: only the factory takes several",
+        ),
+        (
+            "factory.model",
+            "",
+            "--factory-model must be the name of a model, or several with commas",
+        ),
         ("planner.reasoning_effort", "?", "--reasoning-effort must be a word such as low"),
     ],
 )
