@@ -20,6 +20,7 @@ from llmch.verbs.demo import (
     DemoResult,
     Example,
     build_demo,
+    is_there,
     list_examples,
     recorded_models,
 )
@@ -127,7 +128,10 @@ def _completion(text: str, request: Request) -> Completion:
 
 
 def main() -> int:
-    """Make all transcripts anew, in place."""
+    """Make all transcripts anew, in place; none where an example cannot be built here."""
+    for example in list_examples():
+        if example.need is not None and not is_there(example):
+            raise SystemExit(f"{example.name} needs {example.need.what}")
     for example in list_examples():
         try:
             make_transcript(example, example.transcript)
