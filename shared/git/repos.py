@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from shared.git.client import (
     ALL_SYNCED,
@@ -80,9 +82,26 @@ def read_config(git: Git) -> tuple[ConfigEntry, ...]:
     return tuple(entries)
 
 
+_HALF_MADE: Final = (b"commondir", b"gitdir")
+_TRIES: Final = 20
+_AGAIN_AFTER_SECONDS: Final = 0.05
+
+
 def checkouts(git: Git) -> tuple[Checkout, ...]:
+    """Return the working trees of the repo.
+
+    Git fails where it reads the folder of one that another process makes or removes meanwhile, so
+    it is asked again for about a second.
+    """
     found: list[Checkout] = []
-    for record in git.run("worktree", "list", "--porcelain", "-z").split("\0\0"):
+    for left in reversed(range(_TRIES)):
+        done = git.try_run("worktree", "list", "--porcelain", "-z")
+        if not done.exit_code:
+            break
+        if not left or not any(each in done.stderr for each in _HALF_MADE):
+            raise GitFailed(done, "remove the folder that git names, if nothing is making it")
+        time.sleep(_AGAIN_AFTER_SECONDS)
+    for record in text_of(done.stdout).split("\0\0"):
         lines = dict(line.partition(" ")[::2] for line in record.split("\0") if line)
         if "worktree" in lines:
             branch = lines.get("branch", "").removeprefix("refs/heads/")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -230,6 +231,34 @@ def test_working_trees_are_listed_with_their_branches(
     git(repo, "worktree", "add", "--quiet", "--detach", str(tmp_path / "c"))
     found = [(each.path.name, each.branch) for each in repos.checkouts(asked)]
     assert found == [("repo", "main"), ("a\nb", "other"), ("c", "")]
+
+
+def test_a_working_tree_that_is_being_made_meanwhile_is_waited_for(
+    asked: Git, repo: Path, tmp_path: Path
+) -> None:
+    git(repo, "worktree", "add", "--quiet", "--detach", str(tmp_path / "c"))
+    place = repo / ".git" / "worktrees" / "c" / "commondir"
+    made = place.rename(place.with_name("made"))
+    os.mkfifo(place)
+
+    def finish() -> None:
+        with place.open("w"):  # git has begun to read, and reads nothing
+            made.rename(place)
+
+    with ThreadPoolExecutor() as other:
+        finished = other.submit(finish)
+        assert [each.path.name for each in repos.checkouts(asked)] == ["repo", "c"]
+        finished.result()
+
+
+def test_a_working_tree_that_stays_half_made_is_an_error_with_a_hint(
+    asked: Git, repo: Path, tmp_path: Path
+) -> None:
+    git(repo, "worktree", "add", "--quiet", "--detach", str(tmp_path / "c"))
+    (repo / ".git" / "worktrees" / "c" / "commondir").write_text("")
+    with pytest.raises(GitFailed, match="worktrees/c/commondir") as error:
+        repos.checkouts(asked)
+    assert "remove the folder" in error.value.hint
 
 
 def test_files_of_a_commit_come_with_any_name(asked: Git, repo: Path) -> None:
