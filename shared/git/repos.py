@@ -88,25 +88,31 @@ _AGAIN_AFTER_SECONDS: Final = 0.05
 
 
 def checkouts(git: Git) -> tuple[Checkout, ...]:
-    """Return the working trees of the repo.
-
-    Git fails where it reads the folder of one that another process makes or removes meanwhile, so
-    it is asked again for about a second.
-    """
+    """Return the working trees of the repo."""
     found: list[Checkout] = []
-    for left in reversed(range(_TRIES)):
-        done = git.try_run("worktree", "list", "--porcelain", "-z")
-        if not done.exit_code:
-            break
-        if not left or not any(each in done.stderr for each in _HALF_MADE):
-            raise GitFailed(done, "remove the folder that git names, if nothing is making it")
-        time.sleep(_AGAIN_AFTER_SECONDS)
+    done = _run_beside_others(git, "worktree", "list", "--porcelain", "-z")
     for record in text_of(done.stdout).split("\0\0"):
         lines = dict(line.partition(" ")[::2] for line in record.split("\0") if line)
         if "worktree" in lines:
             branch = lines.get("branch", "").removeprefix("refs/heads/")
             found.append(Checkout(Path(lines["worktree"]), branch))
     return tuple(found)
+
+
+def _run_beside_others(git: Git, *arguments: str) -> Finished:
+    """Return what git answers to a question about all working trees.
+
+    Git fails where it reads the folder of one that another process makes or removes meanwhile, so
+    it is asked again for about a second.
+    """
+    for _ in range(_TRIES):
+        done = git.try_run(*arguments)
+        if not done.exit_code and not done.timed_out:
+            return done
+        if not any(each in done.stderr for each in _HALF_MADE):
+            raise GitFailed(done)
+        time.sleep(_AGAIN_AFTER_SECONDS)
+    raise GitFailed(done, "remove the folder that git names, if nothing is making it")
 
 
 def changes(git: Git, *, own_tree: bool = False) -> Changes:
@@ -162,7 +168,9 @@ def restore_staged(git: Git) -> tuple[str, ...]:
 
 def add(git: Git, path: Path, commit: str) -> None:
     """Check `commit` out, detached, into a new working tree at `path`."""
-    git.run("worktree", "add", "--detach", "--quiet", "--force", "--", str(path), commit)
+    _run_beside_others(
+        git, "worktree", "add", "--detach", "--quiet", "--force", "--", str(path), commit
+    )
 
 
 def forget(git: Git, path: Path) -> None:
