@@ -15,7 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from planner.compile.compile_loop import Compilation, compile_plan
-from planner.compile.compile_record import CompileRecord, check_export, export_plan, summarised
+from planner.compile.compile_record import (
+    CompileRecord,
+    check_export,
+    end_killed_plans,
+    export_plan,
+    summarised,
+)
 from planner.compile.inputs import (
     CompileInputs,
     PlannerModel,
@@ -103,6 +109,7 @@ def run_plan(
     inputs = gather_inputs(options, emit)
     if options.outdir is not None:
         check_export(options.outdir, overwrite=options.overwrite, repo=inputs.repo.root)
+    end_killed_plans(options.artifacts / "planner")
     folder = new_run_folder(options.artifacts, "planner", new_run_id())
     with (
         recorded_run(folder, _head(options, inputs, source), emit) as recording,

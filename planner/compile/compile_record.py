@@ -16,8 +16,11 @@ from planner.rules import repair
 from planner.rules.judge_plan import Report, shown
 from shared.errors import CommandFailed, InvalidInput, LlmchError
 from shared.events import events
+from shared.events.run_record import killed_runs
 from shared.files.atomic_io import write_json, write_text
 from shared.llm import model_client
+from shared.llm.transcript import uncertain_calls
+from shared.llm.transcript_lines import place_to_json
 from shared.work_order import work_order
 from shared.work_order.plan_folder import list_plan_files, replace_plan
 
@@ -185,6 +188,20 @@ def summarised(folder: Path, settings: Mapping[str, Any]) -> Iterator[list[Judge
             write_json(folder / "validation_errors.json", errors_document(attempts, cause))
         summary = summary_document(attempts, cause, seconds, settings)
         write_json(folder / "compile_summary.json", summary)
+
+
+def end_killed_plans(kind: Path) -> None:
+    """Record that earlier compilations were killed, where their process could not do so itself."""
+    for folder, head in killed_runs(kind):
+        with contextlib.suppress(CommandFailed):
+            if not (folder / "compile_summary.json").exists():
+                write_json(folder / "compile_summary.json", summary_document((), _KILLED, 0.0, {}))
+            uncertain = map(place_to_json, uncertain_calls(folder / "transcript.jsonl"))
+            ending = {"status": "killed", "error": _KILLED, "uncertain_calls": [*uncertain]}
+            write_json(folder / "run.json", {**head, **ending})
+
+
+_KILLED = "the process ended without recording its end; the next plan wrote this"
 
 
 def _suffix(number: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
 import threading
@@ -169,8 +170,13 @@ def recorded_run(
     """Keep the records of a run while the block runs, and write to `run.json` how the run ended.
 
     The traceback of a bug goes to `traceback.txt` in the same folder. Every exception is passed
-    on.
+    on. The kernel lets go of the folder also where the process is killed: see `killed_runs`.
     """
+    with _held(folder.path):
+        yield from _recorded(folder, head, emit)
+
+
+def _recorded(folder: RunFolder, head: Mapping[str, Any], emit: events.Emit) -> Iterator[Recording]:
     run_head = RunHead(folder, head)
     log = EventLog(folder, secret_values(os.environ))
     recording = Recording(folder, events.fan_out((log, emit)))
@@ -187,6 +193,45 @@ def recorded_run(
     finally:
         log.close()
         run_head.complete(ending, recording.results)
+
+
+@contextlib.contextmanager
+def _held(folder: Path) -> Iterator[bool]:
+    """Hold the folder while the block runs; yield `False` if another process holds it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield _lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    """Return whether it is locked now; on a file system without locks it never is."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+_MOST_LOOKED_AT = 20
+_MOST_HEAD_BYTES = 4 * 1024 * 1024
+
+
+def killed_runs(kind: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield folder and `run.json` of those of the newest runs whose process did not end them.
+
+    They are held while the caller looks at them. Runs that go on are left out.
+    """
+    for folder in sorted(kind.glob("[0-9A-Z]*"), reverse=True)[:_MOST_LOOKED_AT]:
+        with contextlib.suppress(InvalidInput, ValueError, RecursionError, OSError):
+            document = json.loads(
+                read_regular_file(folder / "run.json", "record", _MOST_HEAD_BYTES).data
+            )
+            if isinstance(document, dict) and document.get("status") == "running":
+                with _held(folder) as is_over:
+                    if is_over:
+                        yield folder, document
 
 
 @dataclass(frozen=True, slots=True)
