@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -52,7 +52,8 @@ _NO_NETWORK = re.compile(
     r"|(?:urlopen error|new connection:) \[Errno 13\]"
     r"|in create_connection\n(?:[ \t].*\n){1,12}PermissionError: \[Errno 13\]"
     # npm and Cargo say this where they have to work without network.
-    r"|cache mode is 'only-if-cached'|attempting to make an HTTP request, but --offline",
+    r"|cache mode is 'only-if-cached'|attempting to make an HTTP request, but --offline"
+    r"|you're using offline mode \(--offline\)",
 )
 _HOST = re.compile(
     r"(?:Could not resolve host: |getaddrinfo (?:ENOTFOUND|EAI_AGAIN) |dial tcp: lookup "
@@ -66,6 +67,13 @@ class Fault:
 
     what: str
     remedy: str
+    besides: str | None = None
+    """What is left of the remedy where packages that the project declares are prepared first."""
+
+    def remedy_after(self, prepare: Sequence[str]) -> str:
+        """Return the remedy behind the ways to `prepare` what is declared and not here."""
+        own = self.remedy if not prepare or self.besides is None else self.besides
+        return ", or ".join(filter(None, (*prepare, own)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +138,7 @@ def _no_program(program: str, around: Surroundings, *, is_command: bool) -> Faul
     for language in LANGUAGES:
         if language.failures is not None and around.declared.get(language.name):
             ways += language.failures.ways_to_program(program, is_command=is_command)
-    return Fault(f"There is no program {program!r} here.", ", or ".join(ways))
+    return Fault(f"There is no program {program!r} here.", ", or ".join(ways), ways[0])
 
 
 def _way_to(program: str, hidden: Hidden | None) -> str:
@@ -175,7 +183,8 @@ def _not_installed(output: str, around: Surroundings) -> Fault | None:
         if language.failures is not None:
             lack = language.failures.find_lack(output, around.installable(language.name))
             if lack is not None:
-                return Fault(lack.what, ", or ".join(lack.ways))
+                known = (each for each in lack.ways if each.startswith("pass --python"))
+                return Fault(lack.what, ", or ".join(lack.ways), ", or ".join(known))
     return None
 
 
@@ -189,6 +198,7 @@ def _no_network(output: str, around: Surroundings) -> Fault | None:
     return Fault(
         "The command needs the network, which the sandbox does not have.",
         "have it work without the network, or pass --sandbox-net host",
+        "",
     )
 
 

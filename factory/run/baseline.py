@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from factory.judging.count_tests import tests_of
-from factory.judging.environment_faults import Surroundings, find_fault, surroundings_of
+from factory.judging.environment_faults import Fault, Surroundings, find_fault, surroundings_of
 from factory.judging.failure_brief import cut, find_failures, select_lines, stable_text
 from factory.judging.proof import NOTHING_KNOWN, KnownCommit, KnownCommits, KnownRed, RedCheck
 from factory.judging.run_checks import (
@@ -34,6 +34,7 @@ from factory.orders.stages import AttemptStage
 from factory.orders.task import RunOptions
 from factory.preflight import Repo, name_paths
 from factory.sandbox.policy import Cause, Ended
+from factory.workbench.dependencies import Manifests, ways_to_prepare
 from factory.workbench.leftovers import Undone
 from factory.workbench.pool import Workbench, WorkbenchPool
 from shared.errors import PreflightRefused
@@ -289,11 +290,18 @@ class Baseline:
             how = f"failed: {str(ended.cause).replace('_', ' ')}{why}"
         said = "".join(f"\n  | {line}" for line in lines)
         around = surroundings_of(bench, self.options, commit)
+        fault = find_fault(ended, around)
         return PreflightRefused(
             f"verification is red on the base {commit[:10]}, before any order: "
             f"`{check.text}` {how}{said}",
-            _remedy(ended, around),
+            _remedy(ended, fault, around, tuple(self._ways_to_prepare(bench, fault))),
         )
+
+    def _ways_to_prepare(self, bench: Workbench, fault: Fault | None) -> Iterator[str]:
+        if not self.options.install_dependencies:
+            files = Manifests.of(bench.workspace.root, bench.workspace.files)
+            present = frozenset(each.path for each in bench.linked)
+            yield from ways_to_prepare(files, bench.python, present, missed=fault is not None)
 
 
 def _telling_lines(text: str) -> list[str]:
@@ -304,17 +312,20 @@ def _telling_lines(text: str) -> list[str]:
     return cut(text).splitlines()[-_SHOWN_LINES:]
 
 
-def _remedy(ended: Ended, around: Surroundings) -> str:
-    """Return what a user can do about a base that is red, the likely remedy first."""
+def _remedy(
+    ended: Ended, fault: Fault | None, around: Surroundings, prepare: tuple[str, ...]
+) -> str:
+    """Return what a user can do about a base that is red, the likely remedy first.
+
+    `prepare` are the ways to what the base declares and commands do not find.
+    """
     if ended.cause is Cause.TIMED_OUT:
         cause = likely_cause(f"{ended.stdout.text}\n{ended.stderr.text}")
         return f"{cause or _TOO_SHORT}\nOr {_ALLOW}."
-    fault = find_fault(ended, around)
     if fault is not None:
-        return f"{fault.what} To fix it, {fault.remedy}.\nOr {_ALLOW}."
-    ways = ["commit a fix to the base"]
-    ways += [f"pass --python {each} if it passes there" for each in around.environments]
-    return f"{', or '.join(ways)}.\nOr {_ALLOW}."
+        return f"{fault.what} To fix it, {fault.remedy_after(prepare)}.\nOr {_ALLOW}."
+    others = (f"pass --python {each} if it passes there" for each in around.environments)
+    return f"{', or '.join((*prepare, *others, 'commit a fix to the base'))}.\nOr {_ALLOW}."
 
 
 def _undone_after(undone: Undone) -> str:

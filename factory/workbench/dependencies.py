@@ -21,9 +21,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
-from factory.preflight import RepoPlace, find_repo
+from factory.preflight import RepoPlace, find_repo, name_paths
 from factory.sandbox.visible_files import Interpreter, interpreter_of, virtual_root
 from shared.errors import EnvironmentFault, InvalidInput, LlmchError
 from shared.git import trees
@@ -326,7 +327,12 @@ class LocalWorkshop:
         """Return the path of a program on the user's PATH; `None` if it is not installed."""
         return shutil.which(name, path=self.environ.get("PATH", os.defpath))
 
-    def kept(self, key: str, make: Callable[[Path], None]) -> Path:
+    def kept(
+        self,
+        key: str,
+        make: Callable[[Path], None],
+        packages: Mapping[str, str] = MappingProxyType({}),
+    ) -> Path:
         return kept(self.cache, key, make)
 
     def run(
@@ -354,6 +360,69 @@ class LocalWorkshop:
         raise EnvironmentFault(
             f"the target's dependencies could not be installed ({name}): {said}", remedy
         )
+
+
+class _Wanted(Exception):
+    """Raised where an installer would be started; the message names what is not there."""
+
+
+class _Question(LocalWorkshop):
+    """Implement `Workshop` where only the question is whether anything would be installed."""
+
+    def run(
+        self, argv: list[str], folder: Path, variables: Mapping[str, str], *, remedy: str
+    ) -> str:
+        raise _Wanted
+
+    def kept(
+        self,
+        key: str,
+        make: Callable[[Path], None],
+        packages: Mapping[str, str] = MappingProxyType({}),
+    ) -> Path:
+        lacking = list(_lacking(packages, interpreter_of(self.python)))
+        if packages and not lacking:
+            return self.python
+        raise _Wanted(name_paths(lacking))
+
+
+_INSTALLED: Final = re.compile(r"(.+?)-(\d[^-]*)(?:-py[\d.]+)?\.(?:dist|egg)-info")
+
+
+def _lacking(packages: Mapping[str, str], python: Interpreter) -> Iterator[str]:
+    """Yield the packages that an interpreter does not have, or in another version than pinned."""
+    folders = (each / "lib" for each in python.prefixes)
+    found = (path.name for each in folders for path in each.glob("python3*/*-packages/*-info"))
+    matches = filter(None, map(_INSTALLED.fullmatch, found))
+    there = {re.sub(r"[-_.]+", "-", each[1]).lower(): each[2] for each in matches}
+    for name, version in packages.items():
+        if name not in there:
+            yield name
+        elif version and there[name] != version:
+            yield f"{name} {version} (not {there[name]})"
+
+
+def ways_to_prepare(
+    files: ManifestFiles, python: Path, present: frozenset[str], *, missed: bool
+) -> Iterator[str]:
+    """Yield what a person can do about declared packages that commands do not find, if any.
+
+    Nothing is installed, and no program is started. `python` is the interpreter of commands and
+    `present` are the paths at which they find packages. `missed` says that a command missed
+    something: nothing else shows whether a language without `failures` has all that it needs.
+    """
+    workshop = _Question(Path(), python, present=present)
+    for language in LANGUAGES:
+        if language.dependencies is None or not (missed or language.failures):
+            continue
+        try:
+            for note in language.dependencies.prepare(files, workshop).notes:
+                yield f"prepare it yourself: {note.removesuffix('.')}"
+        except _Wanted as wanted:
+            what = str(wanted) or f"packages of {language.name}"
+            yield f"pass --deps auto, which installs what is declared and not here: {what}"
+        except LlmchError as error:
+            yield f"prepare it yourself, since --deps auto does not: {error.message}"
 
 
 @cache

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Final, Protocol, Self
 
 from shared.errors import CommandFailed
@@ -214,11 +214,17 @@ class Workshop(Protocol):
         Raises `EnvironmentFault` with the installer's own words and `remedy` where it fails.
         """
 
-    def kept(self, key: str, make: Callable[[Path], None]) -> Path:
+    def kept(
+        self,
+        key: str,
+        make: Callable[[Path], None],
+        packages: Mapping[str, str] = MappingProxyType({}),
+    ) -> Path:
         """Return the folder for `key`; `make` fills it the first time.
 
-        `make` gets a path that does not exist, in a folder that does. Raises what it raises, and
-        `EnvironmentFault` if the disk refuses.
+        `make` gets a path that does not exist, in a folder that does. `packages` are the
+        distributions that an environment of Python gets, in normal form, with their versions where
+        these are pinned. Raises what `make` raises, and `EnvironmentFault` if the disk refuses.
         """
 
 

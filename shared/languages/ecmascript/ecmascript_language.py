@@ -302,7 +302,7 @@ def missed_packages(output: str) -> tuple[str, ...]:
 
 _INSTALL: Final = (
     "install the packages in the checkout (`npm install`), whose node_modules commands then see, "
-    "or pass --deps auto, which installs what the lock names"
+    "or pass --deps auto, which installs what the manifest and its lock declare"
 )
 
 

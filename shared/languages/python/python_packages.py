@@ -245,8 +245,15 @@ def prepare_python(files: ManifestFiles, workshop: Workshop) -> Prepared:
         _make(folder, base.executable, wishes, workshop)
 
     key = json.dumps([wishes.key, str(base.executable), base.tag])
-    folder = workshop.kept(key, make)
+    folder = workshop.kept(key, make, dict(map(_pin_of, wanted)))
     return Prepared(python=folder / "bin" / "python", notes=wishes.notes)
+
+
+def _pin_of(requirement: str) -> tuple[str, str]:
+    match = REQUIREMENT.fullmatch(requirement)
+    assert match is not None, "every line was checked"
+    pin = _PIN.fullmatch(match["versions"].strip())
+    return normal_name(match["name"]), pin[1] if pin else ""
 
 
 def _is_pytest(requirement: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from factory.judging.environment_faults import Surroundings, find_fault
 from factory.sandbox.policy import Backend, Captured, Cause, Ended
 from factory.sandbox.toolchains import Hidden
+from factory.workbench.dependencies import Manifests, ways_to_prepare
 
 REPO = Surroundings(
     declared={
@@ -205,3 +208,58 @@ def test_any_output_is_read_without_an_error(
 ) -> None:
     fault = find_fault(ended(output, exit_code, cause), Surroundings(added=added))
     assert fault is None or (fault.what and fault.remedy)
+
+
+def ways(tmp_path: Path, files: dict[str, str], *, missed: bool = False, **present: str) -> str:
+    for path, text in files.items():
+        (tmp_path / path).write_text(text)
+    manifests = Manifests.of(tmp_path)
+    python, there = Path(sys.executable), frozenset(present.values())
+    return "; ".join(ways_to_prepare(manifests, python, there, missed=missed))
+
+
+def test_a_declared_package_that_is_not_there_is_named_with_what_installs_it(
+    tmp_path: Path,
+) -> None:
+    text = '[dependency-groups]\ndev = ["pytest", "no-such-plugin>=1", "pydantic==0.1"]\n'
+    said = ways(tmp_path, {"pyproject.toml": text})
+    assert said.startswith("pass --deps auto, which installs what is declared and not here: ")
+    assert "no-such-plugin" in said
+    assert "pydantic 0.1 (not " in said
+    assert "pytest" not in said
+
+
+def test_nothing_is_to_be_prepared_where_all_that_is_declared_is_there(tmp_path: Path) -> None:
+    manifest = json.dumps({"devDependencies": {"ava": "^6.0.0"}})
+    files = {"pyproject.toml": '[dependency-groups]\ndev = ["pytest"]\n', "package.json": manifest}
+    assert ways(tmp_path, files, found="node_modules") == ""
+    assert "packages of JavaScript" in ways(tmp_path, files)
+
+
+def test_what_go_and_cargo_declare_counts_where_a_command_missed_something(tmp_path: Path) -> None:
+    files = {"Cargo.toml": '[package]\nname = "r"\n[dependencies]\nitoa = "1"\n'}
+    assert ways(tmp_path, files) == ""
+    assert "packages of Rust" in ways(tmp_path, files, missed=True)
+
+
+def test_a_manifest_that_is_not_followed_is_named_with_the_reason(tmp_path: Path) -> None:
+    said = ways(tmp_path, {"requirements.txt": "x @ https://example.org/x.whl\n"})
+    assert said.startswith("prepare it yourself, since --deps auto does not: requirements.txt:1")
+
+
+def test_the_network_is_not_opened_where_packages_can_be_prepared() -> None:
+    for output in (
+        "getaddrinfo ENOTFOUND registry.npmjs.org",
+        "As a reminder, you're using offline mode (--offline) which can",
+    ):
+        fault = find_fault(ended(output), Surroundings())
+        assert fault is not None
+        assert "--sandbox-net host" in fault.remedy_after(())
+        assert fault.remedy_after(("pass --deps auto",)) == "pass --deps auto"
+
+
+def test_a_program_that_is_missing_may_be_one_of_the_packages_or_not() -> None:
+    fault = find_fault(ended("sh: 1: ava: not found", 127), REPO)
+    assert fault is not None
+    said = fault.remedy_after(("pass --deps auto",))
+    assert said == "pass --deps auto, or install ava where commands find it, such as /usr/bin"

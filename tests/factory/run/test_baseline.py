@@ -91,6 +91,15 @@ def test_a_red_base_is_refused_before_a_model_is_asked(factory: Factory) -> None
     assert factory.record("run_summary.json")["verdict"] == "ERROR"
 
 
+def test_a_red_base_without_its_packages_is_first_told_to_prepare_them(factory: Factory) -> None:
+    verified_by(factory, "exit 3\n", **{"requirements.txt": "no-such-plugin\n"})
+    with pytest.raises(PreflightRefused) as refused:
+        factory.run(order(), [])
+    first, _, rest = refused.value.hint.partition(", or ")
+    assert first.endswith("what is declared and not here: no-such-plugin")
+    assert rest.startswith("commit a fix")
+
+
 def test_a_plan_is_refused_too(factory: Factory) -> None:
     verified_by(factory, "exit 1\n")
     with pytest.raises(PreflightRefused):
