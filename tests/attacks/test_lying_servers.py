@@ -257,6 +257,13 @@ def test_a_secret_of_the_base_url_that_a_server_quotes_is_not_said(way: str) -> 
         assert secret[:8] not in said
 
 
+def test_the_sdk_alone_says_a_secret_of_the_base_url_that_a_server_quotes() -> None:
+    with scripted_server(QUOTING["an error"]) as server:
+        sdk = openai.OpenAI(base_url=server.base_url, api_key=KEY, max_retries=0)
+        with sdk, pytest.raises(openai.AuthenticationError, match=PASSWORD):
+            sdk.models.list()
+
+
 def test_a_secret_in_a_stream_of_letters_is_not_in_the_reply() -> None:
     with scripted_server(chat_stream(*QUOTED)) as server:
         assert (
