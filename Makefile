@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 READY  := $(VENV)/.installed
 JOBS   ?= auto
+# The tests start llmch a thousand times; without compiled modules each start takes twice as long.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-rest test-full test-changed node-tools test-kill test-fleet test-live record check coverage bench bench-model format lock clean
 

@@ -9,6 +9,7 @@ import platform
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks.contracts import measure_contracts
@@ -66,19 +67,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     if unknown:
         parser.error(f"no section {unknown[0]!r}: there are {', '.join(SECTIONS)}")
     started = time.perf_counter()
-    sections = []
+    sections: list[Section] = []
+    failed: list[str] = []
+    chosen = [name for name in SECTIONS if not args.sections or name in args.sections]
     with open_bench(quick=args.quick) as bench:
-        for name, measure in SECTIONS.items():
-            if not args.sections or name in args.sections:
-                sys.stderr.write(f"{name} ...\n")
-                sections.append(measure(bench))
+        for name in chosen:
+            sys.stderr.write(f"{name} ...\n")
+            try:
+                sections.append(SECTIONS[name](bench))
+            except Exception:  # the table of the others is worth its minutes
+                traceback.print_exc()
+                failed.append(name)
     seconds = time.perf_counter() - started
     if args.json:
         document = table_document(sections, machine=_machine(), quick=args.quick, seconds=seconds)
         sys.stdout.write(json.dumps(document, indent=2) + "\n")
     else:
         sys.stdout.write(f"{_machine()}, {seconds:.0f} s\n\n{render_table(sections)}")
-    return 1 if lost(sections, counted_only=args.quick) else 0
+    for name in failed:
+        sys.stderr.write(f"{name} could not be measured: its error is above\n")
+    return 1 if failed or lost(sections, counted_only=args.quick) else 0
 
 
 def _machine() -> str:
