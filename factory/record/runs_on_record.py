@@ -8,7 +8,7 @@ looks at them would believe them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -227,13 +227,19 @@ class AttemptOnRecord:
 
 
 def find_attempt(
-    artifacts: Path, common_dir: Path, tree: Path, run: str | None, order: str, number: int | None
+    artifacts: Path,
+    common_dir: Path,
+    tree: Path,
+    run: str | None,
+    order: str | None,
+    number: int | None,
 ) -> AttemptOnRecord:
     """Return an attempt on the repo whose git folder is `common_dir` and whose tree is `tree`.
 
     `run` is an id, the beginning of one, or `LATEST`. Without it, the newest run that made the
-    order counts. If `number` is `None`, it is the last attempt. Raises `InvalidInput` if the run,
-    order or attempt does not exist; the error names those that do.
+    order counts, and without an order, the last attempt that failed. If `number` is `None`, it is
+    the last attempt. Raises `InvalidInput` if the run, order or attempt does not exist; the error
+    names those that do.
     """
     runs = tuple(runs_on_record(artifacts, common_dir, tree))
     if not runs:
@@ -241,12 +247,27 @@ def find_attempt(
             f"there is no run of this repo in {artifacts / 'factory'}",
             "name the folder of the records with --artifacts-dir, or the repo with --repo",
         )
+    if order is None:
+        return _last_failed((choose_run(runs, run),) if run else runs, common_dir)
     if run is None:
         made = [each for each in runs if order in each.orders() and each.attempts_of(order)]
         if not made:
             raise _no_order(order, runs)
         return _attempt(made[0], order, number, common_dir)
     return _attempt(choose_run(runs, run), order, number, common_dir)
+
+
+def _last_failed(runs: Sequence[RunOnRecord], common_dir: Path) -> AttemptOnRecord:
+    for run in runs:
+        briefs = [
+            (path.stat().st_mtime_ns, order, number)
+            for order in run.orders()
+            for number in run.attempts_of(order)
+            if (path := run.folder_of(order) / f"attempt_{number}" / "failure_brief.json").is_file()
+        ]
+        if briefs:
+            return _attempt(run, *max(briefs)[1:], common_dir)
+    raise InvalidInput("no attempt on record failed", "name one: [RUN] ORDER [ATTEMPT]")
 
 
 def attempts_of_order(

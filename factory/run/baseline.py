@@ -188,7 +188,8 @@ class Baseline:
             kept = KeptBases.of(self.repo.common_dir)
             before = kept.known_of(key)
             if before is not None:
-                self.emit(Noted(f"the base {commit[:10]} has passed its verification before"))
+                text = f"the base {commit[:10]} has passed its verification before"
+                self.emit(Noted(text, detail=True))
                 self.known.assume(before)
                 return
             known = self._run(checks, bench, commit)

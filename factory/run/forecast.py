@@ -368,8 +368,10 @@ def announce_forecast(
     past = read_past_usage(options.settings.artifacts_dir, options.repo, options.models.model(1))
     sizes = measure_orders(orders, run.repo.git, tip)
     forecast = foresee(sizes, options.settings, past)
-    for line in forecast_lines(forecast, what):
-        run.emit(Noted(line))
+    expected, *worst = forecast_lines(forecast, what)
+    run.emit(Noted(expected))
+    for line in worst:
+        run.emit(Noted(line, detail=True))
 
 
 def _by_id(orders: Sequence[LoadedOrder], sizes: Sequence[OrderSize]) -> Mapping[str, OrderSize]:

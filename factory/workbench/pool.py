@@ -158,7 +158,7 @@ class WorkbenchPool:
         options = self._options
         self._supplier.linking = find_links(options.settings.link, self._repo)
         if options.python_why:
-            self._emit(Noted(f"python is {options.python}: {options.python_why}"))
+            self._emit(Noted(f"python is {options.python}: {options.python_why}", detail=True))
         self._idle.append(self._open(commit))
 
     @contextlib.contextmanager
@@ -224,7 +224,7 @@ class WorkbenchPool:
         policy = self._policy(workspace, supplies)
         sandbox = self._sandbox(policy)
         if is_first:
-            self._emit(Noted(sandbox.describe()))
+            self._emit(Noted(sandbox.describe(), detail=sandbox.backend is Backend.BWRAP))
         # A folder that the person opens to commands may be another way to the tree's files.
         if sandbox.backend is Backend.BWRAP and not self._options.settings.sandbox.write:
             workspace.watch = TreeWatch.of(root)

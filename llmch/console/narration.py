@@ -86,11 +86,18 @@ def excerpt_lines(excerpt: str, *, whole: bool) -> Iterator[Line]:
     yield from (Line(Mark.QUOTE, text) for text in lines)
 
 
-def look_lines(branch: str, repo: str, cwd: str) -> Iterator[Line]:
-    """Yield the commands that show what landed on `branch`, fit to be copied."""
+def look_lines(branch: str, repo: str, cwd: str, *, done: bool) -> Iterator[Line]:
+    """Yield the commands that show and prove what landed on `branch`, fit to be copied.
+
+    Where all is `done`, one more line says how it is taken over.
+    """
     git = "git" if repo in ("", cwd) else f"git -C {shlex.quote(repo)}"
+    yield _own_line("verify", repo, cwd)
     yield Line(Mark.COPY, f"{git} log --oneline {shlex.quote(branch)}")
     yield Line(Mark.COPY, f"{git} switch {shlex.quote(branch)}")
+    if done:
+        merge = f"`{git} merge {shlex.quote(branch)}` takes them over"
+        yield Line(Mark.NEXT, f"{merge}; --pr on the same command asks for review")
 
 
 def fetch_lines(branch: str, remote: str) -> Iterator[Line]:
@@ -99,10 +106,10 @@ def fetch_lines(branch: str, remote: str) -> Iterator[Line]:
     yield Line(Mark.COPY, "git log --oneline FETCH_HEAD")
 
 
-def report_line(repo: str, cwd: str) -> Line:
-    """Return the command that writes a page of the run, fit to be copied."""
+def _own_line(words: str, repo: str, cwd: str) -> Line:
+    """Return a command of this program's, fit to be copied."""
     place = "" if repo in ("", cwd) else f" --repo {shlex.quote(repo)}"
-    return Line(Mark.COPY, f"{this_program()} report --html report.html{place}")
+    return Line(Mark.COPY, f"{this_program()} {words}{place}")
 
 
 def usage_text(event: UsageCounted) -> str:
@@ -380,12 +387,13 @@ class OrderNarrator:
         if event.run_dir:
             yield Line(Mark.ITEM, f"records: {event.run_dir}")
         if event.run_dir and isinstance(event, BatchEnded) and not event.remote:
-            yield report_line(event.repo, self._cwd)
+            yield _own_line("report --html report.html", event.repo, self._cwd)
         landed = event.commit if isinstance(event, OrderEnded) else event.landed
         if landed and isinstance(event, BatchEnded) and event.remote:
             yield from fetch_lines(event.branch, event.remote)
         elif landed:
-            yield from look_lines(event.branch, event.repo, self._cwd)
+            done = event.verdict == "PASS"
+            yield from look_lines(event.branch, event.repo, self._cwd, done=done)
 
     def _attempt_of(self, order: str, attempt: int) -> str:
         return attempt_text(attempt, self._max_attempts.get(order, 0))
@@ -499,6 +507,7 @@ class Narrator:
         elif isinstance(event, Warned):
             yield Line(Mark.WARNED, event.message, "warning")
         elif isinstance(event, Noted):
-            yield Line(Mark.STEP, event.message, "note")
+            weight = Weight.VERBOSE if event.detail else Weight.NORMAL
+            yield Line(Mark.STEP, event.message, "note", weight=weight)
         else:
             yield Line(Mark.STEP, repr(event), event.kind, weight=Weight.VERBOSE)

@@ -266,17 +266,20 @@ class AttemptWords:
     """Hold the words of a command line that name an attempt; `None` means the latest."""
 
     run: str | None
-    order: str
+    order: str | None
     attempt: int | None
 
 
-def add_attempt_arguments(parser: argparse.ArgumentParser, or_else: str = "") -> None:
+def add_attempt_arguments(
+    parser: argparse.ArgumentParser, or_else: str, *, needed: bool = True
+) -> None:
     """Declare the words that name an attempt, and the options that say where records are.
 
-    `or_else` says in the help what else the words may name.
+    `or_else` says in the help what else the words may name, or what they name where none is
+    `needed` and given.
     """
     parser.add_argument(
-        "attempt", nargs="+", metavar="[RUN] ORDER [ATTEMPT]",
+        "attempt", nargs="+" if needed else "*", metavar="[RUN] ORDER [ATTEMPT]",
         help="an order, as in WO-01; its run, by id, the beginning of an id, or `latest` (default: "
         "the newest run that made the order); the number of its attempt (default: the last)"
         + or_else,
@@ -288,6 +291,8 @@ def add_attempt_arguments(parser: argparse.ArgumentParser, or_else: str = "") ->
 def parse_attempt_words(words: list[str]) -> AttemptWords:
     """Return what the words name. Raises `InvalidInput` if they cannot name an attempt."""
     match words:
+        case []:
+            return AttemptWords(None, None, None)
         case [order]:
             return AttemptWords(None, order, None)
         case [order, number] if _is_number(number):

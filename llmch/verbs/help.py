@@ -317,8 +317,8 @@ def explain_sandbox() -> Topic:
         "sandbox",
         (
             "Every command that runs the code of a repository runs in a sandbox: bubblewrap "
-            "(bwrap), or the kernel's Landlock with a seccomp filter. The first lines of a run say "
-            "which of these guarantees hold.",
+            "(bwrap), or the kernel's Landlock with a seccomp filter. The first lines of a run "
+            "with --verbose say which of these guarantees hold.",
         ),
         (Part("What can hold while a command runs", held), Part("Settings", settings)),
         "`llmch doctor` says which sandboxes work on this machine, and how to install one.",

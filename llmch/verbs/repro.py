@@ -76,7 +76,7 @@ class ShellDocument(Document):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_attempt_arguments(parser)
+    add_attempt_arguments(parser, "; without words, the last that failed", needed=False)
     parser.add_argument(
         "--run", metavar="RUN", help="the run, if it is not among the words that name the attempt"
     )

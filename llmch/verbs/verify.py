@@ -29,11 +29,13 @@ from llmch.console.line import count, short
 from llmch.entry import run_orders, wiring
 from llmch.entry.command_line import add_record_arguments
 from shared.errors import ExitCode
+from shared.git import commits, refs
 
 if TYPE_CHECKING:
     from factory.audit.audit import Audit, AuditedCommit
     from factory.audit.audit_evidence import Ruling
     from factory.orders.task import RunOptions
+    from shared.git.client import Git
 
 _WIDTH = len("contradicted")
 # Spelled out, because the room that knows them is imported only when the verb is called.
@@ -90,8 +92,9 @@ class VerifyDocument(Document):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "commits", nargs="?", default="HEAD", metavar="COMMIT|FROM..TO",
-        help="a commit, or all commits of a branch since another one (HEAD)",
+        "commits", nargs="?", metavar="COMMIT|FROM..TO",
+        help="a commit, or all commits of a branch since another one (default: those on the branch "
+        "of the latest run, or HEAD)",
     )  # fmt: skip
     parser.add_argument(
         "--plan", type=Path, metavar="DIR",
@@ -124,7 +127,10 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     settings = wiring.settings_for(args, console, repo=args.repo)
     place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
     git = place.git
-    ids = commits_named(git, args.commits)
+    runs = tuple(
+        runs_on_record.runs_on_record(settings.artifacts_dir, place.common_dir, place.tree)
+    )
+    ids = commits_named(git, args.commits or _of_latest_run(runs, git))
     plan = audit_evidence.read_plan(args.plan, named=True) if args.plan else None
     places = runs_on_record.places_of_runs(settings.artifacts_dir, place.common_dir)
     evidence = audit_evidence.AuditEvidence(git, places, tuple(args.transcript), plan)
@@ -136,6 +142,17 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
             return audit(evidence, ids, judge)
 
     return _outcome(run_orders.with_consent(rerun, judging_options(args, settings), console), args)
+
+
+def _of_latest_run(runs: Sequence[runs_on_record.RunOnRecord], git: Git) -> str:
+    """Return the range of commits on the branch of the latest run; HEAD if none is on record."""
+    branch = runs[0].head.branch if runs else ""
+    tip = refs.tip_of_branch(git, branch) if branch else ""
+    bases = (
+        runs_on_record.object_id(each.head.base) for each in runs if each.head.branch == branch
+    )
+    reached = [each for each in bases if each and tip and commits.is_ancestor(git, each, tip)]
+    return f"{reached[-1]}..{branch}" if reached else "HEAD"
 
 
 def _outcome(found: Audit, args: argparse.Namespace) -> Outcome:

@@ -138,10 +138,14 @@ class Warned(Event):
 
 @dataclass(frozen=True, slots=True)
 class Noted(Event):
-    """Report a fact that is worth one line: which sandbox holds, where replies come from."""
+    """Report a fact that is worth one line: which sandbox holds, where replies come from.
+
+    What only some want to know is a `detail`.
+    """
 
     kind: ClassVar[str] = "noted"
     message: str
+    detail: bool = False
 
 
 @dataclass(frozen=True, slots=True)

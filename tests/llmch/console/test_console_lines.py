@@ -198,8 +198,11 @@ GOLDEN: list[tuple[Event, str]] = [
         ended("PASS", TIP),
         "✓ WO-02    PASS      a1b2c3d4e5 game.py, tests/test_game.py  (2 attempts, 1m05s)\n"
         "      records: /runs/X\n"
+        "    $ llmch verify --repo /repo\n"
         "    $ git -C /repo log --oneline factory/X\n"
-        "    $ git -C /repo switch factory/X\n",
+        "    $ git -C /repo switch factory/X\n"
+        "    → `git -C /repo merge factory/X` takes them over; --pr on the same command asks "
+        "for review\n",
     ),
     (
         ended("ERROR"),
@@ -223,8 +226,11 @@ GOLDEN: list[tuple[Event, str]] = [
         "✓ run-all  PASS      3 of 3 orders on factory/X at a1b2c3d4e5  (3.2s)\n"
         "      records: /runs/X\n"
         "    $ llmch report --html report.html --repo '/my repo'\n"
+        "    $ llmch verify --repo '/my repo'\n"
         "    $ git -C '/my repo' log --oneline factory/X\n"
-        "    $ git -C '/my repo' switch factory/X\n",
+        "    $ git -C '/my repo' switch factory/X\n"
+        "    → `git -C '/my repo' merge factory/X` takes them over; --pr on the same command asks "
+        "for review\n",
     ),
     (
         replace(batch_ended("PASS", 3), repo="", remote="git@host:a b"),
@@ -401,6 +407,12 @@ def test_reasoning_that_was_cut_off_is_not_mixed_with_the_next_reply() -> None:
 def test_the_command_to_look_at_a_branch_can_be_copied_whatever_its_name() -> None:
     event = OrderEnded("WO-01", "PASS", 1, TIP, "$(reboot);x", 1.0, (), "/r", "")
     assert "$ git -C /r switch '$(reboot);x'\n" in told(event)
+
+
+def test_a_detail_is_shown_to_whoever_asks_for_more() -> None:
+    event = Noted("sandbox: bubblewrap", detail=True)
+    assert told(event) == ""
+    assert told(event, verbosity=Verbosity.VERBOSE) == "  note     sandbox: bubblewrap\n"
 
 
 def test_the_repo_is_left_out_of_commands_where_it_is_the_current_folder(

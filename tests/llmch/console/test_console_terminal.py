@@ -67,8 +67,10 @@ LASTING = [
     "✓ WO-01    verify    pytest -q  (1.0s)",
     "✓ WO-01    PASS      aaaaaaaaaa a.py  (2 attempts, 1.0s)",
     "✓ run-all  PASS      3 of 3 orders on b at aaaaaaaaaa  (1.0s)",
+    "    $ llmch verify",
     "    $ git log --oneline b",
     "    $ git switch b",
+    "    → `git merge b` takes them over; --pr on the same command asks for review",
     "error: odd",
     "hint:  even",
 ]
@@ -274,7 +276,7 @@ def test_quiet_shows_no_region() -> None:
         terminal.go_on()
         terminal.go_on()
         output = terminal.read_all()
-    assert screen(output) == [LASTING[4], *LASTING[7:]]
+    assert screen(output) == [LASTING[4], *LASTING[9:]]
     assert "\x1b[J" not in output
 
 

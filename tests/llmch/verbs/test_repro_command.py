@@ -129,6 +129,7 @@ def test_the_command_fails_again_and_the_repo_stays_as_it_was(
     assert snapshot(repo) == before
     assert workspaces() == []
     assert list((repo / ".git" / "llmch" / "beside").iterdir()) == []
+    assert say("repro", "--repo", repo) == said  # the last attempt that failed
 
 
 def test_the_tests_of_the_plan_are_in_place_and_in_the_patch(
@@ -241,6 +242,14 @@ def test_an_attempt_that_passed(say: Say, repo: Path, run_once: Run) -> None:
     assert (said.code, said.error["name"]) == (2, "INVALID")
     assert "passed: there is no failure to reproduce" in said.error["message"]
     assert "`llmch repro WO-01 1`" in said.error["hint"]
+    assert say("repro", "--repo", repo, "--json").document["attempt"] == 1
+
+
+def test_without_a_failure_there_is_nothing_to_reproduce(
+    say: Say, repo: Path, run_once: Run
+) -> None:
+    run_once(RIGHT)
+    assert say("repro", "--repo", repo, "--json").error["message"] == "no attempt on record failed"
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,7 @@ def test_an_honest_branch_passes_and_stays_as_it_is(say: Say, repo: Path, branch
     said = say("verify", branch, "--repo", repo)
     assert said.code == 0
     assert "nothing contradicted: 15 proven, 4 not provable here" in said.out
+    assert say("verify", "--repo", repo) == said  # the branch of the latest run
     assert snapshot(repo) == before
 
 
