@@ -54,10 +54,22 @@ def plan_once(
         return BuildPlan(known)
     if options.follows is not None:
         emit(Noted(f"the plan in {options.follows.folder} is followed by a new one"))
+    result = plan_anew(options, common_dir, source, emit, runner)
+    return BuildPlan(result.output_dir, result)
+
+
+def plan_anew(
+    options: inputs.PlanOptions,
+    common_dir: Path,
+    source: stack.ModelSource,
+    emit: Emit,
+    runner: language_tools.ToolRunner | None = None,
+) -> PlanResult:
+    """Plan, whatever is on file, and put a valid plan on file; raises as `run_plan` does."""
     result = run_plan(options, source, emit, runner)
     if result.output_dir is not None:
-        remember_plan(identity, result.output_dir, common_dir)
-    return BuildPlan(result.output_dir, result)
+        remember_plan(plan_identity(options), result.output_dir, common_dir)
+    return result
 
 
 def remember_plan(identity: str, folder: Path, common_dir: Path) -> None:
@@ -116,6 +128,7 @@ def plan_identity(options: inputs.PlanOptions) -> str:
         canonical_json(
             {
                 "spec": read_spec(options.spec).sha256,
+                **({"change": True} if options.change else {}),
                 "template": own,
                 "model": options.model.model,
                 "reasoning_effort": options.model.reasoning_effort,

@@ -18,6 +18,7 @@ from planner.compile.compile_loop import Compilation, compile_plan
 from planner.compile.compile_record import (
     CompileRecord,
     check_export,
+    earlier_replies,
     end_killed_plans,
     export_plan,
     summarised,
@@ -110,10 +111,11 @@ def run_plan(
     if options.outdir is not None:
         check_export(options.outdir, overwrite=options.overwrite, repo=inputs.repo.root)
     end_killed_plans(options.artifacts / "planner")
+    earlier = [*earlier_replies(options.artifacts, inputs.compile_hash)] if options.resumes else ()
     folder = new_run_folder(options.artifacts, "planner", new_run_id())
     with (
         recorded_run(folder, _head(options, inputs, source), emit) as recording,
-        open_model(source, folder.path, recording.emit) as model,
+        open_model(source, folder.path, recording.emit, earlier) as model,
     ):
         if inputs.task is not None:
             for remark in remarks_on(inputs.task, template=options.template is not None):

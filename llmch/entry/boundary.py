@@ -194,6 +194,8 @@ def _after_interruption(arguments: Sequence[str]) -> str:
     """Return what a user can do after an interrupt outside of a run of orders."""
     recorded = any(each.split("=")[0] == "--transcript" for each in arguments)
     match arguments[0]:
+        case "do":
+            return "the same command goes on; no reply on record is paid for again"
         case "run" | "run-all" | "retry":
             return "no order was begun; the same command again begins"
         case "plan" | "build" if recorded:

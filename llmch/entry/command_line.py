@@ -62,6 +62,8 @@ class VerbParser(argparse.ArgumentParser):
     def parse(self, words: Sequence[str]) -> argparse.Namespace:
         """Return the options in `words`. Raises `UsageError`, which names what may be meant."""
         self._typed = words
+        if any(each.nargs == "*" and not each.option_strings for each in self._actions):
+            return self.parse_intermixed_args(words)  # options may come between the words
         return self.parse_args(words)
 
     def error(self, message: str) -> NoReturn:
@@ -107,7 +109,8 @@ class VerbParser(argparse.ArgumentParser):
         for each in self._actions:
             value = each.metavar or each.dest.upper()
             if not each.option_strings:
-                parts.append(f"[{value}]" if each.nargs == "?" else str(value))
+                dots = "..." if each.nargs == "*" else ""
+                parts.append(f"[{value}{dots}]" if each.nargs in ("?", "*") else str(value))
             elif each.required:
                 parts.append(f"{each.option_strings[0]} {value}")
         return " ".join([*parts, "[OPTIONS]"])

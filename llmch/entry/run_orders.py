@@ -15,6 +15,7 @@ from factory.orders import documents
 from factory.orders.stages import Stage
 from factory.orders.task import RunOptions
 from factory.record import run_status
+from factory.run import run_order
 from factory.sandbox.policy import Backend
 from llmch.ci import pull_requests, run_reports
 from llmch.console import Console
@@ -129,6 +130,19 @@ def _asked_and_agreed(refused: SandboxUnavailable) -> bool:
         f"{refused.message}\n{refused.hint}\n"
         "Commands that a model wrote would run with your own rights. Go on this once?"
     )
+
+
+def check_first(options: RunOptions, console: Console, *, verify: bool) -> RunOptions:
+    """Raise the refusals that the orders of a plan would meet, before planning is paid for.
+
+    Return the options to run the orders with: the user may have agreed to do without a sandbox.
+    """
+
+    def check(each: RunOptions) -> RunOptions:
+        run_order.check_before_plan(each, console, verify=verify)
+        return each
+
+    return with_consent(check, options, console)
 
 
 def agreed_to_execute(

@@ -6,6 +6,7 @@ The module of a verb is imported only when the verb is called.
 _GROUPS = {
     "Begin with these": {
         "init": "write settings and a specification to begin with",
+        "do": "make one change that you describe in a sentence, with its test",
         "plan": "compile a specification into work orders",
         "show": "show what a plan will do: files, commands, requirements, costs, what has landed",
         "run-all": "execute a plan's work orders on one branch",
@@ -62,6 +63,7 @@ FIRST_OPTIONS = ("--help", "--version")
 
 EXAMPLES = {
     "init": "llmch init",
+    "do": 'llmch do "Refuse a negative amount" src/shop.py',
     "plan": "llmch plan --spec spec.yaml --outdir ../plan",
     "run": "llmch run --work-order ../plan/WO-01.json",
     "run-all": "llmch run-all --workdir ../plan",

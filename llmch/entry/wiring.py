@@ -31,7 +31,7 @@ from shared.events.events import Emit, Warned
 from shared.git import client, refs, repos
 from shared.languages import language_tools
 from shared.llm import live_client
-from shared.llm.budget import Budget, ModelTables
+from shared.llm.budget import Budget, ModelTables, SharedBudget
 from shared.llm.call_retry import Pace
 from shared.llm.model_client import ByRoleClient, LlmClient, Role
 from shared.llm.stack import Mode, ModelSource
@@ -133,6 +133,16 @@ def planning_source(args: argparse.Namespace, settings: Settings, *, review: boo
         return ByRoleClient(open_planner(emit), {Role.REVIEWER: open_reviewer(emit)})
 
     return replace(source, open_live=open_both, reviewer_base_url=reviewing.base_url)
+
+
+def sources_of_both(
+    args: argparse.Namespace, settings: Settings, *, review: bool
+) -> tuple[ModelSource, ModelSource]:
+    """Return the sources of a command that plans and then executes; they share one budget."""
+    planner = planning_source(args, settings, review=review)
+    factory = model_source(args, settings, settings.factory)
+    purse = SharedBudget(planner.budget)
+    return replace(planner, purse=purse), replace(factory, purse=purse)
 
 
 def live_source(

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from factory import preflight
 from factory.batch import batch
 from factory.orders.task import RunOptions
-from factory.run import run_order
 from factory.run_flags import add_batch_arguments, run_options
 from llmch.ci.finding_reports import annotate_spec
 from llmch.ci.pull_requests import pushing
@@ -29,7 +28,7 @@ from planner.compile import inputs
 from planner.plan_flags import add_acceptance_arguments, add_planner_flags, compile_options
 from planner.spec import read_spec
 from shared.errors import ExitCode, InterruptedRun
-from shared.llm import budget, stack
+from shared.llm import stack
 
 if TYPE_CHECKING:
     from shared.settings.settings import Settings
@@ -69,7 +68,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     is_paid = ground.planner.mode is stack.Mode.LIVE and not is_known
     options = pushing(run_options(args, ground.settings), args)
     with reporting(options, ground.reports, console):
-        options = _check_first(options, console, verify=is_paid)
+        options = run_orders.check_first(options, console, verify=is_paid)
         return _plan_and_run(planning, options, args, ground, console)
 
 
@@ -97,13 +96,9 @@ def _ground(args: argparse.Namespace, console: Console) -> _BuildContext:
     with wiring.inputs_first(
         lambda: read_spec.read_spec(args.spec), lambda: preflight.find_repo(args.repo)
     ):
-        planner = wiring.planning_source(args, settings, review=wiring.reviews_plan(args))
-        factory = wiring.model_source(args, settings, settings.factory)
-    purse = budget.SharedBudget(planner.budget)
+        sources = wiring.sources_of_both(args, settings, review=wiring.reviews_plan(args))
     place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
-    return _BuildContext(
-        settings, reports, place, replace(planner, purse=purse), replace(factory, purse=purse)
-    )
+    return _BuildContext(settings, reports, place, *sources)
 
 
 def _planning(args: argparse.Namespace, ground: _BuildContext) -> inputs.PlanOptions:
@@ -155,16 +150,3 @@ def _run_plan(
         raise InterruptedRun(
             "the plan is kept: the same command again begins with its orders"
         ) from interrupt
-
-
-def _check_first(options: RunOptions, console: Console, *, verify: bool) -> RunOptions:
-    """Raise the refusals that the orders would meet, before planning is paid for.
-
-    Return the options to run the orders with: the user may have agreed to do without a sandbox.
-    """
-
-    def check(each: RunOptions) -> RunOptions:
-        run_order.check_before_plan(each, console, verify=verify)
-        return each
-
-    return run_orders.with_consent(check, options, console)

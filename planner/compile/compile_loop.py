@@ -25,6 +25,7 @@ from planner.prompts.prompt_templates import (
     Revision,
     have_room,
     render,
+    render_change,
     render_languages,
     render_replan,
     render_revision,
@@ -49,6 +50,13 @@ def first_prompt(inputs: CompileInputs) -> str:
     """Return the prompt of the first attempt."""
     if inputs.task is not None:
         return _change_prompt(inputs, inputs.task)
+    if inputs.change is not None:
+        return render_change(
+            inputs.spec.text,
+            inputs.repo.hints,
+            render_commands(inputs.repo.verification),
+            tests_given=bool(inputs.change.tests),
+        )
     return render(
         inputs.template,
         inputs.spec.text,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from shared.events import events
 from shared.events.run_record import killed_runs
 from shared.files.atomic_io import write_json, write_text
 from shared.llm import model_client
+from shared.llm.replayed_replies import EarlierRun
 from shared.llm.transcript import uncertain_calls
 from shared.llm.transcript_lines import place_to_json
 from shared.work_order import work_order
@@ -206,6 +208,26 @@ _KILLED = "the process ended without recording its end; the next plan wrote this
 
 def _suffix(number: int) -> str:
     return "" if number == 1 else f"_{number}"
+
+
+_LOOKED_AT = 50  # runs; those before are not read
+
+
+def earlier_replies(artifacts: Path, compile_hash: str) -> Iterator[EarlierRun]:
+    """Yield the latest runs on the inputs with this hash, newest first, whose replies still serve.
+
+    Those of a run that ended without a valid plan do not: the model is asked anew.
+    """
+    for folder in sorted((artifacts / "planner").glob("*/"), reverse=True)[:_LOOKED_AT]:
+        try:
+            head = json.loads((folder / "run.json").read_bytes())
+        except (OSError, ValueError, RecursionError):
+            continue
+        transcript = folder / "transcript.jsonl"
+        if isinstance(head, dict) and head.get("compile_hash") == compile_hash:
+            is_refused = head.get("status") == events.Ending.COMPLETED and not head.get("ok")
+            if transcript.is_file() and not is_refused:
+                yield EarlierRun(transcript)
 
 
 def check_export(outdir: Path, *, overwrite: bool, repo: Path | None = None) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.plan.file_projection import NOTHING_MORE, Allowed
 from planner.plan.manifest import compile_hash
+from planner.plan.plan_edits import Change
 from planner.prompts.prompt_templates import (
     Template,
     default_doctrine,
@@ -17,7 +18,13 @@ from planner.prompts.prompt_templates import (
 )
 from planner.replan.predecessor import FollowUp, Predecessor
 from planner.replan.replan_prompt import relevant_words
-from planner.repo.planned_repo import BaseTree, base_tree, open_tree, read_repo_hints
+from planner.repo.planned_repo import (
+    BaseTree,
+    base_tree,
+    named_files,
+    open_tree,
+    read_repo_hints,
+)
 from planner.spec.read_spec import Spec, read_spec
 from planner.spec.spec_difference import compare_requirements
 from shared.errors import InvalidInput
@@ -82,6 +89,10 @@ class PlanOptions:
     """The model that reviews a valid plan; `None` for no review."""
     follows: Predecessor | None = None
     """The plan that the new one follows; `None` for a plan of the whole specification."""
+    change: Change | None = None
+    """The change to plan as one order; the spec then has its words. `None` for any other plan."""
+    resumes: bool = False
+    """Whether the replies of earlier runs on the same inputs are used again."""
 
 
 def settings_document(options: PlanOptions) -> dict[str, Any]:
@@ -99,6 +110,11 @@ def settings_document(options: PlanOptions) -> dict[str, Any]:
 HINT_CHARACTERS: Final = 24_000  # about 6,000 tokens: a tenth of what a plan's reply may take
 # A change concerns few files, and the orders of the plan before name their own.
 CHANGE_HINT_CHARACTERS: Final = 2_000
+# For one order, what the person names is shown whole, and the more of it the less of the rest: the
+# prompt is to be little longer than one that would ask for the change itself.
+WHOLE_CHARACTERS: Final = 40_000
+ONE_ORDER_HINTS: Final = 6_000
+LEAST_HINTS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +152,15 @@ class CompileInputs:
     require_coverage: bool = False
     allowed: Allowed = NOTHING_MORE
     task: FollowUp | None = None
+    change: Change | None = None
 
 
 def gather_inputs(options: PlanOptions, emit: Emit = ignore) -> CompileInputs:
     """Return the inputs of the plan. Raises `InvalidInput` if one of them cannot be used."""
     spec = read_spec(options.spec)
     template = replan_template() if options.follows else load_template(options.template)
+    if options.change is not None:
+        template, spec = replan_template("CHANGE_PROMPT.md"), replace(spec, requirements=())
     task = _follow_up(options, spec)
     return CompileInputs(
         spec=spec,
@@ -152,6 +171,7 @@ def gather_inputs(options: PlanOptions, emit: Emit = ignore) -> CompileInputs:
         require_coverage=options.require_coverage,
         allowed=options.allowed,
         task=task,
+        change=options.change,
     )
 
 
@@ -194,6 +214,11 @@ def _read_repo(
     words, room = spec.text, HINT_CHARACTERS
     if task is not None:
         words, room = relevant_words(task), CHANGE_HINT_CHARACTERS
-    hints = read_repo_hints(tree.files, words, room, tree.projects)
     paths, base = tuple(tree.files.paths), base_tree(tree)
-    return RepoInputs(tree.root, paths, tree.files, hints.text, tree.verification, base)
+    whole: Mapping[str, str] = {}
+    if options.change is not None:
+        whole = named_files(tree.files, options.change.files, words, WHOLE_CHARACTERS)
+        room = max(LEAST_HINTS, ONE_ORDER_HINTS - sum(map(len, whole.values())) // 2)
+    hints = read_repo_hints(tree.files, words, room, tree.projects, whole).text
+    text = "\n\n".join(filter(None, (*whole.values(), hints)))
+    return RepoInputs(tree.root, paths, tree.files, text, tree.verification, base)

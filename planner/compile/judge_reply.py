@@ -15,19 +15,22 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.plan.parse_plan import NO_SUCCESSION, Draft, Plan, Reply, with_history
-from planner.plan.plan_edits import left_out, render_left_out, skip_bootstrap
+from planner.plan.plan_edits import left_out, plan_of_change, render_left_out, skip_bootstrap
 from planner.prompts.prompt_templates import render_review
 from planner.replan.merge_plans import Answer, merge, reply_text
 from planner.replan.replan_prompt import render_difference, render_own
+from planner.rules.acceptance import runs_all_of
 from planner.rules.chain import steering_files
 from planner.rules.judge_plan import Report, judge, judge_answer
 from planner.rules.repair import Fix, repair_plan
 from shared.files.paths import VERIFY_SCRIPT
 from shared.files.strict_documents import JsonProblem, JsonValue, parse_json
+from shared.languages.acceptance_commands import analyse_command
 from shared.llm.model_client import ReplyMalformed, extract_json_array, extract_json_object
 
 if TYPE_CHECKING:
-    from planner.compile.inputs import CompileInputs
+    from planner.compile.inputs import CompileInputs, RepoInputs
+    from planner.plan.plan_edits import Change
     from planner.replan.predecessor import FollowUp
     from shared.languages.language_tools import Tools
 
@@ -76,6 +79,8 @@ def judge_reply(
     """Return the outcome of an attempt whose reply `text` was read as `reply`."""
     if inputs.task is not None:
         return _judge_change(attempt, text, reply, inputs, inputs.task, judge)
+    if inputs.change is not None:
+        reply = replace(reply, plan=_as_one_order(reply.plan, inputs.change, inputs.repo))
     verified = _needs_no_script(inputs)
     dropped = left_out(reply.plan, inputs.repo.files, verified=verified)
     kept = skip_bootstrap(reply.plan, inputs.repo.files, verified=verified)
@@ -91,6 +96,11 @@ def judge_reply(
         fixes=repaired.fixes,
         left_out=tuple(render_left_out(draft, verified=verified) for draft in dropped),
     )
+
+
+def _as_one_order(plan: Plan, change: Change, repo: RepoInputs) -> Plan:
+    whole = [each for each in change.tests if runs_all_of(analyse_command(each), repo.verification)]
+    return plan_of_change(plan, change, repo.files, whole)
 
 
 def _judge_change(

@@ -1,4 +1,6 @@
-"""Takes bootstrap orders out of a plan, and puts a person's edits into it."""
+"""Takes bootstrap orders out of a plan, puts a person's edits into it, and completes the order
+of a change.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,70 @@ from shared.work_order.plan_folder import (
     StoredManifest,
     read_stored_plan,
 )
-from shared.work_order.work_order import order_id, order_number
+from shared.work_order.work_order import MAX_CONTEXT_FILES, order_id, order_number
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Hold a change that a person asks for, to be carried out by one order.
+
+    `files` are paths that matter to it. `tests` are the commands that the person tests it with;
+    without any, the model writes a test.
+    """
+
+    text: str
+    files: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
+
+    def render(self) -> str:
+        """Return what was asked for as the text that the model gets."""
+        parts = [self.text.strip()]
+        if self.files:
+            parts.append(f"Files that matter: {', '.join(self.files)}")
+        parts += [f"It is tested by `{each}`." for each in self.tests]
+        return "\n\n".join(parts) + "\n"
+
+
+def plan_of_change(
+    plan: Plan, change: Change, repo_files: Collection[str], regression: Sequence[str]
+) -> Plan:
+    """Return the plan of one order in a model's reply to a request for `change`.
+
+    The reply is the order alone, without what the harness can say itself; an order that is
+    complete, in a plan or alone, stays as it is but for the person's words. `regression` are those
+    of the person's tests that verify the repo anyway, so they pass before the order, too.
+    """
+    document = plan.document
+    if not isinstance(document, dict):
+        return plan
+    entries = document.get("work_orders", [document])
+    if not isinstance(entries, list) or len(entries) != 1 or not isinstance(entries[0], dict):
+        problem = SchemaProblem(at("work_orders"), "must hold one order: a change is one commit")
+        return replace(parse_plan({"work_orders": entries}), problems=(problem,))
+    order = _completed(entries[0], change, frozenset(repo_files))
+    if change.tests:
+        order |= {"acceptance_files": [], "acceptance_commands": [*change.tests]}
+        order["regression"] = [*regression]
+    return parse_plan({"verify_contract": None, "work_orders": [order]})
+
+
+def _completed(
+    given: JsonObject, change: Change, repo_files: frozenset[str]
+) -> dict[str, JsonValue]:
+    """Return the order with what follows from its fields; a field of another form stays."""
+    order: dict[str, JsonValue] = {"context_files": [], "forbidden": [], **given}
+    allowed, context = order.get("allowed_files"), order["context_files"]
+    if isinstance(allowed, list) and "postconditions" not in order:
+        exists = [{"kind": "file_exists", "path": each} for each in allowed]
+        order["postconditions"] = [*exists]
+    if isinstance(allowed, list) and isinstance(context, list):
+        wanted = (*allowed, *context, *change.files)
+        paths = [each for each in wanted if isinstance(each, str)]
+        there = dict.fromkeys(each for each in paths if each in repo_files)
+        others = [each for each in context if not (isinstance(each, str) and each in there)]
+        order["context_files"] = [*there, *others][:MAX_CONTEXT_FILES]
+    return {**order, "id": order_id(1), "intent": change.text.strip()}
+
 
 _NOTHING_LEFT = SchemaProblem(
     at("work_orders"), f"has no order left: the repo already has {VERIFY_SCRIPT}"

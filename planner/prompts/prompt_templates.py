@@ -113,9 +113,33 @@ def render_replan(
     return _fill(_packaged("REPLAN_PROMPT.md"), {**values, **more})
 
 
-def replan_template() -> Template:
-    """Return the template of `render_replan`, whose hash identifies a compilation."""
-    text = _packaged("REPLAN_PROMPT.md")
+def render_change(
+    asked: str, repo_hints: str, verification: str = "", *, tests_given: bool = False
+) -> str:
+    """Return the prompt for one order that carries out a change.
+
+    `asked` is what the person asks for. With `tests_given`, the person brings the test along, so
+    none is asked for.
+    """
+    keys = "" if tests_given else '"acceptance_files": [{"path": P, "content": C}], '
+    rules = "" if tests_given else _packaged("CHANGE_TEST.md")
+    ends = "" if tests_given else '"acceptance_commands": [...]'
+    values = {
+        "CHANGE": asked.strip("\n"),
+        "TEST_KEYS": keys + ends,
+        "TEST_RULES": rules,
+        "VERIFICATION": verification or SCRIPT_ONLY,
+        "REPO_HINTS": repo_hints.strip("\n") or NO_REPO,
+    }
+    return _fill(_packaged("CHANGE_PROMPT.md"), values)
+
+
+def replan_template(name: str = "REPLAN_PROMPT.md") -> Template:
+    """Return the template of a prompt that is not for a whole plan.
+
+    Its hash identifies a compilation.
+    """
+    text = _packaged(name)
     return Template(text, hashlib.sha256(text.encode()).hexdigest())
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -204,6 +205,35 @@ def render_commands(commands: Sequence[VerifyCommand]) -> str:
     return fenced("\n".join(named)) if named else ""
 
 
+_NAMED = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)*")
+
+
+def named_files(
+    files: TreeSources, first: Sequence[str], words: str, room: int
+) -> Mapping[str, str]:
+    """Return the files whose paths, or unique names, are in `words`, each whole under its path.
+
+    They are by path, as a prompt shows them; those of `first` come first. A file that does not fit
+    into the rest of `room`, or that is not text, is left out.
+    """
+    by_name: dict[str, list[str]] = {}
+    for path in files.paths:
+        by_name.setdefault(path, []).append(path)
+        if "/" in path:
+            by_name.setdefault(path.rpartition("/")[2], []).append(path)
+    said = (each.rstrip(".") for each in _NAMED.findall(words) if "." in each)
+    named = (by_name[each][0] for each in said if len(by_name.get(each, ())) == 1)
+    wanted = [each for each in dict.fromkeys((*first, *named)) if each in by_name]
+    files.load(wanted)
+    blocks: dict[str, str] = {}
+    for path in wanted:
+        block = f"{path}:\n{fenced(files.text(path) or '')}"
+        if files.text(path) and len(block) <= room:
+            blocks[path] = block
+            room -= len(block)
+    return blocks
+
+
 def _head(project: Project) -> str:
     name = f", name {project.name}" if project.name else ""
     return _line(f"{project.manifest} ({project.tool}){name}")
@@ -257,13 +287,18 @@ class RepoHints:
 
 
 def read_repo_hints(
-    files: TreeSources, spec_text: str, budget_chars: int, projects: Sequence[Project] = ()
+    files: TreeSources,
+    spec_text: str,
+    budget_chars: int,
+    projects: Sequence[Project] = (),
+    whole: Collection[str] = (),
 ) -> RepoHints:
     """Return the hints for a tree of `files`, of at most `budget_chars` characters.
 
     `projects` are what its manifests say. A path that no order could name, such as one with control
     characters, is left out and counted. A file that cannot be read as its language is counted among
-    those without an outline. The same files and spec give the same text. Never raises.
+    those without an outline, as are those in `whole`, which the prompt shows elsewhere. The same
+    files and spec give the same text. Never raises.
     """
     wanted = repo_outlines.spec_stems(spec_text)
     scores = {
@@ -276,7 +311,7 @@ def read_repo_hints(
         scores[source.path] += repo_outlines.score_definitions(source, wanted)
     nearest = _landmarks_first(sorted(scores, key=lambda path: (-scores[path], path)))
     by_path = {source.path: source for source in sources}
-    ordered = [by_path[path] for path in nearest if path in by_path]
+    ordered = [by_path[path] for path in nearest if path in by_path and path not in whole]
     room = max(0, budget_chars - _HEADINGS)
     manifests = render_manifests(projects, room // _MANIFEST_SHARE)
     return _compose(nearest, ordered, manifests, len(files.paths), budget_chars)

@@ -1,0 +1,228 @@
+"""Implements `llmch do`: plans one change and executes its order.
+
+Called again, it goes on where it stopped. The record is that of a plan and a run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from factory import preflight
+from factory.orders import read_orders
+from factory.record import landed
+from factory.run import run_order
+from factory.run_flags import run_options
+from llmch.ci.pull_requests import pushing
+from llmch.ci.run_reports import reporting, reports_asked
+from llmch.console import Console
+from llmch.console.console import someone_is_there
+from llmch.console.document import Outcome
+from llmch.entry import run_orders, wiring
+from llmch.entry.answers import PlanDocument
+from llmch.previews import preview_document
+from planner import known_plans
+from planner.compile.inputs import PlanOptions
+from planner.plan.plan_edits import Change
+from planner.plan_flags import add_planner_flags, allowed_by, planning_model
+from shared.errors import ExitCode, InterruptedRun, InvalidInput
+from shared.files.atomic_io import make_folder, write_text
+from shared.files.paths import PathProblem, check_path
+from shared.files.secret_values import redact, secret_values
+from shared.git import refs, trees
+from shared.llm import stack
+from shared.work_order.parse_order import sha256_bytes
+from shared.work_order.plan_folder import order_file_name
+from shared.work_order.work_order import check_acceptance_path, order_id
+
+if TYPE_CHECKING:
+    from factory.orders.task import RunOptions
+    from factory.preflight import RepoPlace
+    from shared.settings.settings import Settings
+
+_MAX_CHANGE: Final = 4_000  # characters; both prompts contain the text
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("change", metavar="TEXT", help="what to change, in a sentence or two")
+    parser.add_argument(
+        "files", nargs="*", metavar="FILE", help="files that matter: they are shown whole"
+    )
+    parser.add_argument(
+        "--test", action="append", default=[], metavar="CMD",
+        help="a command that tests the change, instead of a test that the model writes",
+    )  # fmt: skip
+    parser.add_argument("--yes", action="store_true", help="execute the order without asking")
+    parser.add_argument(
+        "--anew", action="store_true", help="plan the change again, also where it has landed"
+    )
+    add_planner_flags(parser)
+    run_orders.add_running_arguments(parser)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """Hold what planning and executing have in common; the two sources share one budget."""
+
+    settings: Settings
+    place: RepoPlace
+    planner: stack.ModelSource
+    factory: stack.ModelSource
+    options: RunOptions
+    start: str
+    """The commit that the change begins on: uncommitted changes are not part of it."""
+
+    @property
+    def is_live(self) -> bool:
+        return self.factory.mode is stack.Mode.LIVE
+
+
+def execute(args: argparse.Namespace, console: Console) -> Outcome:
+    """Plan the change, unless its plan is on file, ask, and run its order."""
+    reports = reports_asked(args)
+    ground = _ground(args, console)
+    planning = _planning(args, ground)
+    known = None if args.anew else _known(planning, ground)
+    with reporting(ground.options, reports, console):
+        is_paid = ground.is_live and known is None
+        options = run_orders.check_first(ground.options, console, verify=is_paid)
+        if known is not None:
+            return _run_order(known, options, args, ground, console, is_new=False)
+        runner = wiring.tool_runner(ground.settings, args.repo)
+        made = known_plans.plan_anew(
+            planning, ground.place.common_dir, ground.planner, console, runner
+        )
+        if made.error is not None:
+            raise made.error
+        if made.output_dir is None:
+            return Outcome(PlanDocument(made), ExitCode.INVALID)
+        return _run_order(made.output_dir, options, args, ground, console, is_new=True)
+
+
+def _run_order(
+    folder: Path,
+    options: RunOptions,
+    args: argparse.Namespace,
+    ground: _Ground,
+    console: Console,
+    *,
+    is_new: bool,
+) -> Outcome:
+    """Run the order of the plan in `folder`, if whoever is at the terminal agrees."""
+    try:
+        if not run_orders.agreed_to_execute(
+            lambda: preview_document.read_preview(folder, args.repo, args.branch, ground.settings),
+            *(ground.place.common_dir, console),
+            is_new=is_new,
+            may_ask=ground.is_live and not args.yes,
+        ):
+            return Outcome(preview_document.KeptPlanDocument(folder), ExitCode.FAILED)
+        return run_orders.run_with_consent(
+            lambda each: run_order.run_order(
+                folder / order_file_name(order_id(1)), each, ground.factory, console
+            ),
+            *(options, reports_asked(args), console),
+        )
+    except InterruptedRun:
+        raise
+    except KeyboardInterrupt as interrupt:  # before the run of the order had begun
+        raise InterruptedRun(
+            "the order is kept: the same command again begins with it"
+        ) from interrupt
+
+
+def _ground(args: argparse.Namespace, console: Console) -> _Ground:
+    settings = wiring.settings_for(args, console, repo=args.repo)
+    if args.llm == stack.Mode.LIVE and not (args.yes or someone_is_there()):
+        raise InvalidInput(
+            "nobody is at a terminal to say yes to the order",
+            "--yes executes it without asking; nothing was paid",
+        )
+    with wiring.inputs_first(lambda: preflight.find_repo(args.repo)):
+        sources = wiring.sources_of_both(args, settings, review=False)
+    place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
+    options = replace(pushing(run_options(args, settings), args), allow_dirty=True)
+    on_branch = options.branch and refs.tip_of_branch(place.git, options.branch)
+    start = on_branch or refs.commit_of(place.git, options.start or "HEAD")
+    return _Ground(settings, place, *sources, options, start)
+
+
+def _planning(args: argparse.Namespace, ground: _Ground) -> PlanOptions:
+    """Return the options to plan with; the text of the change is kept beside the repo's runs."""
+    change = _change(args, ground)
+    text = change.render()
+    spec = ground.place.common_dir / "llmch" / "asked" / f"{sha256_bytes(text.encode())[:16]}.md"
+    make_folder(spec.parent)
+    write_text(spec, text)
+    settings = ground.settings
+    return PlanOptions(
+        spec=spec,
+        artifacts=settings.artifacts_dir,
+        model=planning_model(settings.planner),
+        max_attempts=settings.planner_attempts,
+        repo=args.repo,
+        branch=None,
+        start=ground.start or None,
+        verify=settings.verify,
+        allowed=allowed_by(settings),
+        change=change,
+        resumes=not args.anew,
+    )
+
+
+def _change(args: argparse.Namespace, ground: _Ground) -> Change:
+    """Return what is asked for. Raises `InvalidInput` for a text or a file that cannot serve."""
+    text = redact(args.change.encode("utf-8", "replace").decode(), secret_values(os.environ))
+    text = text.strip()
+    if not text or len(text) > _MAX_CHANGE:
+        raise InvalidInput(
+            "the change is not described"
+            if not text
+            else f"the change has {len(text):,} characters, at most {_MAX_CHANGE:,} may be",
+            "describe one change in a sentence or two; `llmch plan` takes a specification",
+        )
+    return Change(text, tuple(_files(args.files, ground)), tuple(args.test))
+
+
+def _files(named: Sequence[str], ground: _Ground) -> list[str]:
+    """Return the paths in the repo of files that a person named from where they are, or in it."""
+    root = ground.place.tree.resolve()
+    there = frozenset(trees.files_of(ground.place.git, ground.start)) if ground.start else ()
+    found: list[str] = []
+    for each in named:
+        whole = Path(each).resolve()
+        whole = whole if whole.is_relative_to(root) else root / each
+        try:
+            path = check_acceptance_path(check_path(whole.relative_to(root).as_posix()))
+        except (ValueError, PathProblem) as problem:
+            raise InvalidInput(
+                f"FILE {each!r} is not a path in {root}", "name files of the repo"
+            ) from problem
+        if path not in there and whole.exists():
+            raise InvalidInput(
+                f"{path} is not in the commit that the change begins on",
+                "commit the file, or leave it out",
+            )
+        found.append(path)
+    return [*dict.fromkeys(found)]
+
+
+def _known(planning: PlanOptions, ground: _Ground) -> Path | None:
+    """Return the plan on file for the change; `None` if the files it was made for have changed."""
+    folder = known_plans.known_plan(planning, ground.place.common_dir)
+    if folder is None:
+        return None
+    with contextlib.suppress(InvalidInput):
+        orders = read_orders.read_workdir(folder)
+        git, plan = ground.place.git, orders[0].plan
+        if landed.landed_on(git, orders, ground.options.branch):
+            return folder
+        base = {each.path: each.sha256 for each in plan.base_files} if plan else {}
+        if trees.hashes_of_files(git, ground.start, [*base]) == base:
+            return folder
+    return None

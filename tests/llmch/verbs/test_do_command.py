@@ -1,0 +1,172 @@
+"""`llmch do`: a sentence becomes one commit with its test, by at most two paid calls."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.harness import commit_all, git
+from tests.llmch.command_line import Said, Say, model_server, plan_reply
+from tests.llmch.entry.test_consent import answering, read_until
+from tests.llmch.shop import SHOP, writes
+
+Do = Callable[..., Said]
+CHANGE = "Refuse a negative number of things with a ValueError"
+TEST = (
+    "import pytest\n\nfrom shop import price\n\n\ndef test_negative():\n"
+    "    with pytest.raises(ValueError):\n        price(-1)\n"
+)
+ORDER: dict[str, Any] = {
+    "title": "Refuse a negative number of things",
+    "notes": "",
+    "allowed_files": ["shop.py"],
+    "context_files": [],
+    "acceptance_files": [{"path": "tests/test_negative.py", "content": TEST}],
+    "acceptance_commands": ["python -m pytest -q tests/test_negative.py"],
+}
+GUARDED = SHOP.format(3).replace(
+    "    return", "    if n < 0:\n        raise ValueError(n)\n    return"
+)
+PLAN, WRITES = plan_reply(ORDER), writes({"shop.py": GUARDED})
+
+
+@pytest.fixture
+def shop(repo: Path) -> Path:
+    """Give the repo a shop, and what verifies it quickly."""
+    commit_all(
+        repo, {"shop.py": SHOP.format(3), "scripts/verify.sh": "python -m compileall -q .\n"}
+    )
+    return repo
+
+
+@pytest.fixture
+def do(say: Say, shop: Path) -> Do:
+    def do(*words: str | Path, change: str = CHANGE) -> Said:
+        return say("do", change, "--repo", shop, "--sandbox", "off", *words)
+
+    return do
+
+
+def test_a_sentence_becomes_a_commit_with_its_test_by_two_calls(
+    do: Do, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (shop / "shop.py").write_text("half done\n")
+    with model_server(monkeypatch, PLAN, WRITES) as server:
+        said = do("shop.py", "--yes", "--json")
+    assert (said.code, len(server.received)) == (0, 2)
+    document = said.document
+    assert (document["verdict"], document["work_order"]) == ("PASS", "WO-01")
+    written = git(shop, "diff", "--name-only", "HEAD", document["branch"]).split()
+    assert written == ["shop.py", "tests/test_negative.py"]
+    assert (shop / "shop.py").read_text() == "half done\n"
+    assert said.err.count("uncommitted changes are not part of this run: shop.py") == 1
+    asked = json.dumps(server.received[0].body)
+    assert CHANGE in asked and "return 3 * n" in asked and "half done" not in asked
+    assert CHANGE in json.dumps(server.received[1].body)
+    with model_server(monkeypatch):
+        again = do("shop.py", "--yes", "--json")
+    assert (again.code, again.document["commit"]) == (0, document["commit"])
+
+
+def test_at_a_terminal_the_order_is_shown_and_asked_about_and_a_no_keeps_it(
+    do: Do, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(monkeypatch, "n\n") as terminal, model_server(monkeypatch, PLAN) as server:
+        said = do()
+        assert read_until(terminal, "[y/N] ").endswith("Execute this order? [y/N] ")
+    assert (said.code, len(server.received)) == (1, 1)
+    shown = said.out.partition("Plan: 1 order, 1 to do")[0].partition("● WO-01    to do     ")[2]
+    assert [each.strip() for each in shown.splitlines()][:4] == [
+        "Refuse a negative number of things",
+        "~ shop.py",
+        "+ tests/test_negative.py  (a test of the plan)",
+        "$ python -m pytest -q tests/test_negative.py",
+    ]
+    with model_server(monkeypatch, WRITES):
+        assert do("--yes").code == 0
+
+
+def test_without_a_terminal_and_without_yes_nothing_is_asked_of_a_model(
+    do: Do, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch) as server:
+        said = do("--json")
+    assert (said.code, len(server.received)) == (2, 0)
+    assert "--yes" in said.error["hint"]
+
+
+@pytest.mark.rest
+def test_a_test_of_the_persons_own_takes_the_place_of_the_models(
+    do: Do, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit_all(shop, {"tests/test_negative.py": TEST})
+    words = ("--test", "python -m pytest -q tests/test_negative.py", "--yes", "--json")
+    bare = {key: ORDER[key] for key in ("title", "notes", "allowed_files")}
+    with model_server(monkeypatch, plan_reply(bare), WRITES) as server:
+        said = do(*words)
+    assert said.code == 0
+    assert "acceptance_files" not in json.dumps(server.received[0].body)
+    assert git(shop, "diff", "--name-only", "HEAD", said.document["branch"]) == "shop.py"
+
+
+@pytest.mark.rest
+def test_a_refused_order_is_revised_as_a_plan_is(do: Do, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = {**ORDER, "acceptance_commands": ["python -m pytest -q tests/test_negative.py | cat"]}
+    with model_server(monkeypatch, plan_reply(broken), PLAN, WRITES) as server:
+        assert do("--yes").code == 0
+    assert "E003" in json.dumps(server.received[1].body)
+
+
+def test_what_was_interrupted_while_planning_is_not_paid_twice(
+    do: Do, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, PLAN), answering(monkeypatch, "n\n"):
+        assert do().code == 1
+    (record,) = (cwd / "artifacts/planner").glob("*/run.json")
+    record.write_text(json.dumps({**json.loads(record.read_text()), "status": "running"}))
+    (cwd.parent / "repo/.git/llmch/plans.json").unlink()
+    with model_server(monkeypatch, WRITES) as server:
+        assert do("--yes").code == 0
+    assert len(server.received) == 1
+
+
+@pytest.mark.rest
+def test_a_file_that_changed_since_has_the_change_planned_anew(
+    do: Do, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(monkeypatch, "n\n"), model_server(monkeypatch, PLAN):
+        assert do("shop.py").code == 1
+    commit_all(shop, {"shop.py": SHOP.format(4)})
+    dearer = writes({"shop.py": GUARDED.replace("3", "4")})
+    with model_server(monkeypatch, PLAN, dearer) as server:
+        assert do("shop.py", "--yes").code == 0
+    assert "return 4 * n" in json.dumps(server.received[0].body)
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "what"),
+    [
+        (" ", (), "the change is not described"),
+        ("x" * 4_001, (), "the change has 4,001 characters"),
+        (CHANGE, ("../elsewhere.py",), "is not a path in"),
+        (CHANGE, (".git/config",), "is not a path in"),
+        (CHANGE, ("notes.txt",), "notes.txt is not in the commit"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_is_paid(
+    do: Do,
+    shop: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: str,
+    words: tuple[str, ...],
+    what: str,
+) -> None:
+    (shop / "notes.txt").write_text("mine\n")
+    with model_server(monkeypatch) as server:
+        said = do(*words, "--yes", "--json", change=change)
+    assert (said.code, len(server.received)) == (2, 0)
+    assert what in said.error["message"]
