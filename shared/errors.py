@@ -8,7 +8,7 @@ hint.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import IntEnum
 from typing import ClassVar, Final, Literal
 
@@ -181,6 +181,26 @@ class RuleText:
     @property
     def severity(self) -> Severity:
         return severity_of(self.code)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFinding:
+    """Represent a finding as all commands show it, as text or as JSON, with its rule's remedy.
+
+    `work_order` is `None` if the finding is about the whole plan, and `field` is `None` if
+    it is about no single field.
+    """
+
+    code: str
+    severity: Severity
+    work_order: str | None
+    field: str | None
+    message: str
+    remedy: str
+
+    def to_json(self) -> dict[str, str | None]:
+        """Return the finding as an entry of `findings` in a JSON document."""
+        return asdict(self)
 
 
 def quoted(text: str) -> str:

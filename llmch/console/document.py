@@ -15,7 +15,7 @@ from enum import Enum, auto
 from pathlib import PurePath
 from typing import Any, ClassVar
 
-from shared.errors import ExitCode
+from shared.errors import ExitCode, ShownFinding
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,18 +114,6 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleFinding:
-    """Hold one complaint of a rule, with its remedy."""
-
-    code: str
-    severity: str
-    work_order: str | None
-    field: str | None
-    message: str
-    remedy: str
-
-
-@dataclass(frozen=True, slots=True)
 class Conclusion:
     """Say in one line how the work ended: `plan PASS 3 work orders (1 attempt)`."""
 
@@ -162,7 +150,7 @@ Block = (
     | Verbatim
     | Definition
     | Section
-    | RuleFinding
+    | ShownFinding
     | Conclusion
     | Problem
     | AlreadyShown

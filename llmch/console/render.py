@@ -29,13 +29,13 @@ from llmch.console.document import (
     Problem,
     Remark,
     Rows,
-    RuleFinding,
     Section,
     Sign,
     Tone,
     Verbatim,
 )
 from llmch.console.line import Line, Mark, Weight, cell_width, on_texts, one_line
+from shared.errors import ShownFinding
 
 Protect = Callable[[str], str]
 """Removes control characters and secrets from a text."""
@@ -136,7 +136,7 @@ def _parts(blocks: Iterable[Block]) -> Iterator[str]:
                 yield f"**{escaped(term)}**{_aside(aside)}: {' '.join(map(escaped, lines))}"
             case Section():
                 yield _section_markdown_document(block)
-            case RuleFinding():
+            case ShownFinding():
                 yield _finding_markdown_document(block)
             case Conclusion(who, text, ok, aside):
                 verdict = f"**{escaped(who)} {'PASS' if ok else 'FAIL'}** {escaped(text)}"
@@ -184,7 +184,7 @@ def _item(item: Item) -> str:
     return f"- {sign}{text}{_aside(item.aside)}"
 
 
-def _finding_markdown_document(finding: RuleFinding) -> str:
+def _finding_markdown_document(finding: ShownFinding) -> str:
     where = " ".join(filter(None, (finding.work_order, finding.field)))
     place = f" {escaped(where)}" if where else ""
     remedy = f" Remedy: {escaped(finding.remedy)}" if finding.remedy else ""
@@ -232,7 +232,7 @@ def _lines(block: Block) -> Iterator[Line]:
             yield from (Line(Mark.ITEM, each, weight=Weight.VERDICT) for each in lines)
         case Section():
             yield from _section(block)
-        case RuleFinding():
+        case ShownFinding():
             yield from _finding(block)
         case Conclusion(who, text, ok, aside):
             mark, word = (Mark.DONE, "PASS") if ok else (Mark.FAILED, "FAIL")
@@ -295,7 +295,7 @@ def _section(section: Section) -> Iterator[Line]:
         yield Line(mark, item.text, aside=item.aside)
 
 
-def _finding(finding: RuleFinding) -> Iterator[Line]:
+def _finding(finding: ShownFinding) -> Iterator[Line]:
     mark = Mark.FAILED if finding.severity == "error" else Mark.WARNED
     field = f"{finding.field}: " if finding.field else ""
     yield Line(mark, f"{field}{finding.message}", finding.code, finding.work_order or "")

@@ -26,7 +26,6 @@ from llmch.console.document import (
     Paragraph,
     Remark,
     Rows,
-    RuleFinding,
     Shape,
 )
 from llmch.console.line import count, short
@@ -115,7 +114,7 @@ class PlanDocument(Document):
             result.ok,
             count(result.attempts, "attempt"),
         )
-        yield AlreadyShown((*rule_findings(result.report), end))
+        yield AlreadyShown((*result.report.shown(), end))
         if result.change is not None:
             yield from plan_difference.changed_requirements(result.change.task.difference)
         if self.preview is not None:
@@ -126,20 +125,6 @@ class PlanDocument(Document):
 def _forecast(preview: plan_preview.PlanPreview) -> Iterator[Block]:
     if preview.forecast is not None:
         yield Remark(forecasts.forecast_lines(preview.forecast))
-
-
-def rule_findings(report: judge_plan.Report) -> tuple[RuleFinding, ...]:
-    return tuple(
-        RuleFinding(
-            code=finding.code,
-            severity=finding.severity,
-            work_order=finding.work_order,
-            field=finding.field,
-            message=finding.message,
-            remedy=finding.remedy,
-        )
-        for finding in report.shown()
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from factory.record.landed import LandedOrders, find_landed
 from factory.run.forecast import Forecast, SizedOrders
 from planner.plan.parse_plan import Draft, Plan
 from planner.rules.coverage import coverage_of_plan
-from planner.rules.judge_plan import Report, ShownFinding
+from planner.rules.judge_plan import Report
+from shared.errors import ShownFinding
 from shared.git import refs
 from shared.git.client import Git
 from shared.work_order.work_order import Asserted, CoveredRequirement, WithdrawnOrder, WorkOrder

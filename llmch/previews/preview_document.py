@@ -52,7 +52,7 @@ from shared.work_order.work_order import MAX_LISTED, Asserted, WithdrawnOrder
 
 if TYPE_CHECKING:
     from factory.run.forecast import Forecast
-    from planner.rules.judge_plan import ShownFinding
+    from shared.errors import ShownFinding
     from shared.llm.model_client import Usage
 
 

@@ -12,7 +12,7 @@ from llmch.console import Console
 from llmch.console.document import Block, Conclusion, Document, Outcome, Remark, Shape
 from llmch.console.line import count
 from llmch.entry import answers, wiring
-from llmch.entry.answers import note_edited, read_edits, rule_findings
+from llmch.entry.answers import note_edited, read_edits
 from llmch.entry.command_line import add_optional_repo, repo_meant
 from llmch.previews.plan_preview import EXPECTS_EXEMPTION
 from llmch.runs import run_report
@@ -57,7 +57,7 @@ class CheckDocument(Document):
         taken = "taken" if report.ok else "not taken"
         yield Remark(tuple(f"{taken}: {each.render()}" for each in self.edits))
         yield Remark(tuple(f"fixed {each.render()}" for each in fixes))
-        yield from rule_findings(report)
+        yield from report.shown()
         yield Remark(run_report.render_assertions(self.requirements))
         if self.exempt:
             yield Remark((f"{', '.join(self.exempt)}: {EXPECTS_EXEMPTION}",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypedDict
 
@@ -34,13 +34,13 @@ from planner.rules.rule_model import (
     read_orders,
 )
 from planner.rules.structure import unjudgeable_code
+from shared.errors import ShownFinding
 from shared.files.strict_documents import FieldPath
 from shared.languages.language_tools import Tools
 
 if TYPE_CHECKING:
     from planner.plan.parse_plan import Plan
     from planner.replan.merge_plans import Answer
-    from shared.errors import Severity
     from shared.projects.manifests import VerifyCommand
 
 
@@ -91,26 +91,6 @@ RULE_BY_CODE: Final[Mapping[str, Rule]] = MappingProxyType({rule.code: rule for 
 
 
 _MAX_FINDINGS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class ShownFinding:
-    """Represent a finding as all commands show it, as text or as JSON, with its rule's remedy.
-
-    `work_order` is `None` if the finding is about the whole plan, and `field` is `None` if
-    it is about no single field.
-    """
-
-    code: str
-    severity: Severity
-    work_order: str | None
-    field: str | None
-    message: str
-    remedy: str
-
-    def to_json(self) -> dict[str, str | None]:
-        """Return the finding as an entry of `findings` in a JSON document."""
-        return asdict(self)
 
 
 class ReportDocument(TypedDict):

@@ -16,8 +16,8 @@ import pytest
 
 import llmch
 from llmch.console import Color, Console, Format, Verbosity, open_console
-from llmch.console.document import AlreadyShown, Conclusion, Paragraph, Remark, Rows, RuleFinding
-from shared.errors import CommandFailed
+from llmch.console.document import AlreadyShown, Conclusion, Paragraph, Remark, Rows
+from shared.errors import CommandFailed, ShownFinding
 from shared.events.events import (
     BatchEnded,
     BatchStarted,
@@ -61,7 +61,7 @@ def opened(
     return Opened(console, out, err)
 
 
-FINDING = RuleFinding(
+FINDING = ShownFinding(
     "E104", "error", "WO-02", "allowed_files[0]", "no postcondition", "declare one"
 )
 
@@ -142,7 +142,7 @@ def test_an_error_is_the_document_where_json_is_wanted() -> None:
 
 def test_findings_show_code_order_field_message_and_remedy() -> None:
     seen = opened()
-    seen.console.say(FINDING, RuleFinding("W101", "warning", None, None, "nothing provides x", ""))
+    seen.console.say(FINDING, ShownFinding("W101", "warning", None, None, "nothing provides x", ""))
     assert seen.out.getvalue() == (
         "✗ E104     WO-02     allowed_files[0]: no postcondition\n"
         "    → declare one\n"

@@ -20,12 +20,12 @@ from llmch.console.document import (
     Problem,
     Remark,
     Rows,
-    RuleFinding,
     Section,
     Sign,
 )
 from llmch.console.line import clean
 from llmch.console.render import code_block, code_span, escaped, render_markdown_document
+from shared.errors import ShownFinding
 from tests.llmch.answers import Answer
 
 HOSTILE = [
@@ -120,7 +120,7 @@ def test_no_block_lets_a_text_out(text: str) -> None:
             Rows(((text, text),), ("one", "two")),
             Section(text, items, name="WO-01", word="to do", aside=text),
             Section(text),
-            RuleFinding("E101", "error", "WO-01", "title", text, text),
+            ShownFinding("E101", "error", "WO-01", "title", text, text),
             Conclusion("plan", text, True, text),
             Problem(text, text),
             AlreadyShown((Paragraph((text,)),)),

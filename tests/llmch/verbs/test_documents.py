@@ -20,11 +20,11 @@ from llmch.console.document import (
     Problem,
     Remark,
     Rows,
-    RuleFinding,
     Section,
     Verbatim,
 )
 from llmch.entry.boundary import answer
+from shared.errors import ShownFinding
 from tests.harness import manifest, write_plan, writing
 from tests.llmch.command_line import model_server, plan_reply, write_reply
 from tests.planner.plans import creating, order, plan
@@ -52,7 +52,7 @@ def _markdown(blocks: Iterable[Block]) -> Iterator[str]:
             case Section():
                 yield f"### {block.name} {block.title}"
                 yield from (f"- {each.text}" for each in block.items)
-            case RuleFinding():
+            case ShownFinding():
                 yield f"- **{block.code}** {block.work_order}: {block.message}"
             case Conclusion(who, text, ok):
                 yield f"## {who} {'passed' if ok else 'failed'}: {text}"
