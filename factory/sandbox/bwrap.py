@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -21,6 +23,7 @@ from factory.sandbox.visible_files import FOLDERS as HOST_FOLDERS
 from factory.sandbox.visible_files import ROOT as HOST_ROOT
 from factory.sandbox.visible_files import SandboxView, links_on
 from factory.sandbox.visible_files import copy_to as copy_host_files
+from shared.processes.process import ProgramMissing, ToolFailed, run_tool
 
 TEMPORARY = Path("/tmp")  # noqa: S108  # inside, it is the private directory
 _DEVICES_AND_PROCESSES = (Path("/dev"), Path("/proc"))
@@ -30,6 +33,46 @@ _DEVICES_AND_PROCESSES = (Path("/dev"), Path("/proc"))
 class _Mount:
     place: Path
     arguments: tuple[str, ...]
+
+
+# It mounts each folder below a private layer that takes what commands write. A namespace of its own
+# holds the mounts, and the layers are in memory: both end with the command. bwrap has overlays
+# itself from 0.11 on only, which most machines do not have yet.
+_IN_LAYERS = """set -e
+/bin/mount -t tmpfs -o "size=$1,mode=700" tmpfs "$2"
+cd "$2"; shift 2; n=0
+while [ "$1" != -- ]; do
+/bin/mkdir "l$n" "u$n" "w$n" "$n"
+/bin/mount --bind "$1" "l$n"
+/bin/mount -t overlay -o "lowerdir=l$n,upperdir=u$n,workdir=w$n,userxattr" overlay "$n"
+shift; n=$((n+1))
+done
+shift; exec "$@"
+"""
+_UNSHARE = Path("/usr/bin/unshare")
+_LAYERS_SECONDS = 10.0
+
+
+def _in_layers(folders: Iterable[Path], place: Path, most_bytes: int) -> tuple[str, ...]:
+    """Return what starts a command that finds each folder, writable, at its number in `place`."""
+    script = ("/bin/sh", "-c", _IN_LAYERS, "sh", str(most_bytes), str(place))
+    alone = (str(_UNSHARE), "--user", "--map-root-user", "--mount")
+    return (*alone, *script, *map(str, folders), "--")
+
+
+@functools.cache
+def layers_work() -> bool:
+    """Return whether this machine lets a user mount one folder above another."""
+    if not _UNSHARE.exists():
+        return False
+    with tempfile.TemporaryDirectory(prefix="llmch-probe-") as folder:
+        argv = [*_in_layers([Path("/usr")], Path(folder), 2**20), "/bin/mkdir", f"{folder}/0/probe"]
+        try:
+            return not run_tool(
+                argv, cwd=Path("/"), env={}, timeout_seconds=_LAYERS_SECONDS
+            ).exit_code
+        except (ProgramMissing, ToolFailed):
+            return False
 
 
 def mount_arguments(layout: Layout) -> tuple[str, ...]:
@@ -110,8 +153,23 @@ def _bind(source: Path, place: Path, *, writable: bool) -> _Mount:
 
 
 def _linked_mounts(layout: Layout) -> Iterator[_Mount]:
-    for each in layout.policy.linked:
-        yield _bind(each.source, layout.policy.workspace / each.path, writable=False)
+    for number, each in enumerate(layout.policy.linked):
+        place = layout.policy.workspace / each.path
+        if layers_work():
+            yield _bind(_layers_of(layout) / str(number), place, writable=True)
+            continue
+        entries = sorted(each.source.iterdir())
+        if len(entries) > _MOST_ENTRIES:
+            yield _bind(each.source, place, writable=False)
+            continue
+        for entry in entries:  # beside them, a command may write into the folder itself
+            kind = "--symlink" if entry.is_symlink() else "--ro-bind-try"
+            source = entry.readlink() if entry.is_symlink() else entry
+            yield _Mount(place / entry.name, (kind, str(source), str(place / entry.name)))
+
+
+def _layers_of(layout: Layout) -> Path:
+    return layout.policy.private / "layers"
 
 
 def _git_mounts(layout: Layout) -> Iterator[_Mount]:
@@ -139,6 +197,9 @@ _NAMESPACES = (
 )
 
 
+_MOST_ENTRIES = 100  # of a folder, each a mount: a hundred take 50 ms, and a thousand take seconds
+
+
 class Bubblewrapped:
     """Run commands in namespaces that hold what the policy shows and nothing else."""
 
@@ -149,7 +210,14 @@ class Bubblewrapped:
         policy = layout.policy
         self.version = version
         self.environment = layout.environment(TEMPORARY)
-        self._program = str(program)
+        self._start: tuple[str, ...] = (str(program),)
+        as_user: tuple[str, ...] = ()
+        if policy.linked and layers_work():
+            layers = _layers_of(layout)
+            layers.mkdir(exist_ok=True)
+            folders = (each.source for each in policy.linked)
+            self._start = (*_in_layers(folders, layers, policy.limits.shared_bytes), *self._start)
+            as_user = ("--uid", str(os.getuid()), "--gid", str(os.getgid()))
         self._cwd = policy.workspace
         self._rlimits = of_each_process(policy.limits)
         self._seccomp = inside_namespaces() if seccomp_supported() else b""
@@ -159,6 +227,7 @@ class Bubblewrapped:
         bound = (prlimit, f"--nproc={policy.limits.processes}", "--") if prlimit else ()
         self._arguments = (
             *_NAMESPACES,
+            *as_user,
             *(("--unshare-net",) if policy.network == "none" else ()),
             *mount_arguments(layout),
             *("--json-status-fd", str(_STATUS_FD)),
@@ -189,8 +258,8 @@ class Bubblewrapped:
             code_write.write(self._seccomp)  # a pipe takes a few hundred bytes at once
             code_write.close()
             launch = Launch(
-                self._program,
-                ("bwrap", *self._arguments_for(terminal), program, *argv[1:]),
+                self._start[0],
+                (*self._start, *self._arguments_for(terminal), program, *argv[1:]),
                 self._cwd,
                 self.environment,
                 self._rlimits,

@@ -289,9 +289,9 @@ def linked_modules(path: str, source: Path) -> Linked:
 class Placement(StrEnum):
     """Say how a backend shows a folder at another place."""
 
-    MOUNT = "mount"  # the sandbox mounts it, read-only, on an empty folder
-    SYMLINK = "symlink"  # the kernel refuses writes to what the link leads to; a folder that leads
-    # back is copied, because its links would lead to folders beside the original
+    MOUNT = "mount"  # the sandbox mounts it on an empty folder, below a layer for what is written
+    SYMLINK = "symlink"  # a folder of links: the kernel refuses writes to what these lead to; one
+    # that leads back is copied, because its links would lead to folders beside the original
     COPY = "copy"  # nothing would refuse a write, so commands get a copy without write permission
 
 
@@ -344,9 +344,12 @@ class LinkedFolders:
                     _clear(place, self._aside)
                     place.mkdir()
             case Placement.SYMLINK:
-                if not (place.is_symlink() and place.readlink() == linked.source):
+                wanted = {each.name: each for each in linked.source.iterdir()}
+                if _links_in(place) != wanted:
                     _clear(place, self._aside)
-                    place.symlink_to(linked.source)
+                    place.mkdir()
+                    for link, target in wanted.items():
+                        (place / link).symlink_to(target)
             case Placement.COPY:
                 if not _is_folder(place) or _identity(place) != self._copied.get(linked.path):
                     _clear(place, self._aside)
@@ -356,6 +359,14 @@ class LinkedFolders:
 
 def _is_folder(path: Path) -> bool:
     return path.is_dir() and not path.is_symlink()
+
+
+def _links_in(place: Path) -> dict[str, Path | None]:
+    """Return what is in a folder by name, with where it leads if it is a link."""
+    if not _is_folder(place):
+        return {}
+    regain(place)
+    return {each.name: each.readlink() if each.is_symlink() else None for each in place.iterdir()}
 
 
 def _is_empty_folder(path: Path) -> bool:

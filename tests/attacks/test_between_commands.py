@@ -198,3 +198,18 @@ def test_the_next_run_on_a_branch_knows_what_the_last_one_undid(factory: Factory
     git(factory.repo, "switch", "--quiet", "work")
     summary = factory.run(writing("b.txt", 2), [proposal({"b.txt": "x\n"})], branch="next")
     assert summary.verdict == "PASS"
+
+
+def test_what_a_command_plants_among_packages_reaches_no_later_command(factory: Factory) -> None:
+    commit_all(factory.repo, {".gitignore": "node_modules/\n", "package-lock.json": "{}\n"})
+    (factory.repo / "node_modules/pkg").mkdir(parents=True)
+    (factory.repo / "node_modules/pkg/judge.sh").write_text("exit 1\n")
+    plant = "echo exit 0 > node_modules/judge.sh; cp node_modules/judge.sh node_modules/pkg/ || :"
+    judge = "sh node_modules/judge.sh"  # the control: it passes in the command that planted it
+    control = order(acceptance_commands=[f"sh -c '{plant}; {judge}'"])
+    assert factory.run(control, [GOOD], max_attempts=1).verdict == "PASS"
+    attacks = order(acceptance_commands=[f"sh -c '{plant}'", judge])
+    for number, replaced in enumerate((judge, "sh node_modules/pkg/judge.sh")):
+        attacks["acceptance_commands"][1] = replaced
+        summary = factory.run(attacks, [GOOD], max_attempts=1, branch=f"attacked-{number}")
+        assert stages(summary) == [Stage.ACCEPTANCE_FAILED]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from factory.sandbox import bwrap
 from factory.sandbox.detect import find_backends
 from factory.sandbox.policy import Backend
 from shared.errors import PreflightRefused
@@ -100,6 +101,21 @@ def test_a_command_cannot_change_them_in_the_checkout_or_for_the_next_command(
     assert fingerprint(checkout) == before
 
 
+def test_a_tool_keeps_a_cache_beside_its_packages_and_nobody_sees_it_later(
+    factory: Factory, checkout: Path, sandbox: SandboxSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if sandbox.backend is Backend.OFF:
+        pytest.skip("without a sandbox, the copy is read-only")
+    before = fingerprint(checkout)
+    caching = "mkdir .venv/.cache && echo spoilt > .venv/.cache/x && cat .venv/.cache/x"
+    document = accepting(f"sh -c '{caching} >&2'", "test ! -e .venv/.cache", SHOWN)
+    assert factory.run(document, [GOOD], sandbox=sandbox).verdict == "PASS"
+    monkeypatch.setattr(bwrap, "layers_work", lambda: False)
+    document["acceptance_commands"].append("sh -c '! touch .venv/lib/x'")
+    assert factory.run(document, [GOOD], sandbox=sandbox, branch="two").verdict == "PASS"
+    assert fingerprint(checkout) == before
+
+
 def test_a_command_that_moves_the_folder_above_them_takes_nothing_along(
     factory: Factory, checkout: Path, sandbox: SandboxSettings
 ) -> None:
@@ -111,8 +127,8 @@ def test_a_command_that_moves_the_folder_above_them_takes_nothing_along(
     document = accepting(moving, "grep -q THING web/node_modules/lib/thing.py")
     options = {"sandbox": sandbox, "link": ("web/node_modules",), "max_attempts": 1}
     summary = factory.run(document, [GOOD], **options)
-    # Without a sandbox the move succeeds, and a link is left in the place of a folder of the tree.
-    moved = sandbox.backend is Backend.OFF
+    # Without mounts the move succeeds, and what was moved is found and held against the command.
+    moved = sandbox.backend is not Backend.BWRAP
     assert summary.verdict == ("FAIL" if moved else "PASS")
     assert fingerprint(checkout) == before
     assert not list(elsewhere.iterdir())
