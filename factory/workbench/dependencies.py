@@ -362,17 +362,17 @@ class LocalWorkshop:
         )
 
 
-class _Wanted(Exception):
+class _WouldInstall(Exception):
     """Raised where an installer would be started; the message names what is not there."""
 
 
-class _Question(LocalWorkshop):
+class _DryWorkshop(LocalWorkshop):
     """Implement `Workshop` where only the question is whether anything would be installed."""
 
     def run(
         self, argv: list[str], folder: Path, variables: Mapping[str, str], *, remedy: str
     ) -> str:
-        raise _Wanted
+        raise _WouldInstall
 
     def kept(
         self,
@@ -383,7 +383,7 @@ class _Question(LocalWorkshop):
         lacking = list(_lacking(packages, interpreter_of(self.python)))
         if packages and not lacking:
             return self.python
-        raise _Wanted(name_paths(lacking))
+        raise _WouldInstall(name_paths(lacking))
 
 
 _INSTALLED: Final = re.compile(r"(.+?)-(\d[^-]*)(?:-py[\d.]+)?\.(?:dist|egg)-info")
@@ -411,14 +411,14 @@ def ways_to_prepare(
     `present` are the paths at which they find packages. `missed` says that a command missed
     something: nothing else shows whether a language without `failures` has all that it needs.
     """
-    workshop = _Question(Path(), python, present=present)
+    workshop = _DryWorkshop(Path(), python, present=present)
     for language in LANGUAGES:
         if language.dependencies is None or not (missed or language.failures):
             continue
         try:
             for note in language.dependencies.prepare(files, workshop).notes:
                 yield f"prepare it yourself: {note.removesuffix('.')}"
-        except _Wanted as wanted:
+        except _WouldInstall as wanted:
             what = str(wanted) or f"packages of {language.name}"
             yield f"pass --deps auto, which installs what is declared and not here: {what}"
         except LlmchError as error:
