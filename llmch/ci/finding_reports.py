@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -61,6 +62,19 @@ def finding_files(args: argparse.Namespace) -> FindingFiles:
 
 def _place(flag: str, path: Path | None, example: str, mark: str) -> Path | None:
     return path and text_sources.place_for_output(flag, path, example, mark)
+
+
+@contextlib.contextmanager
+def reporting_failure(folder: Path, files: FindingFiles) -> Iterator[None]:
+    """Name an error that ends the block in the SARIF file: a CI system expects one in any case."""
+    try:
+        yield
+    except LlmchError as error:
+        if files.sarif:
+            mask = run_reports.mask_secrets
+            text = render_sarif((), judge_plan.RULES, _plan_at(folder), mask, error.message)
+            atomic_io.write_text(files.sarif, text, sync=False)
+        raise
 
 
 def report_findings(
@@ -259,14 +273,18 @@ class PlanAt:
 
 
 def render_sarif(
-    findings: Sequence[PlacedFinding], rules: Iterable[RuleText], plan: PlanAt, mask: Mask = str
+    findings: Sequence[PlacedFinding],
+    rules: Iterable[RuleText],
+    plan: PlanAt,
+    mask: Mask = str,
+    failure: str = "",
 ) -> str:
     """Return the findings as one document; `rules` are all that were asked.
 
     `findings` are the most severe first: those beyond the limit are left out, and counted in the
-    document. `mask` takes secrets out of a text.
+    document. `mask` takes secrets out of a text. `failure` says why nothing could be judged.
     """
-    return _SarifWriter(tuple(rules), plan, mask).document(findings)
+    return _SarifWriter(tuple(rules), plan, mask, failure).document(findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +292,7 @@ class _SarifWriter:
     rules: tuple[RuleText, ...]
     plan: PlanAt
     mask: Mask
+    failure: str
 
     def document(self, findings: Sequence[PlacedFinding]) -> str:
         index = {each.code: number for number, each in enumerate(self.rules)}
@@ -303,7 +322,9 @@ class _SarifWriter:
         if left_out > 0:
             text = f"{count(left_out, 'finding')} left out: `llmch check` prints all of them"
             notes.append({"level": "warning", "message": {"text": text}})
-        return {"executionSuccessful": True, "toolExecutionNotifications": notes}
+        if self.failure:
+            notes.append({"level": "error", "message": {"text": self.fit(self.failure)}})
+        return {"executionSuccessful": not self.failure, "toolExecutionNotifications": notes}
 
     def result(self, each: PlacedFinding, rule_index: int) -> dict[str, Any]:
         file: dict[str, Any] = {"artifactLocation": self.location(each.file)}

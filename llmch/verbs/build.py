@@ -18,6 +18,7 @@ from llmch.ci.finding_reports import annotate_spec
 from llmch.ci.pull_requests import pushing
 from llmch.ci.run_reports import Reports, reporting, reports_asked
 from llmch.console import Console, Format
+from llmch.console.console import someone_is_there
 from llmch.console.document import Outcome
 from llmch.entry import run_orders, wiring
 from llmch.entry.answers import PlanDocument
@@ -27,7 +28,7 @@ from planner import known_plans, run_plan
 from planner.compile import inputs
 from planner.plan_flags import add_acceptance_arguments, add_planner_flags, compile_options
 from planner.spec import read_spec
-from shared.errors import ExitCode, InterruptedRun
+from shared.errors import ExitCode, InterruptedRun, InvalidInput
 from shared.llm import stack
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_planner_flags(parser)
     add_acceptance_arguments(parser)
     parser.add_argument(
-        "--yes", action="store_true", help="execute a new plan without asking at the terminal"
+        "--yes",
+        action="store_true",
+        help="execute a new plan without asking; needed where no terminal is",
     )
     add_batch_arguments(parser)
     run_orders.add_running_arguments(parser)
@@ -62,6 +65,11 @@ class _BuildContext:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Make the plan, unless the same plan is on file already, then run all its orders."""
+    if args.llm == stack.Mode.LIVE and not (args.yes or someone_is_there()):
+        raise InvalidInput(
+            "nobody is at a terminal to say yes to the plan",
+            "--yes executes it without asking; nothing was paid",
+        )
     ground = _ground(args, console)
     planning = _planning(args, ground)
     is_known = known_plans.known_plan(planning, ground.place.common_dir) is not None

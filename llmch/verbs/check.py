@@ -7,7 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from llmch.ci.finding_reports import add_finding_arguments, finding_files, report_findings
+from llmch.ci.finding_reports import (
+    FindingFiles,
+    add_finding_arguments,
+    finding_files,
+    report_findings,
+    reporting_failure,
+)
 from llmch.console import Console
 from llmch.console.document import Block, Conclusion, Document, Outcome, Remark, Shape
 from llmch.console.line import count
@@ -93,6 +99,11 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     With `--accept-edits`, nothing is written where an error is left.
     """
     targets = finding_files(args)
+    with reporting_failure(args.dir, targets):
+        return _judge(args, targets, console)
+
+
+def _judge(args: argparse.Namespace, targets: FindingFiles, console: Console) -> Outcome:
     repo = repo_meant(args, console, "the plan is judged for an empty one")
     edits = read_edits(args.dir, repo, args.branch) if args.accept_edits else None
     plan = (

@@ -43,7 +43,16 @@ def moments() -> Iterator[str]:
 def build(folder: Path) -> Words:
     """Return the command, the same on both days."""
     return [
-        *("build", "--spec", folder / "spec.json", "--repo", folder / "repo", "--sandbox", "off"),
+        *(
+            "build",
+            "--spec",
+            folder / "spec.json",
+            "--repo",
+            folder / "repo",
+            "--sandbox",
+            "off",
+            "--yes",
+        ),
         *("--no-review", "--reply-format", "files", "--max-attempts", "1", "--json"),
         *("--artifacts-dir", folder / "artifacts"),
     ]

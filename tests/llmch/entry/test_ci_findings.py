@@ -53,6 +53,16 @@ def test_a_plan_without_findings_makes_files_that_say_so(say: Say, cwd: Path) ->
     assert json.loads((cwd / "b").read_text()) == []
 
 
+def test_where_nothing_can_be_judged_the_file_says_why(say: Say, cwd: Path) -> None:
+    said = say("check", "nowhere", "--no-repo", "--sarif", "a", "--json")
+    document = json.loads((cwd / "a").read_text())
+    schema().validate(document)
+    (invocation,) = document["runs"][0]["invocations"]
+    assert invocation["executionSuccessful"] is False
+    (note,) = invocation["toolExecutionNotifications"]
+    assert note["message"]["text"] == said.error["message"] == "nowhere is not a directory"
+
+
 @pytest.mark.parametrize("flag", ["--sarif", "--code-quality"])
 def test_no_other_file_is_written_over(say: Say, cwd: Path, flag: str) -> None:
     folder = write(cwd / "plan", BAD)

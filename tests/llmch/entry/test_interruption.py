@@ -314,7 +314,7 @@ def test_an_interrupted_plan_with_a_transcript_goes_on_from_its_replies(cwd: Pat
 # `llmch build`: what is said of going on is true in each phase
 
 
-BUILD: Words = ["build", "--spec", "spec.md", "--sandbox", "off", "--no-review"]
+BUILD: Words = ["build", "--spec", "spec.md", "--sandbox", "off", "--no-review", "--yes"]
 BUILD += ["--reply-format", "json", "--repo", "../repo"]
 PLAN = plan_reply(plan(creating(1, "1.txt"), creating(2, "2.txt")))
 ONE, TWO = (write_reply({f"{number}.txt": "text\n"}) for number in (1, 2))

@@ -34,7 +34,7 @@ def build(say: Say, repo: Path, spec: Path) -> Build:
 
     def build(*flags: str | Path) -> Said:
         return say(
-            *("build", "--spec", spec, "--repo", repo, "--sandbox", "off", "--no-review"),
+            *("build", "--spec", spec, "--repo", repo, "--sandbox", "off", "--no-review", "--yes"),
             *("--reply-format", "json", "--max-attempts", "1", *flags),
         )
 

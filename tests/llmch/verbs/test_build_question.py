@@ -97,9 +97,19 @@ def test_nobody_is_asked_where_the_answer_is_given_or_cannot_be(
 
 def test_nobody_is_asked_in_a_pipe(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     with model_server(monkeypatch, PLAN, ONE, TWO):
-        said = build()
+        said = build("--yes")
     assert (said.code, said.err) == (0, "")
     assert "Plan: 2 orders, 2 to do; " in said.out
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_in_a_pipe_the_answer_has_to_be_given_before_anything_is_paid(
+    build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+) -> None:
+    with model_server(monkeypatch) as server:
+        said = build(*flags)
+    assert (said.code, server.received, branches(repo)) == (2, [], "")
+    assert "--yes executes it without asking" in said.out + said.err
 
 
 def test_nobody_is_asked_in_a_replay(
@@ -107,7 +117,7 @@ def test_nobody_is_asked_in_a_replay(
 ) -> None:
     transcript = tmp_path / "transcript.jsonl"
     with model_server(monkeypatch, PLAN, ONE, TWO):
-        assert build("--transcript", transcript).code == 0
+        assert build("--transcript", transcript, "--yes").code == 0
     (repo / ".git/llmch/plans.json").unlink()
     replay = ("--llm", "replay", "--transcript", transcript, "--branch", "again")
     with answering(monkeypatch, "n\n"):
@@ -135,7 +145,7 @@ def test_the_orders_of_the_plan_before_are_no_consent_to_new_ones(
     build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with model_server(monkeypatch, PLAN, ONE, TWO):
-        assert build().code == 0
+        assert build("--yes").code == 0
     (folder,) = json.loads((repo / ".git/llmch/plans.json").read_text()).values()
     before = json.loads((Path(folder) / "WORK_ORDERS_MANIFEST.json").read_text())
     third = {**before["work_orders"][1], "id": "WO-03", "allowed_files": ["3.txt"]}

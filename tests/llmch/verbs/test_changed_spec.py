@@ -35,7 +35,18 @@ def test_a_changed_spec_is_built_by_four_calls(
 ) -> None:
     spec = cwd / "spec.json"
     command = (
-        *("build", "--spec", spec, "--repo", shop, "--sandbox", "off", "--no-review", "--json"),
+        *(
+            "build",
+            "--spec",
+            spec,
+            "--repo",
+            shop,
+            "--sandbox",
+            "off",
+            "--no-review",
+            "--yes",
+            "--json",
+        ),
         *("--reply-format", "files", "--max-attempts", "1"),
     )
     spec.write_text(FIRST)
@@ -108,7 +119,7 @@ def test_build_shows_the_changed_requirements(
 ) -> None:
     spec = cwd / "spec.json"
     build = (
-        *("build", "--spec", spec, "--repo", shop, "--sandbox", "off", "--no-review"),
+        *("build", "--spec", spec, "--repo", shop, "--sandbox", "off", "--no-review", "--yes"),
         *("--reply-format", "files", "--max-attempts", "1"),
     )
     spec.write_text(FIRST)

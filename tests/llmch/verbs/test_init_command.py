@@ -190,18 +190,18 @@ def test_any_name_makes_a_specification(tmp_path: Path, name: str, suffix: str) 
 
 
 @pytest.mark.parametrize("name", ["spec.yaml", "spec.json", "spec.md"])
-@pytest.mark.parametrize("verb", ["plan", "build"])
+@pytest.mark.parametrize("verb", [("plan",), ("build", "--yes")])
 def test_a_specification_that_nobody_edited_is_refused_before_a_model_is_asked(
     repo: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
-    verb: str,
+    verb: tuple[str, ...],
     name: str,
 ) -> None:
     say = say_in(repo, capsys)
     say("init", "--spec", name)
     with model_server(monkeypatch) as server:
-        said = say(verb, "--spec", name, "--json")
+        said = say(*verb, "--spec", name, "--json")
     assert (said.code, server.received) == (2, [])
     assert said.error["message"].startswith(f"spec {name} still has words that `llmch init` wrote:")
     assert "4 such sentences" in said.error["hint"]

@@ -295,7 +295,7 @@ def test_without_a_key_nothing_begins(say: Say, spec: Path, cwd: Path) -> None:
     assert "OPENAI_BASE_URL" in said.error["hint"]
 
 
-@pytest.mark.parametrize("verb", [["plan"], ["build", "--repo", "."]])
+@pytest.mark.parametrize("verb", [["plan"], ["build", "--yes"]])
 def test_a_spec_that_is_not_there_is_told_before_a_missing_key(
     say: Say, cwd: Path, verb: list[str]
 ) -> None:
