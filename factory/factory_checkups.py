@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from factory.preflight import RepoPlace, find_repo, holder, inspect_repo
+from factory.preflight import RepoPlace, find_refusals, find_repo, holder, inspect_repo
 from factory.run.recovery import find_run_leftovers
 from factory.sandbox.detect import find_backends
 from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.toolchains import Unshown
-from factory.workbench.dependencies import choose_python
+from factory.workbench.dependencies import Manifests, choose_python, ways_to_prepare
 from factory.workbench.judging_tools import toolchains_for
+from factory.workbench.supplies import find_links
 from factory.workbench.workspace import workspaces_root
 from shared.errors import InvalidInput, LlmchError
+from shared.events.events import Emit, Warned
 from shared.files.text_sources import RepoSources
 from shared.git.checkups import Checkup, Health, check_folder
 from shared.git.trees import tracked_files
 from shared.processes.process import ProgramMissing, ToolFailed, run_tool
 from shared.projects.build_tools import find_verification
-from shared.settings.settings import SandboxBackend, SandboxSettings
+from shared.settings.settings import SandboxBackend, SandboxSettings, Settings
 
 # The build tools that are asked for their version, and how; others would take a second.
 _VERSIONS: Final = {
@@ -118,6 +121,27 @@ def _check_tool(name: str, path: str) -> Checkup | None:
     return Checkup("toolchain", Health.WELL, f"{name}: {said[:80]} ({program})")
 
 
+def warn_before_plan(
+    folder: Path, settings: Settings, emit: Emit, *, branch: str | None = None
+) -> None:
+    """Report what `run-all` would refuse in the repo of `folder`, as far as it is seen cheaply."""
+    with contextlib.suppress(LlmchError):  # whoever plans then says it in other words
+        place = find_repo(folder)
+        for refused in find_refusals(place, allow_detached=branch is not None):
+            emit(Warned(f"run-all would refuse this repo: {refused.message} ({refused.hint})"))
+        if ways := ways_to_make_ready(place, settings):
+            emit(Warned(f"verification may need packages that are not here: {'; '.join(ways)}"))
+
+
+def ways_to_make_ready(place: RepoPlace, settings: Settings) -> tuple[str, ...]:
+    """Return what a person can do about declared packages that commands would not find."""
+    repo = inspect_repo(place, allow_dirty=True, allow_detached=True)
+    files = Manifests.of(place.tree, tracked_files(place.git))
+    linked = (each.linked.path for each in find_links(settings.link, repo).candidates)
+    python = choose_python(settings.python, place.tree).python
+    return tuple(ways_to_prepare(files, python, frozenset(linked), missed=False))
+
+
 def check_workspaces() -> Checkup:
     """Return whether the folder for working trees can be written and has room."""
     return check_folder("workspaces", workspaces_root(), "LLMCH_WORKSPACES")
@@ -130,11 +154,14 @@ def check_repo(folder: Path, chosen: Sequence[str] = ()) -> Iterator[Checkup]:
     """
     try:
         place = find_repo(folder)
-        repo = inspect_repo(place)
+        repo = inspect_repo(place, allow_dirty=True, allow_detached=True)
     except LlmchError as error:
         yield Checkup("repo", Health.BROKEN, error.message, error.hint)
         return
-    yield Checkup("repo", Health.WELL, f"{repo.tree} on {repo.branch} at {repo.head[:10]}")
+    on = repo.branch or "no branch"
+    yield Checkup("repo", Health.WELL, f"{repo.tree} on {on} at {repo.head[:10]}")
+    for refused in find_refusals(place):
+        yield Checkup("repo", Health.LIMITED, refused.message, refused.hint)
     if repo.ignored_filters:
         names = ", ".join(repo.ignored_filters)
         detail = f"filters that only the repo's own config defines do not run: {names}"

@@ -99,12 +99,14 @@ class Repo:
 class TargetBranch:
     """Hold the branch that verified commits go to, and its tip.
 
-    The tip of a branch that does not exist yet is the commit that it will start from.
+    The tip of a branch that does not exist yet is the commit that it will start from: that of
+    `upstream`, the branch of `origin` with its name, where the repo knows one.
     """
 
     branch: str
     tip: str
     exists: bool
+    upstream: str = ""
 
 
 def find_repo(folder: Path, *, allow_repo_filters: bool = False) -> RepoPlace:
@@ -132,16 +134,24 @@ def find_repo(folder: Path, *, allow_repo_filters: bool = False) -> RepoPlace:
     return RepoPlace(git, tree, git_dir, common, _filters_in_use(tree, entries))
 
 
-def inspect_repo(place: RepoPlace, *, allow_dirty: bool = False) -> Repo:
+def inspect_repo(
+    place: RepoPlace, *, allow_dirty: bool = False, allow_detached: bool = False
+) -> Repo:
     """Return the repo as it is, without changing anything.
 
     Untracked files do not matter here: a run works on committed files only. Raises
     `PreflightRefused` with the reason if a run cannot start from this state, which is also that
-    tracked files have changed, unless `allow_dirty` is set.
+    tracked files have changed, unless `allow_dirty` is set, and that no branch is checked out,
+    unless `allow_detached` is.
     """
     refuse_symbolic(place.common_dir, refs.OWN_REFS)
     changes = repos.changes(place.git)
     _refuse_unready(place.tree, place.git_dir, changes)
+    if not changes.branch and not allow_detached:
+        raise PreflightRefused(
+            f"HEAD of {place.tree} is detached",
+            "say where commits go by --branch B, or check out a branch: `git switch BRANCH`",
+        )
     if changes.changed and not allow_dirty:
         raise PreflightRefused(
             f"{place.tree} has uncommitted changes: {name_paths(changes.changed)}",
@@ -159,6 +169,19 @@ def inspect_repo(place: RepoPlace, *, allow_dirty: bool = False) -> Repo:
     )
 
 
+def find_refusals(
+    place: RepoPlace, *, allow_detached: bool = False
+) -> tuple[PreflightRefused, ...]:
+    """Return what keeps a run without further options from this repo as it is now."""
+    found: dict[str, PreflightRefused] = {}
+    for dirty in (False, True):  # each refusal hides what would be refused after it
+        try:
+            inspect_repo(place, allow_dirty=dirty, allow_detached=allow_detached or not dirty)
+        except PreflightRefused as refused:
+            found.setdefault(refused.message, refused)
+    return tuple(found.values())
+
+
 def choose_target(
     repo: Repo,
     branch: str,
@@ -174,10 +197,12 @@ def choose_target(
     """
     _refuse_branch(repo, branch, protected)
     ref = f"refs/heads/{branch}"
-    tip = refs.commit_of(repo.git, ref)
+    local = refs.commit_of(repo.git, ref)
+    upstream = "" if local else f"origin/{branch}"
+    tip = local or refs.commit_of(repo.git, f"refs/remotes/{upstream}")
     if tip and policy is BranchPolicy.CREATE:
         raise PreflightRefused(
-            f"branch {branch!r} exists already",
+            f"branch {(upstream or branch)!r} exists already",
             "leave out --create-branch to continue this branch, or name another branch",
         )
     if not tip and policy is BranchPolicy.REUSE:
@@ -185,7 +210,7 @@ def choose_target(
             f"branch {branch!r} does not exist",
             "leave out --reuse-branch to create the branch, or name an existing branch",
         )
-    if tip:
+    if local:
         _refuse_missing_checkout(repo.git, branch)
     elif in_the_way := refs.in_the_way(repo.git, ref):
         raise PreflightRefused(
@@ -195,10 +220,11 @@ def choose_target(
     begin = start_commit(repo, start)
     if tip and start and tip != begin:
         raise PreflightRefused(
-            f"branch {branch!r} is at {tip[:12]}, not at {begin[:12]} as --commit-hash says",
+            f"branch {(upstream or branch)!r} is at {tip[:12]}, "
+            f"not at {begin[:12]} as --commit-hash says",
             "leave out --commit-hash to continue the branch from its tip",
         )
-    return TargetBranch(branch, tip or begin, bool(tip))
+    return TargetBranch(branch, tip or begin, bool(local), upstream if tip else "")
 
 
 def refuse_symbolic(common_dir: Path, names: Iterable[str]) -> None:
@@ -325,10 +351,6 @@ def _refuse_unready(tree: Path, git_dir: Path, changes: Changes) -> None:
         raise PreflightRefused(
             f"{tree} has no commits yet",
             "make a first commit: `git commit --allow-empty -m start`",
-        )
-    if not changes.branch:
-        raise PreflightRefused(
-            f"HEAD of {tree} is detached", "check out a branch: `git switch BRANCH`"
         )
 
 

@@ -167,7 +167,9 @@ def hold_repo(
         place = replace(place, git=place.git.holding(lock))
         earlier = recover(place.git, place.common_dir, emit)
         cut_off = run_that_was_cut_off(place.common_dir)
-        yield inspect_repo(place, allow_dirty=options.allow_dirty), earlier, cut_off
+        detached = options.branch is not None
+        repo = inspect_repo(place, allow_dirty=options.allow_dirty, allow_detached=detached)
+        yield repo, earlier, cut_off
 
 
 def _look_at(request: Request, repo: Repo, cut_off: RunBegun | None) -> tuple[Request, Outset]:
@@ -192,7 +194,7 @@ def _look_at(request: Request, repo: Repo, cut_off: RunBegun | None) -> tuple[Re
     to_make = [each for each in remaining if not is_settled(decisions.get(each.order.id))]
     refuse_files_in_the_way(repo, target, to_make)
     warnings = (
-        *_warnings_about(repo),
+        *_warnings_about(repo, target),
         *changed,
         *(text for each in orders for text in each.warnings),
         *exemption_warnings(orders, exemptions),
@@ -201,8 +203,10 @@ def _look_at(request: Request, repo: Repo, cut_off: RunBegun | None) -> tuple[Re
     return request, Outset(target, landed, decisions, exemptions, terms, warnings)
 
 
-def _warnings_about(repo: Repo) -> Iterator[str]:
-    """Yield what a run leaves out of the repo as its owner sees it."""
+def _warnings_about(repo: Repo, target: TargetBranch) -> Iterator[str]:
+    """Yield what a run does otherwise than the owner may think who looks at the repo."""
+    if target.upstream:
+        yield f"{target.branch} goes on from {target.upstream} at {target.tip[:10]}"
     if repo.ignored_filters:
         names = ", ".join(repo.ignored_filters)
         yield (

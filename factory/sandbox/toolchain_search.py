@@ -412,6 +412,25 @@ def find_toolchains(
 
 
 def _look_at(text: str, repo: Path | None, machine: ToolchainHome) -> _SeenFolder:
+    try:
+        return _look_into(text, repo, machine)
+    except _UNREADABLE as error:
+        return _SeenFolder(unshown=(Unshown(text, f"it cannot be looked at ({error})"),))
+
+
+# Folders of others raise the first; `Path.resolve` raises the second for links in a circle.
+_UNREADABLE: Final = (OSError, RuntimeError)
+
+
+def _ask(layout: Layout, place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
+    """Return what a layout finds; a manager whose own folder cannot be read finds nothing."""
+    try:
+        return layout(place, machine)
+    except _UNREADABLE:
+        return None
+
+
+def _look_into(text: str, repo: Path | None, machine: ToolchainHome) -> _SeenFolder:
     folder = Path(text)
     if not folder.is_absolute():
         return _refused(text or ".", "it is relative to wherever a command runs", Path.cwd() / text)
@@ -420,7 +439,7 @@ def _look_at(text: str, repo: Path | None, machine: ToolchainHome) -> _SeenFolde
     if reason := reason_against(folder, machine.home, repo):
         return _refused(text, reason, folder)
     place = PathFolder(folder, folder.resolve())
-    answers = (layout(place, machine) for layout in _LAYOUTS)
+    answers = (_ask(layout, place, machine) for layout in _LAYOUTS)
     found = next((each for each in answers if each is not None), None)
     if found is None:
         if any(place.real.is_relative_to(each) for each in _SYSTEM):
@@ -458,8 +477,9 @@ def _programs_in(folder: Path) -> tuple[str, ...]:
 def _java_home(repo: Path | None, machine: ToolchainHome) -> Iterator[Toolchain]:
     """Yield the JDK that JAVA_HOME names, which need not be on PATH."""
     named = Path(machine.environ.get("JAVA_HOME", ""))
-    if named.is_absolute() and is_jdk(named) and not reason_against(named, machine.home, repo):
-        yield jdk_in(named.resolve())
+    with contextlib.suppress(*_UNREADABLE):
+        if named.is_absolute() and is_jdk(named) and not reason_against(named, machine.home, repo):
+            yield jdk_in(named.resolve())
 
 
 def _distinct(toolchains: tuple[Toolchain, ...]) -> tuple[Toolchain, ...]:
@@ -472,7 +492,9 @@ def _distinct(toolchains: tuple[Toolchain, ...]) -> tuple[Toolchain, ...]:
 
 def _homes(machine: ToolchainHome) -> Mapping[str, str]:
     places = {name: machine.folder(name, *usual.split("/")) for name, usual in _HOMES.items()}
-    homes = {name: str(place) for name, place in places.items() if place.is_dir()}
+    homes = {
+        name: str(place) for name, place in places.items() if os.access(place, os.R_OK | os.X_OK)
+    }
     java = machine.environ.get("JAVA_HOME", "")
     return {**homes, "JAVA_HOME": java} if java else homes
 

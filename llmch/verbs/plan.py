@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from factory import preflight
+from factory.factory_checkups import warn_before_plan
 from llmch.ci.finding_reports import annotate_spec
 from llmch.console import Console
 from llmch.console.document import Outcome, Paragraph
@@ -31,6 +32,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     review = wiring.reviews_plan(args)
     with wiring.inputs_first(lambda: read_spec.read_spec(args.spec)):
         source = wiring.planning_source(args, settings, review=review)
+    if repo is not None:
+        warn_before_plan(repo, settings, console, branch=args.branch)
     options = plan_options(args, settings, repo, review=review)
     if args.follows is not None:
         options = wiring.following(

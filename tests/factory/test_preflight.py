@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from factory.preflight import BranchPolicy, find_repo, inspect_repo
+from factory.preflight import BranchPolicy, find_refusals, find_repo, inspect_repo
 from shared.errors import CommandFailed, ExitCode, InvalidInput, LlmchError, PreflightRefused
 from shared.events.events import Warned
 from tests.fakes import proposal
@@ -22,6 +22,7 @@ from tests.harness import (
     manifest,
     order,
     write_plan,
+    writing,
 )
 
 GOOD = proposal({"hello.txt": "hello\n"})
@@ -81,7 +82,34 @@ def test_a_git_folder_itself(factory: Factory) -> None:
 
 def test_a_detached_head(factory: Factory) -> None:
     git(factory.repo, "checkout", "--quiet", "--detach")
-    assert "HEAD of" in refused(factory)
+    assert "HEAD of" in refused(factory, branch=None)
+
+
+def test_a_detached_head_works_where_a_branch_is_named(factory: Factory) -> None:
+    git(factory.repo, "checkout", "--quiet", "--detach")
+    assert factory.run(order(), [GOOD], branch="work").verdict == "PASS"
+    assert git(factory.repo, "rev-parse", "work~1") == git(factory.repo, "rev-parse", "HEAD")
+
+
+def test_a_branch_that_only_origin_has_is_gone_on_with_and_named(factory: Factory) -> None:
+    factory.run(order(), [GOOD], branch="work")
+    clone = factory.scratch / "clone"
+    git(factory.scratch, "clone", "--quiet", str(factory.repo), "clone")
+    tip, factory.repo = factory.tip("work"), clone
+    summary = factory.run(writing("two.txt", 2), [proposal({"two.txt": "2\n"})], branch="work")
+    assert summary.verdict == "PASS"
+    assert git(clone, "rev-parse", "work~1") == tip
+    named = [each.message for each in factory.seen(Warned)]
+    assert f"work goes on from origin/work at {tip[:10]}" in named
+
+
+def test_all_that_a_run_would_refuse_is_found_at_once(factory: Factory) -> None:
+    git(factory.repo, "checkout", "--quiet", "--detach")
+    (factory.repo / "README.md").write_text("changed")
+    place = find_repo(factory.repo)
+    dirty, detached = (each.message for each in find_refusals(place))
+    assert detached.endswith("is detached") and dirty.endswith("README.md")
+    assert len(find_refusals(place, allow_detached=True)) == 1
 
 
 def touch(path: Path) -> Path:

@@ -12,6 +12,7 @@ from factory.sandbox.toolchain_search import find_toolchains, hidden_programs, w
 from factory.sandbox.toolchains import Toolchains
 from shared.errors import InvalidInput
 from tests.factory.sandbox import homes
+from tests.harness import as_ordinary_user
 
 
 @pytest.fixture
@@ -238,3 +239,15 @@ def test_a_folder_that_the_user_names_comes_first(home: Path) -> None:
     assert toolchains.unshown == ()
     with pytest.raises(InvalidInput, match="not a folder"):
         with_named(toolchains, (home / "missing",))
+
+
+@pytest.mark.parametrize("variable", ["PYENV_ROOT", "SDKMAN_DIR", "JAVA_HOME"])
+def test_a_manager_whose_folder_cannot_be_read_hides_no_other(home: Path, variable: str) -> None:
+    loop = home / "loop"
+    loop.symlink_to(loop)
+    path = homes.add_nvm(home, "v20.1.0")
+    with as_ordinary_user(home.parent):
+        (locked := home / "locked").mkdir(mode=0)
+        for folder in (str(loop), str(locked / "in")):
+            environ = {"HOME": str(home), "PATH": f"{folder}:{path}", variable: folder}
+            assert found(find_toolchains(None, lambda _: None, environ))["Node.js"] == "20.1.0"

@@ -403,3 +403,19 @@ def test_a_temperature_that_the_server_refuses_is_not_sent_to_it_again(
     with model_server(monkeypatch, *acts) as server:
         assert say("plan", "--spec", spec, "--no-review").code == 0
     assert temperatures(server.bodies) == [0, None, None]
+
+
+def test_what_run_all_would_refuse_is_said_before_the_first_call(
+    say: Say, spec: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (repo / "package.json").write_text('{"devDependencies": {"ava": "^6.0.0"}}')
+    git(repo, "add", "package.json")
+    git(repo, "switch", "--quiet", "--detach")
+    flags = ("--spec", spec, "--no-review", "--repo", repo, "--max-attempts", "1")
+    with model_server(monkeypatch, error_answer(401)):
+        said = say("plan", *flags)
+        on_branch = say("plan", *flags, "--branch", "work")
+    assert said.out.index("uncommitted changes: package.json") < said.out.index("attempt   1")
+    assert f"HEAD of {repo} is detached" in said.out
+    assert "pass --deps auto, which installs what is declared" in said.out
+    assert "is detached" not in on_branch.out
