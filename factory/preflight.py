@@ -464,18 +464,22 @@ def hold(common_dir: Path) -> Iterator[int]:
 
     The lock also lasts as long as a process that inherits the descriptor. So a killed run still
     holds it while one of its git processes runs; `hold` waits for that process. Raises `Busy` with
-    the holder's pid if another run holds the lock.
+    the holder's pid if another run holds the lock, and `PreflightRefused` if the git folder cannot
+    be written.
     """
     folder = common_dir / "llmch"
+    hint = f"make the git folder writable, as by `sudo chown -R {os.geteuid()} {common_dir}`"
+    for each in map(common_dir.joinpath, ("objects", "refs", "refs/heads", "worktrees")):
+        # Git would refuse only when the first commit is made, which is paid for by then.
+        if each.exists() and not os.access(each, os.W_OK | os.X_OK, effective_ids=True):
+            raise PreflightRefused(f"cannot write to {each}", hint)
     try:
         folder.mkdir(exist_ok=True)
         # Not truncated on open: the file holds the other run's pid until this run has the lock.
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         descriptor = os.open(folder / "lock", flags, 0o644)
     except OSError as error:
-        raise PreflightRefused(
-            f"cannot write to {folder}: {error.strerror}", "make the repo's git folder writable"
-        ) from error
+        raise PreflightRefused(f"cannot write to {folder}: {error.strerror}", hint) from error
     try:
         _lock(descriptor)
         os.ftruncate(descriptor, 0)

@@ -39,6 +39,7 @@ from factory.workbench.workspace import (
     workspace_refused,
     workspaces_root,
 )
+from shared.errors import CommandFailed
 from shared.events.events import Emit, Noted, Warned
 from shared.events.run_record import new_run_id
 from shared.git import repos
@@ -307,7 +308,10 @@ def registered(common_dir: Path) -> Iterator[Register]:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = _create_locked(path)
     except OSError as error:
-        raise workspace_refused(path, error) from error
+        raise CommandFailed(
+            f"cannot write to {folder}: {error.strerror or error}",
+            "make the repo's git folder writable, or free space there",
+        ) from error
     try:
         yield Register(owner, descriptor)
     finally:

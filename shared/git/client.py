@@ -216,12 +216,17 @@ TIMEOUT_SECONDS = 600.0
 """The limit of one call: a checkout of a very large repo on a slow disk takes less."""
 
 
+_NOT_WRITABLE = re.compile("[Pp]ermission denied|insufficient permission|Read-only file system")
+
+
 class GitFailed(CommandFailed):
     """Say that a git command that had to succeed failed; the message has git's own words."""
 
     def __init__(self, done: Finished, hint: str = "") -> None:
         said = done.stderr.decode(errors="replace").strip()
         reason = "timed out" if done.timed_out else said or f"exit code {done.exit_code}"
+        if not hint and _NOT_WRITABLE.search(said):
+            hint = "make what git names writable for you: `ls -ld` says whose it is"
         super().__init__(f"git {_subcommand(done.argv)} failed: {reason}", hint)
         self.done = done
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from factory.preflight import BranchPolicy, find_refusals, find_repo, inspect_repo
+from factory.preflight import BranchPolicy, find_refusals, find_repo, hold, inspect_repo
 from shared.errors import CommandFailed, ExitCode, InvalidInput, LlmchError, PreflightRefused
 from shared.events.events import Warned
 from tests.fakes import proposal
@@ -386,12 +386,16 @@ def test_records_in_the_repo_do_not_make_it_dirty(factory: Factory) -> None:
     assert git(factory.repo, "status", "--porcelain") == ""
 
 
-def test_a_git_folder_that_may_not_be_written(factory: Factory) -> None:
+@pytest.mark.parametrize("name", ["", "objects", "refs/heads"])
+def test_a_git_folder_that_may_not_be_written(factory: Factory, name: str) -> None:
+    place = find_repo(factory.repo)
     with as_ordinary_user(factory.scratch):
-        (factory.repo / ".git").chmod(0o500)
-        with pytest.raises(PreflightRefused, match=r"cannot write to .*llmch"):
-            factory.run(order(), [])
-        (factory.repo / ".git").chmod(0o700)
+        (place.common_dir / name).chmod(0o500)
+        with pytest.raises(PreflightRefused, match="cannot write to") as caught:
+            hold(place.common_dir).__enter__()
+        (place.common_dir / name).chmod(0o700)
+        assert f"chown -R {os.geteuid()} {place.common_dir}" in caught.value.hint
+    assert f"{place.common_dir}/{name}" in caught.value.message
 
 
 def test_a_date_for_commits_that_is_none(factory: Factory, monkeypatch: pytest.MonkeyPatch) -> None:
