@@ -110,13 +110,16 @@ class SandboxRunner:
             settings = replace(settings, path=(*settings.path, Path(program).parent))
         toolchains = toolchains_for(None, self._checkout, settings)
         named = {name: os.environ[name] for name in settings.env if name in os.environ}
+        crates = fetched_crates(files.with_name("cargo")) if program == "cargo" else ()
+        if crates:
+            named["CARGO_HOME"] = str(crates[0])
         return Policy(
             workspace=files,
             git_dir=None,
             private=private,
             python=Path(sys.executable),
             network=SandboxNet.NONE,
-            read=settings.read,
+            read=(*settings.read, *crates),
             environment=named,
             toolchains=toolchains,
             go_seed=seed_of_tests(program, toolchains),
@@ -128,6 +131,21 @@ class SandboxRunner:
             self._opened.clear()
             while self._folders:
                 shutil.rmtree(self._folders.pop(), ignore_errors=True)
+
+
+def fetched_crates(home: Path) -> tuple[Path, ...]:
+    """Make `home` a home of Cargo that has the crates which were fetched on this machine.
+
+    Neither the person's settings of Cargo nor their credentials are in it. Return the folders that
+    are to be shown, `home` first; none where nothing was fetched.
+    """
+    own = os.environ.get("CARGO_HOME")
+    registry = (Path(own) if own else Path.home() / ".cargo") / "registry"
+    if not registry.is_dir():
+        return ()
+    home.mkdir()
+    (home / "registry").symlink_to(registry.resolve())
+    return home, registry.resolve()
 
 
 def _clear(folder: Path) -> None:

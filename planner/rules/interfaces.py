@@ -191,11 +191,23 @@ def unused_modules(view: PlanView) -> Iterator[Finding]:
             for index, path in enumerate(order.allowed_files)
             if _has_names(path) and _creates(step, path)
         ]
-        if mine and not any(uses.of(path, step.draft.position) for _, path in mine):
+        if mine and not any(
+            uses.of(path, step.draft.position) or _passes_on(order, path, step) for _, path in mine
+        ):
             # Where one file of an order is used, that file may use the others.
             for index, path in mine:
                 message = f"{quoted(path)} is created here and used by no command and no order"
                 yield step.finding("W245", at("allowed_files", index), message)
+
+
+def _passes_on(order: WorkOrder, path: str, step: Step) -> bool:
+    """Say whether the order declares that a file which is there already names the module.
+
+    So does `pub use words::Word` in `src/lib.rs`: who uses the crate then uses the module.
+    """
+    name = _module_name(path)
+    stubs = (each.stub for each in order.interfaces if not _creates(step, each.path))
+    return any(name in _WORD.findall(stub) for stub in stubs)
 
 
 def _plans_of(path: str) -> Plans | None:

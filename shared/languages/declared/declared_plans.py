@@ -298,9 +298,14 @@ class PlannedCode(ABC, Generic[Part]):
 
         def should_have_one(path: str) -> bool:
             is_settled = path in tests or not self.has_names(path)
+            is_settled = is_settled or self.is_of_program(path)
             return not is_settled and not self.is_known(path, order.position - 1)
 
         return files_without_interface(order, should_have_one)
+
+    def is_of_program(self, path: str) -> bool:
+        """Return whether a file is a part of a program that the repository has: none imports it."""
+        return False
 
     def is_known(self, path: str, position: int) -> bool:
         """Return whether the declarations of a file are known after the order at `position`."""

@@ -58,6 +58,7 @@ SUFFIX: Final = ".go"
 _LANGUAGE: Final = "1.21"
 # All errors are wanted, and no test is to run: each test program is given to `true`.
 _COMMAND: Final = ("test", "-run", "^$", "-vet=off", "-exec=true", "-gcflags=-e")
+_MAIN: Final = re.compile(r"^package main\b", re.MULTILINE)
 _FAILED: Final = re.compile(r"^(?:go: |no Go files|go\.mod:).*$", re.MULTILINE)
 
 
@@ -110,6 +111,11 @@ class PlannedGo(PlannedCode[str]):
             if folder is not None:
                 return folder
         return None
+
+    def is_of_program(self, path: str) -> bool:
+        """Return whether the Go beside the file, or the file itself, is of `package main`."""
+        beside = self._sources_in(folder_of(path), 0)
+        return any(_MAIN.search(text) for other, text in beside if not is_test_file(other))
 
     def has_package(self, folder: str, position: int) -> bool:
         """Return whether a folder has, or may have, Go other than tests by then."""

@@ -198,9 +198,12 @@ def wrong_types(
         with TypeChecker() as own:
             yield from wrong_types(subjects, history, own)
             return
+    # A checker takes a stub beside its module for a second module of the same name.
+    beside = {f"{each.path}i" for each in subjects}
+    subjects = [each for each in subjects if each.path not in beside]
     view = reachable(history, [name for each in subjects for name in _needed(each)], 0)
     probes = {each.probe_path: (each, _probe(each)) for each in subjects}
-    files = _files(view, subjects)
+    files = {p: text for p, text in _files(view, subjects).items() if p not in beside}
     files.update({path: probe.text for path, (_, probe) in probes.items()})
     targets = [*probes, *(each.path for each in subjects)]
     by_path = {each.path: each for each in subjects}

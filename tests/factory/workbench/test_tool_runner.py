@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.workbench.judging_tools import SandboxRunner
+from factory.workbench.judging_tools import SandboxRunner, fetched_crates
 from shared.languages.language_tools import ToolMissing
 from shared.settings.settings import SandboxSettings
 
@@ -32,6 +32,20 @@ def runner(scratch: Path) -> Iterator[SandboxRunner]:
 def shell(runner: SandboxRunner, text: str, **files: str) -> tuple[int | None, str]:
     result = runner.run(files, ("sh", "-c", text), seconds=20)
     return result.exit_code, result.stdout
+
+
+def test_cargo_is_shown_the_crates_that_were_fetched_and_no_credentials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own"
+    monkeypatch.setenv("CARGO_HOME", str(own))
+    assert fetched_crates(tmp_path / "empty") == ()
+    (own / "registry/index").mkdir(parents=True)
+    (own / "credentials.toml").write_text("token = 'secret'")
+    home, registry = fetched_crates(tmp_path / "home")
+    assert registry == own / "registry"
+    assert [each.name for each in home.iterdir()] == ["registry"]
+    assert (home / "registry/index").is_dir()
 
 
 def test_a_tool_sees_its_files_and_says_how_it_ended(runner: SandboxRunner) -> None:

@@ -42,6 +42,14 @@ def test_w230_only_shows_something(command: str) -> None:
     assert weakness(command) == ["W230"]
 
 
+def test_what_only_has_to_keep_passing_may_compile() -> None:
+    commands = ["go vet ./...", "cargo clippy", "true"]
+    kept = order(acceptance_commands=commands, regression=commands)
+    report = judge(parse_plan(plan(kept)))
+    assert [each.code for each in report.findings if each.code in WEAK] == ["W232"]
+    assert weakness("go vet ./...") == ["W230"]
+
+
 @pytest.mark.parametrize(
     "code",
     [

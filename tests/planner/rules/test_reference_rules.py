@@ -103,6 +103,17 @@ def test_one_that_a_later_order_mentions_is_used(user: dict[str, object]) -> Non
     assert unused(creating(1, "words.py"), order(2, **user)) == []
 
 
+def test_a_module_that_a_file_of_the_repo_passes_on_is_used_with_it() -> None:
+    declared = [
+        {"path": "src/chunk.rs", "stub": "pub struct Chunk;"},
+        {"path": "src/lib.rs", "stub": "mod chunk;\npub use chunk::Chunk;"},
+    ]
+    for stubs, expected in ((declared, 0), (declared[:1], 1)):
+        document = plan(creating(1, "src/chunk.rs", interfaces=stubs))
+        report = judge(parse_plan(document), repo_files=frozenset({"src/lib.rs"}))
+        assert [each.code for each in report.findings].count("W245") == expected
+
+
 def test_own_commands_use_it_and_own_notes_do_not() -> None:
     assert unused(creating(1, "words.py", acceptance_commands=["python words.py"])) == []
     assert unused(creating(1, "words.py", notes="words.py")) == ["WO-01 allowed_files[0]"]

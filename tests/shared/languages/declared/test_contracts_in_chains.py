@@ -99,6 +99,13 @@ def test_a_package_with_files_that_nobody_declares_may_have_any_type() -> None:
     assert codes(faults(IN_GO, Order(stub, writes=["game/more.go"]))) == ["W223"]
 
 
+def test_a_part_of_a_program_needs_no_interface() -> None:
+    repo = {"go.mod": "module example.org/play\n", "cmd/play/run.go": "// Play.\npackage main\n"}
+    writes = ["cmd/play/run.go", "cmd/play/more.go", "game/more.go"]
+    found = faults(IN_GO, Order(writes=writes), repo=repo)
+    assert [each.message.split()[0] for each in found] == ['"game/more.go"']
+
+
 @pytest.mark.parametrize(
     ("sample", "later"),
     [

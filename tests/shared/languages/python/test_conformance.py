@@ -247,6 +247,17 @@ def test_several_files_in_any_layout_are_held_to_each_other(checker: TypeChecker
     assert [(each.path, each.name) for each in found] == [("src/game/play.py", "f")]
 
 
+def test_a_module_with_a_stub_beside_it_is_judged_as_one(checker: TypeChecker) -> None:
+    stub = "def f(x: int) -> int: ..."
+    sources = {"a/__init__.py": "", "a/more.pyi": stub, "a/more.py": "def f(x):\n    return x"}
+    both = [Interface(path=f"a/more.{end}", stub=stub) for end in ("py", "pyi")]
+    for interfaces in (both[:1], both[1:], both):
+        assert check_conformance(interfaces, sources, checker) == ()
+    wrong = sources | {"a/more.py": "def f(x: int) -> str:\n    return ''"}
+    (found,) = check_conformance(both, wrong, checker)
+    assert (found.path, found.name) == ("a/more.py", "f")
+
+
 def test_later_declarations_of_a_file_are_laid_over_earlier_ones(checker: TypeChecker) -> None:
     interfaces = [
         Interface(path="a.py", stub="def f(x: int) -> int: ...\ndef g() -> int: ..."),
