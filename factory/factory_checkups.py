@@ -158,9 +158,10 @@ def check_repo(folder: Path, chosen: Sequence[str] = ()) -> Iterator[Checkup]:
     except LlmchError as error:
         yield Checkup("repo", Health.BROKEN, error.message, error.hint)
         return
-    on = repo.branch or "no branch"
-    yield Checkup("repo", Health.WELL, f"{repo.tree} on {on} at {repo.head[:10]}")
-    for refused in find_refusals(place):
+    refusals = find_refusals(place)
+    if not refusals:
+        yield Checkup("repo", Health.WELL, f"{repo.tree} on {repo.branch} at {repo.head[:10]}")
+    for refused in refusals:
         yield Checkup("repo", Health.LIMITED, refused.message, refused.hint)
     if repo.ignored_filters:
         names = ", ".join(repo.ignored_filters)

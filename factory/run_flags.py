@@ -10,7 +10,7 @@ from factory.orders.documents import ReplyFormat
 from factory.orders.model_choice import ModelChoice, parse_ladder
 from factory.orders.task import RunOptions
 from factory.preflight import BranchPolicy
-from factory.workbench.dependencies import choose_python
+from factory.workbench.dependencies import choose_python, is_remembered
 from shared.llm.transport import is_openai
 from shared.settings.declaration import FlagGroup
 from shared.settings.loading import add_setting_flags
@@ -88,7 +88,7 @@ def submission_options(args: argparse.Namespace, settings: Settings) -> RunOptio
         python=Path(),
         branch=args.branch,
         retry_flaky=args.retry_flaky,
-        install_dependencies=args.deps == "auto",
+        install_dependencies=args.deps == _AUTO,
         keep_going=args.keep_going,
         allow_verify_exempt=args.allow_verify_exempt,
         allow_red=args.allow_red,
@@ -114,7 +114,7 @@ def judging_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
         python=chosen.python,
         python_why=chosen.why,
         retry_flaky=args.retry_flaky,
-        install_dependencies=args.deps == "auto",
+        install_dependencies=_installs(args, args.repo),
         allow_verify_exempt=args.allow_verify_exempt,
         allow_red=args.allow_red,
         allow_repo_filters=args.allow_repo_filters,
@@ -137,7 +137,7 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
         policy=_policy(args),
         start=args.commit_hash,
         retry_flaky=args.retry_flaky,
-        install_dependencies=args.deps == "auto",
+        install_dependencies=_installs(args, args.repo),
         jobs=getattr(args, "jobs", 1),
         keep_going=getattr(args, "keep_going", False),
         allow_verify_exempt=args.allow_verify_exempt,
@@ -222,11 +222,37 @@ def _add_command_arguments(group: argparse._ArgumentGroup) -> None:
         "--retry-flaky", type=_whole, default=0, metavar="N",
         help="run a failing command up to N more times on the same tree (0)",
     )  # fmt: skip
+    _add_deps(group)
+
+
+def _add_deps(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--deps", choices=("off", "auto"), default="off",
+        "--deps", choices=("off", _AUTO),
         help="auto: install what the target's manifests and locks declare, without running any of "
-        "its code, in a cached folder (off)",
+        "its code, in a cached folder (off, or what you answered for this repo)",
     )  # fmt: skip
+
+
+def _installs(args: argparse.Namespace, repo: Path) -> bool:
+    return args.deps == _AUTO or (args.deps is None and is_remembered(repo))
+
+
+def add_trial_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of verbs that may verify HEAD once, as a run would."""
+    parser.add_argument(
+        "--base", action=argparse.BooleanOptionalAction,
+        help="run the verification once on HEAD, as run-all would (asked in a terminal)",
+    )  # fmt: skip
+    _add_deps(parser)
+
+
+def trial_options(args: argparse.Namespace, repo: Path, settings: Settings) -> RunOptions:
+    """Return the options for verifying HEAD of a repo. Raises as `run_options` does."""
+    chosen = choose_python(settings.python, repo)
+    installs = _installs(args, repo)
+    return RunOptions(
+        repo, settings, model_choice(settings), chosen.python, install_dependencies=installs
+    )
 
 
 def _forced(args: argparse.Namespace) -> ReplyFormat | None:

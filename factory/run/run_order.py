@@ -6,15 +6,15 @@ import contextlib
 import tempfile
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from factory.attempt.attempt_state import Run
 from factory.judging.contract import warm_tools
-from factory.judging.proof import KnownCommits
+from factory.judging.proof import KnownCommit, KnownCommits
 from factory.landing.land import Landing, Notary
-from factory.orders.documents import RunSummary
+from factory.orders.documents import RunSummary, count_of_tests
 from factory.orders.order_commit import CommitTerms
 from factory.orders.read_orders import NOT_EXEMPT, read_order
 from factory.orders.task import RunOptions
@@ -278,12 +278,44 @@ def _base_of(repo: Repo, options: RunOptions) -> str:
     return choose_target(repo, options.branch, options.policy, protected, options.start).tip
 
 
-def _verify(base: str, repo: Repo, options: RunOptions, emit: Emit) -> None:
+def _verify(base: str, repo: Repo, options: RunOptions, emit: Emit) -> KnownCommit:
+    known = KnownCommits()
     with (
         reproduce.open_pool_beside_runs(base, repo, options, emit) as (repo, pool),
         tempfile.TemporaryDirectory(prefix="llmch-base-") as logs,
     ):
-        baseline = Baseline(options, repo, pool, Path(logs), KnownCommits(), emit)
+        baseline = Baseline(options, repo, pool, Path(logs), known, emit)
         # Where nothing verifies the repo, the first orders of the plan may bring what does, and are
         # then only compiled.
         baseline.verify(base, NOT_EXEMPT if baseline.look(base).is_known else NOTHING_TO_RUN)
+    return known.of(base)
+
+
+@dataclass(frozen=True, slots=True)
+class BaseTrial:
+    """Hold what the verification of HEAD came to, and what a person can do about it.
+
+    `tests` is the number of tests that ran, `None` where no command counted any.
+    """
+
+    ok: bool
+    detail: str
+    remedy: str = ""
+    tests: int | None = None
+    commit: str = ""
+
+
+def try_base(options: RunOptions, emit: Emit) -> BaseTrial:
+    """Verify HEAD as a run would that starts from it, which then finds the verdict.
+
+    Raises as `run_order` does.
+    """
+    place = find_repo(options.repo, allow_repo_filters=options.allow_repo_filters)
+    with hold(place.common_dir) as lock:
+        place = replace(place, git=place.git.holding(lock))
+        repo = inspect_repo(place, allow_dirty=True, allow_detached=True)
+        counted = _verify(repo.head, repo, options, emit).tests.values()
+    tests = sum(each.ran for each in counted) if counted else None
+    said = "passes its verification" if tests is None else f"passes {count_of_tests(tests)}"
+    detail = f"HEAD {repo.head[:10]} {said}"
+    return BaseTrial(ok=True, detail=detail, tests=tests, commit=repo.head)

@@ -11,6 +11,7 @@ installers' environment.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import re
@@ -402,6 +403,26 @@ def _lacking(packages: Mapping[str, str], python: Interpreter) -> Iterator[str]:
             yield f"{name} {version} (not {there[name]})"
 
 
+HELPS: Final = "pass --deps auto, which installs what is declared and not here"
+_REMEMBERED: Final = ("llmch", "deps-auto")  # a file of the git folder that all working trees share
+
+
+def is_remembered(repo: Path) -> bool:
+    """Return whether the person said once that this repo's packages are to be prepared."""
+    place = _place_of(repo)
+    return place is not None and place.common_dir.joinpath(*_REMEMBERED).is_file()
+
+
+def remember(repo: Path) -> None:
+    """Have later runs on this repo prepare its packages. A disk that refuses is ignored."""
+    place = _place_of(repo)
+    if place is not None:
+        with contextlib.suppress(OSError):
+            path = place.common_dir.joinpath(*_REMEMBERED)
+            path.parent.mkdir(exist_ok=True)
+            path.touch()
+
+
 def ways_to_prepare(
     files: ManifestFiles, python: Path, present: frozenset[str], *, missed: bool
 ) -> Iterator[str]:
@@ -420,7 +441,7 @@ def ways_to_prepare(
                 yield f"prepare it yourself: {note.removesuffix('.')}"
         except _WouldInstall as wanted:
             what = str(wanted) or f"packages of {language.name}"
-            yield f"pass --deps auto, which installs what is declared and not here: {what}"
+            yield f"{HELPS}: {what}"
         except LlmchError as error:
             yield f"prepare it yourself, since --deps auto does not: {error.message}"
 

@@ -16,7 +16,9 @@ from factory.orders.stages import Stage
 from factory.orders.task import RunOptions
 from factory.record import run_status
 from factory.run import run_order
+from factory.run.run_order import BaseTrial
 from factory.sandbox.policy import Backend
+from factory.workbench.dependencies import HELPS, remember
 from llmch.ci import pull_requests, run_reports
 from llmch.console import Console
 from llmch.console.console import agrees, someone_is_there
@@ -25,7 +27,15 @@ from llmch.console.line import count
 from llmch.entry import command_line, wiring
 from llmch.entry.answers import BatchDocument, OrderDocument
 from llmch.previews import plan_preview, preview_document
-from shared.errors import ExitCode, InterruptedRun, LlmchError, SandboxUnavailable
+from shared.errors import (
+    EnvironmentFault,
+    ExitCode,
+    InterruptedRun,
+    InvalidInput,
+    LlmchError,
+    PreflightRefused,
+    SandboxUnavailable,
+)
 from shared.events.events import Warned
 
 if TYPE_CHECKING:
@@ -110,26 +120,56 @@ T = TypeVar("T")
 
 
 def with_consent(run: Callable[[RunOptions], T], options: RunOptions, console: Console) -> T:
-    """Return the result of `run`; where no sandbox works, first ask whether to run without one.
+    """Return the result of `run`; ask a person before it is tried again where a yes would help.
 
-    The question is asked only for the backend `auto`: a backend that the user named is never
-    given up. Raises `SandboxUnavailable` if the answer is negative or nobody is there to answer.
+    Where no sandbox works, the question is whether to run without one, and only for the backend
+    `auto`: a backend that the user named is never given up. Where the base is red without declared
+    packages, it is whether to prepare them, now and in later runs on the repo. Raises what `run`
+    raised if the answer is negative or nobody is there to answer.
     """
+    while True:
+        try:
+            return run(options)
+        except SandboxUnavailable as refused:
+            if options.settings.sandbox.backend is not Backend.AUTO or not _asked(refused, _BARE):
+                raise
+            console(Warned("no sandbox: commands run with your own rights, as you agreed"))
+            bare = replace(options.settings.sandbox, backend=Backend.OFF)
+            options = replace(options, settings=replace(options.settings, sandbox=bare))
+        except PreflightRefused as refused:
+            if options.install_dependencies or HELPS not in (refused.hint or ""):
+                raise
+            if not _asked(refused, _PREPARE):
+                raise
+            remember(options.repo)
+            options = replace(options, install_dependencies=True)
+
+
+_BARE = "Commands that a model wrote would run with your own rights. Go on this once?"
+_PREPARE = "Install them outside of the repo, now and for later runs on it (--deps auto)?"
+
+
+def _asked(refused: LlmchError, question: str) -> bool:
+    words = f"{refused.message}\n{refused.hint}\n{question}"
+    return someone_is_there() and agrees(words)
+
+
+def tried_base(
+    args: argparse.Namespace, console: Console, repo: Path, settings: Settings
+) -> BaseTrial | None:
+    """Return what the verification of HEAD comes to; `None` if the person does not want to know."""
+    question = "Run the verification once now, as run-all would before it begins?"
+    if args.base is False or not (args.base or (someone_is_there() and agrees(question))):
+        return None
+    options = run_flags.trial_options(args, repo, settings)
+
+    def attempt(each: RunOptions) -> BaseTrial:
+        return run_order.try_base(each, console)
+
     try:
-        return run(options)
-    except SandboxUnavailable as refused:
-        if options.settings.sandbox.backend is not Backend.AUTO or not _asked_and_agreed(refused):
-            raise
-    console(Warned("no sandbox: commands run with your own rights, as you agreed"))
-    bare = replace(options.settings.sandbox, backend=Backend.OFF)
-    return run(replace(options, settings=replace(options.settings, sandbox=bare)))
-
-
-def _asked_and_agreed(refused: SandboxUnavailable) -> bool:
-    return someone_is_there() and agrees(
-        f"{refused.message}\n{refused.hint}\n"
-        "Commands that a model wrote would run with your own rights. Go on this once?"
-    )
+        return with_consent(attempt, options, console)
+    except (PreflightRefused, EnvironmentFault, InvalidInput) as error:
+        return BaseTrial(ok=False, detail=error.message, remedy=error.hint or "")
 
 
 def check_first(options: RunOptions, console: Console, *, verify: bool) -> RunOptions:

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from factory import factory_checkups as factory_health
+from factory.run.run_order import BaseTrial
+from factory.run_flags import add_trial_arguments
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph, Shape
 from llmch.entry import wiring
 from llmch.entry.command_line import add_record_arguments, lies_in_repo
+from llmch.entry.run_orders import tried_base
 from shared.errors import ExitCode, LlmchError
 from shared.git import checkups
 from shared.llm import live_client
@@ -35,10 +38,13 @@ class DoctorDocument(Document):
     shape = Shape(
         "ok",
         "findings=checkups",
+        "base",
+        base=Shape("ok", "commit?", "tests", "detail", "remedy?"),
         findings=Shape("name", "health", "detail", "told=detail", "remedy?"),
     )
 
     checkups: tuple[Checkup, ...]
+    base: BaseTrial | None = None
 
     @property
     def ok(self) -> bool:
@@ -60,6 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("tsc",),
         help="first fetch a tool that judges plans: tsc, the TypeScript compiler",
     )
+    add_trial_arguments(parser)
     add_record_arguments(parser)
 
 
@@ -69,8 +76,17 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     settings = wiring.settings_for(args, console, repo=repo)
     if args.fetch:
         pinned_tools.fetch(pinned_tools.TOOLS[args.fetch])
-    document = DoctorDocument(tuple(_examine(settings, repo, online=args.online)))
+    found = tuple(_examine(settings, repo, online=args.online))
+    base = tried_base(args, console, repo, settings) if repo else None
+    document = DoctorDocument((*found, *check_base(base)), base)
     return Outcome(document, ExitCode.OK if document.ok else ExitCode.FAILED)
+
+
+def check_base(base: BaseTrial | None) -> Iterator[checkups.Checkup]:
+    """Yield what trying the base showed, if it was tried."""
+    if base is not None:
+        health = checkups.Health.WELL if base.ok else checkups.Health.BROKEN
+        yield checkups.Checkup("base", health, base.detail, base.remedy)
 
 
 def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator[checkups.Checkup]:

@@ -13,15 +13,19 @@ import json
 import os
 import shlex
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from factory.run.run_order import BaseTrial
+from factory.run_flags import add_trial_arguments
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Shape
 from llmch.console.line import this_program
+from llmch.entry import wiring
+from llmch.entry.run_orders import tried_base
 from planner.spec.read_spec import CONSTRAINTS, REQUIREMENTS, SUMMARY
 from shared.errors import InvalidInput, PreflightRefused
 from shared.files import atomic_io
@@ -44,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the specification to begin: .yaml and .json have requirement ids of your own, all "
         "else is text (default: spec.yaml at the root of the repo, or the spec that is there)",
     )  # fmt: skip
+    add_trial_arguments(parser)
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
@@ -55,8 +60,12 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     files = {config: render_config(place), spec: render_spec(place.name, spec.suffix)}
     written = atomic_io.write_new_files(files)
     kept = tuple(each for each in files if each not in written)
-    steps = tuple(_steps(place, spec, written, cwd))
-    return Outcome(InitDocument(place, written, kept, steps, cwd))
+    steps = tuple(_steps(place, spec, cwd, " --deps auto" if args.deps == "auto" else ""))
+    base = None
+    if place.git is GitState.READY and place.verify:
+        settings = wiring.settings_for(args, console, repo=place.root)
+        base = tried_base(args, console, place.root, settings)
+    return Outcome(InitDocument(place, written, kept, steps, cwd, base))
 
 
 def _spec_in(root: Path) -> Path:
@@ -155,7 +164,7 @@ def as_seen(path: Path, cwd: Path) -> str:
     return str(path) if relative.startswith("../../..") else relative
 
 
-def _steps(place: TargetFolder, spec: Path, written: Sequence[Path], cwd: Path) -> Iterator[str]:
+def _steps(place: TargetFolder, spec: Path, cwd: Path, flags: str) -> Iterator[str]:
     """Yield the steps from here to verified commits; paths are written as seen from `cwd`."""
     here = _is_within(cwd, place.root)
     git = "git" if here else f"git -C {_word(place.root, cwd)}"
@@ -164,16 +173,11 @@ def _steps(place: TargetFolder, spec: Path, written: Sequence[Path], cwd: Path) 
     if place.git is GitState.NONE:
         yield f"{git} init"
     yield f"edit {_word(spec, cwd)}"
-    own = [each for each in written if _is_within(each, place.root)]
-    base = cwd if here else place.root
-    if place.git is not GitState.READY:
+    if place.git is not GitState.READY:  # files that git does not track stop no run
         yield f"{git} add -A && {git} commit -m start"
-    elif own:
-        names = " ".join(_word(each, base) for each in own)
-        yield f"{git} add {names} && {git} commit -m 'Set up llmch'"
     program = this_program()
     yield f"{program} plan --spec {_word(spec, cwd)}{repo} --outdir {plan}"
-    yield f"{program} run-all{repo} --workdir {plan}"
+    yield f"{program} run-all{repo} --workdir {plan}{flags}"
 
 
 def _is_within(path: Path, folder: Path) -> bool:
@@ -201,6 +205,8 @@ class InitDocument(Document):
         "verify=place.verify",
         "notes=place.notes",
         "next=steps",
+        "base",
+        base=Shape("ok", "commit?", "tests", "detail", "remedy?"),
         projects=Shape("tool", "manifest", "name"),
         verify=Shape("command=text", "origin"),
     )
@@ -210,6 +216,7 @@ class InitDocument(Document):
     kept: tuple[Path, ...]
     steps: tuple[str, ...]
     cwd: Path
+    base: BaseTrial | None = None
     ok: bool = True
 
     def blocks(self) -> Iterator[Block]:
@@ -217,6 +224,10 @@ class InitDocument(Document):
         files = [f"wrote     {as_seen(each, self.cwd)}" for each in self.written]
         files += [f"kept      {as_seen(each, self.cwd)}  (it was there)" for each in self.kept]
         yield Paragraph(tuple(files))
+        if self.base:
+            mark = "base      " if self.base.ok else "base red  "
+            remedy = (f"          {self.base.remedy}",) if self.base.remedy else ()
+            yield Remark((f"{mark}{self.base.detail}", *remedy))
         yield Remark(("next:", *(f"  {each}" for each in self.steps)))
 
     def _found(self) -> Iterator[str]:

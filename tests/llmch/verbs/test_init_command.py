@@ -16,7 +16,7 @@ from planner.spec.read_spec import CONSTRAINTS, REQUIREMENTS, SUMMARY, read_spec
 from shared.errors import InvalidInput
 from shared.projects.manifests import Project, VerifyCommand
 from shared.settings.loading import load_settings
-from tests.harness import as_ordinary_user, git, order
+from tests.harness import as_ordinary_user, commit_all, git, order
 from tests.llmch.command_line import Say, model_server, plan_reply, say_in, write_reply
 from tests.llmch.command_line import snapshot as snapshot_of
 
@@ -71,7 +71,7 @@ def test_in_a_repo_it_writes_both_files_and_says_what_to_do(
     assert (said.code, said.err) == (0, "")
     assert "wrote     llmch.toml" in said.out
     assert "wrote     spec.yaml" in said.out
-    assert "git add llmch.toml spec.yaml && git commit" in said.out
+    assert "git commit" not in said.out
     assert f"llmch plan --spec spec.yaml --outdir ../{repo.name}-plan" in said.out
     assert git(repo, "status", "--porcelain").split() == ["??", "llmch.toml", "??", "spec.yaml"]
 
@@ -121,8 +121,18 @@ def test_a_repo_that_is_elsewhere_is_named_in_the_steps(say: Say, repo: Path) ->
     steps = say("init", "--repo", repo, "--spec", "mine.md", "--json").document["next"]
     where = os.path.relpath(repo, repo.parent / "cwd")
     assert steps[0] == "edit mine.md"
-    assert steps[1] == f"git -C {where} add llmch.toml && git -C {where} commit -m 'Set up llmch'"
-    assert f" --repo {where} " in steps[2]
+    assert f" --repo {where} " in steps[1]
+
+
+def test_what_trying_the_base_shows_is_what_a_run_then_finds(say: Say, repo: Path) -> None:
+    base = say("init", "--repo", repo, "--base", "--json").document["base"]
+    assert (base["ok"], base["commit"]) == (True, git(repo, "rev-parse", "HEAD"))
+    assert "$ bash scripts/verify.sh" not in say("init", "--repo", repo, "--base").out
+    commit_all(repo, {"scripts/verify.sh": "exit 3\n", "requirements.txt": "no-such-plugin\n"})
+    base = say("init", "--repo", repo, "--base", "--json").document["base"]
+    assert base["ok"] is False and "ended with exit code 3" in base["detail"]
+    assert base["remedy"].startswith("pass --deps auto") and "no-such-plugin" in base["remedy"]
+    assert say("init", "--repo", repo, "--json").document["base"] is None
 
 
 def test_without_git_the_first_step_is_to_begin_a_repo(say: Say, cwd: Path) -> None:

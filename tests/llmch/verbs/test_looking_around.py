@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import pty
@@ -13,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from factory import run_flags
+from factory.workbench.dependencies import remember
+from shared.settings.settings import Settings
 from tests.harness import commit_all, factory_branch, git, manifest, write_plan, writing
 from tests.llmch.command_line import (
     Say,
@@ -213,13 +217,13 @@ def test_reset_asks_and_without_anyone_to_answer_removes_nothing(say: Say, half_
     assert say("status", "--repo", half_done, "--json").document["state"] == "ended"
 
 
-@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 2), ("\n", 2), ("\x04", 2)])
-def test_reset_does_what_a_person_answers(half_done: Path, answer: str, code: int) -> None:
+def in_terminal(repo: Path, answers: str, *words: str) -> tuple[str, int]:
+    """Return what a command asks in a terminal, and its exit code."""
     ours, theirs = pty.openpty()
-    os.write(ours, answer.encode())
+    os.write(ours, answers.encode())
     done = subprocess.run(
-        [sys.executable, "-m", "llmch", "reset", "--repo", half_done],
-        cwd=half_done,
+        [sys.executable, "-m", "llmch", *words, "--repo", repo],
+        cwd=repo,
         env=own_environment(),
         stdin=theirs,
         stdout=subprocess.PIPE,
@@ -231,7 +235,13 @@ def test_reset_does_what_a_person_answers(half_done: Path, answer: str, code: in
     os.close(theirs)
     asked = os.read(ours, 10_000).decode()
     os.close(ours)
-    assert done.returncode == code
+    return asked, done.returncode
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 2), ("\n", 2), ("\x04", 2)])
+def test_reset_does_what_a_person_answers(half_done: Path, answer: str, code: int) -> None:
+    asked, exit_code = in_terminal(half_done, answer, "reset")
+    assert exit_code == code
     assert "go on? [y/N]" in asked
     assert (half_done / ".git" / "llmch" / "journal.jsonl").exists() == (code != 0)
 
@@ -256,6 +266,39 @@ def test_a_machine_that_is_well(say: Say, repo: Path, monkeypatch: pytest.Monkey
     broken = [each for each in said.document["findings"] if each["health"] == "broken"]
     assert [each["name"] for each in broken if each["name"] != "sandbox"] == []
     assert snapshot(repo) == before
+
+
+def test_the_doctor_tries_the_base_and_counts_its_tests(say: Say, repo: Path) -> None:
+    (repo / "scripts/verify.sh").unlink()
+    commit_all(repo, {"test_it.py": "def test_it():\n    assert True\n"})
+    (repo / "README.md").write_text("changed\n")  # a run would refuse this, and HEAD is tried
+    document = say("doctor", "--repo", repo, "--base", "--json").document
+    assert (document["base"]["ok"], document["base"]["tests"]) == (True, 1)
+    (found,) = [each for each in document["findings"] if each["name"] == "base"]
+    assert found["detail"].endswith("passes 1 test")
+    assert say("doctor", "--repo", repo, "--no-base", "--json").document["base"] is None
+
+
+@pytest.mark.parametrize("answers", ["n\n", "y\nn\n"])
+def test_the_doctor_asks_before_it_runs_or_prepares_anything(repo: Path, answers: str) -> None:
+    commit_all(repo, {"scripts/verify.sh": "exit 3\n", "requirements.txt": "no-such-plugin\n"})
+    asked, _ = in_terminal(repo, answers, "doctor")
+    assert "Run the verification once now" in asked
+    assert ("Install them outside of the repo" in asked) == (answers[0] == "y")
+    assert not (repo / ".git/llmch/deps-auto").exists()
+
+
+def test_what_a_person_answered_for_a_repo_holds_for_later_runs(repo: Path) -> None:
+    parser = argparse.ArgumentParser()
+    run_flags.add_judging_arguments(parser)
+
+    def installs(*words: str) -> bool:
+        args = parser.parse_args(["--repo", str(repo), *words])
+        return run_flags.judging_options(args, Settings()).install_dependencies
+
+    assert (installs(), installs("--deps", "auto")) == (False, True)
+    remember(repo)
+    assert (installs(), installs("--deps", "off")) == (True, False)
 
 
 def test_the_doctor_names_what_verifies_a_repo(
