@@ -8,12 +8,14 @@ from datetime import datetime
 from pathlib import Path
 
 from factory.audit.audit_evidence import how_to_fetch
+from factory.batch.decide import plan_on_branch
 from factory.orders.order_commit import (
     NOTES_REF,
     covered_requirements,
     landed_orders,
     parse_proof,
 )
+from factory.orders.stages import NOTHING_DECIDED, Decision
 from factory.preflight import RepoPlace, find_repo, holder
 from factory.record.journal import journal_path
 from factory.record.runs_on_record import (
@@ -78,6 +80,7 @@ class FoundRun:
     pid: int | None
     is_latest: bool = False
     """Whether the repo's next start goes on with this run."""
+    place: RepoPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,8 @@ def _found(run: RunOnRecord, runs: tuple[RunOnRecord, ...], place: RepoPlace) ->
     ground = RunRepo(place.git, place.common_dir, earlier)
     is_latest = run == runs[0]
     pid = holder(place.common_dir) if is_latest else None
-    return FoundRun(run, ground, pid, is_latest and journal_path(place.common_dir).exists())
+    is_latest = is_latest and journal_path(place.common_dir).exists()
+    return FoundRun(run, ground, pid, is_latest, place)
 
 
 def _of_folder(folder: Path, repo: Path | None) -> FoundRun:
@@ -171,6 +175,7 @@ def read_run(found: FoundRun) -> RunView:
     tracks = tracks_of(events, _titles(events))
     plan = read_plan(run.folder, head)
     orders = read_orders(run, found.ground, plan.orders, events, attempt_times(tracks), faults)
+    orders = _as_they_are(orders, found)
     outcome = read_record(run.folder / "run_summary.json", RunOutcome, faults) or head.summary
     outcome = outcome or RunOutcome()
     standing = _standing(head, outcome, orders, alive=found.pid is not None)
@@ -201,6 +206,36 @@ def read_run(found: FoundRun) -> RunView:
         gaps=(*_gaps(found, plan, orders, events), *_unread(faults)),
         planning=plan.planning,
     )
+
+
+def _as_they_are(orders: tuple[OrderView, ...], found: FoundRun) -> tuple[OrderView, ...]:
+    """Return the orders of the latest run as the branch and the person's decisions have them now.
+
+    A retry records one order alone, and the records do not change where a person accepts a commit
+    or leaves an order out.
+    """
+    if found.place is None or not found.is_latest or found.pid is not None:
+        return orders
+    common_dir = found.place.common_dir
+    try:
+        plan = plan_on_branch(found.place, None, None)
+        landed = plan.landed(found.place.git, common_dir)
+        decisions = plan.decisions(common_dir)
+    except LlmchError:
+        return orders  # the plan is gone, or was edited
+    return tuple(
+        _as_it_is(each, landed.get(each.id, ""), decisions.get(each.id, NOTHING_DECIDED))
+        for each in orders
+    )
+
+
+def _as_it_is(order: OrderView, commit: str, decision: Decision) -> OrderView:
+    if order.is_on_branch:
+        return order
+    if commit and (decision.accepted or order.state != "begun"):
+        state = "accepted" if decision.accepted else "skipped"
+        return replace(order, state=state, commit=commit)
+    return replace(order, state="left_out") if decision.left_out else order
 
 
 def _titles(events: Iterable[TimedEvent]) -> Mapping[str, str]:

@@ -31,6 +31,10 @@ def failed(say: Say, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch) -> 
     return said
 
 
+def states_in_report(say: Say, repo: Path) -> list[str]:
+    return [each["state"] for each in say("report", "--repo", repo, "--json").document["orders"]]
+
+
 def by_hand(repo: Path, path: str) -> str:
     git(repo, "switch", "--quiet", "work")
     (repo / path).write_text("text\n")
@@ -93,6 +97,7 @@ def test_a_retry_goes_on_as_the_run_did(
     assert git(repo, "log", "--format=%s", "main..work").count("WO-") == 2
     head = json.loads((Path(said.document["run_dir"]).parent / "run.json").read_text())
     assert (head["command"], head["commands"]["backend"]) == ("retry", "off")
+    assert states_in_report(say, repo) == ["skipped", "landed", "waiting"]
 
 
 def test_a_secret_in_a_hint_reaches_neither_model_nor_records(
@@ -120,6 +125,7 @@ def test_a_commit_is_accepted_and_the_plan_goes_on(
     status = say("status", "--repo", repo).out
     assert f"{commit[:10]} stands for it (accepted)" in status
     assert "last failure" not in status
+    assert states_in_report(say, repo) == ["landed", "accepted", "blocked"]
     with model_server(monkeypatch, THREE):
         again = say(
             "run-all", "--repo", repo, "--workdir", cwd.parent / "plan", "--branch", "work",
@@ -165,6 +171,7 @@ def test_an_order_is_left_out_and_taken_up_again(
         "left_out": True, "reason": "not wanted", "blocked": ["WO-03"],
     }  # fmt: skip
     assert "left out: not wanted" in say("status", "--repo", repo).out
+    assert states_in_report(say, repo) == ["landed", "left_out", "blocked"]
     command: Words = [
         "run-all",
         "--repo",
