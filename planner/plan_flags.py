@@ -87,6 +87,7 @@ def compile_options(
         template=args.template,
         require_coverage=args.require_coverage,
         allowed=allowed_by(settings),
+        hints_tokens=settings.planner.hints_tokens,
     )
 
 

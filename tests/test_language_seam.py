@@ -32,7 +32,7 @@ ALLOWED: Final[Mapping[str, str]] = {
     "planner/__main__.py": "shows how the program is started",
     "factory/__main__.py": "shows how the program is started",
     "planner/rules/acceptance.py": "shows an order that the examples of several rules begin with",
-    "planner/repo/repo_outlines.py": "lists words that say nothing about what a spec is about",
+    "planner/repo/spec_words.py": "lists words that say nothing about what a spec is about",
     "factory/workbench/dependencies.py": "knows where a checkout has an environment",
     "factory/fleet": "says how the extra that it needs is installed",
     "factory/sandbox": "knows the interpreters and toolchains of this machine",

@@ -87,6 +87,8 @@ class PlanOptions:
     allowed: Allowed = NOTHING_MORE
     reviewer: PlannerModel | None = None
     """The model that reviews a valid plan; `None` for no review."""
+    hints_tokens: int = 8_000
+    """How much of the repo the model is shown."""
     follows: Predecessor | None = None
     """The plan that the new one follows; `None` for a plan of the whole specification."""
     change: Change | None = None
@@ -107,9 +109,9 @@ def settings_document(options: PlanOptions) -> dict[str, Any]:
     }
 
 
-HINT_CHARACTERS: Final = 24_000  # about 6,000 tokens: a tenth of what a plan's reply may take
+_TOKEN_CHARACTERS: Final = 4
 # A change concerns few files, and the orders of the plan before name their own.
-CHANGE_HINT_CHARACTERS: Final = 2_000
+_CHANGE_SHARE: Final = 16
 # For one order, what the person names is shown whole, and the more of it the less of the rest: the
 # prompt is to be little longer than one that would ask for the change itself.
 WHOLE_CHARACTERS: Final = 40_000
@@ -211,9 +213,9 @@ def _read_repo(
     folder: Path, options: PlanOptions, spec: Spec, task: FollowUp | None, emit: Emit
 ) -> RepoInputs:
     tree = open_tree(folder, options.branch, options.verify, emit, options.start)
-    words, room = spec.text, HINT_CHARACTERS
+    words, room = spec.text, _TOKEN_CHARACTERS * options.hints_tokens
     if task is not None:
-        words, room = relevant_words(task), CHANGE_HINT_CHARACTERS
+        words, room = relevant_words(task), room // _CHANGE_SHARE
     paths, base = tuple(tree.files.paths), base_tree(tree)
     whole: Mapping[str, str] = {}
     if options.change is not None:

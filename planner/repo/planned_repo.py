@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from planner.prompts.prompt_templates import fenced
 from planner.repo import repo_outlines
+from planner.repo.spec_words import path_score, read_spec_words
 from shared.errors import InvalidInput
 from shared.events.events import Emit, Noted
 from shared.files.paths import PathProblem, check_path
@@ -272,6 +273,7 @@ def _line(text: str) -> str:
 
 _HEADINGS: Final = 500  # characters set aside for the sentences around listing and outlines
 _MANIFEST_SHARE: Final = 4  # the manifests take at most a quarter of the room
+_LISTING_SHARE: Final = 5  # and a fifth is reserved for the listing
 _MAX_FOLDERS: Final = 5
 
 
@@ -300,21 +302,15 @@ def read_repo_hints(
     those without an outline, as are those in `whole`, which the prompt shows elsewhere. The same
     files and spec give the same text. Never raises.
     """
-    wanted = repo_outlines.spec_stems(spec_text)
-    scores = {
-        path: repo_outlines.path_score(path, wanted) for path in files.paths if _can_be_named(path)
-    }
-    sources = repo_outlines.read_source_files(
-        files, sorted(scores, key=lambda path: (-scores[path], path))
-    )
-    for source in sources:
-        scores[source.path] += repo_outlines.score_definitions(source, wanted)
+    spec = read_spec_words(spec_text)
+    scores = {path: path_score(path, spec) for path in files.paths if _can_be_named(path)}
+    sources = repo_outlines.rank_files(files, scores, spec)
+    scores |= {each.path: each.score for each in sources}
     nearest = _landmarks_first(sorted(scores, key=lambda path: (-scores[path], path)))
-    by_path = {source.path: source for source in sources}
-    ordered = [by_path[path] for path in nearest if path in by_path and path not in whole]
+    sources = [each for each in sources if each.path not in whole]
     room = max(0, budget_chars - _HEADINGS)
     manifests = render_manifests(projects, room // _MANIFEST_SHARE)
-    return _compose(nearest, ordered, manifests, len(files.paths), budget_chars)
+    return _compose(nearest, sources, manifests, len(files.paths), budget_chars)
 
 
 def _compose(
@@ -324,34 +320,41 @@ def _compose(
     tracked: int,
     budget: int,
 ) -> RepoHints:
-    """Share the budget between the listing and the outlines.
+    """Share the budget between the listing and the code.
 
-    Half of it is reserved for the listing, as far as the listing needs it. The outlines may take
-    the rest, and the listing then gets what they leave. So neither starves the other, and a small
-    repo is shown whole.
+    A part of it is reserved for the listing, as far as the listing needs it. The code may take the
+    rest, and the listing then gets what it leaves.
     """
     room = max(0, budget - _HEADINGS - len(manifests))
     whole_listing = sum(len(path) + 1 for path in nearest)
-    outlines = repo_outlines.outline_files(nearest, sources, room - min(whole_listing, room // 2))
-    paths = repo_outlines.fitting(nearest, room - outlines.size)
-    left_out = tracked - len(paths)
-    text = _listing(paths, nearest, left_out)
-    for part in (manifests, outlines.text):
+    code = repo_outlines.outline_files(sources, room - min(whole_listing, room // _LISTING_SHARE))
+    others = [path for path in nearest if path not in code.paths]
+    paths = repo_outlines.fitting(others, room - len(code.text))
+    left_out = tracked - len(paths) - len(code.paths)
+    total = len(repo_outlines.with_outlines(nearest))
+    missing = total - sum(not each.parts or each.path in code.paths for each in sources)
+    text = _listing(paths, others, left_out, len(code.paths))
+    for part in (manifests, code.text):
         text += f"\n\n{part}" if part else ""
     if len(text) <= budget:
-        return RepoHints(text, len(paths), left_out, outlines.shown, outlines.left_out)
-    return RepoHints("", 0, tracked, 0, outlines.shown + outlines.left_out)
+        return RepoHints(text, tracked - left_out, left_out, len(code.paths), missing)
+    return RepoHints("", 0, tracked, 0, len(code.paths) + missing)
 
 
-def _listing(paths: Sequence[str], nearest: Sequence[str], left_out: int) -> str:
-    tracked = len(paths) + left_out
+def _listing(paths: Sequence[str], others: Sequence[str], left_out: int, below: int) -> str:
+    """Return the paths of the files that are not shown with code below."""
+    tracked = len(paths) + left_out + below
     if not tracked:
         return "The repository has no files yet."
     text = f"The repository has {repo_outlines.counted(tracked, 'tracked file')}"
+    text += f"; {below:,} with code below" if below else ""
     if left_out:
-        text += f". Listed are the {len(paths):,} that seem nearest to the specification; "
-        text += f"{left_out:,} are left out{_folders_left_out(nearest, paths)}"
-    return text + ":\n\n" + "\n".join(paths)
+        these = f"{len(paths):,} more" if below else f"the {len(paths):,}"
+        text += f". Listed are {these} that seem nearest to the specification; "
+        text += f"{left_out:,} are left out{_folders_left_out(others, paths)}"
+    elif below and paths:
+        text += ", and"
+    return text + (":\n\n" + "\n".join(paths) if paths else ".")
 
 
 def _folders_left_out(nearest: Sequence[str], paths: Sequence[str]) -> str:

@@ -1,150 +1,104 @@
-"""Outlines the files that seem nearest to a specification.
+"""Shows the code of a repo as far as a specification is about it, within a budget.
 
-The score is plain and the same on every machine. It only decides which files are shown first
-where not all of them fit.
+Three things can be shown of a definition: its name, its signature, its code. The budget goes to
+what is worth most for its length: first what the specification names, then what this uses and what
+uses it, then what resembles it, then the names of the rest.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from heapq import nsmallest
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from planner.prompts.prompt_templates import fenced
+from planner.repo.spec_words import NAMED_PATH, Corpus, SpecWords, best, read_corpus
 from shared.languages.registry import LANGUAGES, language_of
 
 if TYPE_CHECKING:
     from shared.files.text_sources import TreeSources
-    from shared.languages.capabilities import Outliner
+    from shared.languages.capabilities import Language, OutlineEntry
 
-# The weight of a shared stem in the file's own name, in its definitions, and in its folders.
-NAME_WEIGHT = 3
-DEFINITION_WEIGHT = 2
-FOLDER_WEIGHT = 1
+# These bound the work, whatever the repo holds. Reading 1,000 sources takes some 100 ms, and the
+# parsers take about a second for a megabyte.
+MAX_READ_FILES: Final = 1_000
+MAX_READ_CHARACTERS: Final = 4_000_000
+MAX_PARSED_CHARACTERS: Final = 300_000
+_AT_ONCE: Final = 100  # files that are read from a commit at a time
 
-MIN_STEM = 3
-
-_WORD = re.compile(r"[^\W\d_]+")
-_CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-
-# The longest come first, because only the first that fits is cut off.
-_ENDINGS = ("ions", "ies", "ing", "ion", "ers", "ors", "ed", "er", "es", "or", "e", "s", "y")
-
-# Words that every spec has, and names that every repo has.
-_COMMON_WORDS = """
-the and for with that this from have has not are was were must should shall may can will when each
-one any all its into use used using where which who what then than but also only
-file files test tests python src init main lib
-"""
-_COMMON = frozenset(_COMMON_WORDS.split())
-
-
-def spec_stems(spec_text: str) -> frozenset[str]:
-    """Return the stems of the spec's words."""
-    return frozenset().union(*(_stems_of(word) for word in set(_WORD.findall(spec_text))))
-
-
-def path_score(path: str, wanted: frozenset[str]) -> int:
-    """Return how much the path shares with the wanted stems."""
-    *folders, name = path.split("/")
-    in_name = _stems_of(name) & wanted
-    in_folders = frozenset().union(*(_stems_of(each) for each in folders)) & wanted
-    return NAME_WEIGHT * len(in_name) + FOLDER_WEIGHT * len(in_folders - in_name)
+_MAX_HEAD: Final = 240  # characters of a signature
+_HEAD_LINES: Final = 12
+_MAX_FIELDS: Final = 400  # characters of the fields of a type
+_MAX_VALUE: Final = 100  # characters of a line outside of definitions
+_MAX_CODE: Final = 6_000  # characters of a definition that is shown with its code
+_WHOLE_SHARE: Final = 0.4  # of the budget, which a file that is shown whole may take
+_NAMED: Final = 3.0  # the score from which on the specification names a definition
+_WRAPPED: Final = 200  # characters of a line of names
+_MANY: Final = 30  # definitions of a file, after which each further one is worth half
+_USED: Final = 20  # definitions whose users and whose needs are looked for
+_WORD: Final = re.compile(r"(?<!@)#?\b\w+")
+_IDENTIFIER: Final = re.compile(r"[^\W\d]\w{2,}")
+_FUNCTION: Final = re.compile(r"(?:[\w()\"]+ )*(?:def|fn|func|function)\b")
+_FIELD: Final = re.compile(
+    r"\s+(?:\w+ ){0,3}#?\w+[?!]?(?:: | = ).*|\t+\w+(?:, \w+)* +[\w*\[\].]+.*"
+    r"|\s+[A-Z]\w*(?:[({].*)?,"
+)
+# A constant, or names that are passed on, at the top of a file.
+_VALUE: Final = re.compile(
+    r"(?:export |pub(?:\([\w: ]+\))? |const |static |var |let |type )*([^\W\d]\w*)(?::[^=]+)? = .+"
+    r"|(?:pub use|pub mod|export [*{]).*"
+)
+_NO_VALUE: Final = frozenset({"if", "for", "while", "return", "with", "assert"})
 
 
-def definition_score(source: str, wanted: frozenset[str], definition: re.Pattern[str]) -> int:
-    """Return how much the names that `definition` finds in `source` share with `wanted`."""
-    names = {found[1] for found in definition.finditer(source)}
-    return DEFINITION_WEIGHT * len(frozenset().union(*(_stems_of(each) for each in names)) & wanted)
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Hold a definition with what can be shown of it: its name, its `head`, its lines.
 
+    Lines count from 1. `first` is 0 for what has nothing but a head.
+    """
 
-@lru_cache(maxsize=65_536)  # folders repeat: a repo of 20,000 files has some hundred
-def _stems_of(name: str) -> frozenset[str]:
-    """Return the stems in an identifier, a word or a part of a path: `MazeSolver` has two."""
-    words = (each.casefold() for each in _WORD.findall(_CAMEL_HUMP.sub(" ", name)))
-    return frozenset(_stem(each) for each in words if len(each) >= MIN_STEM and each not in _COMMON)
+    name: str
+    first: int
+    last: int
+    head: str
+    score: float
 
-
-def _stem(word: str) -> str:
-    """Return the word without its ending: solve, solves, solver and solving have one stem."""
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= MIN_STEM:
-            return word if word.endswith("ss") else word.removesuffix(ending)
-    return word
-
-
-# These bound the work, whatever the repo holds. Reading 400 sources takes some 30 ms. The parsers
-# take about a second for a megabyte, and the outlines of a usual budget need a fifth of that.
-MAX_READ_FILES = 400
-MAX_READ_BYTES = 4_000_000
-MAX_PARSED_CHARACTERS = 1_000_000
-MIN_BLOCK = 200  # characters; a shorter block says nothing about a file
-FILE_SHARE = 6  # one large file gets at most a sixth of the room, so that others fit too
-
-_HEADING: Final = 100  # characters of the sentence and the fence that each further language takes
-_AT_ONCE: Final = 50  # files that are read from a commit at a time
+    @property
+    def last_name(self) -> str:
+        return self.name.rpartition(".")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """Hold a file whose language has outlines, with its text."""
+    """Hold a source file, how near it is to the specification, and its definitions."""
 
     path: str
-    source: str
-    language: Outliner
+    text: str
+    language: Language
+    score: float = 0.0
+    is_named: bool = False
+    is_test: bool = False
+    rows: tuple[str, ...] = ()
+    parts: tuple[Part, ...] = ()
+
+    def code(self, part: Part) -> str:
+        """Return the code of a definition as the file has it."""
+        return "\n".join(self.rows[part.first - 1 : part.last])
 
 
 @dataclass(frozen=True, slots=True)
 class Outlines:
-    """Hold the outlines of a repo as text, and how many files they show or leave out.
+    """Hold the outlines of a repo as text, the files that these show, and how many are left out."""
 
-    `size` is what they take of the room, without the first sentence and the first fence.
-    """
-
-    text: str
-    size: int
-    shown: int
-    left_out: int
-
-
-def read_source_files(files: TreeSources, paths: Sequence[str]) -> list[SourceFile]:
-    """Read the first files of `paths` whose languages have outlines, as far as the bounds go."""
-    found = []
-    room = MAX_READ_BYTES
-    for each in _readable(files, paths):
-        room -= len(each.source)
-        if room < 0:
-            break
-        found.append(each)
-    return found
-
-
-def score_definitions(file: SourceFile, wanted: frozenset[str]) -> int:
-    """Return how much the names that the file defines share with the wanted stems."""
-    return definition_score(file.source, wanted, file.language.definition)
-
-
-def outline_files(nearest: Sequence[str], files: Sequence[SourceFile], room: int) -> Outlines:
-    """Return the outlines of `files`, in that order, of at most `room` characters.
-
-    `nearest` are all paths of the repo, so that what is left out can be counted.
-    """
-    of_path = [language.name for path in nearest if (language := _outliner_of(path))]
-    total = Counter(of_path)
-    headings = _HEADING * max(0, len(total) - 1)
-    blocks, empty = _blocks(files, room - headings)
-    left_out = {name: total[name] - len(blocks.get(name, ())) - empty[name] for name in total}
-    shown = [each.outliner for each in LANGUAGES if each.name in blocks]
-    return Outlines(
-        text="\n\n".join(_section(each, blocks[each.name], left_out[each.name]) for each in shown),
-        size=headings + sum(len("\n\n".join(each)) for each in blocks.values()),
-        shown=sum(map(len, blocks.values())),
-        left_out=sum(left_out.values()),
-    )
+    text: str = ""
+    paths: frozenset[str] = frozenset()
+    left_out: int = 0
 
 
 def counted(count: int, thing: str) -> str:
@@ -152,79 +106,350 @@ def counted(count: int, thing: str) -> str:
     return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
-def _outliner_of(path: str) -> Outliner | None:
-    language = language_of(path)
-    has_outline = language is not None and path.endswith(language.outliner.outlined)
-    return language.outliner if language is not None and has_outline else None
+def rank_files(
+    files: TreeSources, scores: Mapping[str, float], spec: SpecWords
+) -> list[SourceFile]:
+    """Return the sources among the paths that have `scores`, the nearest to `spec` first.
+
+    Those whose paths are nearest are read, as far as the bounds go.
+    """
+    sources = with_outlines(scores)
+    nearest = nsmallest(MAX_READ_FILES, sources, key=lambda path: (-scores[path], path))
+    read = list(_read(files, nearest))
+    lowered = [each.text.casefold() for each in read]
+    names = [_names_in(each) for each in read]
+    corpus = read_corpus(spec, lowered, (name for each in names for name in each))
+    found = []
+    for file, text, own in zip(read, lowered, names, strict=True):
+        score = scores[file.path] + 2 * corpus.content_score(text)
+        score += best([corpus.name_score(name) for name in set(own)])
+        score = score / 3 if file.is_test else score
+        found.append(replace(file, score=score, is_named=scores[file.path] >= NAMED_PATH))
+    found.sort(key=lambda each: (-each.score, each.path))
+    return _related(list(_parsed(found, corpus)), corpus)
 
 
-def _readable(files: TreeSources, paths: Sequence[str]) -> Iterator[SourceFile]:
-    named = [(path, language) for path in paths if (language := _outliner_of(path))]
-    for batch in _batches(named[:MAX_READ_FILES]):
+def with_outlines(paths: Iterable[str]) -> list[str]:
+    """Return the paths of the files that can have an outline."""
+    suffixes = tuple(suffix for each in LANGUAGES for suffix in each.outliner.outlined)
+    return [path for path in paths if path.endswith(suffixes)]
+
+
+def _names_in(file: SourceFile) -> list[str]:
+    return [found[1] for found in file.language.outliner.definition.finditer(file.text)]
+
+
+def _read(files: TreeSources, paths: Iterable[str]) -> Iterator[SourceFile]:
+    named = ((path, language_of(path)) for path in paths)
+    room = MAX_READ_CHARACTERS
+    while batch := list(islice(named, _AT_ONCE)):
         files.load([path for path, _ in batch])
         for path, language in batch:
-            source = files.text(path)
-            if source is not None:
-                yield SourceFile(path, source, language)
+            assert language is not None, "the suffix is a language's"
+            text = files.text(path)
+            room -= len(text or "")
+            if room < 0:
+                return
+            if text is not None and "\0" not in text:
+                is_test = language.plans is not None and language.plans.is_test_file(path)
+                yield SourceFile(path, text, language, is_test=is_test)
 
 
-def _batches(
-    named: Iterable[tuple[str, Outliner]],
-) -> Iterator[tuple[tuple[str, Outliner], ...]]:
-    remaining = iter(named)
-    while batch := tuple(islice(remaining, _AT_ONCE)):
-        yield batch
-
-
-def _blocks(files: Sequence[SourceFile], room: int) -> tuple[Mapping[str, list[str]], Counter[str]]:
-    """Return the outlines that fit, by language, and how many files have no name to show."""
-    blocks: dict[str, list[str]] = {}
-    empty: Counter[str] = Counter()
-    limit = max(room // FILE_SHARE, 1_000)
-    parsed = 0
+def _parsed(files: Iterable[SourceFile], corpus: Corpus) -> Iterator[SourceFile]:
+    """Yield the files with their definitions, as far as the bounds go."""
+    room = MAX_PARSED_CHARACTERS
     for file in files:
-        parsed += len(file.source)
-        if room < MIN_BLOCK or parsed > MAX_PARSED_CHARACTERS:
-            break
-        name = file.language.name
-        lines = file.language.public_names(file.path, file.source)
+        room -= len(file.text)
+        if room < 0:
+            return
+        edits, rows = file.language.edits, tuple(file.text.split("\n"))
+        entries = edits.outline(file.text) if edits else ()
+        share = min(file.score, 20) / (24 if file.is_test else 8)
+        lines = () if entries else file.language.outliner.public_names(file.path, file.text)
         if lines is None:
             continue
-        if not lines:
-            empty[name] += 1
+        if edits:
+            parts = [*_parts(rows, entries, corpus), *_values(rows, entries, corpus)]
+        else:
+            parts = [Part("", 0, 0, line, corpus.content_score(line.casefold())) for line in lines]
+        weight = 0.25 if file.is_test else 1
+        scored = (replace(each, score=each.score * weight + share) for each in parts)
+        yield replace(file, rows=rows, parts=tuple(sorted(scored, key=lambda each: each.first)))
+
+
+def _parts(rows: Sequence[str], entries: Sequence[OutlineEntry], corpus: Corpus) -> Iterator[Part]:
+    for at, entry in enumerate(entries):
+        following = islice(entries, at + 1, None)
+        inner = next((e.first for e in following if e.first > entry.first), entry.last + 1)
+        head = _head(rows[entry.first - 1 : entry.last], entry, min(inner, entry.last + 1))
+        code = "\n".join(rows[entry.first - 1 : entry.last]).casefold()
+        score = corpus.name_score(entry.name) + corpus.content_score(code)
+        yield Part(entry.name, entry.first, entry.last, head, score)
+
+
+def _values(rows: Sequence[str], entries: Sequence[OutlineEntry], corpus: Corpus) -> Iterator[Part]:
+    """Yield the constants of a file, and what it passes on, a line each."""
+    taken = {number for each in entries for number in range(each.first, each.last + 1)}
+    for number, row in enumerate(rows, 1):
+        found = None if number in taken else _VALUE.fullmatch(row[: 4 * _MAX_VALUE])
+        if found and found[1] not in _NO_VALUE:
+            name = found[1] or ""
+            head = row if len(row) <= _MAX_VALUE else f"{row[: _MAX_VALUE - 4]} ..."
+            score = corpus.name_score(name) if name else 0.0
+            yield Part(name, number, number, head, score)
+
+
+def _head(own: Sequence[str], entry: OutlineEntry, until: int) -> str:
+    """Return the signature of a definition on one line, and below it the fields of a type.
+
+    `own` are its lines, and `until` is the line where the first definition inside begins.
+    """
+    name = entry.name.rpartition(".")[2]
+    start = next((at for at, line in enumerate(own) if _begins(line, name)), 0)
+    indent = own[start][: len(own[start]) - len(own[start].lstrip())] if own else ""
+    signature, length = _signature("\n".join(own[start : start + _HEAD_LINES]))
+    marks = [indent + line.strip() for line in own[:start] if line.lstrip()[:1] == "@"]
+    fields: list[str] = []
+    if not _FUNCTION.match(signature):
+        after = own[start + length : until - entry.first]
+        fields = [line for line in after if len(line) <= _MAX_VALUE and _FIELD.fullmatch(line)]
+    while len("\n".join(fields)) > _MAX_FIELDS:
+        fields.pop()
+    short = (mark for mark in marks if len(mark) < _MAX_VALUE)
+    return "\n".join((*short, indent + signature, *fields))
+
+
+def _begins(line: str, name: str) -> bool:
+    return line.lstrip()[:2] not in ("//", "/*", "#[") and name in _WORD.findall(line)
+
+
+def _signature(text: str) -> tuple[str, int]:
+    """Return the text up to where a body begins, on one line, and how many lines this takes."""
+    depth, end = 0, len(text)
+    for at, character in enumerate(text):
+        depth += (character in "([") - (character in ")]")
+        begins = character in "{;" or (character == ":" and text[at + 1 : at + 2] in ("", "\n"))
+        if depth <= 0 and (begins or character == "\n"):
+            end = at
+            break
+    line = " ".join(text[:end].split())
+    cut = line if len(line) <= _MAX_HEAD else f"{line[: _MAX_HEAD - 4]} ..."
+    return cut, text.count("\n", 0, end) + 1
+
+
+def _related(files: Sequence[SourceFile], corpus: Corpus) -> list[SourceFile]:
+    """Return the files with higher scores for what named definitions use, and what uses these."""
+    every = [(part, file) for file in files if not file.is_test for part in file.parts]
+    named = sorted(
+        (each for each in every if each[0].score >= _NAMED),
+        key=lambda each: (-each[0].score, each[1].path, each[0].first),
+    )[:_USED]
+    needs: dict[str, float] = {}
+    for part, file in named:
+        for name in _IDENTIFIER.findall(file.code(part)):
+            needs[name] = max(needs.get(name, 0), part.score)
+    uses = {part.last_name: part.score for part, _ in reversed(named) if part.last_name}
+    return [
+        replace(file, parts=tuple(_raised(file, each, corpus, needs, uses) for each in file.parts))
+        for file in files
+    ]
+
+
+def _raised(
+    file: SourceFile,
+    part: Part,
+    corpus: Corpus,
+    needs: Mapping[str, float],
+    uses: Mapping[str, float],
+) -> Part:
+    rarity = 1 / max(1, corpus.given.get(part.last_name, 1))
+    more = 0.2 * rarity * needs.get(part.last_name, 0)
+    found = set(_IDENTIFIER.findall(file.code(part))) & uses.keys() - {part.last_name}
+    used = max((0.2 * uses[name] for name in found), default=0)
+    return replace(part, score=part.score + min(more + (used / 4 if file.is_test else used), 3))
+
+
+class Level(IntEnum):
+    """Say how much is shown of a definition."""
+
+    NAME = 1
+    HEAD = 2
+    CODE = 3
+    WHOLE_FILE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """Represent one way to spend about `cost` characters on what is `worth` it."""
+
+    worth: float
+    cost: int
+    file: int
+    part: int
+    level: Level
+
+    @property
+    def rank(self) -> tuple[float, int, int]:
+        return -self.worth / max(1, self.cost), self.file, self.part
+
+
+def _offers(at: int, file: SourceFile, room: int) -> Iterator[_Offer]:
+    opening = (len(file.path) + 10) // max(1, len(file.parts))
+    order = sorted(range(len(file.parts)), key=lambda each: -file.parts[each].score)
+    for place, number in enumerate(order):
+        part = file.parts[number]
+        share = _MANY / (_MANY + place)
+        if part.name:
+            cost = len(part.last_name) + 2 + opening
+            yield _Offer(share * (part.score + 0.1), cost, at, number, Level.NAME)
+        worth = share * (part.score + 0.1) * (0.6 if part.name else 1)
+        yield _Offer(worth, len(part.head) + 1 + opening, at, number, Level.HEAD)
+        if part.score >= _NAMED and part.last > part.first:
+            code = len(file.code(part))
+            if code <= _MAX_CODE:
+                yield _Offer(2 * part.score, code + 1, at, number, Level.CODE)
+    top = best([each.score for each in file.parts])
+    if len(file.text) <= room * _WHOLE_SHARE and (file.is_named or top >= 2 * _NAMED):
+        worth = 2 * top + NAMED_PATH * file.is_named
+        yield _Offer(worth, len(file.text), at, -1, Level.WHOLE_FILE)
+
+
+Chosen = dict[int, Level]
+"""How much is shown of the parts of a file, by their indexes; of the part -1 if it is all."""
+
+
+def choose_parts(files: Sequence[SourceFile], room: int) -> list[Chosen]:
+    """Return what is shown of each file, in about `room` characters together."""
+    chosen: list[Chosen] = [{} for _ in files]
+    owners = [{each.name: at for at, each in enumerate(file.parts)} for file in files]
+    offers = [each for at, file in enumerate(files) for each in _offers(at, file, room)]
+    for offer in sorted(offers, key=lambda each: each.rank):
+        file, own = files[offer.file], chosen[offer.file]
+        if _is_shown(file, own, offer):
             continue
-        if block := _block(file, lines, min(limit, room)):
-            room -= len(block) + 2
-            blocks.setdefault(name, []).append(block)
-    return blocks, empty
+        wanted: Chosen = {offer.part: offer.level}
+        if offer.level in (Level.HEAD, Level.CODE):
+            around = _around(file, offer.part, owners[offer.file])
+            wanted |= {each: Level.HEAD for each in around if own.get(each, 0) < Level.HEAD}
+        replaced = (
+            own if offer.level is Level.WHOLE_FILE else {each: own.get(each) for each in wanted}
+        )
+        cost = _size(file, wanted) - _size(file, replaced) + (0 if own else len(file.path) + 4)
+        if cost <= room:
+            room -= cost
+            if offer.level is Level.WHOLE_FILE:
+                own.clear()
+            own.update(wanted)
+    return chosen
 
 
-def _block(file: SourceFile, lines: Sequence[str], limit: int) -> str:
-    """Return the file's lines under its path, cut at a line where they are too long."""
-    mark = file.language.comment
-    text = "\n".join((f"{mark} {file.path}", *lines))
-    if len(text) <= limit:
-        return text
-    kept = fitting(lines, limit - len(file.path) - 40, stop=True)
-    if not kept:
-        return ""
-    left = f"{mark} ... and {len(lines) - len(kept)} lines more"
-    return "\n".join((f"{mark} {file.path}", *kept, left))
+def _is_shown(file: SourceFile, own: Chosen, offer: _Offer) -> bool:
+    if -1 in own or own.get(offer.part, 0) >= offer.level:
+        return True
+    part = file.parts[offer.part]
+    codes = (file.parts[at] for at, level in own.items() if level is Level.CODE)
+    return any(each.first <= part.first and part.last <= each.last for each in codes)
 
 
-def fitting(lines: Sequence[str], room: int, *, stop: bool = False) -> list[str]:
-    """Return the lines that fit in `room` characters; with `stop`, end at one that does not fit."""
+def _around(file: SourceFile, at: int, owners: Mapping[str, int]) -> Iterator[int]:
+    """Yield the definitions that the part `at` is inside of."""
+    owner = file.parts[at].name.rpartition(".")[0]
+    while owner:
+        around = owners.get(owner)
+        if around is not None and file.parts[around].last >= file.parts[at].last:
+            yield around
+        owner = owner.rpartition(".")[0]
+
+
+def _size(file: SourceFile, chosen: Mapping[int, Level | None]) -> int:
+    return sum(_length(file, at, level) for at, level in chosen.items())
+
+
+def _length(file: SourceFile, at: int, level: Level | None) -> int:
+    match level:
+        case Level.NAME:
+            return len(file.parts[at].last_name) + 2
+        case Level.HEAD:
+            return len(file.parts[at].head) + 1
+        case Level.CODE:
+            return len(file.code(file.parts[at])) + 1
+        case Level.WHOLE_FILE:
+            return len(file.text)
+        case None:
+            return 0
+
+
+def outline_files(files: Sequence[SourceFile], room: int) -> Outlines:
+    """Return the code of `files` as far as it fits in `room` characters, the nearest file first."""
+    left = room
+    while True:
+        chosen = choose_parts(files, max(0, left))
+        blocks: dict[str, list[str]] = {}
+        for file, own in zip(files, chosen, strict=True):
+            if own:
+                blocks.setdefault(file.language.name, []).append(_block(file, own))
+        text = "\n\n".join(
+            _section(each, blocks[each.name]) for each in LANGUAGES if each.name in blocks
+        )
+        if len(text) <= room or left <= 0:
+            break
+        left -= len(text) - room  # headings, and owners of names, which nothing was set aside for
+    shown = frozenset(file.path for file, own in zip(files, chosen, strict=True) if own)
+    return Outlines(text, shown) if len(text) <= room else Outlines()
+
+
+def _block(file: SourceFile, own: Chosen) -> str:
+    """Return what is shown of a file, below its path."""
+    mark = file.language.outliner.comment
+    lines = [f"{mark} {file.path}"]
+    if -1 in own:
+        return "\n".join((*lines, file.text.strip("\n")))
+    names: dict[str, list[str]] = {}
+    until, left = 0, 0
+    for at, part in enumerate(file.parts):
+        level = own.get(at)
+        if 0 < part.last <= until:
+            continue
+        if level is Level.CODE:
+            lines.append(file.code(part))
+            until = part.last
+        elif level is Level.HEAD:
+            lines.append(part.head)
+        elif level is Level.NAME:
+            names.setdefault(part.name.rpartition(".")[0], []).append(part.last_name)
+        else:
+            left += 1
+    return "\n".join((*lines, *_names(names, left, mark)))
+
+
+def _names(names: Mapping[str, Sequence[str]], left: int, mark: str) -> list[str]:
+    """Return names by what they belong to, as comments: `also Game: play, stop; main`."""
+    if not names and not left:
+        return []
+    own = ((owner and f"{owner}: ") + ", ".join(dict.fromkeys(names[owner])) for owner in names)
+    more = (f"{left:,} more",) if left else ()
+    return textwrap.wrap(
+        "; ".join((*own, *more)),
+        _WRAPPED,
+        initial_indent=f"{mark} also ",
+        subsequent_indent=f"{mark} ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _section(language: Language, blocks: Sequence[str]) -> str:
+    what = counted(len(blocks), language.outliner.file_noun)
+    return f"Code of {what}:\n\n" + fenced("\n\n".join(blocks), language.outliner.fence)
+
+
+def fitting(lines: Sequence[str], room: int) -> list[str]:
+    """Return the lines that fit in `room` characters."""
     kept = []
     for line in lines:
         if len(line) < room:
             kept.append(line)
             room -= len(line) + 1
-        elif stop or room <= 1:
+        elif room <= 1:
             break
     return kept
-
-
-def _section(language: Outliner, blocks: Sequence[str], left_out: int) -> str:
-    text = f"Public names of {counted(len(blocks), language.file_noun)}"
-    text += f" ({left_out:,} left out)" if left_out else ""
-    return f"{text}:\n\n" + fenced("\n\n".join(blocks), language.fence)

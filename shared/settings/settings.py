@@ -163,6 +163,12 @@ class PlannerSettings(RoleSettings):
         costs=True,
     )
     temperature: float | None = setting(_TEMPERATURE, 0.0, _HOW_RANDOM)
+    hints_tokens: int = setting(
+        WholeNumber(0, 1_000_000),
+        8_000,
+        "how much of the repository the model is shown, in tokens of four characters",
+        costs=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)

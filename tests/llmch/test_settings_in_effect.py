@@ -156,6 +156,14 @@ def asked_by_factory(key: str) -> Callable[[World], object]:
     return observe
 
 
+def shows_files(world: World) -> object:
+    """Observe whether the planner's prompt has a listing of the repository."""
+    (spec := world.scratch / "spec.md").write_text("# Greeter\n\nSay hello.\n")
+    with model_server(world.monkeypatch, plan_reply(PLAN), REVIEW) as server:
+        world.say("plan", "--spec", spec, "--repo", world.repo, "--json")
+    return "tracked file" in json.dumps(server.bodies[0])
+
+
 def planner_elsewhere(world: World) -> object:
     """Observe how many requests each of two servers gets."""
     world.plan(plan_reply(PLAN), REVIEW)
@@ -268,6 +276,7 @@ CASES = {
     "planner.reasoning_effort": Case("high", asked(0, "reasoning", "effort"), "medium", "high"),
     "planner.max_output_tokens": Case("1234", asked(0, "max_output_tokens"), 64_000, 1234),
     "planner.temperature": Case("0.5", asked(0, "temperature"), 0, 0.5),
+    "planner.hints_tokens": Case("0", shows_files, True, False),
     "planner.attempts": Case("1", plan_replies, 3, 1),
     "reviewer.model": Case("big", asked(1, "model"), "gpt-5.2-codex", "big"),
     "reviewer.base_url": Case("{other}", planner_elsewhere, (2, 0), (1, 1)),

@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import textwrap
 import time
 from pathlib import Path
@@ -11,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.repo.planned_repo import RepoHints, read_repo_hints
-from planner.repo.repo_outlines import definition_score, path_score, spec_stems
+from planner.repo.spec_words import path_score, read_corpus, read_spec_words
 from shared.files.text_sources import RepoSources
-from shared.languages.python.python_language import PYTHON
 
 AMPLE = 100_000
 
@@ -37,30 +37,34 @@ def read_hints(folder: Path, tracked: list[str], spec: str, budget: int) -> Repo
 
 
 def listing_of(hints: RepoHints) -> list[str]:
-    return hints.text.split(":\n\n", 1)[1].split("\n\n", 1)[0].splitlines()
+    """Return the paths of the listing, and of the files below it."""
+    head, _, rest = hints.text.partition(":\n\n")
+    listed = rest.split("\n\n", 1)[0].splitlines() if "tracked file" in head else []
+    if listed and (listed[0].startswith("```") or "\n\n" in head):
+        listed = []
+    return [*listed, *re.findall(r"^(?:#|//) (\S+\.\w+)$", hints.text, re.MULTILINE)]
 
 
 # The text
 
 
-def test_a_small_repo_is_told_whole(tmp_path: Path) -> None:
+def test_a_small_repo_is_shown_whole(tmp_path: Path) -> None:
     grid = "WIDTH: int = 9\n\ndef carve(seed: int = 0) -> list[str]:\n    return []\n"
     hints = hints_of(
         tmp_path, {"README.md": "# Maze", "maze/__init__.py": "", "maze/grid.py": grid}
     )
     assert hints.text == textwrap.dedent("""\
-        The repository has 3 tracked files:
+        The repository has 3 tracked files; 1 with code below, and:
 
         README.md
         maze/__init__.py
-        maze/grid.py
 
-        Public names of 1 Python module:
+        Code of 1 Python module:
 
         ```python
         # maze/grid.py
         WIDTH: int = 9
-        def carve(seed: int=0) -> list[str]: ...
+        def carve(seed: int = 0) -> list[str]
         ```""")
     assert (hints.listed, hints.left_out, hints.outlined, hints.not_outlined) == (3, 0, 1, 0)
 
@@ -130,22 +134,18 @@ def test_modules_that_are_not_shown_are_counted(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {f"m{i}.py": source for i in range(20)}
     files["bad.py"] = "def ("
     hints = hints_of(tmp_path, files, budget=4_000)
-    assert 2 <= hints.outlined <= 10
+    assert 2 <= hints.outlined <= 20
     assert hints.outlined + hints.not_outlined == 21
-    assert f"Public names of {hints.outlined} Python modules ({hints.not_outlined} left out):" in (
-        hints.text
-    )
+    assert f"Code of {hints.outlined} Python modules:" in hints.text
 
 
 def test_a_large_module_is_cut_and_leaves_room_for_others(tmp_path: Path) -> None:
     large = "\n".join(f"def function_{i}() -> None: ..." for i in range(1_000))
     files: dict[str, str | bytes] = {"a.py": large, "b.py": "def small() -> None: ..."}
     hints = hints_of(tmp_path, files, budget=6_000)
-    assert "def function_0() -> None: ..." in hints.text
-    assert "lines more" in hints.text
+    assert "function_0" in hints.text
+    assert "function_999" not in hints.text
     assert "# b.py\ndef small() -> None: ..." in hints.text
-    shown = hints.text.count("def function_")
-    assert f"# ... and {1_000 - shown} lines more" in hints.text
 
 
 def test_the_order_in_which_git_lists_makes_no_difference(tmp_path: Path) -> None:
@@ -259,7 +259,7 @@ def test_deep_nesting_is_no_burden(tmp_path: Path) -> None:
 
 def test_a_fence_in_a_default_does_not_close_the_outlines(tmp_path: Path) -> None:
     hints = hints_of(tmp_path, {"a.py": "FENCE = '```'\ndef f(x='```'): ...\n"})
-    assert hints.text.endswith("\n````")
+    assert hints.text.endswith("\n````"), hints.text
     assert "\n````python\n# a.py\n" in hints.text
 
 
@@ -310,18 +310,127 @@ def test_ten_times_the_files_take_about_ten_times_as_long(tmp_path: Path) -> Non
     ],
 )
 def test_words_are_matched_by_their_stems(path: str, score: int) -> None:
-    assert path_score(path, spec_stems("It solves any maze.")) == score
+    assert path_score(path, read_spec_words("It solves any maze")) == score
 
 
 def test_common_words_and_names_bring_nothing_near() -> None:
-    wanted = spec_stems("Use the test file, and run all tests with Python in src.")
-    assert path_score("src/tests/test_with_the.py", wanted) == 0
-
-
-def test_definitions_count_once_each() -> None:
-    source = "class Maze:\n    def solve(self): ...\n\nasync def solve_maze(): ...\n# def guess\n"
-    assert definition_score(source, spec_stems("solve maze guess"), PYTHON.outliner.definition) == 4
+    spec = read_spec_words("Use the test file, and run all tests with Python in src.")
+    assert path_score("src/tests/test_with_the.py", spec) == 0
 
 
 def test_words_of_other_scripts_count_too() -> None:
-    assert path_score("größe/Ärger.py", spec_stems("ÄRGER der GRÖSSE")) == 4
+    assert path_score("größe/Ärger.py", read_spec_words("ÄRGER der GRÖSSE")) == 4
+
+
+@pytest.mark.parametrize(
+    ("spec", "names"),
+    [
+        ("`Game.play` is slow", {"Game.play", "Game", "play"}),
+        ("Game::play and Game#stop", {"Game.play", "Game.stop", "Game", "play", "stop"}),
+        ("give it `__iter__`", {"__iter__"}),
+        ("call _private_one(x)", {"_private_one"}),
+        ("play() ends", {"play"}),
+        ("the option --no-color", {"no_color", "noColor"}),
+        ("readFile of an HTTPServer", {"readFile", "HTTPServer"}),
+        ("plain words of prose", set()),
+    ],
+)
+def test_names_of_code_are_read_from_a_spec(spec: str, names: set[str]) -> None:
+    assert read_spec_words(spec).names == names
+
+
+@pytest.mark.parametrize("named", ["core/maze.py", "maze.py", "core.maze", "src/core/maze.py"])
+def test_a_file_is_named_by_its_path_its_name_or_its_module(named: str) -> None:
+    spec = read_spec_words(f"In {named}, walls are thin.")
+    assert path_score("src/core/maze.py", spec) >= 10 > path_score("src/core/other.py", spec)
+
+
+def test_a_name_that_few_definitions_have_is_nearer() -> None:
+    corpus = read_corpus(read_spec_words("`play` and `open_door`"), ["", ""], ["play"] * 9)
+    assert corpus.name_score("open_door") > corpus.name_score("play") > 3
+    assert corpus.name_score("other") == 0
+
+
+# What is shown of a definition
+
+
+GAME = """\
+class Game(Base):
+    \"\"\"Plays.\"\"\"
+
+    width: int = 9
+
+    def __iter__(self):
+        yield from self._cells()
+
+    def _cells(self):
+        return iter(())
+
+    def stop(self, *, now: bool = False) -> None:
+        pass
+
+
+def _unexported(first,
+                second):
+    return [first, second]
+
+
+def caller():
+    return _unexported(1, 2)
+"""
+
+
+def padded(code: str) -> str:
+    more = "\n\n".join(f"def filler_{i}(a: int) -> int:\n    return {i} + a" for i in range(300))
+    return f"{code}\n\n{more}\n"
+
+
+@pytest.mark.parametrize(
+    ("spec", "shown"),
+    [
+        (
+            "Let `__iter__` of Game be faster.",
+            "    def __iter__(self):\n        yield from self._c",
+        ),
+        ("The function _unexported is wrong.", "                second):\n    return [first, sec"),
+        ("`Game.stop` has to wait.", "    def stop(self, *, now: bool = False) -> None:\n      "),
+    ],
+)
+def test_what_the_spec_names_is_shown_with_its_code(tmp_path: Path, spec: str, shown: str) -> None:
+    hints = hints_of(tmp_path, {"maze.py": padded(GAME)}, spec, 4_000)
+    assert shown in hints.text
+    assert "class Game(Base)" in hints.text or "_unexported" in spec
+
+
+def test_what_a_named_definition_uses_and_what_uses_it_come_next(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {"maze.py": padded(GAME), "other.py": padded("")}
+    text = hints_of(tmp_path, files, "The function _unexported is wrong.", 3_000).text
+    assert "def caller()" in text
+    text = hints_of(tmp_path, files, "Let `__iter__` be faster.", 3_000).text
+    assert "def _cells(self)" in text
+
+
+def test_a_named_file_that_fits_is_shown_whole(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {"src/maze.py": GAME, "src/other.py": padded("")}
+    assert GAME in hints_of(tmp_path, files, "Tidy src/maze.py.", 4_000).text
+
+
+@pytest.mark.parametrize(
+    ("path", "code", "shown"),
+    [
+        ("a.go", "package a\n\ntype opts struct {\n\tdepth int\n}\n\n"
+         "func (o *opts) walk() error {\n\treturn nil\n}\n",
+         "type opts struct\n\tdepth int\nfunc (o *opts) walk() error"),
+        ("a.rs", "enum Kind {\n    File,\n    Link(u8),\n}\n\nimpl Kind {\n"
+         "    fn is_file(&self) -> bool {\n        true\n    }\n}\n",
+         "enum Kind\n    File,\n    Link(u8),\n    fn is_file(&self) -> bool"),
+        ("a.ts", "interface Shape {\n  area: number;\n}\n\nclass Box implements Shape {\n"
+         "  area = 1;\n  #grow(by: { x: number }): void {\n  }\n}\n",
+         "interface Shape\n  area: number;\nclass Box implements Shape\n  area = 1;\n"
+         "  #grow(by: { x: number }): void"),
+    ],
+)  # fmt: skip
+def test_unexported_names_of_other_languages_are_shown(
+    tmp_path: Path, path: str, code: str, shown: str
+) -> None:
+    assert shown in hints_of(tmp_path, {path: code}).text

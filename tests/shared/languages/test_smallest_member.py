@@ -63,7 +63,7 @@ def test_a_file_belongs_to_it(lua: Language) -> None:
 
 def test_the_planners_model_is_shown_its_names(lua: Language) -> None:
     hints = read_repo_hints(Tree(**{"maze.lua": SOURCE}), "Solve a maze.", 4_000)
-    assert "Public names of 1 Lua file:" in hints.text
+    assert "Code of 1 Lua file:" in hints.text
     assert "function maze.solve(rows, start)" in hints.text
     assert "hidden" not in hints.text
 
