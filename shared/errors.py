@@ -207,3 +207,8 @@ def quoted(text: str) -> str:
     """Return `text` quoted on one line, cut to the length that a message can hold."""
     line = json.dumps(text, ensure_ascii=False)
     return line if len(line) <= _MAX_QUOTED else f'{line[:_MAX_QUOTED]}..."'
+
+
+def how_to_install(extra: str) -> str:
+    """Return the command that installs an extra of llmch, which no index of packages has."""
+    return f"in a clone of llmch: pip install '.[{extra}]'"

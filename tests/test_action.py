@@ -154,9 +154,10 @@ def job(folder: Path, made: Path, /, **inputs: str) -> Job:
 
 @pytest.mark.rest
 def test_a_plan_becomes_commits_and_outputs(tmp_path: Path, plan: Path) -> None:
-    done = job(tmp_path, plan, branch="llmch/1")
+    done = job(tmp_path, plan)
+    git(done.workspace, "switch", "--quiet", "--detach")  # as for a pull request
     with scripted_server(*replies()) as server:
-        done.run(OPENAI_BASE_URL=server.base_url)
+        done.run(OPENAI_BASE_URL=server.base_url, GITHUB_RUN_ID="1")
     assert not done.failed, done.log
     tip = git(done.workspace, "rev-parse", "llmch/1")
     assert (done.output("verdict"), done.output("branch")) == ("PASS", "llmch/1")

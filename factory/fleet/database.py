@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, LiteralString, TypeAlias, TypeVar
 
 from shared import VERSION
-from shared.errors import FleetUnavailable, InvalidInput
+from shared.errors import FleetUnavailable, InvalidInput, how_to_install
 from shared.settings.setting_values import DatabaseUrl
 
 if TYPE_CHECKING:
@@ -122,9 +122,7 @@ def require_packages() -> None:
 
 def packages_missing() -> InvalidInput:
     """Return the error for packages that are not installed, or not whole."""
-    return InvalidInput(
-        "the fleet's packages are not installed here", "install them by pip install 'llmch[fleet]'"
-    )
+    return InvalidInput("the fleet's packages are not installed here", how_to_install("fleet"))
 
 
 def import_driver() -> None:

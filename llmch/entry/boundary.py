@@ -28,6 +28,7 @@ from shared.errors import (
     InterruptedRun,
     InvalidInput,
     LlmchError,
+    how_to_install,
 )
 from shared.files.secret_values import masking
 
@@ -114,7 +115,7 @@ def traced(verb: str, console: Console, environ: Mapping[str, str] = os.environ)
     except ModuleNotFoundError as error:
         raise CommandFailed(
             f"the package {error.name} is not installed, which {VARIABLE}={asked} needs",
-            f"pip install 'llmch[otel]', or unset {VARIABLE}",
+            f"{how_to_install('otel')}; or unset {VARIABLE}",
         ) from error
     console.listen(tracing)
     try:

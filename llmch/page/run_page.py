@@ -39,7 +39,7 @@ from llmch.page.run_words import (
     masked,
 )
 from llmch.runs.run_model import RunView, SpanKind, Standing, calls_of, changes_of
-from shared.errors import CommandFailed
+from shared.errors import CommandFailed, how_to_install
 from shared.events.events import Emit, Warned
 from shared.files.atomic_io import write_text
 from shared.files.secret_values import masking
@@ -189,7 +189,7 @@ def _environment() -> Environment:
     except ModuleNotFoundError as error:
         raise CommandFailed(
             f"the package {error.name} is not installed, which the page of a run needs",
-            "pip install 'llmch[html]'",
+            how_to_install("html"),
         ) from error
 
     environment = Environment(

@@ -196,7 +196,7 @@ def test_a_verb_of_the_fleet_without_its_packages_says_what_to_install(
     words = tuple(each.format(repo=repo, plan=orders) for each in words)
     done = _without(["psycopg", "dbos"], words)
     assert done.returncode == 2, done.stderr
-    assert "pip install 'llmch[fleet]'" in done.stderr
+    assert "pip install '.[fleet]'" in done.stderr
 
 
 @pytest.mark.parametrize("hidden", ["psycopg", "dbos"])

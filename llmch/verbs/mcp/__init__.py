@@ -21,7 +21,7 @@ from llmch.console.document import Block, Document, Outcome
 from llmch.entry.command_line import add_model_arguments, add_record_arguments, find_verb, parser_of
 from llmch.verbs.mcp import tools
 from planner.plan_flags import add_planner_flags, add_review_arguments
-from shared.errors import CommandFailed, InvalidInput
+from shared.errors import CommandFailed, InvalidInput, how_to_install
 from shared.llm import budget
 from shared.settings.loading import CONFIG_VARIABLE, flags_given, load_settings, own_config
 
@@ -87,7 +87,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
             raise
         raise CommandFailed(
             f"the package {error.name} is not installed, which `llmch mcp` needs",
-            "pip install 'llmch[mcp]'",
+            how_to_install("mcp"),
         ) from error
 
     grant = _grant(args)

@@ -232,7 +232,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(cwd: Path)
     module = program(cwd, before="sys.modules['opentelemetry'] = None")
     said = run("explain", "E101", cwd=cwd, module=module, LLMCH_TELEMETRY="on")
     assert said.code == 1
-    assert "pip install 'llmch[otel]'" in said.err
+    assert "pip install '.[otel]'" in said.err
     assert run("explain", "E101", cwd=cwd, module=module).code == 0
 
 

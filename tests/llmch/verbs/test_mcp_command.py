@@ -424,7 +424,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(mcp: Mcp) 
     )
     said = run("mcp", *mcp.options, cwd=mcp.cwd, module="without")
     assert (said.code, said.out) == (1, "")
-    assert "pip install 'llmch[mcp]'" in said.err
+    assert "pip install '.[mcp]'" in said.err
     assert "Traceback" not in said.err
 
 

@@ -159,5 +159,5 @@ def test_the_page_without_its_package_is_refused_with_the_command_that_installs_
         [sys.executable, "-c", script, *options], capture_output=True, text=True, check=False
     )
     assert done.returncode == 1, done.stderr
-    assert "pip install 'llmch[html]'" in done.stderr and "Traceback" not in done.stderr
+    assert "pip install '.[html]'" in done.stderr and "Traceback" not in done.stderr
     assert not (cwd / "report.html").exists()
