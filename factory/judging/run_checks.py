@@ -47,7 +47,7 @@ from shared.languages.registry import LANGUAGES
 from shared.processes.shell_words import split_words
 from shared.projects.build_tools import Ground, Verification, find_projects, find_verification
 from shared.projects.manifests import ChangedFiles, RepoFiles, VerifyCommand
-from shared.projects.project_kinds import COMPILE, PYTEST
+from shared.projects.project_kinds import COMPILE, INSTALLER, PYTEST
 from shared.work_order.parse_order import sha256_bytes
 from shared.work_order.work_order import WorkOrder
 
@@ -125,7 +125,10 @@ class BaseVerification:
         if exempt := self._exempt(files, now):
             return exempt
         old = {each.text for each in self.found.commands}
-        checks = self._checks_of(self._commands(files, now))
+        commands = self._commands(files, now)
+        if self.found.is_known:  # what no order can change has been seen on the base
+            commands = tuple(each for each in commands if each.text != INSTALLER)
+        checks = self._checks_of(commands)
         return Checks(tuple(replace(each, is_new=each.text not in old) for each in checks))
 
     def _exempt(self, files: RepoFiles, now: Verification) -> Checks | None:
@@ -475,7 +478,7 @@ def verification_key(
     settings, sandbox = options.settings, bench.sandbox
     document = {
         "tree": tree,
-        "commands": [each.text for each in checks],
+        "commands": [each.text for each in checks if each.text != INSTALLER],
         "backend": [sandbox.backend, sandbox.version],
         "guarantees": {str(name): held for name, held in sandbox.guarantees.items()},
         "limits": asdict(sandbox.limits),

@@ -28,7 +28,8 @@ from shared.projects.manifests import (
 
 COMPILE: Final = "python -m compileall -q ."
 PYTEST: Final = "python -m pytest -q"
-COMMANDS: Final = (COMPILE, "python -m pip --version", PYTEST)
+INSTALLER: Final = "python -m pip --version"
+COMMANDS: Final = (COMPILE, INSTALLER, PYTEST)
 """The commands that verify a Python project: all of it compiles, and its tests pass."""
 
 _PYPROJECT: Final = "pyproject.toml"

@@ -48,12 +48,19 @@ def test_without_any_tests_the_commands_stay_those_of_the_prompt() -> None:
 def test_what_a_base_says_stays_in_force() -> None:
     assert writing(NODE, "a.js", "") == ["npm test"]
     assert writing(NODE, "scripts/verify.sh", "exit 0\n") == ["npm test", "bash scripts/verify.sh"]
-    assert writing(TESTED, "scripts/verify.sh", "") == [*PYTHON, "bash scripts/verify.sh"]
+    after = [PYTHON[0], PYTHON[2], "bash scripts/verify.sh"]
+    assert writing(TESTED, "scripts/verify.sh", "") == after
     assert writing({"Makefile": "test:\n"}, "go.mod", "module a\n") == [
         "make test",
         "go build -o /dev/null ./...",
         "go test -vet=off ./...",
     ]
+
+
+def test_what_no_order_can_change_is_looked_at_on_the_base_alone() -> None:
+    assert [each.text for each in on(TESTED).checks().commands] == PYTHON
+    assert writing(TESTED, "a.py", "") == [PYTHON[0], PYTHON[2]]
+    assert [each.text for each in on(TESTED, *PYTHON).checks_with({}).commands] == PYTHON
 
 
 AS_BEFORE = """bash -c 'PATH="$PWD/node_modules/.bin:$PATH"; node --test'"""

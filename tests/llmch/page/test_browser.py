@@ -217,6 +217,16 @@ def test_the_page_is_read_without_script_too(browser: Browser, tmp_path: Path) -
     context.close()
 
 
+def test_a_table_scrolls_in_a_narrow_window_and_breaks_no_word(opened: Any) -> None:
+    page = opened(drawn_run(12))
+    page.set_viewport_size({"width": 500, "height": 800})
+    size = "e => [e.scrollWidth, e.clientWidth]"
+    whole, shown = page.locator(".wide:has(.numbers)").evaluate(size)
+    assert whole > shown
+    line = page.locator(".numbers tfoot th").bounding_box()["height"]
+    assert page.locator(".numbers tbody td").first.bounding_box()["height"] < line * 1.5
+
+
 @pytest.mark.parametrize("width", [360, 768, 1400])
 def test_no_width_makes_the_page_scroll_sideways(opened: Any, width: int) -> None:
     page = opened(drawn_run(12))
