@@ -349,8 +349,7 @@ def _refuse_unready(tree: Path, git_dir: Path, changes: Changes) -> None:
             )
     if not changes.head:
         raise PreflightRefused(
-            f"{tree} has no commits yet",
-            "make a first commit: `git commit --allow-empty -m start`",
+            f"{tree} has no commits yet", "make a first commit: `git commit --allow-empty -m start`"
         )
 
 

@@ -274,12 +274,7 @@ class Tracing:
     """
 
     def __init__(
-        self,
-        verb: str,
-        *,
-        content: bool,
-        protect: Callable[[str], str],
-        environ: Mapping[str, str],
+        self, verb: str, *, content: bool, protect: Callable[[str], str], environ: Mapping[str, str]
     ) -> None:
         from opentelemetry import trace
 

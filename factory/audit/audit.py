@@ -138,11 +138,7 @@ def commits_named(git: Git, words: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def audit(
-    evidence: AuditEvidence,
-    ids: Sequence[str],
-    judge: Judge | None = None,
-) -> Audit:
+def audit(evidence: AuditEvidence, ids: Sequence[str], judge: Judge | None = None) -> Audit:
     """Return what becomes of the claims of the commits `ids`, oldest first.
 
     `judge` runs the commands of each again; without it, none is run.

@@ -296,9 +296,7 @@ def _fault_of(attached: Attached, commit: CommitObject) -> str:
 
 
 def _order_of(
-    wanted: tuple[OrderIdentity, ...],
-    statement: Statement | Acceptance | None,
-    plan: Plan | None,
+    wanted: tuple[OrderIdentity, ...], statement: Statement | Acceptance | None, plan: Plan | None
 ) -> WorkOrder | None:
     """Return the order that is named: its key can be computed from its content alone."""
     if len(wanted) != 1:

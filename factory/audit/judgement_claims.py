@@ -245,8 +245,7 @@ def rule_on_accepted_files(case: Case) -> Ruling:
     beyond = {as_text(each) for each in changed - paths_of(order)}
     if unsaid := sorted(beyond - {*stated.beyond}):
         return contradicted(
-            claim,
-            "it changes what neither the order nor a person allowed: " + name_paths(unsaid),
+            claim, "it changes what neither the order nor a person allowed: " + name_paths(unsaid)
         )
     change = change_of(git, commit, changed)
     now = {each.path: each.sha256 for each in change.written}

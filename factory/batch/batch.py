@@ -45,12 +45,7 @@ from shared.llm.usage import usage_counted, usage_record
 class Batch:
     """Land the orders of one call in the plan's sequence; a worker takes their steps."""
 
-    def __init__(
-        self,
-        session: Session,
-        history: BranchHistory,
-        choice: Choice,
-    ) -> None:
+    def __init__(self, session: Session, history: BranchHistory, choice: Choice) -> None:
         self._session = session
         self._orders = orders = session.request.orders
         self._root = session.run.folder.path
@@ -299,11 +294,7 @@ def run_all(
 
 
 def run_orders(
-    request: Request,
-    emit: Emit,
-    only: str = "",
-    rest: str = "",
-    kind: WorkerKind = THIS_PROCESS,
+    request: Request, emit: Emit, only: str = "", rest: str = "", kind: WorkerKind = THIS_PROCESS
 ) -> BatchSummary:
     """Run the orders of a request, or the one with the id `only`, as `run_all` does.
 
@@ -326,9 +317,7 @@ def run_orders(
                 batch.summarise(cut_short=True)
             raise
         summary = batch.summarise(
-            lambda orders: after_the_orders(
-                replace(session.continuation, rest=rest), orders, error
-            ),
+            lambda orders: after_the_orders(replace(session.continuation, rest=rest), orders, error)
         )
         if any(each.state.is_on_branch for each in summary.orders):
             summary = summary.model_copy(update={"pushed": session.push()})

@@ -140,8 +140,7 @@ def mark_cleared(database: Database, worker: str) -> None:
     """Record that nothing is left of one that died."""
     database.run(
         lambda cursor: cursor.execute(
-            "UPDATE llmch.workers SET cause = %s WHERE id = %s AND dead IS NOT NULL",
-            (LEFT, worker),
+            "UPDATE llmch.workers SET cause = %s WHERE id = %s AND dead IS NOT NULL", (LEFT, worker)
         )
     )
 

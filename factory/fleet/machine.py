@@ -101,12 +101,7 @@ class OpenPlan:
         self.refs.bring(document.task.base)
         options = with_shared(means.options, document.options)
         replies = FleetReplies(
-            means.database,
-            document.replies,
-            means.worker,
-            means.emit,
-            means.secrets,
-            self.replies,
+            means.database, document.replies, means.worker, means.emit, means.secrets, self.replies
         )
         source = replace(means.source, shared=replies)
         budget = Budget(document.options.max_tokens, document.options.max_cost)

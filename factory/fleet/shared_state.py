@@ -94,8 +94,7 @@ class FleetReplies:
                 "DELETE FROM llmch.intents WHERE plan = %s AND key = %s", (plan, outcome.key)
             )
             row = cursor.execute(
-                "SELECT record FROM llmch.replies WHERE plan = %s AND key = %s",
-                (plan, outcome.key),
+                "SELECT record FROM llmch.replies WHERE plan = %s AND key = %s", (plan, outcome.key)
             ).fetchone()
             assert row is not None, "it was stored just now, or before"
             return str(row[0])
@@ -292,8 +291,7 @@ class FleetBudget(SharedBudget):
         """See `SharedBudget.reserve`; calls of other workers count like calls of this one."""
         while True:
             found = self._database.run(
-                lambda cursor: self._reserve(cursor, call, place, prices),
-                patience_seconds=math.inf,
+                lambda cursor: self._reserve(cursor, call, place, prices), patience_seconds=math.inf
             )
             if found is not None:
                 row, reserved = found

@@ -53,7 +53,7 @@ _NO_NETWORK = re.compile(
     r"|in create_connection\n(?:[ \t].*\n){1,12}PermissionError: \[Errno 13\]"
     # npm and Cargo say this where they have to work without network.
     r"|cache mode is 'only-if-cached'|attempting to make an HTTP request, but --offline"
-    r"|you're using offline mode \(--offline\)",
+    r"|you're using offline mode \(--offline\)"
 )
 _HOST = re.compile(
     r"(?:Could not resolve host: |getaddrinfo (?:ENOTFOUND|EAI_AGAIN) |dial tcp: lookup "

@@ -289,10 +289,7 @@ class Account:
 
 
 def account_of(
-    ended: Ended,
-    reason: str,
-    stable: Callable[[str], str],
-    observe: Callable[[Sequence[str]], str],
+    ended: Ended, reason: str, stable: Callable[[str], str], observe: Callable[[Sequence[str]], str]
 ) -> Account:
     """Return the account of a command that failed; `reason` says why it was ended, if it was.
 

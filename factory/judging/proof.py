@@ -21,12 +21,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from factory.judging.count_failures import (
-    Failures,
-    count_failures,
-    name_failures,
-    nothing_to_run,
-)
+from factory.judging.count_failures import Failures, count_failures, name_failures, nothing_to_run
 from factory.judging.count_tests import tests_of, unfinished
 from factory.orders import documents
 from factory.sandbox.policy import Cause, Ended

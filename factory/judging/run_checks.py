@@ -436,9 +436,7 @@ def _sandbox_record(sandbox: Sandbox) -> SandboxRecord:
 def record_results(trial: Trial, name: str, results: Sequence[CmdResult]) -> None:
     """Write the results to the file `name` of the folder of records."""
     write_json(
-        trial.folder / name,
-        [result.model_dump(mode="json") for result in results],
-        sync=False,
+        trial.folder / name, [result.model_dump(mode="json") for result in results], sync=False
     )
 
 

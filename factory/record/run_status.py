@@ -173,11 +173,7 @@ def _order_document(order: OrderStatus, decision: Decision | None) -> dict[str, 
 
 
 def _candidate_document(candidate: CandidateCoupled) -> dict[str, Any]:
-    return {
-        "commit": candidate.commit,
-        "parent": candidate.parent,
-        "ahead": list(candidate.ahead),
-    }
+    return {"commit": candidate.commit, "parent": candidate.parent, "ahead": list(candidate.ahead)}
 
 
 def _decision_document(decision: Decision) -> dict[str, Any]:

@@ -51,12 +51,7 @@ def import_roots(workspace: Path) -> tuple[Path, Path]:
 
 
 def build(
-    *,
-    workspace: Path,
-    temporary: Path,
-    path: str,
-    site: Path,
-    extra: Mapping[str, str],
+    *, workspace: Path, temporary: Path, path: str, site: Path, extra: Mapping[str, str]
 ) -> dict[str, str]:
     """Return all variables of a command, with paths as the command sees them.
 
@@ -284,11 +279,7 @@ class Layout:
             temporary=temporary,
             path=f"{self.programs / 'bin'}:{self.interpreter.executable.parent}:{path}",
             site=self.programs / "site",
-            extra={
-                "GOCACHE": str(self.policy.go_cache),
-                **variables,
-                **self.policy.environment,
-            },
+            extra={"GOCACHE": str(self.policy.go_cache), **variables, **self.policy.environment},
         )
 
     def renew_temporary(self) -> None:

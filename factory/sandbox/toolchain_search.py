@@ -340,16 +340,7 @@ def _installed_in(name: str, root: Path, chosen: ChosenVersion) -> Toolchain:
     return Toolchain(name, version, (programs,), read, note=chosen.note)
 
 
-MANAGERS: Final[tuple[Layout, ...]] = (
-    rustup,
-    nvm,
-    volta,
-    pyenv,
-    uv_python,
-    sdkman,
-    asdf,
-    mise,
-)
+MANAGERS: Final[tuple[Layout, ...]] = (rustup, nvm, volta, pyenv, uv_python, sdkman, asdf, mise)
 
 
 BUILD_TOOLS: Final = (

@@ -234,12 +234,7 @@ _FILE_MODES = {"100644": 0o644, "100755": 0o755}
 
 
 def patch_of_proposal(
-    git: Git,
-    baseline: str,
-    proposal: WriteProposal,
-    tree: str = "",
-    *,
-    removed: Sequence[str] = (),
+    git: Git, baseline: str, proposal: WriteProposal, tree: str = "", *, removed: Sequence[str] = ()
 ) -> bytes:
     """Return the patch from the commit `baseline` to the proposal's files.
 

@@ -17,14 +17,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from factory.orders.documents import FailureBrief
 from factory.orders.stages import Failure
 from llmch.console.line import count, listed, one_line, printed, short, shorten
-from llmch.runs.run_model import (
-    AttemptView,
-    CommandView,
-    Judged,
-    OrderView,
-    RunView,
-    Standing,
-)
+from llmch.runs.run_model import AttemptView, CommandView, Judged, OrderView, RunView, Standing
 from shared.files.secret_values import Mask
 
 _LONGEST_LINE: Final = 300  # characters; a list of tests is read by names and messages

@@ -37,9 +37,7 @@ _GROUPS = {
         "fleet": "set up a fleet's database, show what the fleet does, wait for a plan, cancel one",
         "worker": "take steps of orders for a fleet, until it is interrupted",
     },
-    "For other programs": {
-        "mcp": "serve plans, runs and their proofs as tools of an MCP client",
-    },
+    "For other programs": {"mcp": "serve plans, runs and their proofs as tools of an MCP client"},
     "Try it, and learn more": {
         "demo": "build a shipped example from its specification; needs no key",
         "help": "explain a topic that is listed below, or list the options of a verb",

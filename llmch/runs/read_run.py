@@ -9,12 +9,7 @@ from pathlib import Path
 
 from factory.audit.audit_evidence import how_to_fetch
 from factory.batch.decide import plan_on_branch
-from factory.orders.order_commit import (
-    NOTES_REF,
-    covered_requirements,
-    landed_orders,
-    parse_proof,
-)
+from factory.orders.order_commit import NOTES_REF, covered_requirements, landed_orders, parse_proof
 from factory.orders.stages import NOTHING_DECIDED, Decision
 from factory.preflight import RepoPlace, find_repo, holder
 from factory.record.journal import journal_path
@@ -50,13 +45,7 @@ from llmch.runs.recorded_planning import (
     tracks_of,
     usage_by_role,
 )
-from llmch.runs.run_model import (
-    CommandView,
-    OrderView,
-    RoleUsage,
-    RunView,
-    Standing,
-)
+from llmch.runs.run_model import CommandView, OrderView, RoleUsage, RunView, Standing
 from shared.errors import InvalidInput, LlmchError
 from shared.events.events import Noted, OrderSkipped, OrderStarted, Warned
 from shared.events.run_record import ModelSettings, TimedEvent, read_events
@@ -154,17 +143,9 @@ def _of_folder(folder: Path, repo: Path | None) -> FoundRun:
 
 _MOST_MESSAGES = 200
 _MOST_UNREAD = 10
-_ENDINGS = {
-    "interrupted": Standing.INTERRUPTED,
-    "running": Standing.CUT_OFF,
-    "": Standing.CUT_OFF,
-}
+_ENDINGS = {"interrupted": Standing.INTERRUPTED, "running": Standing.CUT_OFF, "": Standing.CUT_OFF}
 _CUT_SHORT = ("running", "interrupted", "killed")
-_VERDICTS = {
-    "PASS": Standing.PASSED,
-    "FAIL": Standing.FAILED,
-    "ERROR": Standing.ENDED_EARLY,
-}
+_VERDICTS = {"PASS": Standing.PASSED, "FAIL": Standing.FAILED, "ERROR": Standing.ENDED_EARLY}
 
 
 def read_run(found: FoundRun) -> RunView:

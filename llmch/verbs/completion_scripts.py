@@ -131,11 +131,7 @@ _llmch() {{
 
 complete -F _llmch llmch
 """
-_OFFERS = {
-    WordSource.FILE: "files",
-    WordSource.FOLDER: "folders",
-    WordSource.BRANCH: "branches",
-}
+_OFFERS = {WordSource.FILE: "files", WordSource.FOLDER: "folders", WordSource.BRANCH: "branches"}
 
 
 def render_bash(verbs: Sequence[VerbGrammar], first: Sequence[str], version: str) -> str:

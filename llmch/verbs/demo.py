@@ -241,10 +241,7 @@ def build_demo(options: DemoOptions, source: ModelSource, emit: Emit) -> DemoRes
     summary = run_all(
         plan.output_dir,
         RunOptions(
-            repo=repo,
-            settings=settings,
-            models=options.factory,
-            python=Path(sys.executable),
+            repo=repo, settings=settings, models=options.factory, python=Path(sys.executable)
         ),
         source,
         emit,

@@ -341,12 +341,9 @@ def _sifted(found: list[JsonValue], plan: Plan) -> Review:
 def parse_claim(entry: JsonValue) -> Claim | None:
     """Return a reviewer's finding as a claim; `None` if it does not have the form of one."""
     match entry:
-        case {
-            "work_order": str(order),
-            "claim": str(claim),
-            "evidence": str(evidence),
-            **rest,
-        } if claim.strip():
+        case {"work_order": str(order), "claim": str(claim), "evidence": str(evidence), **rest} if (
+            claim.strip()
+        ):
             command = rest.get("command")
             if command is None or isinstance(command, str):
                 return Claim(order, command or None, claim[:MAX_CLAIM_CHARACTERS], evidence)

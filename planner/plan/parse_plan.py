@@ -245,9 +245,7 @@ def _overview(value: JsonValue) -> tuple[str, ...]:
     return tuple(text for _, text in strings(value))
 
 
-def _parse_contract(
-    value: JsonValue,
-) -> tuple[VerifyContract | None, tuple[SchemaProblem, ...]]:
+def _parse_contract(value: JsonValue) -> tuple[VerifyContract | None, tuple[SchemaProblem, ...]]:
     if value is None:
         return None, ()
     try:

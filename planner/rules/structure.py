@@ -65,9 +65,7 @@ def misnumbered_orders(view: PlanView) -> Iterator[Finding]:
             yield step.finding("E001", at("id"), f"{given} stands twice")
         elif number > expected + open_slots:
             yield step.finding(
-                "E001",
-                at("id"),
-                f"{work_order.order_id(expected)} is missing before {given}",
+                "E001", at("id"), f"{work_order.order_id(expected)} is missing before {given}"
             )
             skipped += number - expected
             expected, open_slots = number + 1, 0

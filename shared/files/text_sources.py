@@ -134,8 +134,7 @@ def _require_regular(mode: int, named: str, what: str) -> None:
 def _decode(data: bytes, named: str) -> str:
     if data.startswith(_UTF16_BOMS):
         raise InvalidInput(
-            f"{named} is UTF-16, not UTF-8: byte 0x{data[0]:02x} at offset 0",
-            "save it as UTF-8",
+            f"{named} is UTF-16, not UTF-8: byte 0x{data[0]:02x} at offset 0", "save it as UTF-8"
         )
     try:
         text = data.removeprefix(_BOM).decode("utf-8")

@@ -254,10 +254,7 @@ class Git:
         return replace(self, held=(*self.held, descriptor))
 
     def try_run(
-        self,
-        *arguments: str,
-        stdin: bytes = b"",
-        environment: Mapping[str, str] | None = None,
+        self, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
     ) -> Finished:
         """Run one git command and return how it ended.
 
@@ -279,10 +276,7 @@ class Git:
             ) from error
 
     def run(
-        self,
-        *arguments: str,
-        stdin: bytes = b"",
-        environment: Mapping[str, str] | None = None,
+        self, *arguments: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None
     ) -> str:
         """Run one git command and return its output without the last newline.
 

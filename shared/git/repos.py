@@ -28,11 +28,7 @@ _NO_WORKING_TREE = (b"not a git repository", b"must be run in a work tree")
 def layout(git: Git) -> tuple[Path, Path, Path] | None:
     """Return working tree, git dir and common git dir; `None` outside of a working tree."""
     done = git.try_run(
-        "rev-parse",
-        "--path-format=absolute",
-        "--show-toplevel",
-        "--git-dir",
-        "--git-common-dir",
+        "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-dir", "--git-common-dir"
     )
     if done.exit_code:
         if any(words in done.stderr for words in _NO_WORKING_TREE):

@@ -9,15 +9,7 @@ from decimal import Decimal
 from shared.errors import BudgetReached, InvalidInput
 from shared.events.events import BudgetCommitted, Emit, Noted, ignore
 from shared.llm.model_client import CallPlace, Completion, LlmClient, ReplyFailed, Request, Usage
-from shared.llm.usage import (
-    KNOWN_PRICES,
-    KNOWN_WINDOWS,
-    Prices,
-    Windows,
-    by_model,
-    cost_of,
-    priced,
-)
+from shared.llm.usage import KNOWN_PRICES, KNOWN_WINDOWS, Prices, Windows, by_model, cost_of, priced
 
 # Where there is a cap, a call without an output limit gets this one. Its worst case would be
 # unbounded otherwise.

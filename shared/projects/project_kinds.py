@@ -44,11 +44,7 @@ _PYTEST_FILES: Final = {
     "setup.cfg": "[tool:pytest]",
 }
 # These install packages from the network before they run a test, which commands cannot do.
-_RUNNERS: Final = {
-    "tox.ini": "tox",
-    "noxfile.py": "nox",
-    "manage.py": "python manage.py test",
-}
+_RUNNERS: Final = {"tox.ini": "tox", "noxfile.py": "nox", "manage.py": "python manage.py test"}
 
 
 class Python:

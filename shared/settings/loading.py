@@ -34,15 +34,7 @@ from typing import Any
 from shared.errors import InvalidInput
 from shared.files.strict_documents import parse_toml
 from shared.files.text_sources import read_text_input
-from shared.settings.declaration import (
-    PREFIX,
-    VARIABLES,
-    Flag,
-    FlagGroup,
-    FlagKind,
-    Key,
-    fill,
-)
+from shared.settings.declaration import PREFIX, VARIABLES, Flag, FlagGroup, FlagKind, Key, fill
 from shared.settings.setting_values import Clamped, RawValue
 from shared.settings.settings import KEYS, Settings
 

@@ -40,11 +40,7 @@ from shared.languages.planned_code import (
     stub_does_not_parse,
     stub_uses_undefined,
 )
-from shared.languages.read_commands import (
-    Command,
-    ScriptRun,
-    Weakness,
-)
+from shared.languages.read_commands import Command, ScriptRun, Weakness
 
 _CONFIGS = (".config.", "rc.")  # files that tools read, and no code imports
 # The same words for both languages, so that a plan in both has one finding.

@@ -90,10 +90,7 @@ class Compiler(Protocol):
 
 
 def ask(
-    compiler: Compiler,
-    files: Mapping[str, str],
-    targets: Sequence[str],
-    aliases: Mapping[str, str],
+    compiler: Compiler, files: Mapping[str, str], targets: Sequence[str], aliases: Mapping[str, str]
 ) -> tuple[TscComplaint, ...]:
     """Return the complaints about `targets`, which are among `files`.
 

@@ -33,12 +33,7 @@ from shared.languages.ecmascript.node_commands import (
     TestRun,
     read_command,
 )
-from shared.languages.planned_code import (
-    Need,
-    missing_module,
-    missing_path,
-    undeclared_package,
-)
+from shared.languages.planned_code import Need, missing_module, missing_path, undeclared_package
 from shared.languages.read_commands import Weakness
 
 if TYPE_CHECKING:

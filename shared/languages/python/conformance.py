@@ -389,9 +389,7 @@ def _returns_nothing(node: FunctionNode) -> bool:
 
 
 def check_conformance(
-    interfaces: Sequence[Interface],
-    sources: Mapping[str, str],
-    checker: Checker | None = None,
+    interfaces: Sequence[Interface], sources: Mapping[str, str], checker: Checker | None = None
 ) -> tuple[ContractViolation, ...]:
     """Return what in `sources` contradicts `interfaces`, sorted by file and name.
 

@@ -372,11 +372,7 @@ def _annotated(
 
 
 def _annotated_function(
-    node: FunctionNode,
-    declaration: BoundName,
-    variables: frozenset[str],
-    *,
-    skip_first: bool,
+    node: FunctionNode, declaration: BoundName, variables: frozenset[str], *, skip_first: bool
 ) -> FunctionNode:
     declared = declaration.nodes[-1]
     if (

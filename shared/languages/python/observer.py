@@ -108,10 +108,7 @@ def asserted(
     if statement.test is None or line not in statement.lines:
         return {}
     tests = failing(statement.test, recorder)
-    return {
-        "code": statement.code,
-        "tests": [described(each, marker, recorder) for each in tests],
-    }
+    return {"code": statement.code, "tests": [described(each, marker, recorder) for each in tests]}
 
 
 def raised(

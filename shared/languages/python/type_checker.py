@@ -168,10 +168,7 @@ class TypeChecker:
         return self._worker is not None
 
     def check(
-        self,
-        files: Mapping[str, str],
-        targets: Sequence[str],
-        roots: Sequence[str] = ("",),
+        self, files: Mapping[str, str], targets: Sequence[str], roots: Sequence[str] = ("",)
     ) -> tuple[Diagnostic, ...]:
         """Return the complaints about `targets`, which are among `files`; all paths are relative.
 
