@@ -34,6 +34,7 @@ from shared.files.atomic_io import make_folder
 from shared.languages.language_tools import Tools
 from shared.llm.model_client import LlmClient
 from shared.llm.stack import Model
+from shared.projects.conventions import Conventions
 from shared.work_order.work_order import WorkOrder
 
 
@@ -49,6 +50,10 @@ class Attempt:
     misfits: frozenset[tuple[str, Form]] = frozenset()
     """By path, the forms of blocks that could not be applied."""
     shown: tuple[ShownFile, ...] = ()
+    conventions: Conventions | None = None
+    """What the repo says to those who change it."""
+    quoted: Conventions | None = None
+    """The same, if the last prompt has it."""
     model: str | None = None
     repairs: tuple[str, ...] = ()
     replies: tuple[ReplyRecord, ...] = ()

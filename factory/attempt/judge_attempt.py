@@ -19,7 +19,7 @@ from factory.judging.contract import (
 from factory.judging.failure_brief import brief_of, with_facts
 from factory.judging.judgement import run_checks
 from factory.judging.run_checks import Trial
-from factory.orders.documents import AttemptRecord, FailureBrief
+from factory.orders.documents import AttemptRecord, FailureBrief, QuotedFile
 from factory.orders.model_choice import PastAttempt, is_stuck
 from factory.orders.stages import AttemptStage, Stage
 from factory.orders.task import Failed, Passed
@@ -210,7 +210,7 @@ def _next_step(attempt: int, max_attempts: int, brief: FailureBrief) -> str:
 
 def attempt_record(attempt: Attempt, step: Step, drift: tuple[str, ...] = ()) -> AttemptRecord:
     """Return the record of an attempt; `drift` names the files that its commands changed."""
-    proposal, name = attempt.proposal, f"attempt_{attempt.number}"
+    proposal, name, said = attempt.proposal, f"attempt_{attempt.number}", attempt.quoted
     return AttemptRecord(
         attempt_index=attempt.number,
         temperature=attempt.temperature,
@@ -226,6 +226,7 @@ def attempt_record(attempt: Attempt, step: Step, drift: tuple[str, ...] = ()) ->
         exempt=attempt.exempt,
         warnings=attempt.warnings,
         drift=drift,
+        conventions=QuotedFile(path=said.path, sha256=said.sha256) if said else None,
         model=attempt.model,
         repairs=attempt.repairs,
         replies=attempt.replies,

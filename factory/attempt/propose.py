@@ -85,6 +85,7 @@ from shared.files.atomic_io import write_json, write_text
 from shared.git import trees
 from shared.llm.model_client import Completion, ReplyFailed, Request
 from shared.projects.build_tools import BRINGING
+from shared.projects.conventions import find_conventions
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 from shared.work_order.work_order import WorkOrder
 
@@ -120,6 +121,8 @@ class Dialogue:
         write_text(_record(folder, "se_prompt", again), question.prompt, sync=False)
         models = step.run.options.models
         request = build_request(step.order, attempt.number, question, attempt.shown, models)
+        said = attempt.conventions
+        quoted = said if said and said.introduction in question.prompt else None
         raw = _record(folder, "raw_llm_response", again)
         try:
             completion = complete(request)
@@ -135,6 +138,7 @@ class Dialogue:
             model=completion.model,
             repairs=completion.adjustments,
             replies=(*attempt.replies, _on_record(completion, question)),
+            quoted=quoted,
             proposal=None,
         )
         attempt, self._doubt = self._read(attempt, completion.text, question)
@@ -167,6 +171,7 @@ class Dialogue:
         focus, hint = self._focus(attempt, offer), task.loaded.hint
         if focus or self._is_to_be_short(attempt, offer):
             with_commands = not is_small(self.asked.model)
+            quoted = attempt.conventions if with_commands else None
             earlier = () if self.asked.afresh else past
             prompt = render_short_prompt(
                 order,
@@ -178,9 +183,20 @@ class Dialogue:
                 focus=focus,
                 verification=commands,
                 with_commands=with_commands,
+                conventions=quoted,
             )
             return Question(self.asked, offer if focus else _WHOLE_FILES, prompt, focus)
-        prompt = render_prompt(order, attempt.shown, commands, offer, known, past, note, hint)
+        prompt = render_prompt(
+            order,
+            attempt.shown,
+            commands,
+            offer,
+            known,
+            past,
+            note,
+            hint,
+            conventions=attempt.conventions,
+        )
         return Question(self.asked, offer, prompt)
 
     def _focus(self, attempt: Attempt, offer: Offer) -> Focus | None:
@@ -312,7 +328,8 @@ def propose(state: FactoryState, step: Step) -> StateUpdate:
         shown = read_shown_files(order, step.workspace.tree, state["past"])
         check_that_parts_may_be_written(order, shown, options.models.reply_format)
         placed = acceptance_writes(step.task.loaded, step.workspace.tree)
-        attempt = replace(attempt, shown=shown, placed=placed)
+        said = find_conventions(_reading(step.workspace.tree), order.allowed_files)
+        attempt = replace(attempt, shown=shown, placed=placed, conventions=said)
     except (_Refused, CannotPlace, CannotRemove) as refused:
         return _ended(attempt, brief_of(Stage.PREFLIGHT, order, str(refused)))
     if attempt.number == 1 and (missing := _missing_program(step)):
@@ -432,6 +449,16 @@ def check_that_parts_may_be_written(
                 f"{file.path!r} is too large to be shown whole, and replies in the format {forced} "
                 "have whole files: leave out --reply-format, or name edits"
             )
+
+
+def _reading(tree: Tree) -> Callable[[str], bytes | None]:
+    def read(path: str) -> bytes | None:
+        try:
+            return tree.read(path)
+        except NotReadable:
+            return None
+
+    return read
 
 
 def _shown_size(file: ShownFile) -> int:

@@ -466,6 +466,13 @@ class AskedAgain(_Record):
     note: str
 
 
+class QuotedFile(_Record):
+    """Name a file of the repo that a prompt quotes, and the SHA-256 of its bytes."""
+
+    path: str
+    sha256: str
+
+
 class AttemptRecord(_Record):
     """Describe one pass through propose, apply and judge.
 
@@ -487,6 +494,8 @@ class AttemptRecord(_Record):
     exempt: Exempt = ""
     warnings: tuple[str, ...] = ()
     drift: tuple[str, ...] = ()
+    conventions: QuotedFile | None = None
+    """The file of conventions that the last prompt quotes."""
     model: str | None = None
     repairs: tuple[str, ...] = ()
     replies: tuple[ReplyRecord, ...] = ()

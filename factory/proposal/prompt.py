@@ -44,6 +44,7 @@ from factory.proposal.shown_code import (
 from shared.files.text_sources import fill
 from shared.languages.capabilities import OutlineEntry
 from shared.languages.registry import language_of
+from shared.projects.conventions import Conventions
 from shared.work_order.work_order import Interface, WorkOrder
 
 _OUTLINE_BYTES = 8 * 1024
@@ -195,14 +196,17 @@ def render_prompt(
     past: Sequence[PastAttempt] = (),
     note: str = "",
     hint: str = "",
+    conventions: Conventions | None = None,
 ) -> str:
     """Return the prompt of an order, after the failed attempts in `past`.
 
     `known` are interfaces that earlier orders declared for files that this order needs. `note` says
     why the reply before could not be used, if this is asked again within an attempt. `hint` is what
-    the person who runs the order says.
+    the person who runs the order says, and `conventions` are what the repo says to those who
+    change it.
     """
     values = _values(order, shown, verification, offer, known)
+    values["FILES"] = _render_conventions(conventions, shown) + values["FILES"]
     advice = f"\n{render_hint(hint)}\n" if hint else ""
     first = fill(_template(), values | {"PAST": advice})
     if not past and not note:
@@ -280,6 +284,13 @@ def _render_files(order: WorkOrder, shown: Sequence[ShownFile], asked: ReplyForm
         for each in shown
     ]
     return "# Files as they are now\n\n" + "\n".join(parts) + "\n"
+
+
+def _render_conventions(conventions: Conventions | None, shown: Sequence[ShownFile]) -> str:
+    if conventions is None or any(each.path == conventions.path for each in shown):
+        return ""
+    quoted = "\n".join(_fenced(conventions.quoted().split("\n")))
+    return f"# Conventions of the repository\n\n{conventions.introduction}\n\n{quoted}\n\n"
 
 
 def _role(path: str, writable: frozenset[str], placed: frozenset[str]) -> str:
@@ -385,6 +396,7 @@ def render_short_prompt(
     focus: Focus | None = None,
     verification: Sequence[str] = (),
     with_commands: bool = True,
+    conventions: Conventions | None = None,
 ) -> str:
     """Return the prompt of an order that `has_short_prompt`, after the failed attempts in `past`.
 
@@ -392,9 +404,12 @@ def render_short_prompt(
     `hint` is what the person who runs the order says. With a `focus` of the order, this definition
     is shown and asked for, whatever the size of its file. Commands tempt a small model to write
     tests as well; `with_commands` says whether they are shown, those of `verification` too.
+    `conventions` come first.
     """
     commands = (*verification, *order.acceptance_commands) if with_commands else ()
     parts = _told(order, shown, known, focus, commands)
+    if said := _render_conventions(conventions, shown):
+        parts.insert(0, said.rstrip("\n"))
     task = "\n\n".join([*parts, render_hint(hint)] if hint else parts)
     history = render_history(past, shown, ReplyFormat.FILES, room_for_history(task, note))
     all_parts = (task, history.rstrip("\n"), note, _how_to_reply(focus))

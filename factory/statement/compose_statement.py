@@ -106,6 +106,7 @@ def compose_statement(
             replies=last.replies,
             exempt=last.exempt,
             signed=signed,
+            conventions=last.conventions,
         ),
     )
 

@@ -22,7 +22,13 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
-from factory.orders.documents import CountedTests, Exempt, ReplyRecord, SandboxRecord
+from factory.orders.documents import (
+    CountedTests,
+    Exempt,
+    QuotedFile,
+    ReplyRecord,
+    SandboxRecord,
+)
 from shared.files.strict_documents import JsonProblem, parse_json
 from shared.git import commits, trees
 from shared.git.client import Git
@@ -154,12 +160,14 @@ class Predicate(Judged):
     """Hold what is claimed of a commit that llmch made.
 
     `replies` are those of the attempt that passed, in the sequence in which they came.
+    `conventions` is the file of the repo that its prompt quoted as such, if it quoted any.
     """
 
     terms: CommitTermsPart
     attempts: Annotated[int, Field(ge=1)]
     models: tuple[str, ...]
     replies: tuple[ReplyRecord, ...]
+    conventions: QuotedFile | None = None
 
 
 class AcceptancePredicate(Judged):

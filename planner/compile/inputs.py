@@ -24,6 +24,7 @@ from planner.repo.planned_repo import (
     named_files,
     open_tree,
     read_repo_hints,
+    render_conventions,
 )
 from planner.spec.read_spec import Spec, read_spec
 from planner.spec.spec_difference import compare_requirements
@@ -112,6 +113,7 @@ def settings_document(options: PlanOptions) -> dict[str, Any]:
 _TOKEN_CHARACTERS: Final = 4
 # A change concerns few files, and the orders of the plan before name their own.
 _CHANGE_SHARE: Final = 16
+_CONVENTIONS_SHARE: Final = 4  # of as many characters, beside them
 # For one order, what the person names is shown whole, and the more of it the less of the rest: the
 # prompt is to be little longer than one that would ask for the change itself.
 WHOLE_CHARACTERS: Final = 40_000
@@ -222,5 +224,6 @@ def _read_repo(
         whole = named_files(tree.files, options.change.files, words, WHOLE_CHARACTERS)
         room = max(LEAST_HINTS, ONE_ORDER_HINTS - sum(map(len, whole.values())) // 2)
     hints = read_repo_hints(tree.files, words, room, tree.projects, whole).text
-    text = "\n\n".join(filter(None, (*whole.values(), hints)))
+    said = render_conventions(tree.files, room // _CONVENTIONS_SHARE, whole)
+    text = "\n\n".join(filter(None, (*whole.values(), hints, said)))
     return RepoInputs(tree.root, paths, tree.files, text, tree.verification, base)

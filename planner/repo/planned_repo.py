@@ -29,6 +29,7 @@ from shared.git.client import Git, without_repo_filters
 from shared.git.trees import CommitSources
 from shared.languages.acceptance_commands import order_files
 from shared.projects.build_tools import LANDMARKS, Ground, find_projects, find_verification
+from shared.projects.conventions import MAX_CHARACTERS, find_conventions
 from shared.work_order.work_order import MAX_LISTED, BaseFile, WorkOrder
 
 if TYPE_CHECKING:
@@ -271,9 +272,27 @@ def _line(text: str) -> str:
     return line if len(line) <= _MAX_LINE else f"{line[: _MAX_LINE - 4]} ..."
 
 
+def render_conventions(files: TreeSources, limit: int, shown: Collection[str] = ()) -> str:
+    """Return what the repo says to those who change it, of up to `limit` characters, as data.
+
+    The result is empty where it says nothing, or the prompt shows that file elsewhere.
+    """
+
+    def read(path: str) -> bytes | None:
+        text = files.text(path)
+        return text.encode() if text else None
+
+    said = find_conventions(read)
+    if said is None or said.path in shown or limit < _LEAST_CONVENTIONS:
+        return ""
+    return f"{said.introduction}\n\n{fenced(said.quoted(min(limit, MAX_CHARACTERS)))}"
+
+
+_LEAST_CONVENTIONS: Final = 200  # characters; less of them says nothing
 _HEADINGS: Final = 500  # characters set aside for the sentences around listing and outlines
 _MANIFEST_SHARE: Final = 4  # the manifests take at most a quarter of the room
 _LISTING_SHARE: Final = 5  # and a fifth is reserved for the listing
+_IDIOM_SHARE: Final = 24  # of the room, which the beginning of one test may take
 _MAX_FOLDERS: Final = 5
 
 
@@ -326,6 +345,8 @@ def _compose(
     rest, and the listing then gets what it leaves.
     """
     room = max(0, budget - _HEADINGS - len(manifests))
+    idiom = repo_outlines.render_idiom(sources, room // _IDIOM_SHARE)
+    room -= len(idiom)
     whole_listing = sum(len(path) + 1 for path in nearest)
     code = repo_outlines.outline_files(sources, room - min(whole_listing, room // _LISTING_SHARE))
     others = [path for path in nearest if path not in code.paths]
@@ -334,7 +355,7 @@ def _compose(
     total = len(repo_outlines.with_outlines(nearest))
     missing = total - sum(not each.parts or each.path in code.paths for each in sources)
     text = _listing(paths, others, left_out, len(code.paths))
-    for part in (manifests, code.text):
+    for part in (manifests, code.text, idiom):
         text += f"\n\n{part}" if part else ""
     if len(text) <= budget:
         return RepoHints(text, tracked - left_out, left_out, len(code.paths), missing)

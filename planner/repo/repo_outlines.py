@@ -53,6 +53,8 @@ _VALUE: Final = re.compile(
     r"(?:export |pub(?:\([\w: ]+\))? |const |static |var |let |type )*([^\W\d]\w*)(?::[^=]+)? = .+"
     r"|(?:pub use|pub mod|export [*{]).*"
 )
+_LEAST_IDIOM: Final = 200  # characters; fewer of a test show no pattern
+_TESTS: Final = re.compile(r"\bassert|\bexpect\(|\bfunc Test|\b(?:test|it)\(|#\[test\]")
 _NO_VALUE: Final = frozenset({"if", "for", "while", "return", "with", "assert"})
 
 
@@ -443,13 +445,23 @@ def _section(language: Language, blocks: Sequence[str]) -> str:
     return f"Code of {what}:\n\n" + fenced("\n\n".join(blocks), language.outliner.fence)
 
 
-def fitting(lines: Sequence[str], room: int) -> list[str]:
-    """Return the lines that fit in `room` characters."""
+def render_idiom(files: Sequence[SourceFile], limit: int) -> str:
+    """Return the beginning of the nearest test, as the pattern of tests here; empty without one."""
+    for file in files if limit >= _LEAST_IDIOM else ():
+        if file.is_test and _TESTS.search(file.text):
+            kept = "\n".join(fitting(file.rows, limit, stop=True)).rstrip()
+            shown = fenced(kept, file.language.outliner.fence)
+            return f"Tests here are written like this ({file.path}, its beginning):\n\n{shown}"
+    return ""
+
+
+def fitting(lines: Sequence[str], room: int, *, stop: bool = False) -> list[str]:
+    """Return the lines that fit in `room` characters; with `stop`, end at one that does not."""
     kept = []
     for line in lines:
         if len(line) < room:
             kept.append(line)
             room -= len(line) + 1
-        elif room <= 1:
+        elif stop or room <= 1:
             break
     return kept

@@ -410,6 +410,19 @@ def test_what_a_named_definition_uses_and_what_uses_it_come_next(tmp_path: Path)
     assert "def _cells(self)" in text
 
 
+def test_the_beginning_of_the_nearest_test_is_the_pattern(tmp_path: Path) -> None:
+    test = "import maze\n\n\ndef test_play():\n    assert maze.play() == 1\n"
+    files: dict[str, str | bytes] = {
+        "tests/test_maze.py": test,
+        "tests/conftest.py": "import pytest\n",
+        "tests/test_other.py": "def test_other():\n    assert 1\n",
+    }
+    text = hints_of(tmp_path, files, "The maze.").text
+    shown = f"(tests/test_maze.py, its beginning):\n\n```python\n{test}```"
+    assert text.endswith(f"Tests here are written like this {shown}")
+    assert "written like this" not in hints_of(tmp_path, {"maze.py": "x = 1\n"}).text
+
+
 def test_a_named_file_that_fits_is_shown_whole(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {"src/maze.py": GAME, "src/other.py": padded("")}
     assert GAME in hints_of(tmp_path, files, "Tidy src/maze.py.", 4_000).text
