@@ -65,7 +65,7 @@ def follow_manifests(bench: Workbench, order: WorkOrder) -> FailureBrief | None:
     refuses is due to what the manifests say.
     """
     try:
-        bench.follow_manifests()
+        bench.follow_manifests((*order.allowed_files, *(e.path for e in order.acceptance_files)))
     except RegistryUnreachable as error:
         brief = brief_of(Stage.VERIFY_FAILED, order, error.message)
         return brief_of_fault(Fault(error.message.splitlines()[0], error.hint), brief)

@@ -73,6 +73,12 @@ class Sandbox(Protocol):
     def end_commands(self) -> None:
         """Kill the running commands, as if their time were up. Any thread may call this."""
 
+    def reseed(self, seed: Path) -> None:
+        """Make Go's cache equal to a seed that has more than the last one.
+
+        No command may be running. Raises OSError if the file system refuses.
+        """
+
     def clear(self) -> None:
         """Replace /tmp and HOME by an empty directory for the commands that follow.
 

@@ -60,6 +60,10 @@ class SeededCache:
         self._files: dict[str, str] | None = None
         self._copied: dict[str, _Facts] = {}
 
+    def reseed(self, seed: Path) -> None:
+        """Have `restore` make the folder equal to another seed; equal copies stay."""
+        self._seed, self._files = seed, None
+
     def restore(self, aside: Path) -> None:
         """Remove what commands wrote, and put back what they changed.
 

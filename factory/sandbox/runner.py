@@ -282,6 +282,11 @@ class Runner:
         self._layout.renew_temporary()
         self._confinement.admit_temporary()
 
+    def reseed(self, seed: Path) -> None:
+        """Give Go's cache another seed; see `Sandbox.reseed`."""
+        self._layout.go_cache.reseed(seed)
+        self._layout.go_cache.restore(self._layout.aside)
+
     def attach(self, argv: Sequence[str], keyboard: int, screen: int) -> SessionEnded:
         """Run one command on a terminal of its own; see `Sandbox.attach`."""
         end = self._run(

@@ -65,6 +65,7 @@ class SandboxRunner:
         self._lock = threading.Lock()
         self._folders: list[Path] = []
         self._opened: dict[str, _Opened] = {}
+        self._toolset = Toolset()
 
     def run(self, files: Mapping[str, str], argv: Sequence[str], *, seconds: float) -> ToolResult:
         """Run `argv` on `files`; the folder `target` of the last run is there, too.
@@ -81,12 +82,21 @@ class SandboxRunner:
         from factory.sandbox.policy import Cause
 
         opened = self._opened.get(argv[0]) or self._open(argv[0])
+        if argv[0] == "go" and (seed := self._seed_for(files)) is not None:
+            opened.sandbox.reseed(seed)
         _clear(opened.files)
         _write(opened.files, files)
         log = opened.logs / "tool"
         ended = opened.sandbox.run(argv, timeout_seconds=seconds, log=log)
         exit_code = ended.exit_code if ended.cause is Cause.EXITED else None
         return ToolResult(exit_code, _text(log, "stdout"), _text(log, "stderr"))
+
+    def _seed_for(self, files: Mapping[str, str]) -> Path | None:
+        """Return a new seed of Go's cache, where files import what the last one does not have."""
+        path = path_of(self._toolset.toolchains, self._settings)
+        before, sources = self._toolset.go_seed, (files[each] for each in files)
+        self._toolset = self._toolset.with_imports((*sources, _TESTING), path, lambda _: None)
+        return self._toolset.go_seed if self._toolset.go_seed != before else None
 
     def _open(self, program: str) -> _Opened:
         from factory.sandbox.detect import open_sandbox
@@ -109,6 +119,9 @@ class SandboxRunner:
         if Path(program).is_relative_to(tools_root()):  # fetched, and shown to no other command
             settings = replace(settings, path=(*settings.path, Path(program).parent))
         toolchains = toolchains_for(None, self._checkout, settings)
+        if program == "go":
+            go = shutil.which("go", path=path_of(toolchains, settings))
+            self._toolset = Toolset(toolchains, go=Path(go) if go else None)
         named = {name: os.environ[name] for name in settings.env if name in os.environ}
         crates = fetched_crates(files.with_name("cargo")) if program == "cargo" else ()
         if crates:
@@ -122,7 +135,6 @@ class SandboxRunner:
             read=(*settings.read, *crates),
             environment=named,
             toolchains=toolchains,
-            go_seed=seed_of_tests(program, toolchains),
         )
 
     def close(self) -> None:
@@ -184,10 +196,28 @@ _SETS_NO_C: Final = re.compile(r"\bCGO_ENABLED\s*(?:[:?]?=|:)\s*[\"']?0\b")
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """Hold the toolchains that commands see, and the seed of Go's cache where the repo has Go."""
+    """Hold the toolchains that commands see, and the seed of Go's cache where the repo has Go.
+
+    `packages` are those of Go's standard library that are in the seed, by the program `go`.
+    """
 
     toolchains: Toolchains = NO_TOOLCHAINS
     go_seed: Path | None = None
+    go: Path | None = None
+    packages: frozenset[str] = frozenset()
+
+    def with_imports(self, sources: Iterable[str], path: str, emit: Emit) -> Toolset:
+        """Return the toolset with a seed that has what Go sources import besides, compiled once.
+
+        `path` is the PATH of commands.
+        """
+        if self.go is None:
+            return self
+        packages = self.packages | standard_imports(sources, self.go)
+        if packages == self.packages:
+            return self
+        seed = _seed(self.go, path, packages, emit) or self.go_seed
+        return replace(self, packages=packages, go_seed=seed)
 
 
 def find_toolset(
@@ -200,20 +230,23 @@ def find_toolset(
     """
     toolchains = toolchains_for(workspace.root, checkout, settings)
     files = trees.files_of(workspace.git, workspace.baseline)
-    if not any(path.rpartition("/")[2] == "go.mod" for path in files):
-        return Toolset(toolchains)
-    system = SYSTEM_PATH
-    if settings.backend is SandboxBackend.OFF:
-        system = toolchains.bare_path or SYSTEM_PATH
-    path = toolchains.search_path(system)
+    path = path_of(toolchains, settings)
     go = shutil.which("go", path=path)
-    if go is None:
-        return Toolset(toolchains)
+    if go is None or not any(each.rpartition("/")[2] == "go.mod" for each in files):
+        return Toolset(toolchains, go=Path(go) if go else None)
     sources = RepoSources(workspace.root)
-    packages = standard_imports(_go_sources(sources, files), Path(go))
-    if compiles_without_c(sources, files, settings):
-        packages |= {WITHOUT_C}
-    return Toolset(toolchains, _seed(Path(go), path, packages, emit))
+    without = compiles_without_c(sources, files, settings)
+    toolset = Toolset(toolchains, None, Path(go), frozenset({WITHOUT_C} if without else ()))
+    return toolset.with_imports((*go_sources(sources, files), _TESTING), path, emit)
+
+
+_TESTING: Final = 'import "testing"\n'  # so that there is a seed where nothing is imported
+
+
+def path_of(toolchains: Toolchains, settings: SandboxSettings) -> str:
+    """Return the PATH of commands."""
+    bare = settings.backend is SandboxBackend.OFF
+    return toolchains.search_path((bare and toolchains.bare_path) or SYSTEM_PATH)
 
 
 def toolchains_for(
@@ -227,23 +260,11 @@ def toolchains_for(
     return with_named(find_toolchains(checkout, text_of), settings.path)
 
 
-def seed_of_tests(program: str, toolchains: Toolchains) -> Path | None:
-    """Return what the cache of `program` begins with where it compiles tests; `None` if nothing."""
-    go = shutil.which("go", path=toolchains.search_path(SYSTEM_PATH)) if program == "go" else None
-    if go is None:
-        return None
-    try:
-        path = toolchains.search_path(SYSTEM_PATH)
-        return go_seed(Path(go), path, frozenset({"testing"}), seeds_root())
-    except (CommandFailed, OSError):
-        return None  # the first question then takes longer
-
-
 def _no_text(path: str) -> None:
     return None
 
 
-def _go_sources(sources: RepoSources, files: Iterable[str]) -> Iterator[str]:
+def go_sources(sources: RepoSources, files: Iterable[str]) -> Iterator[str]:
     paths = [each for each in files if each.endswith(".go")][:_MOST_SOURCES]
     return (text for each in paths if (text := sources.read(each)) is not None)
 

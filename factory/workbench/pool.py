@@ -12,7 +12,7 @@ import fcntl
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ from factory.sandbox.lent_folders import Linked
 from factory.sandbox.policy import Backend, Policy
 from factory.sandbox.toolchains import NO_TOOLCHAINS, Toolchains
 from factory.sandbox.visible_files import interpreter_of, python_paths
-from factory.workbench.judging_tools import Toolset, find_toolset
+from factory.workbench.judging_tools import Toolset, find_toolset, go_sources, path_of
 from factory.workbench.supplies import Supplier, Supplies, find_links
 from factory.workbench.tree_watch import TreeWatch
 from factory.workbench.workspace import (
@@ -42,6 +42,7 @@ from factory.workbench.workspace import (
 from shared.errors import CommandFailed
 from shared.events.events import Emit, Noted, Warned
 from shared.events.run_record import new_run_id
+from shared.files.text_sources import RepoSources
 from shared.git import repos
 from shared.git.client import Git
 
@@ -62,7 +63,8 @@ class Workbench:
     temporary: Path
     supplies: Supplies
     toolchains: Toolchains = NO_TOOLCHAINS
-    supply: Callable[[Workbench], None] | None = None
+    supply: Callable[[Workbench, Collection[str]], None] | None = None
+    go_seed: Path | None = None
     used: bool = False
 
     @property
@@ -70,14 +72,15 @@ class Workbench:
         """Return the folders that commands find in the tree and that do not belong to it."""
         return self.supplies.linked
 
-    def follow_manifests(self) -> None:
+    def follow_manifests(self, written: Collection[str] = ()) -> None:
         """Install for commands what the manifests in the tree declare now, with `--deps auto`.
 
+        What the `written` files of Go import of its standard library is compiled, once a machine.
         No command may be running. Raises `InvalidInput` for a manifest that cannot be followed, and
         `EnvironmentFault` if an installer fails; the supplies then stay as they were.
         """
         if self.supply:
-            self.supply(self)
+            self.supply(self, written)
 
     def reset(self) -> None:
         """Restore the state before any command: the tree is its baseline, and /tmp is empty.
@@ -230,9 +233,22 @@ class WorkbenchPool:
         if sandbox.backend is Backend.BWRAP and not self._options.settings.sandbox.write:
             workspace.watch = TreeWatch.of(root)
         python, temporary = policy.python, policy.temporary
-        supply = self._supply_again if self._options.install_dependencies else None
-        found = policy.toolchains
-        return Workbench(workspace, sandbox, python, temporary, supplies, found, supply)
+        found, seed = policy.toolchains, policy.go_seed
+        return Workbench(workspace, sandbox, python, temporary, supplies, found, self._follow, seed)
+
+    def _follow(self, bench: Workbench, written: Collection[str]) -> None:
+        if self._options.install_dependencies:
+            self._supply_again(bench)
+        sources = tuple(go_sources(RepoSources(bench.workspace.root), written))
+        settings = self._options.settings.sandbox
+        with self._opening:
+            before = self._toolset or Toolset()
+            path = path_of(before.toolchains, settings)
+            self._toolset = before.with_imports(sources, path, self._emit)
+        seed = self._toolset.go_seed
+        if seed is not None and seed != bench.go_seed:
+            bench.go_seed = seed
+            bench.sandbox.reseed(seed)
 
     def _supply_again(self, bench: Workbench) -> None:
         """Give a workbench what its tree asks for now; if that changed, open a new sandbox."""

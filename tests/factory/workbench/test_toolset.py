@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from factory.sandbox.policy import Backend
+from factory.workbench.judging_tools import SandboxRunner
 from shared.errors import PreflightRefused, SandboxUnavailable
 from shared.events.events import Noted, Warned
+from shared.languages.language_tools import ToolMissing
 from shared.settings.settings import SandboxSettings
 from tests.factory.sandbox import homes
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, order
+from tests.real_tools import go_seeds
+
+__all__ = ["go_seeds"]
 
 GOOD = proposal({"hello.txt": "hello\n"})
 
@@ -125,3 +132,32 @@ def test_a_go_that_cannot_compile_it_does_not_stop_the_run(
     verified_by(factory, "true\n", **{"tools/go.mod": "module two\n"})
     assert factory.run(order(), [GOOD]).verdict == "PASS"
     assert warned(factory, "could not be compiled beforehand: no compiler here")
+
+
+RING = 'package a\n\nimport "container/ring"\n\nvar R = ring.New(1)\n'
+
+
+@pytest.mark.usefixtures("go_seeds")
+def test_what_code_imports_of_go_s_library_is_compiled_once_for_all_tools() -> None:
+    files = {"go.mod": "module a\n\ngo 1.21\n", "a.go": RING}
+    for _ in range(2):
+        with contextlib.closing(SandboxRunner(SandboxSettings())) as runner:
+            try:
+                built = runner.run(files, ["go", "build", "-v", "."], seconds=120)
+            except ToolMissing as missing:
+                pytest.skip(str(missing))
+            assert (built.exit_code, built.stderr.split()) == (0, ["a"])
+
+
+@pytest.mark.rest
+@pytest.mark.skipif(shutil.which("go") is None, reason="needs Go")
+@pytest.mark.usefixtures("go_seeds")
+def test_what_an_order_is_the_first_to_import_is_compiled_before_its_commands(
+    factory: Factory,
+) -> None:
+    verified_by(factory, "go build -v ./... 2>&1 | tee /dev/stderr | (! grep list)\n")
+    commit_all(factory.repo, {"go.mod": "module a\n\ngo 1.21\n", "b.go": "package a\n"})
+    listing = 'package a\n\nimport "container/list"\n\nvar L = list.New()\n'
+    writes = order(allowed_files=["a.go"], acceptance_commands=["test -f a.go"])
+    assert factory.run(writes, [proposal({"a.go": listing})], max_attempts=1).verdict == "PASS"
+    assert len(noted(factory, "standard library")) == 1
