@@ -235,7 +235,13 @@ def _manifest(outcome: Judged, inputs: CompileInputs, run_id: str) -> Manifest |
     own = outcome.answer.own if outcome.answer else None
     base = inputs.repo.base.base_files if inputs.repo.base else no_base
     return build_manifest(
-        outcome.plan, inputs.repo.files, origin, verified=verified, own=own, base=base
+        outcome.plan,
+        inputs.repo.files,
+        origin,
+        verified=verified,
+        own=own,
+        base=base,
+        name=inputs.spec.title,
     )
 
 

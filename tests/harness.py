@@ -23,7 +23,7 @@ from factory.run.run_order import run_order
 from factory.sandbox.policy import Backend
 from shared.events.events import Event, StageStarted
 from shared.llm.stack import Mode, ModelSource
-from shared.settings.settings import SandboxSettings, Settings
+from shared.settings.settings import CommitSettings, SandboxSettings, Settings
 from shared.work_order.parse_order import manifest_sha256
 from tests.fakes import Reply, ScriptedModel
 
@@ -192,7 +192,9 @@ class Factory:
         own = {each.name for each in dataclasses.fields(RunOptions)}
         names = {each.name for each in dataclasses.fields(Settings)} - own
         settings = Settings(
-            artifacts_dir=self.artifacts, sandbox=SandboxSettings(backend=Backend.OFF)
+            artifacts_dir=self.artifacts,
+            sandbox=SandboxSettings(backend=Backend.OFF),
+            commit=CommitSettings(subject="{order}: {title}"),  # tells the orders apart
         )
         changes = {_SETTINGS.get(name, name): value for name, value in changes.items()}
         changed = {name: changes.pop(name) for name in names & changes.keys()}

@@ -83,6 +83,7 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Manifest": {
         "schema_version": "is the version of this format",
+        "name": "what the specification calls itself",
         "system_overview": "describes the whole in a few sentences; one string is taken, too",
         "verify_contract": "says what verifies the project",
         "work_orders": "holds the orders in sequence, each as in its own file",

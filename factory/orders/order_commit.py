@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -73,7 +74,7 @@ def _name(title: str, digest: str, otherwise: str) -> str:
 
 NOTES_REF: Final = OWN_REFS[1]
 
-_ORDER = "Llmch-Work-Order"
+ORDER_TRAILER: Final = "Llmch-Work-Order"
 _PLAN = "Llmch-Plan"
 _KEY = "Llmch-Key"
 _COVERS = "Llmch-Covers"
@@ -92,7 +93,7 @@ class OrderIdentity:
 
     def trailers(self) -> str:
         """Return the lines that end the commit message."""
-        lines = [f"{_ORDER}: {self.work_order}"]
+        lines = [f"{ORDER_TRAILER}: {self.work_order}"]
         if self.plan:
             lines.append(f"{_PLAN}: {self.plan}")
         lines.append(f"{_KEY}: {self.key}")
@@ -126,7 +127,7 @@ def landed_orders(messages: Iterable[tuple[str, str]]) -> Mapping[OrderIdentity,
     for commit, message in messages:
         for fields in _trailers(message):
             if _KEY in fields:
-                identity = OrderIdentity(fields[_ORDER], fields[_KEY], fields.get(_PLAN, ""))
+                identity = OrderIdentity(fields[ORDER_TRAILER], fields[_KEY], fields.get(_PLAN, ""))
                 found.setdefault(identity, commit)
     return found
 
@@ -134,7 +135,7 @@ def landed_orders(messages: Iterable[tuple[str, str]]) -> Mapping[OrderIdentity,
 def covered_requirements(message: str) -> tuple[tuple[str, str], ...]:
     """Return a pair (order, requirement) for each requirement id that a commit message covers."""
     return tuple(
-        (fields[_ORDER], name)
+        (fields[ORDER_TRAILER], name)
         for fields in _trailers(message)
         for each in fields.get(_COVERS, "").split(",")
         if (name := each.strip())
@@ -146,12 +147,12 @@ def _trailers(message: str) -> Iterator[dict[str, str]]:
 
     Any paragraph may have them, since a squashed commit has the messages of several commits.
     """
-    if _ORDER not in message:
+    if ORDER_TRAILER not in message:
         return
     fields: dict[str, str] = {}
     for line in message.split("\n"):
         name, colon, value = line.removeprefix(_SQUASHED).partition(": ")
-        if name == _ORDER and colon:
+        if name == ORDER_TRAILER and colon:
             if fields:
                 yield fields
             fields = {name: value.strip()}
@@ -169,6 +170,8 @@ NOBODY: Final = Identity("llmch", "llmch@localhost")
 """The author of commits where the person has no git identity."""
 
 CONVENTIONAL: Final = "conventional"
+AS_REPOSITORY: Final = "repository"
+"""The form of subjects that read as the repository's last ones; `subject_form` completes it."""
 _SUBJECT_CHARACTERS = 100
 _SUMMARY_CHARACTERS = 600
 _LINE_CHARACTERS = 72
@@ -186,12 +189,89 @@ _DOCUMENTATION = (".md", ".rst", ".adoc")
 class CommitTerms:
     """Hold what all commits of a run have in common; the run records it.
 
-    `date` is spelled as git reads it. `subject` is the form of the setting `commit.subject`.
+    `date` is spelled as git reads it. `subject` is the form of the setting `commit.subject`, with
+    the repository's style completed by `subject_form`.
     """
 
     author: Identity
     date: str
     subject: str = "{order}: {title}"
+
+
+_LAST_SUBJECTS: Final = 20
+_MOST_SCOPES = 12
+_TYPES = "build|chore|ci|docs?|feat|fix|perf|refactor|revert|style|tests?"
+_SCOPE = r"[A-Za-z0-9][A-Za-z0-9._/-]{0,39}"
+_TYPED = re.compile(rf"(?:{_TYPES})(?:\(({_SCOPE})\))?!?: (?=\S)")
+_SCOPED = re.compile(rf"({_SCOPE}): (?=\S)")
+_PULL_REQUEST = re.compile(r" \(#[0-9]{1,9}\)$")
+# What a tool writes, or git by itself, says nothing of how people here write.
+_NOBODYS = re.compile(
+    r"Merge |Revert \"|fixup! |squash! |Bump |Update dependency |\[pre-commit|"
+    r"(?:build|chore|fix)\(deps[^)]{0,20}\)|(?:[Rr]elease |[Vv]ersion )?v?[0-9]+(?:\.[0-9]+)+\S*$"
+)
+
+
+def subject_form(subjects: Iterable[str]) -> str:
+    """Return the form of subjects like those of a repository's last commits, newest first.
+
+    The form says whether subjects have a conventional type, or begin with the part of the code
+    that they change; whether their text begins with a capital; whether it ends with a stop; and
+    which parts of the code they name. Most subjects decide. A repository without any has no style.
+    """
+    cut = (_PULL_REQUEST.sub("", _one_line(each[:_READ])) for each in subjects)
+    plain = [each for each in cut if each and not _NOBODYS.match(each)][:_LAST_SUBJECTS]
+    words = [AS_REPOSITORY]
+    scopes: list[str] = []
+    for name, begins in ((CONVENTIONAL, _TYPED), ("scoped", _SCOPED)):
+        found = [(each, match) for each in plain if (match := begins.match(each))]
+        if found and 2 * len(found) >= len(plain):
+            words.append(name)
+            scopes = [match[1] for _, match in found if match[1]]
+            plain = [each[match.end() :] for each, match in found]
+            if 2 * len(scopes) < len(found):
+                scopes = []
+            break
+    capitals = [each[0].isupper() for each in plain if each[0].isalpha()]
+    if capitals:
+        words.append("capital" if 2 * sum(capitals) >= len(capitals) else "lower")
+    if plain and 2 * sum(each.endswith(".") for each in plain) > len(plain):
+        words.append("stop")
+    return " ".join(
+        [*words, *(f"({each})" for each, _ in Counter(scopes).most_common(_MOST_SCOPES))]
+    )
+
+
+def _by_style(order: WorkOrder, words: Sequence[str]) -> str:
+    """Return the subject of an order in the style that `subject_form` found."""
+    title = _one_line(order.title).rstrip(".") or order.id
+    prefix = (_TYPED if CONVENTIONAL in words else _SCOPED).match(title)
+    if prefix and len(words) > 1 and words[1] in (CONVENTIONAL, "scoped"):
+        return title
+    files = (
+        *(order.allowed_files or order.removed_files),
+        *(a.path for a in order.acceptance_files),
+    )
+    scope = _scope([each[1:-1] for each in words if each[0] == "("], files)
+    if title[1:2].islower() and title[0].isascii():  # an abbreviation keeps its capitals
+        if "lower" in words:
+            title = title[0].lower() + title[1:]
+        elif "capital" in words:
+            title = title[0].upper() + title[1:]
+    title += "." if "stop" in words else ""
+    if CONVENTIONAL in words:
+        return f"{_kind_of(order, title)}{f'({scope})' if scope else ''}: {title}"
+    return f"{scope}: {title}" if scope else title
+
+
+def _scope(known: Sequence[str], files: Sequence[str]) -> str:
+    """Return that of the `known` scopes, the most frequent first, which names the most files."""
+    places = [
+        f"/{each.lower()}/" for each in (*files, *(each.rpartition(".")[0] for each in files))
+    ]
+    named = {scope: sum(f"/{scope.lower()}/" in each for each in places) for scope in known}
+    best = max(named, key=lambda each: named[each], default="")
+    return best if best and named[best] else ""
 
 
 def describe_commit(
@@ -207,7 +287,9 @@ def describe_commit(
 
 def _subject(order: WorkOrder, identity: OrderIdentity, form: str) -> str:
     title = _one_line(order.title)
-    if form == CONVENTIONAL:
+    if form.split(" ")[0] == AS_REPOSITORY:
+        subject = _by_style(order, form.split(" "))
+    elif form == CONVENTIONAL:
         subject = _conventional(order, title or order.id)
     else:
         # The title goes in last, so that text in it that looks like a field is not replaced.
@@ -219,19 +301,23 @@ def _subject(order: WorkOrder, identity: OrderIdentity, form: str) -> str:
 
 
 def _conventional(order: WorkOrder, title: str) -> str:
-    """Return the title with its type: by the files where all are of one kind, else by the title."""
+    """Return the title with its type."""
     if _PREFIXED.match(title):
         return title
-    files = order.allowed_files or order.removed_files
-    if all(path.endswith(_DOCUMENTATION) for path in files):
-        kind = "docs"
-    elif all("test" in path.lower() for path in files):
-        kind = "test"
-    else:
-        kind = "fix" if _FIXES.match(title) else "feat"
     # An abbreviation, such as HTML, keeps its capitals.
     begins_plainly = title[1:2].islower() and title[0].isascii()
-    return f"{kind}: {title[0].lower() + title[1:] if begins_plainly else title}"
+    text = title[0].lower() + title[1:] if begins_plainly else title
+    return f"{_kind_of(order, title)}: {text}"
+
+
+def _kind_of(order: WorkOrder, title: str) -> str:
+    """Return the type of the change: by the files where all are of one kind, else by the title."""
+    files = order.allowed_files or order.removed_files
+    if all(path.endswith(_DOCUMENTATION) for path in files):
+        return "docs"
+    if all("test" in path.lower() for path in files):
+        return "test"
+    return "fix" if _FIXES.match(title) else "feat"
 
 
 def _body(summary: str) -> str:

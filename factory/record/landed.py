@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from factory.orders.order_commit import (
     NOTES_REF,
+    ORDER_TRAILER,
     OrderIdentity,
     branch_of_earlier_versions,
     covered_requirements,
@@ -19,6 +20,7 @@ from factory.orders.order_commit import (
     identities,
     landed_orders,
     parse_proof,
+    subject_form,
 )
 from factory.orders.read_orders import LoadedOrder
 from factory.orders.stages import AcceptedCommit, DecisionKey
@@ -119,6 +121,15 @@ def plan_branch(git: Git, orders: Sequence[LoadedOrder]) -> str:
     branch, before = default_branch(orders), branch_of_earlier_versions(orders)
     begun = before and refs.commit_of(git, f"refs/heads/{before}")
     return before if begun and not refs.commit_of(git, f"refs/heads/{branch}") else branch
+
+
+_SUBJECTS_READ = 60  # of which those count that people wrote
+
+
+def style_of(git: Git, base: str) -> str:
+    """Return the form of subjects like those before the commit `base`, llmch's own left out."""
+    lines = commits.subjects_before(git, base, without=f"{ORDER_TRAILER}: ", limit=_SUBJECTS_READ)
+    return subject_form(lines)
 
 
 def landed_on(

@@ -15,7 +15,7 @@ from factory.judging.contract import warm_tools
 from factory.judging.proof import KnownCommit, KnownCommits
 from factory.landing.land import Landing, Notary
 from factory.orders.documents import RunSummary, count_of_tests
-from factory.orders.order_commit import CommitTerms
+from factory.orders.order_commit import AS_REPOSITORY, CommitTerms
 from factory.orders.read_orders import NOT_EXEMPT, read_order
 from factory.orders.task import RunOptions
 from factory.preflight import (
@@ -31,7 +31,7 @@ from factory.preflight import (
 from factory.record.decisions import accepted_commits, decisions_of, is_settled, with_hints
 from factory.record.journal import open_journal
 from factory.record.journal_entries import RunBegun
-from factory.record.landed import find_landed, plan_branch
+from factory.record.landed import find_landed, plan_branch, style_of
 from factory.record.run_status import StateFile
 from factory.record.summary import public_json
 from factory.run import reproduce
@@ -199,7 +199,9 @@ def _look_at(request: Request, repo: Repo, cut_off: RunBegun | None) -> tuple[Re
         *(text for each in orders for text in each.warnings),
         *exemption_warnings(orders, exemptions),
     )
-    terms = _terms(request, repo, cut_off, target)
+    plan = orders[0].plan
+    base = (plan and landed.begun_on(plan)) or target.tip
+    terms = _terms(request, repo, cut_off, target, base)
     return request, Outset(target, landed, decisions, exemptions, terms, warnings)
 
 
@@ -232,12 +234,15 @@ def _ensure_summary(folder: RunFolder) -> Iterator[None]:
 
 
 def _terms(
-    request: Request, repo: Repo, before: RunBegun | None, target: TargetBranch
+    request: Request, repo: Repo, before: RunBegun | None, target: TargetBranch, base: str
 ) -> CommitTerms:
+    """Return the terms of the commits. Their style is that of `base`, whatever lands meanwhile."""
     if before and (before.branch, before.orders) != (target.branch, request.listed):
         before = None  # this run does other work
     options = request.options
     terms = commit_terms(repo.git, options.settings.commit, before)
+    if terms.subject == AS_REPOSITORY:
+        terms = replace(terms, subject=style_of(repo.git, base))
     return replace(terms, date=options.date) if options.date else terms
 
 

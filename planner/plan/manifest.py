@@ -64,6 +64,7 @@ def build_manifest(
     verified: bool = False,
     own: Collection[int] | None = None,
     base: Callable[[Sequence[WorkOrder]], tuple[BaseFile, ...]] = no_base,
+    name: str = "",
 ) -> Manifest:
     """Return a valid plan's manifest, with a hash that recomputes from the manifest's file.
 
@@ -72,12 +73,13 @@ def build_manifest(
     after it; such an order is marked as bootstrap. No order is exempt where the repo is `verified`
     by known commands. `base` returns the files of the repo that the orders touch or read. In a plan
     that follows another one, `own` has the positions of the orders that are new or changed; the
-    others stay as they are, with the provenance that they have.
+    others stay as they are, with the provenance that they have. `name` is the specification's.
     """
     orders = exempted_orders(plan, repo_files, verified=verified, own=own)
     bootstrap = any(order.verify_exempt for order in orders)
     succession = plan.succession
     manifest = Manifest(
+        name=name,
         system_overview=plan.overview,
         verify_contract=plan.contract,
         work_orders=tuple(

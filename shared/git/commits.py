@@ -40,6 +40,18 @@ def log(git: Git, tip: str, *, limit: int) -> tuple[LoggedCommit, ...]:
     return _logged(git, f"--max-count={limit}", tip)
 
 
+def subjects_before(git: Git, tip: str, *, without: str, limit: int) -> tuple[str, ...]:
+    """Return the first lines of `tip` and the commits before it, newest first.
+
+    Merges, commits of bots, and those whose messages have a line that begins with `without` are
+    left out. A line is cut at 200 columns: it may be of any length.
+    """
+    asked = ("--no-merges", "--invert-grep", f"--grep=^{without}", f"--max-count={limit}")
+    output = git.run("log", "-z", "--format=%<(80,trunc)%an%n%<(200,trunc)%s", *asked, tip)
+    records = (each.partition("\n") for each in output.split("\0") if each)
+    return tuple(line.strip() for name, _, line in records if "[bot]" not in name)
+
+
 def log_of(git: Git, ids: Collection[str]) -> tuple[LoggedCommit, ...]:
     """Return those of the commits `ids` that the repo still has, in their sequence."""
     if not ids:

@@ -193,13 +193,15 @@ def read_author(given: RawValue) -> Identity:
 
 
 def read_subject(given: RawValue) -> str:
-    """Return the form of a commit's subject: `conventional`, or a text with fields."""
+    """Return the form of a commit's subject: a word for a style, or a text with fields."""
     text = read_text(given)
-    if text == "conventional":
+    if text in ("repository", "conventional"):
         return text
     around, fields = _FIELD.subn("", text)
     if not fields or "{" in around or "}" in around or len(text) > _LONGEST_SUBJECT:
-        raise given.refused("`conventional`, or a short text with {order}, {title} or {id}")
+        raise given.refused(
+            "`repository`, `conventional` or a short text with {order}, {title} or {id}"
+        )
     return text
 
 

@@ -71,10 +71,10 @@ class CommitSettings:
     )
     subject: str = setting(
         read_subject,
-        "{order}: {title}",
-        "first line of commits: a text with `{order}`, `{title}` or `{id}` (the digits in the "
-        "branch's name), or `conventional`",
-        default_words="`{order}: {title}`",
+        "repository",
+        "first line of commits: `repository` (as its last 20 commits have it), `conventional`, or "
+        "a text with `{order}`, `{title}` or `{id}` (the digits in the branch's name)",
+        default_words="`repository`",
     )
 
 

@@ -225,6 +225,8 @@ class StoredManifest:
 
     def _title(self) -> str:
         match self.document:
+            case {"name": str(name)} if name.strip():
+                return name
             case {"system_overview": str(overview) | [str(overview), *_]} if overview.strip():
                 return overview
             case {"work_orders": [{"title": str(title)}, *_]}:

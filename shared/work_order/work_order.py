@@ -158,7 +158,7 @@ Overview = Annotated[
 
 
 def _is_empty(value: object) -> bool:
-    return value == ()
+    return value in ((), "")
 
 
 def _is_false(value: object) -> bool:
@@ -333,9 +333,11 @@ class Manifest(_Document):
 
     `base_files` are the files that were there when the plan was made and that its orders touch or
     read. `supersedes`, `withdrawn` and `not_removed` are for a plan that follows another one.
+    `name` is what the specification calls itself; older plans have none.
     """
 
     schema_version: str = SCHEMA_VERSION
+    name: Annotated[str, Field(exclude_if=_is_empty)] = ""
     system_overview: Overview = ()
     verify_contract: VerifyContract | None = None
     work_orders: Annotated[Listed[WorkOrder], Field(max_length=MAX_ORDERS)]

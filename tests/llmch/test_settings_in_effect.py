@@ -308,9 +308,7 @@ CASES = {
         "llmch llmch@localhost llmch",
         "Grace grace@example.org Grace",
     ),
-    "commit.subject": Case(
-        "conventional", commit_said("%s"), "WO-01: Say hello", "feat: say hello"
-    ),
+    "commit.subject": Case("conventional", commit_said("%s"), "say hello", "feat: say hello"),
     "protected_branches": Case("work", lambda world: world.run().code, 0, 5),
     "strict_acceptance": Case("true", hollow, "PASS", "FAIL"),
     "link": Case("none", linked, True, False),

@@ -19,11 +19,18 @@ from shared.work_order.work_order import WorkOrder
 from tests.harness import git, order
 
 ADA = Identity("Ada", "ada@example.org")
-FORMS = ["{order}: {title}", "conventional", "{title}", "{title} ({order}, {id})", "{id}"]
+FORMS = [
+    "repository conventional lower stop (shop)",
+    "{order}: {title}",
+    "conventional",
+    "{title}",
+    "{title} ({order}, {id})",
+    "{id}",
+]
 
 
 def message_of(
-    summary: str = "", form: str = FORMS[0], plan: str = "", **fields: Any
+    summary: str = "", form: str = FORMS[1], plan: str = "", **fields: Any
 ) -> tuple[WorkOrder, str]:
     work_order = parse_document(WorkOrder, order(**fields))
     terms = CommitTerms(ADA, "@1 +0000", form)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from shared.errors import InterruptedRun
@@ -40,6 +42,29 @@ def interrupted(factory: Factory) -> None:
     with pytest.raises(InterruptedRun):
         factory.run_all(plan(), {"WO-01": [ONE], "WO-02": [TWO]})
     factory.on_event = None
+
+
+def test_subjects_are_in_the_style_of_the_commit_that_the_plan_began_on(factory: Factory) -> None:
+    def commit(message: str) -> None:
+        git(factory.repo, "commit", "--quiet", "--allow-empty", f"--message={message}")
+
+    for number in range(3):
+        commit(f"feat(shop): thing {number}")
+    style: dict[str, Any] = {"commit": CommitSettings(), "date": "@1 +0000"}
+    good = {"WO-01": [ONE], "WO-02": [TWO]}
+    assert (
+        factory.run_all(plan(), {**good, "WO-02": [BAD]}, max_attempts=1, **style).verdict == "FAIL"
+    )
+    git(factory.repo, "branch", "--quiet", "other", "work")
+    again = factory.run_all(plan(), {"WO-02": [TWO]}, **style)
+    assert log(factory, "%s") == ["feat: say hello", "feat: say hello"]
+    whole = factory.run_all(plan(), good, jobs=2, branch="at-once", **style)
+    assert again.tip == whole.tip
+    git(factory.repo, "switch", "--quiet", "other")
+    for number in range(30):
+        commit(f"Thing {number}.")
+    factory.run_all(plan(), good, branch="other", **style)
+    assert git(factory.repo, "log", "-1", "--format=%s", "other") == "feat: say hello"
 
 
 def test_the_author_is_who_the_person_is_to_git(factory: Factory) -> None:

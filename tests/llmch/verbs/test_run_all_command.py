@@ -65,11 +65,11 @@ def test_all_orders_land_on_the_plans_branch(
     with model_server(monkeypatch, ONE, TWO, THREE):
         said = run_all()
     assert (said.code, said.err) == (0, "")
-    assert [each[:5] for each in subjects(repo, factory_branch(repo))] == [
-        "WO-01",
-        "WO-02",
-        "WO-03",
-    ]
+    trailers = git(
+        *(repo, "log", "--reverse", "--format=%(trailers:key=Llmch-Work-Order,valueonly)"),
+        f"main..{factory_branch(repo)}",
+    )
+    assert trailers.split() == ["WO-01", "WO-02", "WO-03"]
     assert f"3 of 3 orders on {factory_branch(repo)}" in said.out
     assert git(repo, "branch", "--show-current") == "main"
 

@@ -94,7 +94,7 @@ def test_a_retry_goes_on_as_the_run_did(
             "--json",
         )  # fmt: skip
     assert (said.code, said.document["work_order"]) == (0, "WO-02")
-    assert git(repo, "log", "--format=%s", "main..work").count("WO-") == 2
+    assert git(repo, "log", "--format=%B", "main..work").count("Llmch-Work-Order: WO-") == 2
     head = json.loads((Path(said.document["run_dir"]).parent / "run.json").read_text())
     assert (head["command"], head["commands"]["backend"]) == ("retry", "off")
     assert states_in_report(say, repo) == ["skipped", "landed", "waiting"]
