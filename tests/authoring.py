@@ -10,11 +10,17 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 import tempfile
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
+from factory.orders.documents import ReplyFormat
+from factory.orders.task import RunOptions
+from factory.run.run_order import run_order
+from factory.run_flags import model_choice
 from llmch.verbs.demo import (
     DemoOptions,
     DemoResult,
@@ -24,6 +30,10 @@ from llmch.verbs.demo import (
     list_examples,
     recorded_models,
 )
+from planner.compile.inputs import PlanOptions
+from planner.plan.plan_edits import Change
+from planner.plan_flags import planning_model
+from planner.run_plan import run_plan
 from shared.errors import LlmchError
 from shared.events.events import Emit, ignore
 from shared.llm.model_client import Completion, LlmClient, Request, Role, Usage
@@ -31,7 +41,9 @@ from shared.llm.replayed_replies import ReplayClient
 from shared.llm.stack import Mode, ModelSource
 from shared.llm.transcript import Transcript
 from shared.llm.transcript_lines import OriginKind, ReplyOrigin
+from shared.settings.settings import Settings
 from shared.work_order.parse_order import EMPTY_SHA256
+from tests.harness import commit_all, git
 
 AUTHORED = ReplyOrigin(OriginKind.AUTHORED, model="authored")
 _SHOWN = re.compile(r"^## (\S+).*\nbase_sha256: (\w+)", re.MULTILINE)
@@ -41,8 +53,8 @@ _STALE = "0" * 64
 class AuthoredPlanner:
     """Answers the planner with an example's written plan, and hands all else to `factory`."""
 
-    def __init__(self, example: Example, factory: LlmClient) -> None:
-        self._replies = example.folder / "replies"
+    def __init__(self, folder: Path, factory: LlmClient) -> None:
+        self._replies = folder / "replies"
         self._factory = factory
 
     def complete(self, request: Request) -> Completion:
@@ -55,8 +67,8 @@ class AuthoredPlanner:
 class AuthoredFactory:
     """Answers with an example's written files, base hashes read off the prompt."""
 
-    def __init__(self, example: Example) -> None:
-        self._replies = example.folder / "replies"
+    def __init__(self, folder: Path) -> None:
+        self._replies = folder / "replies"
 
     def complete(self, request: Request) -> Completion:
         place = request.place
@@ -76,7 +88,7 @@ def build_example(
 
     The replies are recorded in a new `transcript`, whose header says `origin`.
     """
-    model = AuthoredPlanner(example, factory)
+    model = AuthoredPlanner(example.folder, factory)
     source = ModelSource(Mode.LIVE, lambda _: model, transcript, origin=origin, dated=False)
     planner, choice = recorded_models(origin)
     options = DemoOptions(
@@ -106,7 +118,45 @@ def factory_of(example: Example) -> tuple[ReplyOrigin, LlmClient]:
         with Transcript.read(example.transcript) as recorded:
             if recorded.origin.kind is OriginKind.LIVE:
                 return recorded.origin, ReplayClient(recorded)
-    return AUTHORED, AuthoredFactory(example)
+    return AUTHORED, AuthoredFactory(example.folder)
+
+
+CHANGE = Path(__file__).parents[1] / "examples" / "change"
+
+
+def read_change() -> Change:
+    """Return what the example of `llmch do` asks for."""
+    asked = tomllib.loads((CHANGE / "change.toml").read_text("utf-8"))
+    return Change(asked["change"], tuple(asked["files"]))
+
+
+def make_repo_to_change(folder: Path) -> Path:
+    """Copy the files of that example into a new repo, and commit them."""
+    shutil.copytree(CHANGE / "repo", folder)
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    commit_all(folder)
+    return folder
+
+
+def make_change_transcript(target: Path) -> None:
+    """Make the example's change with its written replies, and record them at `target`."""
+    model = AuthoredPlanner(CHANGE, AuthoredFactory(CHANGE))
+    settings, change = Settings(), read_change()
+    with tempfile.TemporaryDirectory() as scratch:
+        repo, made = make_repo_to_change(Path(scratch) / "repo"), Path(scratch) / "made.jsonl"
+        spec = Path(scratch) / "asked.md"
+        spec.write_text(change.render())
+        settings = replace(settings, artifacts_dir=Path(scratch) / "artifacts")
+        source = ModelSource(Mode.LIVE, lambda _: model, made, origin=AUTHORED, dated=False)
+        planner = planning_model(settings.planner)
+        asked = PlanOptions(spec, settings.artifacts_dir, planner, 1, repo, change=change)
+        plan = run_plan(asked, source, ignore)
+        assert plan.output_dir is not None, plan.report.render()
+        choice = model_choice(settings, ReplyFormat.JSON)
+        options = RunOptions(repo, settings, choice, Path(sys.executable))
+        if run_order(plan.output_dir / "WO-01.json", options, source, ignore).verdict != "PASS":
+            raise SystemExit("change: its replies do not make it")
+        target.write_bytes(made.read_bytes())
 
 
 def _proposal(folder: Path, prompt: str) -> str:
@@ -138,6 +188,7 @@ def main() -> int:
         except LlmchError as error:
             raise SystemExit(f"{example.name}: {error.message}; `make record`?") from None
         sys.stdout.write(f"{example.transcript}\n")
+    make_change_transcript(CHANGE / "transcript.jsonl")
     return 0
 
 

@@ -197,7 +197,7 @@ def test_a_transcript_is_what_its_sources_make(tmp_path: Path, name: str) -> Non
     example, made = find_example(name), tmp_path / "transcript.jsonl"
     origin, factory = factory_of(example)
     with Transcript.open(made, origin) as transcript:
-        client = RecordingClient(AuthoredPlanner(example, factory), transcript)
+        client = RecordingClient(AuthoredPlanner(example.folder, factory), transcript)
         for request in recorded(example.transcript):
             client.complete(request)
     assert made.read_bytes() == example.transcript.read_bytes()

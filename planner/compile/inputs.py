@@ -114,11 +114,11 @@ _TOKEN_CHARACTERS: Final = 4
 # A change concerns few files, and the orders of the plan before name their own.
 _CHANGE_SHARE: Final = 16
 _CONVENTIONS_SHARE: Final = 4  # of as many characters, beside them
-# For one order, what the person names is shown whole, and the more of it the less of the rest: the
-# prompt is to be little longer than one that would ask for the change itself.
+# For one order, what the person names is shown whole, and then little of the rest: the prompt is to
+# be little longer than one that would ask for the change itself.
 WHOLE_CHARACTERS: Final = 40_000
 ONE_ORDER_HINTS: Final = 6_000
-LEAST_HINTS: Final = 1_000
+LEAST_HINTS: Final = 900  # of which 500 are for the sentences around a listing
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,8 @@ def _read_repo(
     whole: Mapping[str, str] = {}
     if options.change is not None:
         whole = named_files(tree.files, options.change.files, words, WHOLE_CHARACTERS)
-        room = max(LEAST_HINTS, ONE_ORDER_HINTS - sum(map(len, whole.values())) // 2)
+        shown = sum(map(len, whole.values()))
+        room = max(LEAST_HINTS, shown // 8) if shown else ONE_ORDER_HINTS
     hints = read_repo_hints(tree.files, words, room, tree.projects, whole).text
     said = render_conventions(tree.files, room // _CONVENTIONS_SHARE, whole)
     text = "\n\n".join(filter(None, (*whole.values(), hints, said)))

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.authoring import CHANGE as CHANGE_EXAMPLE
+from tests.authoring import make_change_transcript, make_repo_to_change, read_change
 from tests.harness import commit_all, git
 from tests.llmch.command_line import Said, Say, model_server, plan_reply
 from tests.llmch.entry.test_consent import answering, read_until
@@ -170,3 +172,20 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_paid(
         said = do(*words, "--yes", "--json", change=change)
     assert (said.code, len(server.received)) == (2, 0)
     assert what in said.error["message"]
+
+
+def test_the_shipped_example_replays_without_a_key_and_without_a_question(
+    say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    repo, change = make_repo_to_change(tmp_path / "shop"), read_change()
+    transcript = ("--llm", "replay", "--transcript", CHANGE_EXAMPLE / "transcript.jsonl")
+    said = say(
+        *("do", change.text, *change.files, "--repo", repo, *transcript, "--reply-format", "json"),
+        *("--sandbox", "off", "--json"),
+    )
+    assert (said.code, said.document["verdict"]) == (0, "PASS"), said.err
+    assert said.document["branch"].startswith("factory/refuse-a-negative-number-of-things-with-")
+    again = tmp_path / "made.jsonl"
+    make_change_transcript(again)
+    assert again.read_bytes() == (CHANGE_EXAMPLE / "transcript.jsonl").read_bytes()
