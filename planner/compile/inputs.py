@@ -117,7 +117,7 @@ _CONVENTIONS_SHARE: Final = 4  # of as many characters, beside them
 # For one order, what the person names is shown whole, and then little of the rest: the prompt is to
 # be little longer than one that would ask for the change itself.
 WHOLE_CHARACTERS: Final = 40_000
-ONE_ORDER_HINTS: Final = 6_000
+ONE_ORDER_HINTS: Final = 12_000
 LEAST_HINTS: Final = 900  # of which 500 are for the sentences around a listing
 
 
@@ -223,7 +223,7 @@ def _read_repo(
     if options.change is not None:
         whole = named_files(tree.files, options.change.files, words, WHOLE_CHARACTERS)
         shown = sum(map(len, whole.values()))
-        room = max(LEAST_HINTS, shown // 8) if shown else ONE_ORDER_HINTS
+        room = min(room, max(LEAST_HINTS, shown // 8) if shown else ONE_ORDER_HINTS)
     hints = read_repo_hints(tree.files, words, room, tree.projects, whole).text
     said = render_conventions(tree.files, room // _CONVENTIONS_SHARE, whole)
     text = "\n\n".join(filter(None, (*whole.values(), hints, said)))

@@ -279,7 +279,7 @@ def test_planner_and_factory_have_names_of_their_own(cwd: Path, repo: Path) -> N
     assert (ran.code, ran.document["verdict"]) == (0, "PASS")
     manifest = json.loads((cwd / "plan" / "WORK_ORDERS_MANIFEST.json").read_text())
     digest = manifest["provenance"]["manifest_sha256"]
-    assert ran.document["branch"] == f"factory/check-the-sources-{digest[:8]}"
+    assert ran.document["branch"] == f"factory/say-hello-{digest[:8]}"
 
 
 @pytest.mark.parametrize(("module", "verb"), [("planner", "compile"), ("factory", "run")])

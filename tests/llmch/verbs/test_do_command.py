@@ -179,11 +179,10 @@ def test_the_shipped_example_replays_without_a_key_and_without_a_question(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     repo, change = make_repo_to_change(tmp_path / "shop"), read_change()
-    transcript = ("--llm", "replay", "--transcript", CHANGE_EXAMPLE / "transcript.jsonl")
-    said = say(
-        *("do", change.text, *change.files, "--repo", repo, *transcript, "--reply-format", "json"),
-        *("--sandbox", "off", "--json"),
-    )
+    transcript: list[str | Path] = ["--llm", "replay", "--transcript"]
+    transcript += [CHANGE_EXAMPLE / "transcript.jsonl", "--reply-format", "json"]
+    asked: list[str | Path] = [change.text, *change.files, "--sandbox", "off", "--json"]
+    said = say("do", *asked, "--repo", repo, *transcript)
     assert (said.code, said.document["verdict"]) == (0, "PASS"), said.err
     assert said.document["branch"].startswith("factory/refuse-a-negative-number-of-things-with-")
     again = tmp_path / "made.jsonl"
