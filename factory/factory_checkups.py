@@ -172,7 +172,6 @@ def check_repo(folder: Path, chosen: Sequence[str] = ()) -> Iterator[Checkup]:
 
 
 def _check_verification(place: RepoPlace, chosen: Sequence[str]) -> Iterator[Checkup]:
-    """Yield what verifies the checkout, and what of it is not run."""
     files = RepoSources(place.tree, tracked_files(place.git))
     found = find_verification(files, chosen)
     health = Health.WELL if found.is_known else Health.LIMITED

@@ -396,7 +396,6 @@ def untracked_in_the_way(git: Git, paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def _tracked(git: Git, paths: list[str]) -> set[str]:
-    """Return those of `paths` that git tracks, or that are folders with tracked files."""
     names = [each.rstrip("/") for each in paths]
     found: set[str] = set()
     for start in range(0, len(names), _ASKED_AT_ONCE):

@@ -329,7 +329,6 @@ class Tracing:
                     span.end()
 
     def _fit(self, attributes: Attributes) -> Attributes:
-        """Return attributes without secrets and control characters, of a bounded length."""
         return {
             name: self._protect(value)[:_MOST_TEXT] if isinstance(value, str) else value
             for name, value in attributes.items()

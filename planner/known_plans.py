@@ -141,7 +141,6 @@ def plan_identity(options: inputs.PlanOptions) -> str:
 
 
 def _known(identity: str, common_dir: Path) -> Path | None:
-    """Return the plan on file with this identity; `None` if another one follows it by now."""
     known = _read(_path(common_dir)).get(identity)
     if not known or not (Path(known) / MANIFEST_NAME).is_file():
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -145,7 +145,7 @@ def audit(evidence: AuditEvidence, ids: Sequence[str], judge: Judge | None = Non
     """
     found = read_commits(evidence.git, ids)
     objects = [found.get(each) or CommitObject(each, b"") for each in ids]
-    present = _present(evidence.git, objects)
+    present = read_commits(evidence.git, tuple({each for one in objects for each in one.parents}))
     cases = [
         open_cases(evidence, each, has_parent=bool(each.parents) and each.parents[0] in present)
         for each in objects
@@ -164,10 +164,6 @@ def _commit(git: Git, name: str) -> str:
         f"{name!r} does not name a commit of this repo{shallow}",
         "give a branch, a hash, or a range FROM..TO",
     )
-
-
-def _present(git: Git, commits: Iterable[CommitObject]) -> Mapping[str, CommitObject]:
-    return read_commits(git, tuple({each for one in commits for each in one.parents}))
 
 
 def _audited(cases: Sequence[Case], judge: Judge | None) -> AuditedCommit:

@@ -252,7 +252,6 @@ class Batch:
 
 
 def _in_sequence(landed: Mapping[int, str], commits: Sequence[str]) -> list[int]:
-    """Return the orders whose commits are among `commits`, in the sequence of these."""
     place = {commit: number for number, commit in enumerate(commits)}
     return sorted(
         (each for each, commit in landed.items() if commit in place),

@@ -252,7 +252,6 @@ def _take_up(plan: PlanOnBranch, name: str, hint: str | None, place: RepoPlace) 
 
 
 def _rest(plan: PlanOnBranch, name: str, place: RepoPlace, options: RunOptions) -> str:
-    """Return the command that makes the other orders of the plan; "" if none is left."""
     others = set(plan.still_to_make(place.git, place.common_dir)) - {name}
     return plan.run_all(place_option(options.repo)) if others else ""
 

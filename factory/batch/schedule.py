@@ -231,7 +231,6 @@ class Schedule:
         return not self._unfinished
 
     def _block_after(self, position: int) -> None:
-        """Block the orders that need this one, directly or not; a blocked one did this itself."""
         reached = set[int]()
         to_block = [position]
         while to_block:
@@ -307,7 +306,6 @@ class Choice:
         return found, frozenset(found.values()).difference(accepted.values())
 
     def _accepted(self, on_branch: Collection[str], made: Collection[str]) -> Mapping[str, str]:
-        """Return the commits accepted for orders, by id, without those of the orders `made`."""
         found = accepted_commits(self.decisions, on_branch)
         done = {*found, *made}
         for name, each in self.decisions.items():

@@ -233,7 +233,6 @@ class FleetWorker:
         return key
 
     def _bring_transcript(self) -> None:
-        """Append the calls that workers made to the run's own transcript."""
         path = self._opened.folder.path / "transcript.jsonl"
         lines = transcript_lines(self._link.database, sorted(self._replies))
         if path.exists() and lines:

@@ -241,7 +241,6 @@ def _rescue(cursor: Cursor, queue: Queue, declare: bool) -> Iterator[Rescued]:
 
 
 def _takeovers(cursor: Cursor, job: JobStanding) -> int:
-    """Count the workers that died with this job, the last one included."""
     cursor.execute(
         "INSERT INTO llmch.takeovers (job, worker) VALUES (%s, %s) ON CONFLICT DO NOTHING",
         (job.id, job.worker),

@@ -287,7 +287,6 @@ class OutcomeWatch:
                     asked[job].assignment.announce(commit)
 
     def _show_events(self, asked: Mapping[str, Asked]) -> None:
-        """Pass on what happened since, while the steps are taken."""
         if time.monotonic() - self._shown_at < _SHOW_EVERY_SECONDS:
             return
         self._shown_at = time.monotonic()

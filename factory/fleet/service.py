@@ -234,7 +234,6 @@ class Service:
             rescue(database, queue, declare=False)
 
     def _beat(self) -> None:
-        """Report that this worker lives, even while it is busy."""
         with contextlib.closing(Database(self.url, f"lease of {self.terms.worker}")) as database:
             lease = Lease(database, self.terms.worker, self.terms.lease_seconds)
             while not self._ending.wait(lease.seconds_between_beats):

@@ -142,7 +142,6 @@ class FleetReplies:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (plan + key,))
 
     def _render(self, request: Request, outcome: Outcome) -> str:
-        """Return the lines that a transcript has of this call."""
         lines = (Intent(outcome.key, request), outcome)
         return b"".join(render_record(each, self.secrets) for each in lines).decode("ascii")
 

@@ -297,7 +297,6 @@ class Awaited:
             self.emit(event)
 
     def _forget(self) -> None:
-        """Remove what the fleet has of a plan whose end was reported."""
         self.link.queue.forget([self.plan])
         forget_events(self.link.database, [self.plan])
         forget_takeovers(self.link.database, [self.plan])

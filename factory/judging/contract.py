@@ -12,14 +12,14 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from factory.orders.documents import FailureBrief, WriteProposal
 from factory.proposal.scope import FileKind
 from factory.proposal.shown_code import ShownFile
 from factory.workbench.judging_tools import SandboxRunner
 from factory.workbench.tree import NotReadable, Tree
-from shared.languages.capabilities import Conformance, check_shrinking
+from shared.languages.capabilities import Conformance, ContractViolation, Language, check_shrinking
 from shared.languages.language_tools import (
     HEAD_ALONE,
     LESS_INDENTED,
@@ -33,9 +33,6 @@ from shared.languages.planned_code import DOES_NOT_PARSE
 from shared.languages.registry import LANGUAGES, language_of
 from shared.settings.settings import SandboxSettings
 from shared.work_order.work_order import Interface, WorkOrder
-
-if TYPE_CHECKING:
-    from shared.languages.capabilities import ContractViolation, Language
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +135,6 @@ def _declares(binding: Sequence[WorkOrder]) -> bool:
 def _in_force(
     language: Language, binding: Sequence[WorkOrder], paths: Collection[str]
 ) -> tuple[Interface, ...]:
-    """Return what binds the files `paths` that are of the language."""
     declared = any(language_of(i.path) is language for each in binding for i in each.interfaces)
     if language.conformance is None or not declared:
         return ()
@@ -159,8 +155,6 @@ def render_violation(violation: ContractViolation) -> str:
 
 
 class _Sources(Mapping[str, str]):
-    """Map the paths of files of a tree to their texts, which are read on demand."""
-
     def __init__(self, tree: Tree, files: Iterable[str]) -> None:
         self._tree = tree
         self._files = frozenset(files)

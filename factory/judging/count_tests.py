@@ -181,7 +181,6 @@ def read_ctest(text: str) -> Counted | None:
 
 
 def _sum(runs: Sequence[Counted], text: str, words: str, none: re.Pattern[str]) -> Counted | None:
-    """Return the sum of the runs; zero if there are no runs and a line of the output says so."""
     if runs:
         return add_up(runs)
     return Counted() if any(matches(text, words, none)) else None
@@ -387,20 +386,9 @@ def read_unittest(text: str) -> Counted | None:
 
 
 READERS: Final[tuple[Callable[[str], Counted | None], ...]] = (
-    read_pytest,
-    read_unittest,
-    read_node,
-    read_jest,
-    read_vitest,
-    read_mocha,
-    read_ava,
-    read_go,
-    read_cargo,
-    read_surefire,
-    read_gradle,
-    read_dotnet,
-    read_ctest,
-)
+    read_pytest, read_unittest, read_node, read_jest, read_vitest, read_mocha, read_ava, read_go,
+    read_cargo, read_surefire, read_gradle, read_dotnet, read_ctest,
+)  # fmt: skip
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 

@@ -237,7 +237,6 @@ def _added_lines(tree: Tree, git: Git, base: str, written: Collection[str]) -> I
 
 
 def _declared(git: Git, base: str) -> dict[str, frozenset[str]]:
-    """Return the packages that the manifests of a tree declare, by the name of the language."""
     files = trees.files_of(git, base)
     declared: dict[str, frozenset[str]] = {}
     for language in LANGUAGES:

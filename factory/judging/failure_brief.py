@@ -346,7 +346,6 @@ def _read(lines: Sequence[str]) -> tuple[_Weight, list[FaultReport]]:
 
 
 def _apart(reports: Iterable[FaultReport]) -> Iterator[FaultReport]:
-    """Yield the reports that have no line in common with an earlier one."""
     taken: set[int] = set()
     for each in reports:
         if taken.isdisjoint(each.lines):

@@ -156,7 +156,6 @@ class Landing:
         raise self._keep_aside(new, f"{checkout.path} could not follow: {reason}")
 
     def _move_back(self, place: Git, new: str) -> None:
-        """Move the branch that was moved by mistake back; local changes stay as they are."""
         before = refs.commit_of(place, "ORIG_HEAD")  # which `git merge` has set
         if refs.commit_of(place, "HEAD") != new or not before:
             return
@@ -263,7 +262,6 @@ class Notary:
         )
 
     def _sealed(self, compose: Compose, task: OrderTask) -> Envelope:
-        """Return a statement in its envelope, unsigned where signing fails."""
         config = self._signing()
         if config is not None:
             envelope = Envelope(payload_of(compose(config.format.value)))
@@ -278,7 +276,6 @@ class Notary:
         return Envelope(payload_of(compose(None)))
 
     def _signing(self) -> SigningConfig | None:
-        """Return how the person signs commits; `None` if they do not."""
         if not self._asked:
             self._asked = True
             try:

@@ -173,7 +173,6 @@ def _readable(entries: Sequence[JsonValue]) -> tuple[WorkOrder, ...]:
 
 
 def _with_earlier(loaded: LoadedOrder, earlier: Sequence[WorkOrder]) -> LoadedOrder:
-    """Return the order with what it must know about the earlier orders."""
     order = loaded.order
     return replace(
         loaded,

@@ -276,7 +276,6 @@ def is_left_out(order: dict[str, Any]) -> bool:
 
 
 def _state(order: dict[str, Any]) -> str:
-    """Return what the order is called: a person's decision goes before what the run made of it."""
     decision = order["decision"] or {}
     if decision.get("left_out"):
         return "LEFT_OUT"
@@ -301,7 +300,6 @@ def _remark(order: dict[str, Any], *, running: bool) -> str:
 
 
 def _listed(order: dict[str, Any]) -> str:
-    """Return the orders that have to land before the candidate; "" if there are none."""
     ahead = (order["candidate"] or {}).get("ahead", [])
     return ", ".join(ahead[-_MOST_AHEAD:]) if len(ahead) <= _MOST_AHEAD else f"{len(ahead)} orders"
 

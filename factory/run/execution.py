@@ -123,8 +123,6 @@ class DroppableClient:
 
 @dataclass(slots=True)
 class _Walk:
-    """Hold how far a walk of the graph has come, also for whoever ends it from outside."""
-
     step: Step
     state: FactoryState
 

@@ -311,7 +311,6 @@ class Session:
         self.tip = commit
 
     def _annotate(self, task: OrderTask, result: OrderResult) -> None:
-        """Add a note on how a landed commit was made; a refused note is only a warning."""
         if not isinstance(result.verdict, Passed):
             return
         commit = result.verdict.commit

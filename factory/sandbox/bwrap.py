@@ -97,7 +97,6 @@ def _depth(mount: _Mount) -> int:
 
 
 def _own_mounts(layout: Layout) -> Iterator[_Mount]:
-    """Yield the mounts of the sandbox's own /tmp, /dev and /proc."""
     yield _bind(layout.policy.temporary, TEMPORARY, writable=True)
     dev, proc = _DEVICES_AND_PROCESSES
     # Its tmpfs has half of the machine's memory, so it is closed, and /dev/shm has a bound.

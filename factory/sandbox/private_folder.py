@@ -219,7 +219,6 @@ def _runs_code(place: Path) -> bool:
 
 
 def _compiled(place: Path, suffix: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and the target of a link for each module and each package in a folder."""
     with contextlib.suppress(FileNotFoundError):
         for entry in os.scandir(place / "__pycache__"):
             if entry.name.endswith(suffix):

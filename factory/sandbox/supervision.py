@@ -304,7 +304,7 @@ class _Watch:
                 self.end(Stop.DEADLINE)
             else:
                 break
-        return self._exit()
+        return exit_of(self._reply, self._stop, clean=not self._open)
 
     def abandon(self) -> None:
         """Kill every process, wait for their end, and keep no more of the output."""
@@ -340,9 +340,6 @@ class _Watch:
     def _close(self, fd: int) -> None:
         self._poll.unregister(fd)
         self._open.remove(fd)
-
-    def _exit(self) -> Exit:
-        return exit_of(self._reply, self._stop, clean=not self._open)
 
 
 # RLIMIT_DATA, not RLIMIT_AS, holds the memory: it counts what a process can write to, while

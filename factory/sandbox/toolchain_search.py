@@ -149,15 +149,9 @@ def _own_folders(machine: ToolchainHome) -> Iterator[tuple[str, Path]]:
 
 
 INSTALLED: Final[tuple[Layout, ...]] = (
-    go_distribution,
-    go_programs,
-    node_distribution,
-    java_kit,
-    maven,
-    gradle,
-    dotnet,
+    go_distribution, go_programs, node_distribution, java_kit, maven, gradle, dotnet,
     single_programs,
-)
+)  # fmt: skip
 
 
 _DEFAULT_RUST: Final = re.compile(r'^default_toolchain\s*=\s*"([^"]+)"', re.MULTILINE)
@@ -322,7 +316,6 @@ def _common_name(tool: str) -> str:
 
 
 def _installed(tool: str, kept: Path, chosen: ChosenVersion) -> Toolchain:
-    """Return the chosen version of a tool; the plugin for Go has one more folder."""
     root = (kept / chosen.version).resolve()
     if is_jdk(root):
         return jdk_in(root, chosen.note)

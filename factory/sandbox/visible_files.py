@@ -247,27 +247,12 @@ FOLDERS = tuple(
     )
 ) + tuple(sorted(ROOT.glob("java-*/security")))
 # C libraries and runtimes read these: name lookup, shared libraries, time zone, file types, TLS.
-FILES = tuple(
-    ROOT / name
-    for name in (
-        "group",
-        "hosts",
-        "ld.so.cache",
-        "localtime",
-        "maven/m2.conf",
-        "mime.types",
-        "nsswitch.conf",
-        "os-release",
-        "passwd",
-        "pki/tls/cert.pem",
-        "protocols",
-        "resolv.conf",
-        "services",
-        "ssl/cert.pem",
-        "ssl/openssl.cnf",
-        "timezone",
-    )
-) + tuple(
+_NAMES = (
+    "group", "hosts", "ld.so.cache", "localtime", "maven/m2.conf", "mime.types", "nsswitch.conf",
+    "os-release", "passwd", "pki/tls/cert.pem", "protocols", "resolv.conf", "services",
+    "ssl/cert.pem", "ssl/openssl.cnf", "timezone",
+)  # fmt: skip
+FILES = tuple(ROOT / name for name in _NAMES) + tuple(
     # Debian's Java keeps its configuration here. `management`, beside these, may hold passwords.
     sorted(each for kind in ("cfg", "properties") for each in ROOT.glob(f"java-*/*.{kind}"))
 )

@@ -190,7 +190,6 @@ def _read_all(fd: int) -> bytes:
 
 
 def _wait(pid: int, control: socket.socket, wake: int) -> int:
-    """Return the command's wait status once it has ended, or that of a kill once it must end."""
     poll = select.poll()
     poll.register(control, select.POLLIN)
     poll.register(wake, select.POLLIN)

@@ -70,8 +70,6 @@ class StandingCommit:
 
 
 class _Common(TypedDict):
-    """Name the parts that statements of both kinds have."""
-
     tool: ToolPart
     order: OrderPart
     plan: PlanPart | None
@@ -167,7 +165,6 @@ def _terms(task: OrderTask, passed: Passed) -> CommitTermsPart:
 def _commands(
     verify: Sequence[CmdResult], acceptance: Sequence[CmdResult]
 ) -> tuple[tuple[CommandPart, ...], tuple[SandboxRecord, ...]]:
-    """Return the commands that judged the tree, and the different sandboxes that they ran in."""
     found = tuple(_by_stage(verify, acceptance))
     sandboxes: list[SandboxRecord] = []
     for _, each in found:

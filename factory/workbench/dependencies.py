@@ -137,7 +137,6 @@ def _problem_with(folder: Path, repo: Path | None) -> str:
 
 
 def _home_of(config: Path) -> Path | None:
-    """Return the folder of the base interpreter, `None` if the file names it otherwise."""
     with config.open("rb") as file:
         text = file.read(_LONGEST_CONFIG).decode("utf-8", "replace")
     pairs = (line.partition("=") for line in text.splitlines())

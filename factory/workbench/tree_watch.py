@@ -91,7 +91,6 @@ class TreeWatch:
         self._watched.add(folder)
 
     def _read(self) -> bool:
-        """Read all events; return whether there were any."""
         found = False
         while True:
             try:

@@ -152,7 +152,6 @@ def _cut_off(run: RunView) -> Case:
 
 
 def _commands(attempt: AttemptView) -> Iterator[Case]:
-    """Yield the commands of the attempt that decided about an order."""
     for each in attempt.commands:
         failed = attempt.judged is not Judged.PASSED and _failed(each, attempt.brief)
         brief = attempt.brief if failed and attempt.brief and _names(attempt.brief, each) else None
@@ -204,7 +203,6 @@ def _account(brief: FailureBrief | Failure) -> str:
 
 
 def _facts(order: OrderView) -> Iterator[tuple[str, str]]:
-    """Yield the properties of an order, each as its name and value."""
     yield "state", order.state
     if order.commit:
         yield "commit", order.commit

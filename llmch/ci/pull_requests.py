@@ -292,8 +292,6 @@ class _Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Requesting:
-    """Ask for the request of one run."""
-
     branch: str
     run_id: str
     options: RunOptions

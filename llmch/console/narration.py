@@ -107,7 +107,6 @@ def fetch_lines(branch: str, remote: str) -> Iterator[Line]:
 
 
 def _own_line(words: str, repo: str, cwd: str) -> Line:
-    """Return a command of this program's, fit to be copied."""
     place = "" if repo in ("", cwd) else f" --repo {shlex.quote(repo)}"
     return Line(Mark.COPY, f"{this_program()} {words}{place}")
 
@@ -408,7 +407,6 @@ class OrderNarrator:
 PlanEvent = PlanStarted | PlanAttemptStarted | PlanJudged | PlanRepaired | PlanReviewed | PlanEnded
 
 _MAX_FINDINGS = 12
-_MAX_TITLES = 20
 
 
 class PlanNarrator:

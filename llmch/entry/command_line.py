@@ -121,7 +121,6 @@ class VerbParser(argparse.ArgumentParser):
 
 
 def _words(action: argparse.Action, value: object) -> Iterator[str]:
-    """Yield the words that give `value` to an option."""
     if not action.option_strings or value == action.default:
         return
     option = action.option_strings[0]
@@ -150,7 +149,7 @@ def parser_of(name: str, verb: Verb) -> VerbParser:
     """Return the parser of a verb's options; the parser also prints the verb's help."""
     parser = VerbParser(
         prog=f"llmch {name}",
-        description=_sentence(VERBS[name]),
+        description=f"{VERBS[name][0].upper()}{VERBS[name][1:]}.",
         epilog=f"example:\n  {EXAMPLES[name]}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -158,10 +157,6 @@ def parser_of(name: str, verb: Verb) -> VerbParser:
     verb.add_arguments(parser)
     _add_output_arguments(parser)
     return parser
-
-
-def _sentence(purpose: str) -> str:
-    return f"{purpose[0].upper()}{purpose[1:]}."
 
 
 def output_arguments(arguments: Sequence[str]) -> argparse.Namespace:

@@ -156,7 +156,6 @@ def _curve(start: tuple[int, int], end: tuple[int, int], grid: _Grid) -> str:
 
 
 def _label(order: OrderView, grid: _Grid) -> str:
-    """Return as much of the title as fits into a box."""
     room = (grid.box_width - 20) // 7
     title = " ".join(order.title.split())
     return title if len(title) <= room else f"{title[: room - 1].rstrip()}…"

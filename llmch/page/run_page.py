@@ -261,8 +261,6 @@ class _Shown:
 
 @dataclass(slots=True)
 class _Site:
-    """Hold what is served, and what has been asked for."""
-
     token: str
     shown: _Shown
     visited: threading.Event = field(default_factory=threading.Event)

@@ -315,11 +315,6 @@ def cost_words(usage: UsageRecord) -> str:
     return cost(usage.cost_usd).removeprefix("cost ")
 
 
-def seconds_words(seconds: float | None) -> str:
-    """Return a duration, "" if it is unknown."""
-    return "" if seconds is None else duration(seconds)
-
-
 def asserted(covering: CoveringOrder, run: RunView) -> str:
     """Return what asserts that an order carries out a requirement."""
     if covering.asserted_by is not Asserted.TEST:

@@ -189,7 +189,6 @@ def _alike(before: Sequence[str], after: Sequence[str]) -> int:
 
 
 def _lines(value: object) -> Iterator[str]:
-    """Yield the lines that show a value of a field, an item of a list each on its own."""
     match value:
         case None:
             return

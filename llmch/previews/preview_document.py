@@ -316,7 +316,6 @@ def _finding(finding: ShownFinding) -> Item:
 
 
 def _rest(preview: PlanPreview) -> Iterator[Block]:
-    """Return what is to be said of the plan as a whole."""
     whole = [Item(each, Sign.WARNING) for each in preview.problems]
     whole += map(_finding, preview.findings)
     if whole:

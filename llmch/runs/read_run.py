@@ -164,7 +164,7 @@ def read_run(found: FoundRun) -> RunView:
     roles = (*plan.roles, *_with_cost(usage_by_role(events), usage))
     return RunView(
         run_id=run.run_id,
-        title=plan.title or _title(orders),
+        title=plan.title or (orders[0].title if len(orders) == 1 else ""),
         standing=standing,
         branch=head.branch,
         base=object_id(head.base),
@@ -224,10 +224,6 @@ def _titles(events: Iterable[TimedEvent]) -> Mapping[str, str]:
     return {each.order: each.title for each in found if each.title}
 
 
-def _title(orders: Sequence[OrderView]) -> str:
-    return orders[0].title if len(orders) == 1 else ""
-
-
 def _standing(
     head: RunDocument, outcome: RunOutcome, orders: Sequence[OrderView], *, alive: bool
 ) -> Standing:
@@ -268,7 +264,6 @@ def _with_cost(roles: Sequence[RoleUsage], usage: UsageRecord) -> Iterator[RoleU
 
 
 def _settings(head: RunDocument, plan: PlanView) -> Iterator[tuple[str, str]]:
-    """Yield what the run was given, as name and value."""
     models = head.model_settings
     yield "models", ", ".join(dict.fromkeys(models.models)) or head.model
     yield "replies", _replies(models)

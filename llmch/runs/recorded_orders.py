@@ -140,7 +140,6 @@ def _order(reading: _Reading, name: str, order: WorkOrder | None) -> OrderView:
 
 
 def _as_made(reading: _Reading, name: str, order: WorkOrder | None, run: RunOnRecord) -> OrderView:
-    """Return an order as the run that made it recorded it."""
     ground = reading.ground
     summary = order_summary(run, name, reading.faults)
     written = recorded_attempts.as_written(order.acceptance_commands if order else ())

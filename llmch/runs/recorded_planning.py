@@ -115,7 +115,6 @@ def _first(spans: Iterable[TimeSpan]) -> float:
 
 
 def _start(timed: TimedEvent, spans: dict[tuple[str, ...], TimeSpan]) -> None:
-    """Begin the span that an event starts, if it starts one."""
     order, at = _order_of(timed.event), timed.at
     match timed.event:
         case AttemptStarted(attempt=number):

@@ -87,7 +87,6 @@ class RunReportDocument(Document):
 
 
 def _outcome(run: RunView) -> Block:
-    """Return how the run ended. One that has not, and a branch without a run, has no verdict."""
     orders = f"{run.landed:,} of {count(len(run.orders), 'order')} on {run.branch or 'no branch'}"
     if not run.run_id:
         return Paragraph((f"{count(run.landed, 'order')} on {run.branch}, by its commits",))

@@ -54,8 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _BuildContext:
-    """Hold what planning and executing have in common; the two sources share one budget."""
-
     settings: Settings
     reports: Reports
     place: preflight.RepoPlace

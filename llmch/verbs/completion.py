@@ -141,7 +141,6 @@ _KINDS_BY_NAME: Final = {
 
 
 def _meaning(action: argparse.Action) -> str:
-    """Return the first thing that the help says of the option."""
     text = (action.help or "") % {**vars(action), "prog": "llmch"}
     first = text.partition("; ")[0].partition(" (")[0]
     if len(first) <= _MAX_MEANING:

@@ -264,7 +264,6 @@ def _source(value: Value, *, is_option: bool) -> str:
 
 
 def _quoted_fish(text: str) -> str:
-    """Return a text as one word of the shell, whatever is in it."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
@@ -365,5 +364,4 @@ def _escaped(text: str) -> str:
 
 
 def _quoted_zsh(text: str) -> str:
-    """Return a text as one word of the shell, whatever is in it."""
     return "'" + text.replace("'", "'\\''") + "'"

@@ -90,7 +90,6 @@ def check_base(base: BaseTrial | None) -> Iterator[checkups.Checkup]:
 
 
 def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator[checkups.Checkup]:
-    """Yield the checkups in a fixed order. The machine is not changed."""
     yield checkups.check_git()
     yield factory_health.check_interpreter(settings.python, repo)
     yield from factory_health.check_sandboxes()

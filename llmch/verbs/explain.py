@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import argparse
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Shape
 from llmch.entry import answers
-from shared.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from shared.errors import Example, RuleText
+from shared.errors import Example, InvalidInput, RuleText
 
 
 @dataclass(frozen=True, slots=True)

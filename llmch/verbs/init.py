@@ -166,7 +166,7 @@ def as_seen(path: Path, cwd: Path) -> str:
 
 def _steps(place: TargetFolder, spec: Path, cwd: Path, flags: str) -> Iterator[str]:
     """Yield the steps from here to verified commits; paths are written as seen from `cwd`."""
-    here = _is_within(cwd, place.root)
+    here = Path(os.path.realpath(cwd)).is_relative_to(os.path.realpath(place.root))
     git = "git" if here else f"git -C {_word(place.root, cwd)}"
     repo = "" if here else f" --repo {_word(place.root, cwd)}"
     plan = _word(place.root.parent / f"{place.root.name}-plan", cwd)
@@ -178,10 +178,6 @@ def _steps(place: TargetFolder, spec: Path, cwd: Path, flags: str) -> Iterator[s
     program = this_program()
     yield f"{program} plan --spec {_word(spec, cwd)}{repo} --outdir {plan}"
     yield f"{program} run-all{repo} --workdir {plan}{flags}"
-
-
-def _is_within(path: Path, folder: Path) -> bool:
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
 def _word(path: Path, cwd: Path) -> str:
@@ -262,17 +258,9 @@ def quoted(text: str) -> str:
 
 _WIDTH: Final = 96
 _SHOWN: Final = (
-    "verify",
-    "timeout_seconds",
-    "max_cost",
-    "protected_branches",
-    "programs",
-    "dependencies",
-    "planner.model",
-    "factory.model",
-    "factory.attempts",
-    "commit.subject",
-)
+    "verify", "timeout_seconds", "max_cost", "protected_branches", "programs", "dependencies",
+    "planner.model", "factory.model", "factory.attempts", "commit.subject",
+)  # fmt: skip
 # For settings whose default is nothing that could be written down.
 _EXAMPLES: Final[Mapping[str, object]] = {"max_cost": 2.5}
 

@@ -116,7 +116,6 @@ def _run_report(args: argparse.Namespace, console: Console) -> Outcome:
 def _watched(
     run: RunView, look: Callable[[], RunView], args: argparse.Namespace, console: Console
 ) -> RunView:
-    """Serve the page of a run until the run ends, and return the run as it ended."""
     if run.standing is not run_model.Standing.RUNNING:
         raise InvalidInput(
             f"run {run.run_id} is {run.standing}: there is nothing to watch",

@@ -197,7 +197,7 @@ def _reviewed(
             if not revised.ok:
                 compilation.record.keep_plan("its revision is not valid")
                 return
-            if _same_plan(valid, revised):
+            if valid.plan and revised.plan and valid.plan.document == revised.plan.document:
                 return  # the model did not accept the claims; the reviewer would only repeat them
             valid = revised
     except (Interrupted, NotOnRecord):
@@ -224,7 +224,3 @@ def _review(
         review = read_review(completion.text, valid.plan, valid.answer)
     record.end_review(number, review)
     return review.claims
-
-
-def _same_plan(before: Judged, after: Judged) -> bool:
-    return bool(before.plan and after.plan and before.plan.document == after.plan.document)

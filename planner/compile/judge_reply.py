@@ -81,7 +81,7 @@ def judge_reply(
         return _judge_change(attempt, text, reply, inputs, inputs.task, judge)
     if inputs.change is not None:
         reply = replace(reply, plan=_as_one_order(reply.plan, inputs.change, inputs.repo))
-    verified = _needs_no_script(inputs)
+    verified = bool(inputs.repo.verification) and VERIFY_SCRIPT not in inputs.spec.text
     dropped = left_out(reply.plan, inputs.repo.files, verified=verified)
     kept = skip_bootstrap(reply.plan, inputs.repo.files, verified=verified)
     repaired = repair_plan(_traced(kept, inputs), lambda plan: judge(plan, None))
@@ -122,11 +122,6 @@ def _judge_change(
         left_out=merged.left_out,
         answer=answer,
     )
-
-
-def _needs_no_script(inputs: CompileInputs) -> bool:
-    """Say whether an order for `scripts/verify.sh` is needless, since nobody asked for it."""
-    return bool(inputs.repo.verification) and VERIFY_SCRIPT not in inputs.spec.text
 
 
 def _traced(plan: Plan, inputs: CompileInputs) -> Plan:

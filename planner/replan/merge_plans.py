@@ -187,7 +187,7 @@ def _places(drafts: Sequence[Draft], task: FollowUp) -> list[Place]:
             places.append(Place.REPEATED)
         elif known is None:
             places.append(Place.NEW)
-        elif _is_same(draft, known):
+        elif draft.order is not None and _work(draft) == _work(known):
             places.append(Place.SAME)
         elif known.landed:
             places.append(Place.LANDED)
@@ -195,11 +195,6 @@ def _places(drafts: Sequence[Draft], task: FollowUp) -> list[Place]:
             places.append(Place.REPLACES if draft.label in replaceable else Place.KEPT)
         seen.add(draft.label)
     return places
-
-
-def _is_same(draft: Draft, known: Draft) -> bool:
-    """Say whether two orders ask for the same, however many defaults they spell out."""
-    return draft.order is not None and _work(draft) == _work(known)
 
 
 def _work(draft: Draft) -> WorkOrder | None:

@@ -35,7 +35,7 @@ def render_difference(task: FollowUp) -> str:
     added = (f"- added {each.id}: {_line(each)}" for each in difference.added)
     removed = (f"- removed {each.id}: {_line(each)}" for each in difference.removed)
     parts = ["\n".join((*changed, *added, *removed))]
-    names = _beside(task)
+    names = frozenset(name for each in _concerned(task) for name in covers_of(each))
     beside = [each for each in difference.untouched if each.id in names]
     if beside:
         shown = "\n".join(f"- {each.id}: {_cut(_line(each), _MAX_BESIDE)}" for each in beside)
@@ -129,7 +129,6 @@ def _short(draft: Draft, task: FollowUp, concerned: Collection[str]) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    """Return the first names, and how many are left out."""
     left = len(names) - _MAX_FILES
     return ", ".join(names[:_MAX_FILES]) + (f" and {left} more" if left > 0 else "")
 
@@ -143,18 +142,12 @@ def _short_raw(draft: Draft) -> JsonValue:
     }
 
 
-def _beside(task: FollowUp) -> frozenset[str]:
-    """Return the requirements that share an order with one that changed or was removed."""
-    return frozenset(name for each in _concerned(task) for name in covers_of(each))
-
-
 def _concerned(task: FollowUp) -> tuple[Draft, ...]:
     drafts = task.predecessor.drafts
     return tuple(drafts[each] for each in task.concerned)
 
 
 def _concerned_paths(task: FollowUp) -> frozenset[str]:
-    """Return the files that the concerned orders write or read."""
     return frozenset(
         path
         for draft in _concerned(task)

@@ -79,7 +79,6 @@ def contradictory_preconditions(step: Step, order: WorkOrder) -> Iterator[Findin
 
 
 def _contradictions(order: WorkOrder) -> Iterator[tuple[int, str]]:
-    """Yield each path that has both kinds, with the index where the second kind first appears."""
     kinds: dict[str, str] = {}
     reported: set[str] = set()
     for index, condition in enumerate(order.preconditions):

@@ -173,7 +173,6 @@ def _named(texts: Iterable[str], requirements: Iterable[str]) -> frozenset[str]:
 
 
 def _spelled(text: str) -> str:
-    """Return the letters and digits of a text in words, each between two underscores."""
     return _NOT_OF_A_NAME.sub("_", f"_{text.lower()}_")
 
 

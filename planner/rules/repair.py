@@ -125,7 +125,6 @@ def _entries(plan: Plan) -> list[Entry] | None:
 
 
 def _normalise_paths(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry], list[Fix]] | None:
-    """Separate folders by `/` where a path has backslashes."""
     if (orders := _entries(plan)) is None:
         return None
     fixes: list[Fix] = []
@@ -209,7 +208,6 @@ def _ids_in_texts(order: Entry) -> Iterator[str]:
 
 
 def _promise_files(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry], list[Fix]] | None:
-    """Declare `file_exists` for each allowed file that has no postcondition."""
     if (orders := _entries(plan)) is None:
         return None
     fixes: list[Fix] = []
@@ -234,7 +232,6 @@ def _promise_files(plan: Plan, errors: Sequence[Finding]) -> tuple[list[Entry], 
 def _drop_verification(
     plan: Plan, errors: Sequence[Finding]
 ) -> tuple[list[Entry], list[Fix]] | None:
-    """Drop `scripts/verify.sh` from the acceptance commands where others remain."""
     if (orders := _entries(plan)) is None:
         return None
     surplus: dict[int, dict[int, FieldPath]] = {}

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from planner.rules.rule_model import Finding, PlanView, Rule, Step, each_step, plan_finding
 from shared.errors import quoted
 from shared.files.paths import glob_characters
-from shared.files.strict_documents import at
+from shared.files.strict_documents import FieldPath, at
 from shared.languages.planned_code import code_cannot_be_judged
 from shared.languages.read_commands import CodeProblem, CodeRun
 from shared.work_order import work_order
-
-if TYPE_CHECKING:
-    from shared.files.strict_documents import FieldPath
 
 
 def malformed_parts(view: PlanView) -> Iterator[Finding]:

@@ -215,7 +215,6 @@ def split_blocks(text: str) -> Iterator[Block]:
 
 
 def _without_comments(text: str) -> str:
-    """Return the text with comments of HTML replaced by their line breaks."""
     parts: list[str] = []
     at = 0
     while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start)) >= 0:

@@ -218,7 +218,6 @@ def _slack(words: frozenset[str], frequent: frozenset[str], weights: Mapping[str
 
 
 def _rivals(candidates: Sequence[tuple[float, int]], score: float, taken: set[int]) -> list[int]:
-    """Return the positions, not taken yet, that are as alike as `score` within the margin."""
     return [
         position
         for rival, position in candidates

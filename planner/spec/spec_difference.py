@@ -64,8 +64,6 @@ def _folded(requirement: Requirement) -> str:
 
 
 class _Found:
-    """Collect the matches between two versions."""
-
     def __init__(self, before: Sequence[Requirement], after: Sequence[Requirement]) -> None:
         self.before: Final = before
         self.after: Final = after
@@ -177,7 +175,6 @@ def _renumbered(
 
 
 def _listed(names: Sequence[str], last: str = "and") -> str:
-    """Return names as a list in prose; those after the first few are counted."""
     more = len(names) - _MOST_NAMED
     shown = [*names[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
     if len(shown) == 1:

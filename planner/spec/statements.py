@@ -403,7 +403,6 @@ def _row(said: str) -> tuple[str, str, str]:
 
 
 def _parts(block: Block) -> Iterator[tuple[int, str]]:
-    """Yield the sentences of a paragraph, or the whole of another block, each with its line."""
     text = block.text.strip()
     if block.kind is not Kind.PARAGRAPH or split_own_id(" ".join(text.split()))[0]:
         yield block.line, " ".join(text.split())

@@ -140,7 +140,6 @@ def _scalar(event: yaml.ScalarEvent, resolver: yaml.resolver.Resolver) -> str | 
 
 
 def _checked(raw: object, named: str, where: str, depth: int) -> Tree:
-    """Return `raw` with its objects as dicts, after a check of each key and text."""
     match raw:
         case str():
             return _encodable(raw, named, where)

@@ -280,8 +280,6 @@ def place_of_problem(problem: JsonProblem) -> JsonPlace | None:
 
 @dataclass(slots=True)
 class _Open:
-    """Hold a list or an object that has not ended yet; `key` and `key_start` are its last key's."""
-
     path: JsonPath
     start: int
     is_list: bool

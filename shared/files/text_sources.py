@@ -250,7 +250,6 @@ class RepoSources(TreeSources):
         return {path: self.read(path) for path in paths}
 
     def _behind_no_link(self, path: str) -> bool:
-        """Say whether every folder above `path` is a real folder, not a link."""
         parts = path.split("/")[:-1]
         for count in range(1, len(parts) + 1):
             folder = "/".join(parts[:count])

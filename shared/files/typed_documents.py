@@ -101,7 +101,6 @@ def read_record(path: Path, kind: type[T], faults: Faults) -> T | None:
 
 @cache
 def _reader(kind: Any) -> _Read:
-    """Return what reads a type; each type is looked at once."""
     if kind in _PLAIN:
         return _PLAIN[kind]
     origin, parts = typing.get_origin(kind), typing.get_args(kind)

@@ -101,7 +101,6 @@ def _program(own: Iterable[ConfigEntry], form: SignatureFormat) -> str:
 
 
 def _value(entries: Iterable[ConfigEntry], key: str) -> str:
-    """Return the value that counts for a key: git takes the last one."""
     values = [each.value for each in entries if each.key == key]
     return values[-1] if values else ""
 
@@ -293,7 +292,6 @@ def _try(git: Git, argv: Sequence[str], data: bytes) -> Finished:
 
 
 def _said(done: Finished) -> str:
-    """Return the last line that a program printed, which says what is wrong."""
     text = (done.stderr.strip() or done.stdout.strip()).decode(errors="replace")
     lines = [each for each in text.splitlines() if not each.startswith("[GNUPG:]")]
     return lines[-1].strip() if lines else f"exit code {done.exit_code}"

@@ -44,10 +44,6 @@ def submodules_of(git: Git, commit: str) -> tuple[str, ...]:
     return tuple(path for facts, _, path in records if facts.startswith("160000 "))
 
 
-def holds_file(git: Git, commit: str, path: str) -> bool:
-    return path in entries_of(git, commit, [path])
-
-
 def entries_of(git: Git, tree: str, paths: Sequence[str]) -> Mapping[str, TreeEntry]:
     """Return a tree's entries, by path, for those of `paths` that it has."""
     return parse_entries(git.run("ls-tree", "-z", "--", tree, *paths))

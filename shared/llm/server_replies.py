@@ -18,8 +18,6 @@ from shared.events.events import Channel
 from shared.llm.budget import estimate_tokens, least_tokens
 from shared.llm.model_client import Api, ReplyCutShort, ReplyFailed, Request, Usage
 
-REPLACEMENT = "\ufffd"
-
 
 def well_formed(text: str) -> str:
     """Return `text` with pairs of surrogates joined and lone ones replaced by U+FFFD.

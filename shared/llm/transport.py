@@ -365,8 +365,6 @@ class Transport:
 
 
 class _ErrorAnswer(Exception):
-    """Hold an answer with an error status, and the start of its body."""
-
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(status)
         self.status, self.headers, self.body = status, headers, body

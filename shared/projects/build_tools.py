@@ -89,18 +89,9 @@ LOCK_FILES: Final = frozenset(
 
 # A plan nearly always depends on these files, so they come first where the repo has them.
 LANDMARKS: Final = (
-    "scripts/verify.sh",
-    "pyproject.toml",
-    "README.md",
-    "requirements.txt",
-    "package.json",
-    "Makefile",
-    "go.mod",
-    "Cargo.toml",
-    "tsconfig.json",
-    "pom.xml",
-    "build.gradle",
-)
+    "scripts/verify.sh", "pyproject.toml", "README.md", "requirements.txt", "package.json",
+    "Makefile", "go.mod", "Cargo.toml", "tsconfig.json", "pom.xml", "build.gradle",
+)  # fmt: skip
 
 PACKAGE_TOOLS: Final = frozenset({"npm", "pnpm", "yarn", "bun"})
 """The programs that run the scripts of a `package.json`."""

@@ -324,7 +324,6 @@ def _value_of(key: Key, layers: Sequence[Layer], cwd: Path, warnings: list[str])
 
 
 def _is_own(name: str, layers: Sequence[Layer]) -> bool:
-    """Return whether the person sets a key."""
     return any(name in each and not each[name].of_repo for each in layers)
 
 
