@@ -152,9 +152,14 @@ def _bind(source: Path, place: Path, *, writable: bool) -> _Mount:
 
 
 def _linked_mounts(layout: Layout) -> Iterator[_Mount]:
-    for number, each in enumerate(layout.policy.linked):
+    folders = _folders_of(layout)
+    for each in layout.policy.linked:
         place = layout.policy.workspace / each.path
+        if each.is_file:
+            yield _bind(each.source, place, writable=False)
+            continue
         if layers_work():
+            number = folders.index(each.source)
             yield _bind(_layers_of(layout) / str(number), place, writable=True)
             continue
         entries = sorted(each.source.iterdir())
@@ -165,6 +170,10 @@ def _linked_mounts(layout: Layout) -> Iterator[_Mount]:
             kind = "--symlink" if entry.is_symlink() else "--ro-bind-try"
             source = entry.readlink() if entry.is_symlink() else entry
             yield _Mount(place / entry.name, (kind, str(source), str(place / entry.name)))
+
+
+def _folders_of(layout: Layout) -> tuple[Path, ...]:
+    return tuple(each.source for each in layout.policy.linked if not each.is_file)
 
 
 def _layers_of(layout: Layout) -> Path:
@@ -211,10 +220,10 @@ class Bubblewrapped:
         self.environment = layout.environment(TEMPORARY)
         self._start: tuple[str, ...] = (str(program),)
         as_user: tuple[str, ...] = ()
-        if policy.linked and layers_work():
+        folders = _folders_of(layout)
+        if folders and layers_work():
             layers = _layers_of(layout)
             layers.mkdir(exist_ok=True)
-            folders = (each.source for each in policy.linked)
             self._start = (*_in_layers(folders, layers, policy.limits.shared_bytes), *self._start)
             as_user = ("--uid", str(os.getuid()), "--gid", str(os.getgid()))
         self._cwd = policy.workspace

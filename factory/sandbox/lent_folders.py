@@ -253,7 +253,7 @@ _COPY_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """Map the real folder `source` to the `path` in the workspace where commands find it.
+    """Map the real folder or file `source` to the `path` in the workspace where commands find it.
 
     `leads_back` says that it holds links to folders beside it, such as the packages of the same
     repo. In the workspace they must lead to the workspace's folders.
@@ -262,6 +262,10 @@ class Linked:
     path: str
     source: Path
     leads_back: bool = False
+
+    @property
+    def is_file(self) -> bool:
+        return self.source.is_file()
 
 
 def package_links(folder: Path) -> tuple[Path, ...]:
@@ -343,10 +347,16 @@ class LinkedFolders:
         if placement is Placement.SYMLINK and linked.leads_back:
             placement = Placement.COPY
         match placement:
+            case Placement.MOUNT if linked.is_file:
+                _clear(place, self._aside)
+                place.touch()
             case Placement.MOUNT:
                 if not _is_empty_folder(place):
                     _clear(place, self._aside)
                     place.mkdir()
+            case Placement.SYMLINK if linked.is_file:
+                _clear(place, self._aside)
+                place.symlink_to(linked.source)
             case Placement.SYMLINK:
                 wanted = {each.name: each for each in linked.source.iterdir()}
                 if _links_in(place) != wanted:
@@ -355,7 +365,7 @@ class LinkedFolders:
                     for link, target in wanted.items():
                         (place / link).symlink_to(target)
             case Placement.COPY:
-                if not _is_folder(place) or _identity(place) != self._copied.get(linked.path):
+                if not os.path.lexists(place) or _identity(place) != self._copied.get(linked.path):
                     _clear(place, self._aside)
                     _copy(linked, place)
                     self._copied[linked.path] = _identity(place)

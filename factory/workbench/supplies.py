@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 import stat
 import threading
@@ -163,7 +164,7 @@ def _problem_with(path: str, root: Path) -> str:
             return error.strerror or str(error)
         if stat.S_ISLNK(mode):
             return f"{here.relative_to(root)} is a symbolic link"
-        if not stat.S_ISDIR(mode):
+        if not stat.S_ISDIR(mode) and not (here == root / path and stat.S_ISREG(mode)):
             return f"{here.relative_to(root)} is not a folder"
     return ""
 
@@ -275,7 +276,8 @@ class Supplier:
         workshop = LocalWorkshop(dependencies_root(), self.options.python, present=present)
         prepared = prepare(files, workshop)
         self._warn(prepared.notes)
-        return Supplies((*linked, *_beside(prepared, present)), prepared, fingerprint)
+        beside = (each for each in _beside(prepared, present) if _is_free(each.path, workspace))
+        return Supplies((*linked, *beside), prepared, fingerprint)
 
     def python_of(self, supplies: Supplies) -> Path:
         """Return the interpreter that commands find as `python`."""
@@ -292,6 +294,12 @@ class Supplier:
             self._warned.update(new)
         for warning in new:
             self.emit(Warned(warning))
+
+
+def _is_free(path: str, workspace: Workspace) -> bool:
+    """Return whether nothing of the tree would be hidden, of the branch or of an order."""
+    there = os.path.lexists(workspace.root / path) and path not in workspace.linked
+    return not there and not workspace.tracks(path)
 
 
 def _beside(prepared: Prepared, present: frozenset[str]) -> Iterator[Linked]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from shared.errors import InvalidInput
-from shared.files.strict_documents import Table, read_toml
+from shared.files.strict_documents import Table, read_toml, table
 from shared.languages.capabilities import Installable, Lack
 from shared.languages.language_tools import ManifestFiles, Prepared, Workshop
 from shared.languages.python.declared_requirements import (
@@ -222,6 +222,92 @@ def _refuse_contradictions(declared: Iterable[DeclaredRequirement]) -> None:
             )
 
 
+_OWN_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_OWN_VERSION: Final = re.compile(r"\d[A-Za-z0-9.+!-]*")
+_REFERENCE: Final = re.compile(r"([A-Za-z_][\w.]*)(?::([A-Za-z_][\w.]*))?(?:\s*\[[\w,\s-]*\])?")
+_MODULE_PATH: Final = re.compile(r"(?:[A-Za-z_]\w*/)*[A-Za-z_]\w*\.py")
+_UNKNOWN_VERSION: Final = "0.0.0"  # of a project whose version its build takes from git
+
+
+@dataclass(frozen=True, slots=True)
+class OwnDistribution:
+    """Hold what an installed copy of the project has beside its code; no code of it runs for this.
+
+    `points` are entry points, by group and name, and `generated` the paths of the modules that its
+    build writes the version to.
+    """
+
+    name: str = ""
+    version: str = _UNKNOWN_VERSION
+    points: tuple[tuple[str, str, str], ...] = ()
+    generated: tuple[str, ...] = ()
+
+    def write(self, folder: Path) -> None:
+        """Write metadata and programs into an environment that has none of the project."""
+        for path in self.generated:
+            place = folder / "generated" / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            parts = tuple(int(each) if each.isdigit() else each for each in self.version.split("."))
+            place.write_text(
+                f"__version__ = version = {self.version!r}\n"
+                f"__version_tuple__ = version_tuple = {parts!r}\n__commit_id__ = commit_id = None\n"
+            )
+        site = next(folder.glob("lib/python3*/site-packages"))
+        plain = normal_name(self.name).replace("-", "_")
+        there = (each.name.partition("-")[0].lower() for each in site.glob("*.dist-info"))
+        if not self.name or plain in there:
+            return
+        (info := site / f"{plain}-{self.version}.dist-info").mkdir()
+        metadata = f"Metadata-Version: 2.1\nName: {self.name}\nVersion: {self.version}\n"
+        (info / "METADATA").write_text(metadata)
+        (info / "INSTALLER").write_text("llmch\n")
+        (info / "RECORD").touch()
+        groups = dict.fromkeys(group for group, _, _ in self.points)
+        lines = (
+            line
+            for group in groups
+            for line in (f"[{group}]", *(f"{n} = {v}" for g, n, v in self.points if g == group))
+        )
+        (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+        for group, name, value in self.points:
+            match, program = _REFERENCE.fullmatch(value), folder / "bin" / name
+            if group == "console_scripts" and match and match[2] and not program.exists():
+                program.write_text(
+                    f"#!{folder}/bin/python\nimport sys\nfrom operator import attrgetter\n"
+                    f"import {match[1]}\nsys.exit(attrgetter({match[2]!r})({match[1]})())\n"
+                )
+                program.chmod(0o755)
+
+
+def read_own(document: Table) -> OwnDistribution:
+    """Return what the manifests say of the project itself; names of another form are left out."""
+    project, poetry = table(document, "project"), table(document, "tool", "poetry")
+    name, version = (
+        next((v for part in (project, poetry) if isinstance(v := part.get(key), str)), "")
+        for key in ("name", "version")
+    )
+    tables = {**table(project, "entry-points"), **table(poetry, "plugins")}
+    tables["console_scripts"] = {**table(project, "scripts"), **table(poetry, "scripts")}
+    points = (
+        (group, str(key), value)
+        for group, listed in tables.items()
+        for key, value in (listed.items() if isinstance(listed, dict) else ())
+        if _OWN_NAME.fullmatch(group) and _OWN_NAME.fullmatch(str(key))
+        if isinstance(value, str) and _REFERENCE.fullmatch(value)
+    )
+    tool, hatch = table(document, "tool"), table(document, "tool", "hatch", "build", "hooks", "vcs")
+    written = (
+        *(table(tool, "setuptools_scm").get(key) for key in ("version_file", "write_to")),
+        hatch.get("version-file"),
+    )
+    return OwnDistribution(
+        name if _OWN_NAME.fullmatch(name) else "",
+        version if _OWN_VERSION.fullmatch(version) else _UNKNOWN_VERSION,
+        tuple(points),
+        tuple(each for each in written if isinstance(each, str) and _MODULE_PATH.fullmatch(each)),
+    )
+
+
 _REMEDY: Final = "prepare an environment and pass --python, or leave out --deps auto"
 
 
@@ -234,8 +320,9 @@ def prepare_python(files: ManifestFiles, workshop: Workshop) -> Prepared:
     """
     base = workshop.base_python()
     wishes = read_wishes(files, _markers_of(base.tag))
+    own = read_own(read_toml(_PROJECT, files.text(_PROJECT) or ""))
     wanted = wishes.lines
-    if not wanted:
+    if not wanted and not own.generated:
         return Prepared(notes=wishes.notes)
     if not any("--hash=" in each or _is_pytest(each) for each in wanted):
         wanted = (*wanted, "pytest")  # it verifies a tree that has no script of its own
@@ -243,10 +330,13 @@ def prepare_python(files: ManifestFiles, workshop: Workshop) -> Prepared:
 
     def make(folder: Path) -> None:
         _make(folder, base.executable, wishes, workshop)
+        own.write(folder)
 
-    key = json.dumps([wishes.key, str(base.executable), base.tag])
-    folder = workshop.kept(key, make, dict(map(_pin_of, wanted)))
-    return Prepared(python=folder / "bin" / "python", notes=wishes.notes)
+    key = json.dumps([wishes.key, str(base.executable), base.tag, repr(own)])
+    itself = dict.fromkeys(own.generated, "")
+    folder = workshop.kept(key, make, {**dict(map(_pin_of, wanted)), **itself})
+    generated = {path: folder / "generated" / path for path in own.generated}
+    return Prepared(python=folder / "bin" / "python", folders=generated, notes=wishes.notes)
 
 
 def _pin_of(requirement: str) -> tuple[str, str]:
@@ -288,6 +378,9 @@ def _make(folder: Path, python: Path, wishes: WantedPackages, workshop: Workshop
         make = [str(python), "-I", "-m", "venv", str(folder)]
         install = [own, "-I", "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
     files = ["--requirement", str(listed)]
+    if all("--hash=" in each for each in wishes.lines):
+        # They are all that is needed. A package may require the project itself, which has no hash.
+        files.append("--no-deps")
     files += ["--constraint", str(allowed)] if wishes.constraints else []
     for argv in (make, [*install, "--only-binary", ":all:", *files]):
         workshop.run(argv, folder.parent, workshop.variables, remedy=_REMEDY)

@@ -45,6 +45,25 @@ def test_whatever_took_the_place_of_a_folder_goes(source: Path, placement: Place
     assert not list((source.parents[2] / "aside").rglob("index.js")) or placement is Placement.COPY
 
 
+@pytest.mark.parametrize("placement", Placement)
+def test_a_file_is_put_where_it_was_again(source: Path, placement: Placement) -> None:
+    base = source.parents[2]
+    for name in ("workspace/pkg", "aside"):
+        (base / name).mkdir(parents=True)
+    (file := base / "_version.py").write_text("1\n")
+    linked = Linked("pkg/_version.py", file)
+    folders = LinkedFolders([linked], base / "workspace", placement, base / "aside")
+    folders.ensure()
+    place = base / "workspace/pkg/_version.py"
+    for _ in range(2):
+        folders.ensure()
+        assert place.is_symlink() == (placement is Placement.SYMLINK)
+        assert place.read_text() == ("" if placement is Placement.MOUNT else "1\n")
+        place.unlink()
+        place.write_text("evil")
+    assert file.read_text() == "1\n"
+
+
 def _remove(place: Path) -> None:
     if place.is_symlink():
         place.unlink()

@@ -116,6 +116,17 @@ def test_a_tool_keeps_a_cache_beside_its_packages_and_nobody_sees_it_later(
     assert fingerprint(checkout) == before
 
 
+def test_a_generated_file_can_be_named_and_is_shown(
+    factory: Factory, sandbox: SandboxSettings
+) -> None:
+    commit_all(factory.repo, {".gitignore": "_version.py\n"})
+    (factory.repo / "src/_version.py").write_text("V = 1\n")
+    document = accepting("grep -q V src/_version.py")
+    options = {"sandbox": sandbox, "link": ("src/_version.py",)}
+    assert factory.run(document, [GOOD], **options).verdict == "PASS"
+    assert git(factory.repo, "diff", "--name-only", "main", "work").split() == ["hello.txt"]
+
+
 def test_a_command_that_moves_the_folder_above_them_takes_nothing_along(
     factory: Factory, checkout: Path, sandbox: SandboxSettings
 ) -> None:
@@ -216,7 +227,7 @@ def test_what_cannot_be_shown_is_refused_before_anything_is_done(
     assert "the checkout does not contain it" in refusal(factory, ".venv", "missing")
     assert "node_modules is a symbolic link" in refusal(factory, "node_modules")
     assert "git does not ignore it" in refusal(factory, "src")
-    assert "uv.lock is not a folder" in refusal(factory, "uv.lock")
+    assert "git does not ignore it" in refusal(factory, "uv.lock")
 
 
 def test_by_default_a_link_that_leads_out_of_the_repo_is_reported_and_not_followed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import socket
 import sys
 import zipfile
@@ -20,19 +21,24 @@ from shared.languages.language_tools import Prepared
 from shared.languages.python.declared_requirements import REQUIREMENT
 from shared.languages.python.python_packages import WantedPackages, prepare_python, read_wishes
 from shared.processes.process import run_tool
+from shared.work_order.parse_order import sha256_bytes
 
 PYTHON = Path(sys.executable)
 WHEEL = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
-def wheel(folder: Path, name: str, code: str = "") -> None:
-    """A wheel of one module, as an index would serve it."""
+def wheel(folder: Path, name: str, code: str = "", requires: str = "") -> str:
+    """A wheel of one module, as an index would serve it; return its hash."""
     info = f"{name}-1.0.dist-info"
-    with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as archive:
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n"
+    metadata += f"Requires-Dist: {requires}\n" if requires else ""
+    with zipfile.ZipFile(path, "w") as archive:
         archive.writestr(f"{name}.py", code)
-        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        archive.writestr(f"{info}/METADATA", metadata)
         archive.writestr(f"{info}/WHEEL", WHEEL)
         archive.writestr(f"{info}/RECORD", "")
+    return sha256_bytes(path.read_bytes())
 
 
 def prepared(tree: Path, cache: Path, environ: Mapping[str, str]) -> Prepared:
@@ -77,6 +83,49 @@ def test_what_is_declared_is_installed_once(tmp_path: Path, environ: dict[str, s
     assert python.is_relative_to(cache)
     without_index = {"PATH": os.defpath, "PIP_NO_INDEX": "1"}
     assert python_of(tree, cache, without_index) == python
+
+
+OWN = """\
+[project]
+name = "My.Tool"
+dynamic = ["version"]
+dependencies = ["lib"]
+scripts = {my-tool = "mine:main", evil = "mine; import os", "../x" = "mine:main"}
+[tool.setuptools_scm]
+version_file = "mine_version.py"
+write_to = "../../outside.py"
+"""
+MAIN = """\
+import importlib.metadata as m, mine_version
+def main():
+    points = [each.name for each in m.entry_points(module="mine")]
+    print(m.version("my-tool"), mine_version.version, points)
+"""
+
+
+def test_the_project_itself_is_there_as_if_it_were_installed(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "pyproject.toml").write_text(OWN)
+    (tree / "mine.py").write_text(MAIN)
+    found = prepared(tree, tmp_path / "cache", environ)
+    assert list(found.folders) == ["mine_version.py"]
+    shutil.copy(found.folders["mine_version.py"], tree)
+    assert found.python is not None
+    program = [str(found.python.with_name("my-tool"))]
+    done = run_tool(program, cwd=tree, env={"PYTHONPATH": str(tree)}, timeout_seconds=60)
+    assert done.stdout.decode() == "0.0.0 0.0.0 ['my-tool']\n", done.stderr
+
+
+def test_a_locked_package_may_require_the_project_itself(tmp_path: Path) -> None:
+    (index := tmp_path / "index").mkdir()
+    digest = wheel(index, "plugin", requires="mine==2.0")
+    (tree := tmp_path / "tree").mkdir()
+    (tree / "requirements.txt").write_text(f"plugin==1.0 --hash=sha256:{digest}\n")
+    environ = {"PATH": os.defpath, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(index)}
+    assert python_of(tree, tmp_path / "cache", environ).exists()
 
 
 def test_the_installer_s_own_words_are_passed_on_and_nothing_half_made_is_used(
