@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -28,13 +28,16 @@ from llmch.entry.answers import PlanDocument
 from llmch.previews import preview_document
 from planner import known_plans
 from planner.compile.inputs import PlanOptions
-from planner.plan.plan_edits import Change
+from planner.plan.parse_plan import parse_plan
+from planner.plan.plan_edits import Change, plan_of_change
 from planner.plan_flags import add_planner_flags, allowed_by, planning_model
+from planner.rules import judge_plan
 from shared.errors import ExitCode, InterruptedRun, InvalidInput
 from shared.files.atomic_io import make_folder, write_text
 from shared.files.paths import PathProblem, check_path
 from shared.files.secret_values import redact, secret_values
 from shared.git import refs, trees
+from shared.languages.acceptance_commands import analyse_command
 from shared.llm import stack
 from shared.work_order.parse_order import sha256_bytes
 from shared.work_order.plan_folder import order_file_name
@@ -186,13 +189,44 @@ def _change(args: argparse.Namespace, ground: _Ground) -> Change:
             else f"the change has {len(text):,} characters, at most {_MAX_CHANGE:,} may be",
             "describe one change in a sentence or two; `llmch plan` takes a specification",
         )
-    return Change(text, tuple(_files(args.files, ground)), tuple(args.test))
+    there = (
+        frozenset(trees.files_of(ground.place.git, ground.start)) if ground.start else frozenset()
+    )
+    change = Change(text, tuple(_files(args.files, ground, there)), tuple(args.test))
+    if change.tests:
+        _refuse_tests(change, ground, there)
+    return change
 
 
-def _files(named: Sequence[str], ground: _Ground) -> list[str]:
+# No model could answer these: the commands are the person's.
+_OF_A_COMMAND: Final = ("E003", "E006", "E007", "E105")
+
+
+def _refuse_tests(change: Change, ground: _Ground, there: Collection[str]) -> None:
+    """Raise `InvalidInput` for a test that no change can pass, before a model is asked."""
+    order = {"title": "A change", "allowed_files": ["a-change"]}
+    plan = plan_of_change(parse_plan(order), change, there, change.tests)
+    for finding in judge_plan.judge(plan, there).errors:
+        if finding.code in _OF_A_COMMAND:
+            remedy = judge_plan.RULE_BY_CODE[finding.code].remedy
+            raise InvalidInput(f"--test: {finding.message} ({finding.code})", remedy)
+    uncommitted = {*trees.files_not_ignored(ground.place.git)}.difference(there)
+    words = (
+        word.partition("::")[0] for each in change.tests for word in analyse_command(each).argv
+    )
+    for missing in uncommitted.intersection(words):
+        raise _not_committed(missing)
+
+
+def _not_committed(path: str) -> InvalidInput:
+    return InvalidInput(
+        f"{path} is not in the commit that the change begins on", "commit the file, or leave it out"
+    )
+
+
+def _files(named: Sequence[str], ground: _Ground, there: Collection[str]) -> list[str]:
     """Return the paths in the repo of files that a person named from where they are, or in it."""
     root = ground.place.tree.resolve()
-    there = frozenset(trees.files_of(ground.place.git, ground.start)) if ground.start else ()
     found: list[str] = []
     for each in named:
         whole = Path(each).resolve()
@@ -204,10 +238,7 @@ def _files(named: Sequence[str], ground: _Ground) -> list[str]:
                 f"FILE {each!r} is not a path in {root}", "name files of the repo"
             ) from problem
         if path not in there and whole.exists():
-            raise InvalidInput(
-                f"{path} is not in the commit that the change begins on",
-                "commit the file, or leave it out",
-            )
+            raise _not_committed(path)
         found.append(path)
     return [*dict.fromkeys(found)]
 

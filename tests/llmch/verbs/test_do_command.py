@@ -157,6 +157,9 @@ def test_a_file_that_changed_since_has_the_change_planned_anew(
         (CHANGE, ("../elsewhere.py",), "is not a path in"),
         (CHANGE, (".git/config",), "is not a path in"),
         (CHANGE, ("notes.txt",), "notes.txt is not in the commit"),
+        (CHANGE, ("--test", "cat shop.py | grep -q if"), "(E003)"),
+        (CHANGE, ("--test", "bash scripts/verify.sh"), "(E105)"),
+        (CHANGE, ("--test", "cmp shop.py notes.txt"), "notes.txt is not in the commit"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_anything_is_paid(
