@@ -204,8 +204,8 @@ _OF_A_COMMAND: Final = ("E003", "E006", "E007", "E105")
 
 def _refuse_tests(change: Change, ground: _Ground, there: Collection[str]) -> None:
     """Raise `InvalidInput` for a test that no change can pass, before a model is asked."""
-    order = {"title": "A change", "allowed_files": ["a-change"]}
-    plan = plan_of_change(parse_plan(order), change, there, change.tests)
+    order = parse_plan({"title": "A change", "allowed_files": ["a-change"]})
+    plan = plan_of_change(order, change, there, change.tests)
     for finding in judge_plan.judge(plan, there).errors:
         if finding.code in _OF_A_COMMAND:
             remedy = judge_plan.RULE_BY_CODE[finding.code].remedy
