@@ -289,10 +289,7 @@ class ChangedFile:
 
 
 def changed_files(
-    git: Git,
-    first_parents: Sequence[str],
-    base: Mapping[str, str],
-    own: Collection[str],
+    git: Git, first_parents: Sequence[str], base: Mapping[str, str], own: Collection[str]
 ) -> tuple[ChangedFile, ...]:
     """Return those files of `base` that others than the plan's orders changed, by path.
 

@@ -22,13 +22,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
-from factory.orders.documents import (
-    CountedTests,
-    Exempt,
-    QuotedFile,
-    ReplyRecord,
-    SandboxRecord,
-)
+from factory.orders.documents import CountedTests, Exempt, QuotedFile, ReplyRecord, SandboxRecord
 from shared.files.strict_documents import JsonProblem, parse_json
 from shared.git import commits, trees
 from shared.git.client import Git
@@ -366,10 +360,7 @@ def write_envelope(git: Git, commit: str, envelope: str, facts: CommitFacts) -> 
 
 
 def drop_statements(
-    git: Git,
-    commit: str,
-    unwanted: Callable[[Statement | Acceptance], bool],
-    facts: CommitFacts,
+    git: Git, commit: str, unwanted: Callable[[Statement | Acceptance], bool], facts: CommitFacts
 ) -> None:
     """Take the statements that are not wanted from a commit's note. Raises `GitFailed`."""
     before = read_envelopes(git, (commit,)).get(commit, b"")

@@ -133,11 +133,7 @@ def write(git: Git, tree: str, parent: str, facts: CommitFacts) -> str:
     who = {
         f"GIT_{role}_{what}": value
         for role in ("AUTHOR", "COMMITTER")
-        for what, value in (
-            ("NAME", facts.author),
-            ("EMAIL", facts.email),
-            ("DATE", facts.date),
-        )
+        for what, value in (("NAME", facts.author), ("EMAIL", facts.email), ("DATE", facts.date))
     }
     return git.with_config(SYNCED).run(
         "commit-tree", tree, "-p", parent, stdin=facts.message.encode(), environment=who
