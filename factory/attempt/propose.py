@@ -325,7 +325,8 @@ def propose(state: FactoryState, step: Step) -> StateUpdate:
             raise _Refused(f"{unmet}. The plan is wrong, not the code.")
         remove_files(order, step.workspace.tree)
         attempt = replace(attempt, touched=bool(order.removed_files))
-        shown = read_shown_files(order, step.workspace.tree, state["past"])
+        in_parts = options.models.reply_format in (None, ReplyFormat.EDITS)
+        shown = read_shown_files(order, step.workspace.tree, state["past"], in_parts=in_parts)
         check_that_parts_may_be_written(order, shown, options.models.reply_format)
         placed = acceptance_writes(step.task.loaded, step.workspace.tree)
         said = find_conventions(_reading(step.workspace.tree), order.allowed_files)
@@ -413,18 +414,19 @@ def _missing_program(step: Step) -> FailureBrief | None:
 
 
 def read_shown_files(
-    order: WorkOrder, tree: Tree, past: Sequence[PastAttempt] = ()
+    order: WorkOrder, tree: Tree, past: Sequence[PastAttempt] = (), *, in_parts: bool = True
 ) -> tuple[ShownFile, ...]:
     """Return the context files, all allowed files, and the acceptance files, in that sequence.
 
-    They are shown whole; where they are too large together, the largest of them in parts. Raises
+    They are shown whole; where they are too large together, the largest of them in parts, as are
+    long documents where a reply may change a file `in_parts`. Raises
     `_Refused` if even that is too much, or a file cannot be shown at all.
     """
     placed = show_acceptance_files(order)
     paths = dict.fromkeys((*order.context_files, *order.allowed_files))
     known = {each.path for each in placed}
     files = (*(_show(path, tree) for path in paths if path not in known), *placed)
-    shown = show_large_in_parts(files, order, past, MAX_CONTEXT_BYTES)
+    shown = show_large_in_parts(files, order, past, MAX_CONTEXT_BYTES, documents_in_parts=in_parts)
     sizes = {each.path: _shown_size(each) for each in shown}
     if sum(sizes.values()) > MAX_CONTEXT_BYTES:
         largest = sorted(sizes, key=lambda path: -sizes[path])[:5]

@@ -37,8 +37,10 @@ from factory.proposal.shown_code import (
     Window,
     choose_windows,
     example_request,
+    headings_said,
     lines_of,
     merge_lines,
+    names_said,
     words_of,
 )
 from shared.files.text_sources import fill
@@ -48,23 +50,32 @@ from shared.projects.conventions import Conventions
 from shared.work_order.work_order import Interface, WorkOrder
 
 _OUTLINE_BYTES = 8 * 1024
+_DOCUMENTS = (".md", ".markdown", ".rst", ".txt", ".adoc")
+_LONG_DOCUMENT = 16 * 1024
 _MORE_LINES = 400
 """The most lines of a file that a model gets to see by asking for them."""
 
 
 def show_large_in_parts(
-    files: Sequence[ShownFile], order: WorkOrder, past: Sequence[PastAttempt], limit: int
+    files: Sequence[ShownFile],
+    order: WorkOrder,
+    past: Sequence[PastAttempt],
+    limit: int,
+    *,
+    documents_in_parts: bool = False,
 ) -> tuple[ShownFile, ...]:
     """Return the files, the largest of them in parts, so that all together keep within `limit`.
 
-    The limit is in bytes. It may be exceeded where even the parts of all files have more.
+    The limit is in bytes. It may be exceeded where even the parts of all files have more. With
+    `documents_in_parts`, a long document such as a changelog is shown in parts in any case.
     """
     shown = {each.path: each for each in files}
     sizes = {each.path: len(each.text.encode()) for each in files}
     for path in sorted(sizes, key=lambda path: -sizes[path]):
-        if sum(sizes.values()) <= limit:
-            break
-        shown[path] = show_in_parts(shown[path], pointers_of(order, path, past))
+        long_document = documents_in_parts and _is_long_document(shown[path])
+        if sum(sizes.values()) <= limit and not long_document:
+            continue
+        shown[path] = show_in_parts(shown[path], pointers_of(order, shown[path], past))
         sizes[path] = len(render_parts(shown[path]).encode())
     return tuple(shown[each.path] for each in files)
 
@@ -76,18 +87,41 @@ def show_in_parts(file: ShownFile, pointers: Pointers) -> ShownFile:
     return replace(file, outline=outline, parts=choose_windows(file.text, outline, pointers))
 
 
-def pointers_of(order: WorkOrder, path: str, past: Sequence[PastAttempt]) -> Pointers:
-    """Return what an order and its failures say about places in the file at `path`."""
-    named = [each.stub for each in order.interfaces if each.path == path]
+def _is_long_document(file: ShownFile) -> bool:
+    is_document = file.path.lower().endswith(_DOCUMENTS) or "." not in file.path
+    return is_document and len(file.text.encode()) > _LONG_DOCUMENT
+
+
+def pointers_of(order: WorkOrder, file: ShownFile, past: Sequence[PastAttempt]) -> Pointers:
+    """Return what an order and its failures say about places in a file.
+
+    Of a document these are the headings that the order names.
+    """
     briefs = [each.brief for each in past]
-    said = [text for each in briefs for text in (each.primary_error_excerpt, *each.facts)]
+    failed = [text for each in briefs for text in (each.primary_error_excerpt, *each.facts)]
+    own = (order.title, order.intent, order.notes or "")
+    lines = tuple(line for text in failed for line in lines_of(file.path, text))
+    if _is_long_document(file):
+        return Pointers(lines=(*lines, *headings_said(file.text, "\n".join(own))))
+    changed = {each.removesuffix("()").replace("::", ".") for each in order.changes}
+    tests = (each.content for each in order.acceptance_files)
     return Pointers(
-        names=words_of(*order.changes, *named),
-        words=words_of(
-            order.title, order.intent, order.notes or "", *order.acceptance_commands, *said
-        ),
-        lines=tuple(line for text in said for line in lines_of(path, text)),
+        names=frozenset(changed) | _declared(order, file.path),
+        said=names_said(*own, *failed) | words_of(*order.acceptance_commands) | names_said(*tests),
+        lines=lines,
     )
+
+
+def _declared(order: WorkOrder, path: str) -> frozenset[str]:
+    """Return the qualified names that an order's interface declares for a file."""
+    language = language_of(path)
+    edits = language.edits if language else None
+    found: set[str] = set()
+    for stub in (each.stub for each in order.interfaces if each.path == path and edits):
+        assert edits is not None
+        outline = edits.outline(stub)
+        found.update([each.name for each in outline] or edits.defined_names(stub))
+    return frozenset(found)
 
 
 def show_more(file: ShownFile, wanted: Sequence[WantedPart]) -> ShownFile | str:
@@ -231,7 +265,7 @@ def _values(
         "TITLE": order.title,
         "INTENT": order.intent,
         "NOTES": f"\n{order.notes}\n" if order.notes else "",
-        "INTERFACES": _render_interfaces(order, known),
+        "INTERFACES": _render_interfaces(order, known, shown),
         "OPENING": _render_opening(order, shown) if offer.format is ReplyFormat.FILES else "",
         "WHICH": "this file" if len(order.allowed_files) == 1 else "these files",
         "ALLOWED": _render_allowed(order, shown),
@@ -314,9 +348,14 @@ def _render_file(file: ShownFile, role: str, with_hash: bool) -> str:
     return f"{head}{fence}\n{file.text}\n{fence}\n{NO_FINAL_NEWLINE}\n"
 
 
-def _render_interfaces(order: WorkOrder, known: Sequence[Interface]) -> str:
+def _render_interfaces(
+    order: WorkOrder, known: Sequence[Interface], shown: Sequence[ShownFile] = ()
+) -> str:
+    own = [each.stub for each in order.interfaces]
+    known = [each for each in known if each.stub not in own]
     staying = [each for each in known if each.path in order.allowed_files]
-    others = [each for each in known if each not in staying]
+    whole = {each.path for each in shown if each.text and each.parts is None}
+    others = [each for each in known if each not in staying and each.path not in whole]
     but = f", but for {', '.join(order.changes)}" if order.changes else ""
     parts: list[str] = []
     for heading, interfaces in (
@@ -325,8 +364,8 @@ def _render_interfaces(order: WorkOrder, known: Sequence[Interface]) -> str:
         ("These interfaces are fixed. Keep every name and signature exactly:", order.interfaces),
         ("These are there, and you can rely on them:", others),
     ):
-        if interfaces:
-            parts += [f"{heading}\n", *map(_render_stub, interfaces)]
+        if stubs := [_render_stub(each) for each in interfaces if each.stub.strip()]:
+            parts += [f"{heading}\n", *stubs]
     return "\n" + "\n".join(parts) if parts else ""
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from factory.orders.documents import (
+    FALL_BACK_UP_TO_LINES,
     Form,
     ModelProposal,
     Offer,
@@ -177,6 +178,7 @@ def ample_reply_tokens(sizes: Iterable[int | None]) -> int:
     return _ASIDE_TOKENS + sum(most_tokens(size or NEW_FILE_BYTES) for size in sizes)
 
 
+_NEVER_WHOLE = FALL_BACK_UP_TO_LINES + 1
 _EDIT_BYTES = 8000
 """How many bytes the edits of one file may take, by a generous guess."""
 
@@ -258,7 +260,8 @@ def _writable(file: ShownFile, order: WorkOrder, focus: Focus | None) -> Writabl
     language = language_of(file.path)
     return WritableFile(
         path=file.path,
-        lines=len(file.text.splitlines()),
+        # What is not shown whole cannot be written whole.
+        lines=max(len(file.text.splitlines()), 0 if file.parts is None else _NEVER_WHOLE),
         size=len(file.text.encode()),
         has_outline=language is not None and language.edits is not None,
         is_named=named,

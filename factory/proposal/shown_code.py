@@ -27,6 +27,9 @@ _AROUND_DEFINITION = 3
 _AROUND_LINE = 15
 _MIN_WORD = 3  # shorter words of a text point everywhere
 _WORD = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_AT_MARGIN = re.compile(
+    r"(?:(?:export|pub|const|static|let|var|type)[ \t]+)*(?P<name>[^\W\d]\w*)[ \t]*(?::|[-+|:]?=)"
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -39,10 +42,14 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Pointers:
-    """Hold what points to places in a file: names for certain, words perhaps, and line numbers."""
+    """Hold what points to places in a file: names of code, and line numbers.
+
+    `names` are those that the order declares or changes, `said` are those of its texts and of
+    failures. Qualified names are as definitions have them: `Game.play`.
+    """
 
     names: frozenset[str] = frozenset()
-    words: frozenset[str] = frozenset()
+    said: frozenset[str] = frozenset()
     lines: tuple[int, ...] = ()
 
 
@@ -65,7 +72,7 @@ def choose_windows(
     """Return the parts of `text` to show, in their order, of up to about `room` bytes together.
 
     The head of the file comes first, then what a failure's lines and the order's names point to,
-    then what its words point to.
+    then the names that its texts mention.
     """
     lines = text.splitlines(keepends=True)
     sizes = [len(line.encode()) for line in lines]
@@ -96,24 +103,46 @@ def _by_weight(
     yield Window(1, _HEAD_LINES)
     for line in pointers.lines:
         yield Window(line - _AROUND_LINE, line + _AROUND_LINE)
-    for names in (pointers.names, pointers.words):
-        yield from _definitions(outline, names)
-    if not outline:
-        for number, text in enumerate(lines, 1):
-            if pointers.names & words_of(text):
-                yield Window(number - _AROUND_LINE, number + _AROUND_LINE)
+    every = pointers.names | pointers.said
+    for names in (pointers.names, pointers.said):
+        yield from _definitions(outline, names, every)
+    # What is not a definition, such as `__all__` or a constant, begins a line at the margin.
+    others = every - {each.name.rpartition(".")[2] for each in outline}
+    for number, text in enumerate(lines, 1):
+        named = pointers.names & words_of(text) if not outline else others & _assigned(text)
+        if named:
+            yield Window(number - _AROUND_LINE, number + _AROUND_LINE)
 
 
-def _definitions(outline: Sequence[OutlineEntry], names: frozenset[str]) -> Iterator[Window]:
+def _assigned(line: str) -> frozenset[str]:
+    found = _AT_MARGIN.match(line)
+    return frozenset((found["name"],)) if found else frozenset()
+
+
+def _definitions(
+    outline: Sequence[OutlineEntry], names: frozenset[str], every: frozenset[str]
+) -> Iterator[Window]:
     """Yield the windows around definitions with these names, those with the whole name first.
 
-    The head and the methods of a class that is too large to be shown come one by one.
+    A name that several definitions share means those in a class that `every` has as well, if there
+    are such. The head and the methods of a class that is too large to be shown come one by one.
     """
-    whole = [each for each in outline if each.name in names]
-    last = [each for each in outline if each not in whole and each.name.split(".")[-1] in names]
-    for entry in (*whole, *last):
+    plain = {each for each in names if "." not in each}
+    # `module.name` is a definition of the file `module`.
+    of_module = names | {each.rpartition(".")[2] for each in names - plain}
+    whole = [e for e in outline if e.name in names or ("." not in e.name and e.name in of_module)]
+    last = [e for e in outline if e not in whole and e.name.rpartition(".")[2] in plain]
+    owned = {e.name.rpartition(".")[2] for e in last if _has_named_owner(e, every)}
+    chosen = (
+        e for e in last if e.name.rpartition(".")[2] not in owned or _has_named_owner(e, every)
+    )
+    for entry in (*whole, *chosen):
         yield Window(entry.first - _AROUND_DEFINITION, entry.last + _AROUND_DEFINITION)
-        yield Window(entry.first - _AROUND_DEFINITION, entry.first + _AROUND_LINE)
+        yield Window(entry.first - _AROUND_DEFINITION, min(entry.first + _AROUND_LINE, entry.last))
+
+
+def _has_named_owner(entry: OutlineEntry, names: frozenset[str]) -> bool:
+    return not names.isdisjoint(entry.name.split(".")[:-1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +281,33 @@ def _names_in(text: str) -> Iterator[tuple[str, bool]]:
     for match in _NAME_LIKE.finditer(_MARKED.sub(" ", text)):
         if match["call"] or _UNLIKE_PROSE.search(match["name"]):
             yield match["name"], bool(match["call"])
+
+
+_IN_QUOTES: Final = re.compile(r"(?<!\w)['\"]([^\W\d]\w*(?:\.\w+)*)['\"]")
+
+
+def names_said(*texts: str) -> frozenset[str]:
+    """Return the names of code in some texts: marked, called, or of a form that prose lacks."""
+    found = {name for text in texts for name, _ in _names_in(text)}
+    return frozenset(found.union(*map(_IN_QUOTES.findall, texts)))
+
+
+_HEADING: Final = re.compile(r"(?:#{1,6}|=+|\*\*)?[ \t]*(?P<title>\S.{2,100}?)[ \t#=*]*")
+_UNDERLINE: Final = re.compile(r"([-=~^\"'#*+])\1{2,}")
+_MOST_HEADINGS: Final = 5
+
+
+def headings_said(text: str, said: str) -> tuple[int, ...]:
+    """Return the lines of a document's headings, such as `## 2.0`, that a text names."""
+    lines, found = text.splitlines(), []
+    for number, line in enumerate(lines, 1):
+        is_heading = line[:1] in ("#", "=") or _UNDERLINE.fullmatch(
+            "".join(lines[number : number + 1])
+        )
+        title = _HEADING.fullmatch(line[:120]) if is_heading else None
+        if title and title["title"].casefold() in said.casefold():
+            found.append(number)
+    return tuple(found[:_MOST_HEADINGS])
 
 
 _MAX_PARTS = 20

@@ -187,12 +187,11 @@ def test_the_prompt_has_an_orders_own_interfaces_word_for_word(factory: Factory)
     assert f"{told}## Interface of calc.py\n```\n{odd}```\n" in factory.prompt()
 
 
-@pytest.mark.parametrize("need", ["context_files", "preconditions", "depends_on"])
+@pytest.mark.parametrize("need", ["preconditions", "depends_on"])
 def test_the_prompt_has_the_interfaces_that_an_order_depends_on(
     factory: Factory, need: str
 ) -> None:
     needs = {
-        "context_files": ["calc.py"],
         "preconditions": [{"kind": "file_exists", "path": "calc.py"}],
         "depends_on": ["WO-01"],
     }
@@ -201,6 +200,21 @@ def test_the_prompt_has_the_interfaces_that_an_order_depends_on(
     assert factory.run_all(document, {"WO-01": [code(RIGHT)], "WO-02": last}).verdict == "PASS"
     told = f"These are there, and you can rely on them:\n\n## Interface of calc.py\n```\n{STUB}```"
     assert told in factory.prompt(1)
+
+
+def test_the_interface_of_a_file_that_is_shown_whole_is_not_shown_beside_it(
+    factory: Factory,
+) -> None:
+    document = chain(writing("user.py", 2, context_files=["calc.py"]))
+    last = [proposal({"user.py": "x = 1\n"})]
+    factory.run_all(document, {"WO-01": [code(RIGHT)], "WO-02": last})
+    assert RIGHT in factory.prompt(1)
+    assert "## Interface of" not in factory.prompt(1)
+
+
+def test_an_interface_without_a_name_has_no_block(factory: Factory) -> None:
+    factory.run(declaring(" \n"), [code(RIGHT)])
+    assert "nterface" not in factory.prompt()
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from factory.proposal.shown_code import (
     ShownFile,
     WantedPart,
     choose_windows,
+    headings_said,
     lines_of,
     merge_lines,
     parse_show_request,
@@ -86,9 +87,82 @@ def test_small_files_stay_whole_and_the_largest_give_way_first() -> None:
 
 def test_a_file_without_a_language_is_shown_around_the_words_that_name_it() -> None:
     text = "".join(f"entry {n} = value\n" for n in range(20_000)) + "special_thing = 3\n"
-    pointers = pointers_of(work_order(changes=["special_thing"]), "data.txt", ())
-    shown = show_in_parts(file(text, "data.txt"), pointers)
+    data = file(text, "data.csv")
+    shown = show_in_parts(data, pointers_of(work_order(changes=["special_thing"]), data, ()))
     assert "special_thing = 3" in parts(shown)
+
+
+SPIES = "".join(
+    f"class Spy{n}:\n    def one(self):\n        return 'one {n}'\n\n    def __iter__(self):\n"
+    f"        return iter('{n}')\n\n    def index(self):\n        return 'index {n}'\n\n\n"
+    for n in range(200)
+)
+SPY = "class Spy5:\n    def one(self, index: int): ..."
+MODULE = "\n" * 60 + SPIES + "__all__ = ['Spy1']\n\n\ndef one():\n    return 'top'\n"
+
+
+def windows_for(**changes: Any) -> str:
+    shown = show_in_parts(file(MODULE), pointers_of(work_order(**changes), file(MODULE), ()))
+    return parts(shown).split("```\nLines ", 1)[1]
+
+
+@pytest.mark.parametrize(
+    ("order_says", "there", "absent"),
+    [
+        ({"notes": "The one of `Spy7.one` is the index."}, "one 7", "one 8"),
+        ({"notes": "Iterate by `__iter__` of Spy9."}, "iter('9')", "iter('10')"),
+        ({"intent": "Sort `__all__` by name."}, "__all__ = ", "one 1'"),
+        ({"changes": ["Spy3.index"]}, "index 3'", "index 4'"),
+        ({"intent": "Count each one by its index."}, "Lines", "'top'"),
+        ({"intent": "`big.one` gives more."}, "'top'", "one 5'"),
+        (
+            {"interfaces": [{"path": "big.py", "stub": SPY}]},
+            "one 5'",
+            "one 6'",
+        ),
+    ],
+)  # fmt: skip
+def test_exactly_what_the_order_names_is_shown_and_nothing_that_shares_a_word(
+    order_says: dict[str, Any], there: str, absent: str
+) -> None:
+    text = windows_for(**order_says)
+    assert there in f"Lines {text}"
+    assert absent not in text
+
+
+CHANGES = "# Changes\n\n## Unreleased\n\n- New.\n\n" + "".join(
+    f"## 1.{n}\n\n" + "- What is new, and what one should know of it.\n" * 30 + "\n"
+    for n in range(60, 0, -1)
+)
+
+
+def test_of_a_changelog_the_top_is_shown_and_the_heading_that_is_named() -> None:
+    changelog = file(CHANGES, "CHANGELOG.md")
+    order = work_order(intent="Correct the entries of 1.17.")
+    (shown,) = show_large_in_parts([changelog], order, (), 200_000, documents_in_parts=True)
+    text = parts(shown)
+    assert "## Unreleased" in text
+    assert "## 1.17\n\n- What" in text
+    assert "## 1.30" not in text
+    assert len(text) < len(CHANGES) / 10
+    (whole,) = show_large_in_parts([changelog], order, (), 200_000)
+    assert whole.parts is None
+    short = file(CHANGES[:9_000], "CHANGELOG.md")
+    assert show_large_in_parts([short], order, (), 200_000, documents_in_parts=True) == (short,)
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "found"),
+    [
+        ("# One\n## Two\n", "below Two", (2,)),
+        ("One\n===\n\nTwo\n---\n", "of two", (4,)),
+        ("== Two ==\ntext two\n", "two", (1,)),
+        ("# \n#\n# x\n", "x", ()),
+        ("", "x", ()),
+    ],
+)
+def test_headings_are_found_by_their_words(text: str, said: str, found: tuple[int, ...]) -> None:
+    assert headings_said(text, said) == found
 
 
 @pytest.mark.parametrize(
