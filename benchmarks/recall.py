@@ -130,7 +130,6 @@ def main() -> None:
     parser.add_argument("repos", nargs="+", type=Path, metavar="REPO")
     parser.add_argument("--commits", type=int, default=5, help="of each repository")
     parser.add_argument("--budget", type=int, default=32_000, help="characters of the hints")
-    parser.add_argument("--missed", action="store_true", help="also print what is missing")
     options = parser.parse_args()
     every: list[Found] = []
     for repo in options.repos:
