@@ -188,6 +188,12 @@ def test_what_means_nothing_where_a_plan_is_left_to_a_fleet_is_refused(
     assert error["code"] == 2 and error["message"] == message
 
 
+def test_a_remote_keeps_the_slashes_of_its_url() -> None:
+    parser = parser_of("run-all", import_module(module_of("run-all")))
+    args = parser.parse_args(["--workdir", "p", "--repo", "ssh://git@host//team/project.git"])
+    assert args.repo_typed == "ssh://git@host//team/project.git"
+
+
 def test_flags_are_not_guessed_from_their_beginnings(say: Say) -> None:
     assert say("plan", "--spec", "s", "--over").code == 2
 
