@@ -14,7 +14,12 @@ from factory.run.recovery import find_run_leftovers
 from factory.sandbox.detect import find_backends
 from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.toolchains import Unshown
-from factory.workbench.dependencies import Manifests, choose_python, ways_to_prepare
+from factory.workbench.dependencies import (
+    Manifests,
+    choose_python,
+    is_remembered,
+    ways_to_prepare,
+)
 from factory.workbench.judging_tools import toolchains_for
 from factory.workbench.supplies import find_links
 from factory.workbench.workspace import workspaces_root
@@ -140,6 +145,18 @@ def ways_to_make_ready(place: RepoPlace, settings: Settings) -> tuple[str, ...]:
     linked = (each.linked.path for each in find_links(settings.link, repo).candidates)
     python = choose_python(settings.python, place.tree).python
     return tuple(ways_to_prepare(files, python, frozenset(linked), missed=False))
+
+
+def check_dependencies(folder: Path, settings: Settings) -> Iterator[Checkup]:
+    """Yield which declared packages commands would not find, and what helps, if any."""
+    with contextlib.suppress(LlmchError):  # the checkup of the repo says it
+        ways = ways_to_make_ready(find_repo(folder), settings)
+        if ways and is_remembered(folder):
+            detail = "runs prepare what is declared (--deps auto), as you answered for this repo"
+            yield Checkup("dependencies", Health.WELL, detail)
+        elif ways:
+            detail = "verification may need declared packages that are not here"
+            yield Checkup("dependencies", Health.LIMITED, detail, "; ".join(ways))
 
 
 def check_workspaces() -> Checkup:

@@ -101,6 +101,7 @@ def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator
     yield factory_health.check_workspaces()
     if repo is not None:
         yield from factory_health.check_repo(repo, settings.verify)
+        yield from factory_health.check_dependencies(repo, settings)
     else:
         detail = f"{Path.cwd()} is not in a git repo"
         yield checkups.Checkup("repo", checkups.Health.LIMITED, detail, "name one with --repo DIR")

@@ -279,6 +279,19 @@ def test_the_doctor_tries_the_base_and_counts_its_tests(say: Say, repo: Path) ->
     assert say("doctor", "--repo", repo, "--no-base", "--json").document["base"] is None
 
 
+def test_the_doctor_names_declared_packages_that_are_not_there(say: Say, repo: Path) -> None:
+    commit_all(repo, {"package.json": '{"devDependencies": {"ava": "^6.0.0"}}'})
+
+    def finding() -> tuple[str, str | None]:
+        found = say("doctor", "--repo", repo, "--json").document["findings"]
+        return next((e["health"], e["remedy"]) for e in found if e["name"] == "dependencies")
+
+    health, remedy = finding()
+    assert health == "limited" and remedy and "--deps auto" in remedy
+    remember(repo)
+    assert finding() == ("well", None)
+
+
 @pytest.mark.parametrize("answers", ["n\n", "y\nn\n"])
 def test_the_doctor_asks_before_it_runs_or_prepares_anything(repo: Path, answers: str) -> None:
     commit_all(repo, {"scripts/verify.sh": "exit 3\n", "requirements.txt": "no-such-plugin\n"})
