@@ -33,6 +33,7 @@ from factory.proposal.match_text import (
     apply_splices,
     find_lines,
     find_overlap,
+    find_touched,
 )
 from factory.proposal.reply_formats import (
     ProposedFile,
@@ -105,9 +106,9 @@ class _Work:
     def texts_of(self, path: str, indexed: Sequence[tuple[int, Block]]) -> list[str]:
         """Return the new text of a file; a file that is given whole twice has two."""
         forms = {form_of(block) for _, block in indexed}
-        if len(forms) > 1:
-            named = " and ".join(_WORDS[form] for form in Form if form in forms)
-            reason = f"{path} is changed in two ways, by {named}: use one of them for all of it"
+        if Form.WHOLE in forms and len(forms) > 1:
+            parts = next(_WORDS[form] for form in Form if form in forms - {Form.WHOLE})
+            reason = f"{path} is changed in two ways, by a whole file and {parts}: use one of them"
             return self._refuse_all(indexed, reason)
         if forms == {Form.WHOLE}:
             return [self._whole(index, block) for index, block in indexed]
@@ -124,13 +125,29 @@ class _Work:
             reason = f"{path} has over {MAX_EDITED_BYTES:,} bytes, too many to be changed"
             return self._refuse_all(indexed, reason)
         before = len(self.refusals)
-        if forms == {Form.SEARCH}:
-            placed = self._searched(path, FileText(text), indexed)
-        else:
-            placed = self._defined(path, text, indexed)
-        if len(self.refusals) > before:
-            return []
-        return [self._applied(path, text, placed, indexed)]
+        result = self._edited(path, text, indexed)
+        if len(self.refusals) == before:
+            self._refuse_losses(path, result, indexed)
+        return [] if len(self.refusals) > before else [result]
+
+    def _edited(self, path: str, text: str, indexed: Sequence[tuple[int, Block]]) -> str:
+        """Return the text after all search texts, which are those of the file, and definitions.
+
+        Definitions are brought into what the search texts leave, so that an import or a class of
+        a search text is there for them. None of them may take the place of such a text.
+        """
+        blocks = dict(indexed)
+        searched = [each for each in indexed if isinstance(each[1], SearchBlock)]
+        placed = self._searched(path, FileText(text), searched)
+        if self._refuse_overlap(find_overlap(placed), blocks):
+            return text
+        result = apply_splices(text, placed)
+        if defined := [each for each in indexed if isinstance(each[1], DefinitionBlock)]:
+            made = self._defined(path, result, defined)
+            if self._refuse_overlap(find_overlap(made) or find_touched(made, placed), blocks):
+                return text
+            result = apply_splices(result, made)
+        return result
 
     def _whole(self, index: int, block: Block) -> str:
         assert isinstance(block, FileBlock)
@@ -190,19 +207,12 @@ class _Work:
                     self.repairs += (f"{path}: {repair}" for repair in repairs)
         return placed
 
-    def _applied(
-        self, path: str, text: str, placed: Sequence[Placed], indexed: Sequence[tuple[int, Block]]
-    ) -> str:
-        blocks = dict(indexed)
-        if overlap := find_overlap(placed):
-            for index in overlap:
-                other = next((each for each in overlap if each != index), index)
-                reason = f"it changes the same lines as {render_target(blocks[other])}"
-                self._refuse(index, blocks[index], reason)
-            return text
-        result = apply_splices(text, placed)
-        self._refuse_losses(path, result, indexed)
-        return result
+    def _refuse_overlap(self, overlap: Sequence[int], blocks: Mapping[int, Block]) -> bool:
+        for index in overlap:
+            other = next((each for each in overlap if each != index), index)
+            reason = f"it changes the same lines as {render_target(blocks[other])}"
+            self._refuse(index, blocks[index], reason)
+        return bool(overlap)
 
     def _refuse_losses(self, path: str, result: str, indexed: Iterable[tuple[int, Block]]) -> None:
         """Refuse search texts with definitions that are nowhere in the result."""

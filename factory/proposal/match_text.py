@@ -302,6 +302,23 @@ def find_overlap(placed: Iterable[Placed]) -> tuple[int, ...]:
     return ()
 
 
+def find_touched(placed: Iterable[Placed], earlier: Iterable[Placed]) -> tuple[int, ...]:
+    """Return the indices of two blocks the first of which takes text of the other away, or none.
+
+    The splices `placed` are for the text that those of `earlier` left. An insertion takes nothing.
+    """
+    taking = [each for each in placed if each.splice.start < each.splice.end]
+    shift = 0
+    for old in sorted(earlier, key=_order):
+        start = old.splice.start + shift
+        end = start + len(old.splice.text)
+        shift = end - old.splice.end
+        for each in taking:
+            if each.splice.start < end and start < each.splice.end:
+                return each.index, old.index
+    return ()
+
+
 def apply_splices(text: str, placed: Sequence[Placed]) -> str:
     """Return the text with all splices, which do not overlap, applied.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import pytest
@@ -107,10 +108,10 @@ def test_a_block_that_cannot_be_applied_is_refused_with_the_nearest_lines(
         ([FileBlock("a.py", "x\n"), SearchBlock("a.py", "import os\n", "")], "in two ways"),
         (
             [
-                DefinitionBlock("a.py", "first", "def first(x): pass"),
-                SearchBlock("a.py", "import os\n", ""),
+                DefinitionBlock("a.py", "first", "def first(x):\n    return 1\n"),
+                SearchBlock("a.py", "def first(x):\n    return x\n", "def first(x, y):\n    y\n"),
             ],
-            "by definitions and search texts",
+            "changes the same lines as the search text of a.py that begins with `def first(x):`",
         ),
         (
             [
@@ -135,6 +136,25 @@ def test_blocks_that_contradict_each_other_are_all_refused(
     assert [each.index for each in result.refusals] == [0, 1]
     assert all(reason in each.reason for each in result.refusals[:1])
     assert result.files == ()
+
+
+def test_definitions_and_search_texts_of_one_file_are_both_applied_in_any_sequence() -> None:
+    blocks = [
+        SearchBlock("a.py", "import os\n", "import os\nimport sys\n\n__all__ = ['first']\n"),
+        DefinitionBlock("a.py", "Third.stop", "import sys\n\ndef stop(self):\n    sys.exit()\n"),
+        SearchBlock("a.py", "class Third:\n", "class Third(int):\n"),
+        DefinitionBlock("a.py", "second", "def second(x):\n    return 2\n"),
+    ]
+    expected = (
+        TEXT.replace("import os\n", "import os\nimport sys\n\n__all__ = ['first']\n")
+        .replace("second(x):\n    return x", "second(x):\n    return 2")
+        .replace("Third:", "Third(int):")
+    )
+    expected += "\n    def stop(self):\n        sys.exit()\n"
+    for sequence in itertools.permutations(blocks):
+        result = made(*sequence)
+        assert result.refusals == ()
+        assert result.files == (("a.py", expected),)
 
 
 def test_a_definition_that_moves_or_that_the_order_names_is_not_lost() -> None:
