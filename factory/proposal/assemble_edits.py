@@ -318,7 +318,9 @@ _FORMS: Final[Mapping[Form, str]] = {
     Form.WHOLE: "A whole file, from its first line to its last:",
     Form.DEFINITION: (
         "A function, a method or a class. Write all of it, from its decorators to its last line. "
-        "It replaces the definition of that name; a new one is added:"
+        "It replaces the definition of that name. A new one goes beside what the block has next to "
+        "it, or beside what the block before it is for. A constant goes under its own name, and "
+        "imports alone go under `imports`:"
     ),
     Form.SEARCH: (
         "Some lines of a file. Copy them exactly as they are, as many as it takes to find them "
@@ -327,7 +329,10 @@ _FORMS: Final[Mapping[Form, str]] = {
 }
 _FILES: Final[Mapping[Form, str]] = {
     Form.WHOLE: "Write {path} whole.",
-    Form.DEFINITION: "Of {path}, write only the definitions that change, each with its name.",
+    Form.DEFINITION: (
+        "Of {path}, write only the definitions that change, each with its name. Change other lines "
+        "of it by search texts; do not change the same lines in both ways."
+    ),
     Form.SEARCH: "Of {path}, write only the lines that change, with the lines to search for.",
 }
 _EXAMPLES: Final[Mapping[Form, ProposedFile]] = {
@@ -368,7 +373,8 @@ def describe_form(form: Form) -> str:
 
 
 def _render_edits(forms: Mapping[str, Form]) -> str:
-    used = [form for form in Form if not forms or form in forms.values()]
+    wanted = {*forms.values(), *(Form.SEARCH for each in forms.values() if each is Form.DEFINITION)}
+    used = [form for form in Form if not forms or form in wanted]
     files = "".join(f"\n- {_FILES[form].format(path=path)}" for path, form in forms.items())
     described = "\n\n".join(map(describe_form, used))
     return _EDITS_FORMAT.replace("{files}", files).replace("{forms}", described)

@@ -106,6 +106,8 @@ def offer(name: str, existing: Iterable[str], shown: Iterable[str] | None = None
     return f"It has {', '.join(f'`{each}`' for each in listed[:_MAX_NAMES])}{more}."
 
 
+IMPORTS: Final = "imports"
+"""The name that a header has for imports, and for what else has no name."""
 _EDITABLE: Final = ("function", "type", "value")
 _LEFT_OUT: Final = re.compile(r"//[^\n]*(?:\.\.\.|existing|unchanged)", re.IGNORECASE)
 
@@ -146,25 +148,45 @@ def outline(read: Declarations) -> tuple[OutlineEntry, ...]:
 
 
 def edit_definitions(
-    ways: Ways, path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]
+    ways: Ways,
+    path: str,
+    text: str,
+    edits: Sequence[NamedCode],
+    changes: Sequence[str],
+    near: Near | None = None,
 ) -> tuple[DefinitionEdit | EditRefused, ...]:
     """Return for each edit how it changes the file at `path`, or why it cannot.
 
-    A definition is replaced where it is, and added where it is not. All splices are for `text`.
+    A definition is replaced where it is. One that is not there is added where its block has it,
+    else beside what the edits before and after it change, else where the language has it. All
+    splices are for `text`. `near` are the names of the edits around a single one.
     """
     file = ways.read(text)
     if file.fault is not None:
         refused = EditRefused(f"{path} does not parse: {code_problem(file)}", (file.fault.line,))
         return tuple(refused for _ in edits)
     changed = normal_changes(changes)
-    return tuple(_edit(ways, path, file, each, changed) for each in edits)
+    return tuple(
+        _edit(ways, path, file, each, changed, near or names_near(edits, at))
+        for at, each in enumerate(edits)
+    )
+
+
+# The names of the edits before and after one, the nearest of them last and first.
+Near = tuple[Sequence[str], Sequence[str]]
+
+
+def names_near(edits: Sequence[NamedCode], at: int) -> Near:
+    """Return what the edits before and after the one at an index name."""
+    names = [each.name for each in edits]
+    return names[:at], names[at + 1 :]
 
 
 def _edit(
-    ways: Ways, path: str, file: Declarations, edit: NamedCode, changed: Collection[str]
+    ways: Ways, path: str, file: Declarations, edit: NamedCode, changed: Collection[str], near: Near
 ) -> DefinitionEdit | EditRefused:
     try:
-        return _Editing(ways, path, file, edit, changed).edit()
+        return _Editing(ways, path, file, edit, changed, near).edit()
     except Refused as refused:
         return EditRefused(refused.reason, refused.lines)
 
@@ -176,6 +198,7 @@ class _Editing:
     file: Declarations
     given: NamedCode
     changed: Collection[str]
+    near: Near
 
     def edit(self) -> DefinitionEdit:
         """Return the edit that gives the named definition the code of the block."""
@@ -183,19 +206,22 @@ class _Editing:
         block = self.ways.read(self.given.code)
         if block.fault is not None:
             raise Refused(f"the block does not parse: {code_problem(block)}")
-        items = [self._owned(each, name) for each in block.items if each.kind in _EDITABLE]
-        if not items:
-            raise Refused("the block defines no function and no type")
+        items = [self._owned(each, name) for each in block.items if _is_editable(each)]
+        if not items and name != IMPORTS:
+            raise Refused(
+                "the block defines no function and no type; imports alone go under "
+                f"{self.path}::{IMPORTS}"
+            )
         repairs = [
             f"the block for `{name}` also holds `{each.name}`, which was put in"
             for each in items
             if each.last_name != name.rpartition(".")[2]
         ]
-        if len(repairs) == len(items):
+        if len(repairs) == len(items) and name != IMPORTS:
             repairs = []
             splices = [self._renamed(name, block, items)]
         else:
-            splices = [self._put(block, each) for each in items]
+            splices = [self._put(block, each, items, repairs) for each in items]
         splices += self.ways.importing(self.file, block)
         kept = tuple(e for e in splices if self.file.text[e.start : e.end] != e.text)
         if not kept:
@@ -222,23 +248,59 @@ class _Editing:
         listed = ", ".join(f"`{each.name}`" for each in items)
         raise Refused(f"the header names `{name}`, but the block defines {listed}")
 
-    def _put(self, block: Declarations, item: Declared) -> Splice:
+    def _put(
+        self, block: Declarations, item: Declared, items: Sequence[Declared], repairs: list[str]
+    ) -> Splice:
         if item.body and not inner_text(block, item):
             start, end = item.body
             if _LEFT_OUT.search(block.text[start:end]):
                 raise Refused(f"the body of `{item.name}` is left out: write it whole")
-        old = [each for each in self.file.named(item.name) if each.kind == item.kind]
-        if " for " in item.around:
-            old = [each for each in old if each.around == item.around]
+        old = self._there(item)
         if len(old) > 1:
             lines = [each.line for each in old]
             raise Refused(f"`{item.name}` is in the file {len(old)} times", *lines)
         if not old:
-            return self.ways.adding(self.file, item, _whole(block, item))
+            return self._add(item, _whole(block, item), items, repairs)
         if self.file.is_shared(old[0]):
             reason = f"`{item.name}` is declared together with others: change it by a search text"
             raise Refused(reason, old[0].line)
         return self._replacing(block, item, old[0])
+
+    def _there(self, item: Declared) -> list[Declared]:
+        old = [each for each in self.file.named(item.name) if each.kind == item.kind]
+        is_of_trait = " for " in item.around
+        return [each for each in old if not is_of_trait or each.around == item.around]
+
+    def _add(
+        self, item: Declared, code: str, items: Sequence[Declared], repairs: list[str]
+    ) -> Splice:
+        """Return the splice that adds an item beside what is beside it in the reply."""
+        at, (before, after) = items.index(item), self.near
+        above = [*(self._there(e) for e in reversed(items[:at])), *map(self._named, before[::-1])]
+        below = [*(self._there(e) for e in items[at + 1 :]), *map(self._named, after)]
+        for found, is_above in (*((e, True) for e in above), *((e, False) for e in below)):
+            place = found[-1 if is_above else 0] if found else None
+            if place is None or place.owner != item.owner or place.kind == "module":
+                continue
+            if " for " in item.around + place.around and item.around != place.around:
+                continue
+            start = _comment_start(self.file.text, place.start)
+            margin = self.file.text[_line_start(self.file.text, start) : start]
+            if item.kind != "module" and not margin.strip() and not self.file.is_shared(place):
+                new = indented(code.strip("\n"), margin)
+                if is_above:
+                    return Splice(place.end, place.end, f"\n\n{new}")
+                return Splice(start, start, f"{new.lstrip()}\n\n{margin}")
+        splice = self.ways.adding(self.file, item, code)
+        if splice.start == len(self.file.text.rstrip()):
+            repairs.append(f"`{item.name}` is new, and was put at the end of {self.path}")
+        return splice
+
+    def _named(self, written: str) -> Sequence[Declared]:
+        try:
+            return self.file.named(self.ways.plain_name(written))
+        except Refused:
+            return ()
 
     def _replacing(self, block: Declarations, item: Declared, old: Declared) -> Splice:
         code = _whole(block, item)
@@ -249,6 +311,10 @@ class _Editing:
         margin = re.match(r"[ \t]*", self.file.text[_line_start(self.file.text, start) :])
         indent = margin[0] if margin else ""
         return Splice(start, old.end, indented(code, indent).lstrip())
+
+
+def _is_editable(item: Declared) -> bool:
+    return item.kind in _EDITABLE or (item.kind == "module" and item.text.endswith(";"))
 
 
 def indented(code: str, indent: str) -> str:

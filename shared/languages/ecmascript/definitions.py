@@ -21,7 +21,7 @@ from shared.languages.declared.declarations import (
     name_of,
     text_of,
 )
-from shared.languages.declared.declared_edits import Refused, indented
+from shared.languages.declared.declared_edits import Near, Refused, indented, names_near
 from shared.languages.declared.declared_edits import edit_definitions as edit
 from shared.languages.ecmascript.ecmascript_syntax import (
     CLASSES,
@@ -368,14 +368,16 @@ class _EcmaWays:
         """Yield a splice for each name that the block brings in and the file does not have."""
         has = {each.name for each in file.imports} | {each.name for each in file.items}
         has.discard("")
-        effects = {each.source for each in file.imports}
+        unnamed = {(each.name, each.source) for each in file.imports}
         found = _PREAMBLE.match(file.text)
         top = found.end() if found else 0
         at = max((each.end for each in file.imports), default=top)
         for each in block.imports:
-            if each.name in has or (not each.name and each.source in effects):
+            nameless = each.name in ("", EVERYTHING)
+            if (each.name, each.source) in unnamed or (each.name in has and not nameless):
                 continue
             has.add(each.name)
+            unnamed.add((each.name, each.source))
             text = f"\n{each.text}" if at > top else f"{each.text}\n"
             yield Splice(at, at, text, depth=1)
 
@@ -387,11 +389,13 @@ def edit_definitions(
 
     A name that the file exports stays exported, whether or not the code of the edit says so.
     """
-    return tuple(_edit(path, text, each, changes) for each in edits)
+    return tuple(
+        _edit(path, text, each, changes, names_near(edits, at)) for at, each in enumerate(edits)
+    )
 
 
 def _edit(
-    path: str, text: str, given: NamedCode, changes: Sequence[str]
+    path: str, text: str, given: NamedCode, changes: Sequence[str], near: Near
 ) -> DefinitionEdit | EditRefused:
     try:
         owner = plain_name(given.name).rpartition(".")[0]
@@ -399,7 +403,7 @@ def _edit(
         return EditRefused(refused.reason)
     ways = _EcmaWays(path, text, owner)
     code = _exported_alike(ways.read(given.code), read_source(path, text))
-    (made,) = edit(ways, path, text, [NamedCode(given.name, code)], changes)
+    (made,) = edit(ways, path, text, [NamedCode(given.name, code)], changes, near)
     return made
 
 

@@ -45,6 +45,10 @@ class _GoWays:
         return name
 
     def adding(self, file: Declarations, item: Declared, code: str) -> Splice:
+        """Return the splice that adds a method after its type or the last of its methods."""
+        kin = [e for e in file.items if item.owner and item.owner in (e.owner, e.name)]
+        if kin and not file.is_shared(kin[-1]):
+            return Splice(kin[-1].end, kin[-1].end, f"\n\n{code.strip()}")
         end = len(file.text.rstrip())
         return Splice(end, end, f"\n\n{code.strip()}" if end else code.strip())
 

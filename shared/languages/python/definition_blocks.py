@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -65,6 +65,12 @@ class EditedFile:
             text += self._newline
         return Splice(first, last, text)
 
+    def above_comments(self, line: int) -> int:
+        """Return the first of the lines of comments that are directly above a line."""
+        while line and self.lines[line - 1].lstrip().startswith("#"):
+            line -= 1
+        return line
+
     def inserting(self, line: int, lines: Sequence[str], indent: str = "") -> Splice:
         """Return the splice that puts `lines` before a line, which may be the end of the text.
 
@@ -87,9 +93,12 @@ class CodeBlock:
 
     lines: tuple[str, ...]
     imports: tuple[Imported, ...]
-    definitions: tuple[Definition, ...]
-    others: tuple[ast.stmt, ...]
+    body: tuple[ast.stmt, ...]
     in_strings: frozenset[int]
+
+    @property
+    def definitions(self) -> tuple[Definition, ...]:
+        return tuple(each for each in self.body if isinstance(each, Definition))
 
 
 def read_block(code: str) -> CodeBlock:
@@ -107,13 +116,10 @@ def read_block(code: str) -> CodeBlock:
     body: Sequence[ast.stmt] = read.body
     if is_indented and isinstance(body[0], ast.If):
         body = body[0].body
-    definitions = tuple(each for each in body if isinstance(each, Definition))
-    imports = ast.Import | ast.ImportFrom
     return CodeBlock(
         lines=tuple(code.split("\n")),
         imports=read.imports,
-        definitions=definitions,
-        others=tuple(each for each in body if not isinstance(each, imports | Definition)),
+        body=tuple(body),
         in_strings=_lines_in_strings(code) - _lines_of_docstrings(body),
     )
 
@@ -200,30 +206,92 @@ def merge_header(
 
 
 def merge_statements(
-    file: EditedFile, old: ast.ClassDef, block: CodeBlock, node: ast.ClassDef
+    file: EditedFile,
+    body: Sequence[ast.stmt],
+    block: CodeBlock,
+    given: Sequence[ast.stmt],
+    indent: str,
+    adding: Callable[[str, list[str]], Splice],
 ) -> Iterator[Splice]:
     """Yield the splices for what is neither a function nor a class: docstring and variables.
 
-    Raises `Refused` for a statement of another kind.
+    `body` are the statements of the module or the class, and `given` those of the block for it.
+    `adding` makes the splice for a name without a neighbour. Raises `Refused` for a statement of
+    another kind.
     """
-    indent = member_indent(file, old)
-    for statement in node.body:
-        name = _name_of(statement)
+    for statement in given:
+        name = name_of(statement)
         if isinstance(statement, Definition) or (not name and _does_nothing(statement)):
             continue
         if not name:
             raise Refused(
-                f"the class in the block has `{ast.unparse(statement).splitlines()[0][:60]}`, "
-                "which cannot be merged into the class of the file: use a search text for it"
+                f"the block has `{ast.unparse(statement).splitlines()[0][:60]}`, "
+                "which has no name in the file: use a search text for it"
             )
         lines = source_of(block, statement, indent, file.unit)
-        same = [each for each in old.body if _name_of(each) == name]
-        if len(same) > 1 or any(_shares_a_line(each, old) for each in same):
-            raise Refused(f"`{name}` is not alone on its lines in the class: use a search text")
+        same = [each for each in body if name_of(each) == name]
+        if len(same) > 1 or any(_shares_a_line(each, body) for each in same):
+            raise Refused(f"`{name}` is not alone on its lines in the file: use a search text")
         if same:
-            yield file.replacing(first_line(same[0]) - 1, last_line(same[0]), lines)
+            first = first_line(same[0]) - 1
+            lines = without_comments_above(file, lines, first)
+            yield file.replacing(first, last_line(same[0]), lines)
         else:
-            yield file.inserting(_after_variables(old, name), lines, indent)
+            beside = insert_beside(file, body, block, given, [statement], lines, indent)
+            yield beside or adding(name, lines)
+
+
+def without_comments_above(file: EditedFile, lines: list[str], first: int) -> list[str]:
+    """Return lines without leading comments that the file has above the line `first` already."""
+    count = next(number for number, line in enumerate(lines) if not line.lstrip().startswith("#"))
+    above = [line.rstrip() for line in file.lines[max(first - count, 0) : first]]
+    return lines[count:] if count and above == [each.rstrip() for each in lines[:count]] else lines
+
+
+def insert_beside(
+    file: EditedFile,
+    body: Sequence[ast.stmt],
+    block: CodeBlock,
+    given: Sequence[ast.stmt],
+    nodes: Sequence[ast.stmt],
+    lines: Sequence[str],
+    indent: str,
+) -> Splice | None:
+    """Return the splice that adds the `nodes` where the block has them among those `given`.
+
+    That is after the last statement above them that the `body` of the file has, or before the
+    first below them; `None` where it has neither. `lines` are the lines of the nodes.
+    """
+    first, last = given.index(nodes[0]), given.index(nodes[-1])
+    above = _first_known(body, reversed(given[:first]))
+    below = _first_known(body, given[last + 1 :])
+    least = 2 if isinstance(nodes[0], Definition) and not indent else 0
+    before = max(_gap_above(block.lines, first_line(nodes[0]) - 1), least)
+    if below and (not above or _gap_above(file.lines, below[1]) == before):
+        after = max(_gap_above(block.lines, first_line(below[0]) - 1), least)
+        return file.inserting(file.above_comments(below[1]), [*lines, *[""] * after], indent)
+    return file.inserting(above[2], [*[""] * before, *lines], indent) if above else None
+
+
+def _first_known(
+    body: Sequence[ast.stmt], given: Iterable[ast.stmt]
+) -> tuple[ast.stmt, int, int] | None:
+    """Return the first statement given that `body` has, its first line there, and that after it."""
+    for each in given:
+        same = [one for one in body if name_of(one) and name_of(one) == name_of(each)]
+        if same:
+            return each, first_line(same[0]) - 1, last_line(same[-1])
+    return None
+
+
+def _gap_above(lines: Sequence[str], at: int) -> int:
+    """Return the number of blank lines above the line `at` and its comments."""
+    while at and lines[at - 1].lstrip().startswith("#"):
+        at -= 1
+    end = at
+    while at and not lines[at - 1].strip():
+        at -= 1
+    return end - at
 
 
 def add_members(file: EditedFile, name: str, node: ast.ClassDef, members: Sequence[str]) -> Splice:
@@ -289,10 +357,12 @@ def _is_in_header(node: Definition, line: str) -> bool:
     return bool(before.strip()) and not isinstance(node.body[0], Definition)
 
 
-def _name_of(statement: ast.stmt) -> str:
-    """Return the variable that a statement of a class sets; the docstring has a name, too."""
+def name_of(statement: ast.stmt) -> str:
+    """Return what a statement defines or sets; the docstring has a name, too."""
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+            return name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return name
         case _:
             return "the docstring" if is_docstring(statement) else ""
@@ -306,13 +376,13 @@ def _is_filler(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Pass) or is_ellipsis(statement)
 
 
-def _shares_a_line(statement: ast.stmt, owner: ast.ClassDef) -> bool:
+def _shares_a_line(statement: ast.stmt, body: Sequence[ast.stmt]) -> bool:
     lines = range(first_line(statement), last_line(statement) + 1)
-    others = [each for each in owner.body if each is not statement]
+    others = [each for each in body if each is not statement]
     return any(first_line(each) in lines or last_line(each) in lines for each in others)
 
 
-def _after_variables(node: ast.ClassDef, name: str) -> int:
+def after_variables(node: ast.ClassDef, name: str) -> int:
     """Return the line, from 0, at which a new variable or docstring goes into a class."""
     above = first_line(node.body[0]) - 1
     if name == "the docstring":

@@ -7,7 +7,8 @@ import difflib
 import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 from typing import Final
 
@@ -24,12 +25,16 @@ from shared.languages.python.definition_blocks import (
     CodeBlock,
     EditedFile,
     add_members,
+    after_variables,
+    insert_beside,
     member_indent,
     merge_header,
     merge_statements,
+    name_of,
     read_block,
     refuse_placeholders,
     source_of,
+    without_comments_above,
 )
 from shared.languages.python.merge_stubs import is_meant
 from shared.languages.python.python_code import parse_as_here
@@ -40,6 +45,7 @@ from shared.languages.python.python_source import (
     check_rewrite,
     defined_names,
     is_docstring,
+    is_ellipsis,
     outline,
     read_python,
     role_of,
@@ -52,6 +58,7 @@ __all__ = ["check_rewrite", "defined_names", "edit_definitions", "outline"]  # w
 
 _CLOSE_NAMES_SHOWN: Final = 5
 _FIRST_LINES: Final = re.compile(r"#!|#.*coding[:=]")
+_NOT_NAMES: Final = ("imports", "__doc__")  # that a header may have for what has no name
 
 
 class _EditedModule:
@@ -137,7 +144,8 @@ def _add_imports(module: _EditedModule, lines: Sequence[str]) -> Iterator[Splice
     head, file = module.head(), module.file
     for wanted, only_future in ((future, True), (others, False)):
         if wanted:
-            yield _after_last(file, head, wanted, only_future=only_future)
+            added = _after_last(file, head, wanted, only_future=only_future)
+            yield replace(added, depth=1)  # before a variable that goes to the same place
 
 
 def _after_last(
@@ -152,10 +160,25 @@ def _after_last(
         return file.inserting(head[0].end_lineno or 0, ["", *lines])
     if head:
         return file.inserting(head[0].lineno - 1, [*lines, ""])
+    return file.inserting(_first_line_of_code(file), [*lines, "", ""])
+
+
+def _first_line_of_code(file: EditedFile) -> int:
     first = 0
     while _FIRST_LINES.match(file.lines[first]):
         first += 1
-    return file.inserting(first, [*lines, "", ""])
+    return first
+
+
+def _into_head(module: _EditedModule, name: str, lines: list[str]) -> Splice:
+    """Return the splice that adds a variable after the head of a module, or its docstring."""
+    head, file = module.head(), module.file
+    if name == "the docstring":
+        return replace(file.inserting(_first_line_of_code(file), [*lines, ""]), depth=2)
+    if not head:
+        return file.inserting(_first_line_of_code(file), [*lines, "", ""])
+    gap = [] if name_of(head[-1]) and not is_docstring(head[-1]) else [""]
+    return file.inserting(head[-1].end_lineno or 0, [*gap, *lines])
 
 
 _NAME: Final = re.compile(r"(?:async +)?(?:def +|class +)?(?P<name>[^\s(]+)\s*(?:\(.*\)?:?)?")
@@ -168,24 +191,29 @@ def edit_definitions(
 ) -> tuple[DefinitionEdit | EditRefused, ...]:
     """Return for each edit how it changes the file at `path`, or why it cannot.
 
-    A definition is replaced where it is, and added where it is not: a method after the last of its
-    class, anything else at the end of the file, before `if __name__ == "__main__":`. All splices
-    are for `text`. `changes` are the names that may give way to others.
+    A definition is replaced where it is. One that is not there is added where its block has it,
+    else beside what the edits before and after it change, else after the last of its class or at
+    the end of the file, before `if __name__ == "__main__":`. All splices are for `text`. `changes`
+    are the names that may give way to others.
     """
     changed = normal_changes(changes)
     try:
         module = _EditedModule(text)
     except Refused as refused:
         return tuple(EditRefused(refused.reason, refused.lines) for _ in edits)
-    return tuple(_edit(module, path, each, changed) for each in edits)
+    names = [each.name for each in edits]
+    return tuple(
+        _edit(module, path, each, changed, (names[:at], names[at + 1 :]))
+        for at, each in enumerate(edits)
+    )
 
 
 def _edit(
-    module: _EditedModule, path: str, edit: NamedCode, changed: Collection[str]
+    module: _EditedModule, path: str, edit: NamedCode, changed: Collection[str], near: _Names
 ) -> DefinitionEdit | EditRefused:
     try:
         block = read_block(edit.code)
-        return _DefinitionEditor(module, path, changed, block).edit(_plain_name(edit.name))
+        return _DefinitionEditor(module, path, changed, block, near).edit(_plain_name(edit.name))
     except Refused as refused:
         return EditRefused(refused.reason, refused.lines)
     except RecursionError:
@@ -200,26 +228,26 @@ def _plain_name(written: str) -> str:
     return name
 
 
+_Names = tuple[Sequence[str], Sequence[str]]
+"""What the edits before and after an edit name."""
+
+
 @dataclass(slots=True)
 class _DefinitionEditor:
     module: _EditedModule
     path: str
     changed: Collection[str]
     block: CodeBlock
+    near: _Names
     splices: list[Splice] = field(default_factory=list)
     repairs: list[str] = field(default_factory=list)
 
     def edit(self, name: str) -> DefinitionEdit:
-        self._refuse_other_statements()
         named = self._group_by_name()
-        name = self._through_class(name, named)
-        target = name.rpartition(".")[2]
-        places = self._find(name)
-        if target not in named:
-            target = self._renamed(name, named, places)
-        qualified = places[0].name if places else name
-        scope = qualified.rpartition(".")[0]
-        self._put(named.pop(target), places, qualified)
+        others = self._others(named)
+        scope = ""
+        if name in named or name not in (*_NOT_NAMES, *map(name_of, others)):
+            name, scope = self._put_named(self._through_class(name, named), named)
         for other, nodes in named.items():
             full = f"{scope}.{other}" if scope else other
             self._put(nodes, self._exactly(full), full)
@@ -227,22 +255,48 @@ class _DefinitionEditor:
         if imports := _missing_imports(self.module, self.block):
             self.repairs.append(f"added to the imports of {self.path}: {'; '.join(imports)}")
             self.splices += _add_imports(self.module, imports)
+        self._put_others(others, name, scope)
         splices = tuple(each for each in self.splices if not self._is_idle(each))
         if not splices:
-            raise Refused(f"the block changes nothing: `{qualified}` is in the file as it is given")
+            raise Refused(f"the block changes nothing: `{name}` is in the file as it is given")
         return DefinitionEdit(splices, tuple(self.repairs))
 
-    def _refuse_other_statements(self) -> None:
-        if not self.block.definitions:
-            raise Refused("the block defines no function and no class")
-        for statement in self.block.others:
-            if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-                continue  # an ellipsis or a string beside a definition says nothing
-            shown = ast.unparse(statement).splitlines()[0][:60]
+    def _put_named(self, name: str, named: dict[str, list[Definition]]) -> tuple[str, str]:
+        """Put in what the header names; return its whole name and that of its class."""
+        if not named:
             raise Refused(
-                f"the block holds `{shown}` beside its definitions, and only imports may stand "
-                "there: change other statements by a search text"
+                f"the header names `{name}`, which the block does not define: write all of it; "
+                f"imports go under {self.path}::imports, a variable under its name"
             )
+        target = name.rpartition(".")[2]
+        places = self._find(name)
+        if target not in named:
+            target = self._renamed(name, named, places)
+        qualified = places[0].name if places else name
+        self._put(named.pop(target), places, qualified)
+        return name, qualified.rpartition(".")[0]
+
+    def _others(self, named: Mapping[str, object]) -> list[ast.stmt]:
+        """Return what is neither definition nor import; a string beside definitions is nothing."""
+        return [
+            each
+            for each in self.block.body
+            if not isinstance(each, Definition | ast.Import | ast.ImportFrom)
+            and not is_ellipsis(each)
+            and not (named and is_docstring(each))
+        ]
+
+    def _put_others(self, others: Sequence[ast.stmt], name: str, scope: str) -> None:
+        if others and scope:
+            shown = ast.unparse(others[0]).splitlines()[0][:60]
+            raise Refused(
+                f"the block of `{name}` holds `{shown}` beside its definitions, and only imports "
+                "may stand there: change other statements by a search text"
+            )
+        given = [each for each in self.block.body if each in others or isinstance(each, Definition)]
+        adding = partial(_into_head, self.module)
+        body, file = self.module.read.body, self.module.file
+        self.splices += merge_statements(file, body, self.block, given, "", adding)
 
     def _group_by_name(self) -> dict[str, list[Definition]]:
         named: dict[str, list[Definition]] = {}
@@ -297,10 +351,15 @@ class _DefinitionEditor:
         return tuple(each for each in self.module.ending_in(name) if each.name == name)
 
     def _put(
-        self, nodes: Sequence[Definition], places: Sequence[PythonDeclared], name: str
+        self,
+        nodes: Sequence[Definition],
+        places: Sequence[PythonDeclared],
+        name: str,
+        given: Sequence[ast.stmt] = (),
     ) -> None:
+        """Put definitions of one name in. `given` are the statements of the block around them."""
         if not places:
-            self._add(nodes, name)
+            self._add(nodes, name, given or self.block.body)
             return
         old, new = _roles_in_file(places), _roles_in_block(nodes)
         before, after = _count_overloads(old), _count_overloads(new)
@@ -329,7 +388,9 @@ class _DefinitionEditor:
             raise Refused(
                 f"`{place.name}` is a {kind} in the file, and not in the block", place.line
             )
-        lines = self._without_comments_above(self._lines([node], place.indent), place)
+        lines = without_comments_above(
+            self.module.file, self._lines([node], place.indent), place.first
+        )
         start = place.first
         if old.decorator_list and not node.decorator_list:
             start = place.line - 1
@@ -338,27 +399,68 @@ class _DefinitionEditor:
 
     def _merge(self, node: ast.ClassDef, old: ast.ClassDef, owner: str) -> None:
         self.splices += merge_header(self.module.file, old, self.block, node)
-        self.splices += merge_statements(self.module.file, old, self.block, node)
+        file, indent = self.module.file, member_indent(self.module.file, old)
+        self.splices += merge_statements(
+            file,
+            old.body,
+            self.block,
+            node.body,
+            indent,
+            lambda name, lines: file.inserting(after_variables(old, name), lines, indent),
+        )
         named: dict[str, list[Definition]] = {}
         for each in node.body:
             if isinstance(each, Definition):
                 named.setdefault(each.name, []).append(each)
         for name, nodes in named.items():
             full = f"{owner}.{name}"
-            self._put(nodes, self._exactly(full), full)
+            self._put(nodes, self._exactly(full), full, node.body)
 
-    def _add(self, nodes: Sequence[Definition], name: str) -> None:
+    def _add(self, nodes: Sequence[Definition], name: str, given: Sequence[ast.stmt]) -> None:
         for node in nodes:
             refuse_placeholders(node, None)
-        scope = name.rpartition(".")[0]
+        file, scope = self.module.file, name.rpartition(".")[0]
         owner = self._owner(scope) if scope else self._only_class(nodes[0])
-        if owner is not None:
-            file, around = self.module.file, owner.node
-            assert isinstance(around, ast.ClassDef)
-            lines = self._lines(nodes, member_indent(file, around))
-            self.splices.append(add_members(file, owner.name, around, lines))
-            return
-        self.splices.append(self._at_end(self._lines(nodes, "")))
+        around = owner.node if owner else None
+        assert around is None or isinstance(around, ast.ClassDef)
+        body, indent = self.module.read.body, ""
+        if around is not None:
+            body, indent = tuple(around.body), member_indent(file, around)
+        lines = self._lines(nodes, indent)
+        splice = insert_beside(file, body, self.block, given, nodes, lines, indent)
+        splice = splice or self._beside_others(owner.name if owner else "", lines, indent)
+        if splice is None and owner is not None and isinstance(around, ast.ClassDef):
+            splice = add_members(file, owner.name, around, lines)
+        elif splice is None:
+            self.repairs.append(f"`{name}` is new, and was put at the end of {self.path}")
+            splice = self._at_end(lines)
+        self.splices.append(splice)
+
+    def _beside_others(self, scope: str, lines: Sequence[str], indent: str) -> Splice | None:
+        """Return the splice that adds lines beside what the block before or after changes."""
+        before, after = self.near
+        file, gap = self.module.file, [""] * (1 if scope else 2)
+        for written in reversed(before):
+            if places := self._at_level(written, scope):
+                return file.inserting(max(e.after for e in places), [*gap, *lines], indent)
+        for written in after:
+            if places := self._at_level(written, scope):
+                start = file.above_comments(min(each.first for each in places))
+                return file.inserting(start, [*lines, *gap], indent)
+        return None
+
+    def _at_level(self, written: str, scope: str) -> tuple[PythonDeclared, ...]:
+        """Return what a header names, or the class around it, among what `scope` defines."""
+        try:
+            name = _plain_name(written)
+            if "." not in name:
+                name = next((each.name for each in self.module.ending_in(name)), name)
+        except Refused:
+            return ()
+        if scope and not name.startswith(f"{scope}."):
+            return ()
+        rest = name.removeprefix(f"{scope}.").partition(".")[0]
+        return self._exactly(f"{scope}.{rest}" if scope else rest)
 
     def _owner(self, name: str) -> PythonDeclared:
         places = self._find(name)
@@ -402,18 +504,6 @@ class _DefinitionEditor:
         for node in nodes:
             lines += ["", *source_of(self.block, node, indent, self.module.file.unit)]
         return lines[1:]
-
-    def _without_comments_above(self, lines: list[str], place: PythonDeclared) -> list[str]:
-        """Return lines without leading comments that the file has above the definition already."""
-        count = next(
-            number for number, line in enumerate(lines) if not line.lstrip().startswith("#")
-        )
-        above = [
-            line.rstrip() for line in self.module.file.lines[place.first - count : place.first]
-        ]
-        return (
-            lines[count:] if count and above == [each.rstrip() for each in lines[:count]] else lines
-        )
 
     def _is_idle(self, splice: Splice) -> bool:
         return self.module.file.text[splice.start : splice.end] == splice.text

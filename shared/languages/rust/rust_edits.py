@@ -50,6 +50,10 @@ class _RustWays:
                 return Splice(end, end, f"\n\n{method}")
             head = item.around or f"impl {item.owner}"
             return self._at_end(file, f"{head} {{\n{method}\n}}")
+        if item.kind == "module":
+            others = [e for e in file.items if e.kind == "module" and e.text.endswith(";")]
+            at = others[-1].end if others else self._first_use(file)
+            return Splice(at, at, f"\n{code.strip()}" if others else f"{code.strip()}\n", depth=2)
         return self._at_end(file, code.strip())
 
     def _at_end(self, file: Declarations, code: str) -> Splice:
@@ -60,12 +64,15 @@ class _RustWays:
         end = len(file.text.rstrip())
         return Splice(end, end, f"\n\n{code}" if end else code)
 
+    def _first_use(self, file: Declarations) -> int:
+        found = _PREAMBLE.match(file.text)
+        first = found.end() if found else 0
+        return min((each.start for each in file.imports), default=first)
+
     def importing(self, file: Declarations, block: Declarations) -> Iterator[Splice]:
         """Yield a splice for each `use` whose names the file does not all have."""
         has = {(each.name, each.source) for each in file.imports}
-        first = min((each.start for each in file.imports), default=None)
-        found = _PREAMBLE.match(file.text)
-        at = first if first is not None else (found.end() if found else 0)
+        at = self._first_use(file)
         for text in dict.fromkeys(each.text for each in block.imports):
             named = {(each.name, each.source) for each in block.imports if each.text == text}
             if not named <= has:

@@ -225,5 +225,7 @@ def test_the_instructions_describe_the_forms_that_are_offered_and_no_other() -> 
     text = render_format(ReplyFormat.EDITS, {"a.py": Form.DEFINITION, "new.py": Form.WHOLE})
     assert "Of a.py, write only the definitions" in text
     assert "Write new.py whole." in text
-    assert "SEARCH" not in text
+    assert "Change other lines of it by search texts" in text
+    assert "SEARCH" in text
+    assert "SEARCH" not in render_format(ReplyFormat.EDITS, {"new.py": Form.WHOLE})
     assert "SEARCH" in render_format(ReplyFormat.EDITS)

@@ -102,6 +102,60 @@ def test_a_use_comes_before_the_others() -> None:
     assert edited(IN_RUST, "score", code, text=text).startswith("use std::io;\nuse std::fmt;\n")
 
 
+@pytest.mark.parametrize(
+    ("sample", "text", "code", "expected"),
+    [
+        (
+            IN_RUST,
+            "//! Games.\n\nmod one;\nuse std::fmt;\n",
+            "pub mod two;\npub use two::Two;\nuse std::fmt;\n",
+            "//! Games.\n\nmod one;\npub mod two;\npub use two::Two;\nuse std::fmt;\n",
+        ),
+        (IN_RUST, "fn a() {}\n", "mod two;\nuse two::b;\n", "mod two;\nuse two::b;\nfn a() {}\n"),
+        (
+            IN_GO,
+            'package game\n\nimport "os"\n',
+            'import "io"\n',
+            'package game\n\nimport "os"\nimport "io"\n',
+        ),
+    ],
+)
+def test_imports_and_modules_have_a_short_form(
+    sample: Sample, text: str, code: str, expected: str
+) -> None:
+    assert edited(sample, "imports", code, text=text) == expected
+
+
+@pytest.mark.parametrize(
+    ("sample", "head", "text"),
+    [
+        (IN_GO, "package game\n\n", "func {}() int {{\n\treturn 1\n}}\n\n"),
+        (IN_RUST, "", "/// Says.\nfn {}() -> u8 {{\n    1\n}}\n\n"),
+        (IN_RUST, "impl Game {\n", "    fn {}(&self) -> u8 {{\n        1\n    }}\n\n"),
+    ],
+)
+def test_what_is_new_goes_where_its_block_has_it_or_beside_the_blocks_around_it(
+    sample: Sample, head: str, text: str
+) -> None:
+    owner, foot = ("Game.", "}\n") if head.startswith("impl") else ("", "")
+    a, b, new = (text.format(each) for each in ("A", "B", "New"))
+    before, wanted = (f"{head}{each}{foot}" for each in (a + b, a + new + b))
+    around = head if owner else ""
+    assert edited(sample, f"{owner}A", f"{around}{a}{new}{foot}", text=before) == wanted
+    assert edited(sample, f"{owner}New", f"{around}{new}{b}{foot}", text=before) == wanted
+    assert sample.language.edits is not None
+    changed = b.replace("1\n", "2\n")
+    for named in (("A", a.replace("1\n", "2\n")), ("New", new)), (("New", new), ("B", changed)):
+        made = sample.language.edits.edit_definitions(
+            sample.path, before, [NamedCode(f"{owner}{name}", code) for name, code in named], ()
+        )
+        after = before
+        splices = [e for one in made if isinstance(one, DefinitionEdit) for e in one.splices]
+        for each in sorted(splices, key=lambda each: (-each.start, -each.end)):
+            after = after[: each.start] + each.text + after[each.end :]
+        assert after.replace("2\n", "1\n") == wanted
+
+
 @every
 def test_another_name_takes_the_place_where_the_order_changes_it(sample: Sample) -> None:
     old = sample.names["score"]
@@ -117,7 +171,7 @@ def test_another_name_takes_the_place_where_the_order_changes_it(sample: Sample)
     [
         (IN_GO, "Score", "func Score( {", "does not parse"),
         (IN_GO, "Score", "x := 1", "does not parse"),
-        (IN_RUST, "score", "use std::fmt;", "defines no function"),
+        (IN_RUST, "score", "use std::fmt;", "imports alone go under src/game.rs::imports"),
         (IN_GO, "Score it", "func Score() {}", "is not a name"),
         (IN_RUST, "fn 1", "fn a() {}", "is not a name"),
         (IN_GO, "Score", "func Score(guess string) int {\n\t// ... as before\n}", "left out"),

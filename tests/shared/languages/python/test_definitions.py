@@ -220,8 +220,10 @@ def test_odd_files_are_edited_too(text: str, name: str, code: str, result: str |
     [
         ("count", "def other(): pass", "names `count`, but the block defines `other`"),
         ("count", "def count(:\n", "the block does not parse"),
-        ("count", "x = 1\ndef count(): pass", "only imports may stand there"),
-        ("count", "LIMIT = 3", "defines no function"),
+        ("size", "x = 1\ndef size(self): pass", "only imports may stand there"),
+        ("count", "LIMIT = 3", "names `count`, which the block does not define"),
+        ("imports", "print(1)", "which has no name in the file"),
+        ("LIMIT", "LIMIT = 3", "changes nothing"),
         ("count", "def count(things):\n    x = 1\n    ...\n", "among its statements"),
         ("count", "def count(things): ...", "`count` has no body"),
         ("count", "@staticmethod\ndef count(things):\n    return len(things)", "changes nothing"),
@@ -383,3 +385,99 @@ def test_whatever_is_written_is_an_edit_or_a_reason(code: str, name: str, text: 
 def test_names_are_read_from_lines_that_do_not_parse() -> None:
     fragment = "    return 1\n\ndef f(\n    def inner():\nclass A:\n    def g(self):\nasync def h"
     assert defined_names(fragment) == ("f", "A", "g", "h")
+
+
+HEAD = (
+    '"""Keep things."""\n\nimport os\n\n__all__ = ["count"]\n\n\ndef count():\n    return os.name\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "old", "new"),
+    [
+        ("__all__", '__all__ = ["count", "name"]\n', '["count"]', '["count", "name"]'),
+        ("imports", "import os\nimport sys\n", "import os\n", "import os\nimport sys\n"),
+        ("imports", '"""Keep all."""\nimport os\n', "Keep things.", "Keep all."),
+        ("__doc__", '"""Keep all.\n\nReally.\n"""\n', "Keep things.", "Keep all.\n\nReally.\n"),
+        ("LIMIT", "LIMIT: int = 3\n", '["count"]\n', '["count"]\nLIMIT: int = 3\n'),
+        (
+            "count",
+            '__all__ = []\n\ndef count():\n    return ""\n',
+            '["count"]\n\n\ndef count():\n    return os.name\n',
+            '[]\n\n\ndef count():\n    return ""\n',
+        ),
+    ],
+)
+def test_imports_variables_and_the_docstring_have_a_short_form(
+    name: str, code: str, old: str, new: str
+) -> None:
+    assert HEAD.count(old) == 1
+    assert edited(HEAD, name, code) == HEAD.replace(old, new)
+
+
+CLASS = """\
+class Box(dict):
+    \"\"\"Hold.\"\"\"
+
+    width: int = 1
+    # In metres.
+    height: int = 2
+
+    def a(self):
+        return 1
+
+
+    # Two lines above.
+    @property
+    def b(self):
+        return 2
+    def c(self):
+        return 3
+
+    class Lid:
+        pass
+
+    def d(self):
+        return 4
+
+
+"""
+MEMBERS = {
+    "    depth: int = 3\n": ["    # In metres.\n", "    width: int = 1\n"],
+    "    def e(self):\n        return 5\n\n": [
+        "    def a(self):\n",
+        "    # Two lines above.\n",
+        "    class Lid:\n",
+        "    def d(self):\n",
+    ],
+}
+PLACES = [(member, place) for member, places in MEMBERS.items() for place in places]
+
+
+@pytest.mark.parametrize(("member", "place"), PLACES)
+@pytest.mark.parametrize("below", ["", "\n\nx = 1\n", "class Other:\n    pass\n"])
+def test_a_class_that_is_given_whole_reads_as_it_was_given(
+    member: str, place: str, below: str
+) -> None:
+    wanted = CLASS.replace(place, member + place)
+    assert edited(CLASS + below, "Box", wanted) == wanted + below
+
+
+def test_a_new_definition_goes_where_its_block_has_it_or_beside_the_blocks_around_it() -> None:
+    text = "def a():\n    return 1\n\n\ndef b():\n    return 2\n\n\ndef c():\n    return 3\n"
+    new = "def new():\n    return 0\n"
+    between = text.replace("def b", f"{new}\n\ndef b")
+    above = edited(text, "a", f"def a():\n    return 1\n\n\n{new}")
+    assert above == between
+    below = edited(text, "new", f"{new}\n\ndef b():\n    return 2\n")
+    assert below == between
+    blocks = [NamedCode("a", "def a():\n    return 7\n"), NamedCode("new", new)]
+    made = edit_definitions("a.py", text, blocks, ())
+    splices = [each for one in made if isinstance(one, DefinitionEdit) for each in one.splices]
+    assert spliced(text, splices) == between.replace("return 1", "return 7")
+    made = edit_definitions("a.py", text, [blocks[1], NamedCode("b", "def b(): pass")], ())
+    splices = [each for one in made if isinstance(one, DefinitionEdit) for each in one.splices]
+    assert "return 1\n\n\ndef new():\n    return 0\n\n\ndef b(): pass\n" in spliced(text, splices)
+    alone = edit(text, "new", new)
+    assert isinstance(alone, DefinitionEdit)
+    assert alone.repairs == ("`new` is new, and was put at the end of inventory.py",)
