@@ -68,10 +68,12 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "stub": "holds the text of a `.pyi` file: the names that the order adds or changes",
     },
     "AcceptanceFile": {
-        "path": "names a new file that the order may not write, or an acceptance file of an "
-        "earlier order, which is replaced",
+        "path": "names a file that the order may not write: with `content` a new one, or an "
+        "acceptance file of an earlier order, which is replaced; with `append` one that is there",
+        "append": "holds a test that is added to the file as it is before the order: its first "
+        "imports go to those of the file, the rest to the end of the tests there",
         "content": "holds the whole text: UTF-8 with LF line ends, 16 KB at most; a command of "
-        "the order has to run it",
+        "the order has to run it; one of `content` and `append` is given",
     },
     "Provenance": {
         "planner_run_id": "names the run of `llmch plan`",

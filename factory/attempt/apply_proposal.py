@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -36,8 +36,9 @@ from shared.files.atomic_io import is_disk_full, write_json, write_refused
 from shared.git import commits, repos, trees
 from shared.git.client import Git, GitFailed, TreeEntry
 from shared.git.commits import is_id_of
+from shared.languages.appended_tests import CannotAppend, WholeTest, whole_tests
 from shared.work_order.parse_order import sha256_bytes
-from shared.work_order.work_order import AcceptanceFile, WorkOrder
+from shared.work_order.work_order import WorkOrder
 
 
 class CannotPlace(Exception):
@@ -48,39 +49,61 @@ def acceptance_writes(loaded: LoadedOrder, tree: Tree) -> tuple[FileWrite, ...]:
     """Return what puts the order's acceptance files into `tree`, as it is before the order.
 
     Raises `CannotPlace` if one would replace something that is not an acceptance file of an
-    earlier order.
+    earlier order, or cannot be added to the file that is there.
     """
+    tests = tests_of(loaded.order, tree)
     return tuple(
         FileWrite(
             path=each.path,
             base_sha256=_checked(each, loaded, tree).sha256,
             content=each.content,
         )
-        for each in loaded.order.acceptance_files
+        for each in tests
     )
 
 
-def _checked(file: AcceptanceFile, loaded: LoadedOrder, tree: Tree) -> FileState:
+def tests_of(order: WorkOrder, tree: Tree) -> tuple[WholeTest, ...]:
+    """Return the acceptance files as they will be on `tree`, as it is before the order.
+
+    Raises `CannotPlace` if one cannot be added to the file that is there.
+    """
+
+    def read(path: str) -> str | None:
+        try:
+            return tree.read(path).decode()
+        except (NotReadable, UnicodeDecodeError):
+            return None
+
+    try:
+        return tuple(whole_tests(order.acceptance_files, read))
+    except CannotAppend as refused:
+        raise CannotPlace(_because(refused.path, str(refused))) from None
+
+
+def _checked(file: WholeTest, loaded: LoadedOrder, tree: Tree) -> FileState:
     state = tree.state_of(file.path)
     if state.kind is FileKind.FILE:
         as_planned = state.sha256 == sha256_bytes(file.content.encode())
-        if not as_planned and file.path not in loaded.replaceable:
-            raise CannotPlace(_because(file, "exists, and no earlier order of the plan placed it"))
+        replaceable = file.is_appended or file.path in loaded.replaceable
+        if not as_planned and not replaceable:
+            problem = "exists, and no earlier order of the plan placed it"
+            raise CannotPlace(_because(file.path, problem))
     elif state.kind is not FileKind.ABSENT:
-        raise CannotPlace(_because(file, DESCRIPTIONS[state.kind]))
+        raise CannotPlace(_because(file.path, DESCRIPTIONS[state.kind]))
     elif lookalike := tree.lookalike_of(file.path):
-        raise CannotPlace(_because(file, f"is the same as {lookalike!r} on some file systems"))
+        problem = f"is the same as {lookalike!r} on some file systems"
+        raise CannotPlace(_because(file.path, problem))
     return state
 
 
-def _because(file: AcceptanceFile, problem: str) -> str:
+def _because(path: str, problem: str) -> str:
     return (
-        f"the acceptance file {file.path!r} cannot be put in place: it {problem}. "
+        f"the acceptance file {path!r} cannot be put in place: it {problem}. "
         "The plan is wrong, not the code."
     )
 
 
-def show_acceptance_files(order: WorkOrder) -> tuple[ShownFile, ...]:
+def show_acceptance_files(tests: Iterable[WholeTest]) -> tuple[ShownFile, ...]:
     """Return the acceptance files as a prompt shows them: as they will be."""
     return tuple(
         ShownFile(
@@ -88,7 +111,7 @@ def show_acceptance_files(order: WorkOrder) -> tuple[ShownFile, ...]:
             FileState(FileKind.FILE, sha256_bytes(each.content.encode())),
             each.content,
         )
-        for each in order.acceptance_files
+        for each in tests
     )
 
 

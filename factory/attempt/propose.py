@@ -19,6 +19,7 @@ from factory.attempt.apply_proposal import (
     removals_alone,
     remove_files,
     show_acceptance_files,
+    tests_of,
 )
 from factory.attempt.attempt_state import Attempt, FactoryState, StateUpdate, Step
 from factory.judging.acceptance_evidence import (
@@ -335,8 +336,9 @@ def propose(state: FactoryState, step: Step) -> StateUpdate:
         return _ended(attempt, brief_of(Stage.PREFLIGHT, order, str(refused)))
     if attempt.number == 1 and (missing := _missing_program(step)):
         return _ended(attempt, missing)
+    tests = {each.path: each.content for each in placed}
     collector = EvidenceCollector(
-        step.task, options, step.bench, step.emit, step.progress.is_cancelled
+        step.task, options, step.bench, tests, step.emit, step.progress.is_cancelled
     )
     if (
         options.settings.strict_acceptance
@@ -419,10 +421,10 @@ def read_shown_files(
     """Return the context files, all allowed files, and the acceptance files, in that sequence.
 
     They are shown whole; where they are too large together, the largest of them in parts, as are
-    long documents where a reply may change a file `in_parts`. Raises
-    `_Refused` if even that is too much, or a file cannot be shown at all.
+    long documents where a reply may change a file `in_parts`. Raises `_Refused` if even that is too
+    much, or a file cannot be shown at all, and `CannotPlace` if a test cannot be added to its file.
     """
-    placed = show_acceptance_files(order)
+    placed = show_acceptance_files(tests_of(order, tree))
     paths = dict.fromkeys((*order.context_files, *order.allowed_files))
     known = {each.path for each in placed}
     files = (*(_show(path, tree) for path in paths if path not in known), *placed)

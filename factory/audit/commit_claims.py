@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
 from factory.attempt.apply_proposal import show_acceptance_files
 from factory.audit.audit_evidence import Case, Claim, Ruling, contradicted, not_provable, proven
-from factory.landing.stand_in import faults_of_change, paths_of
+from factory.landing.stand_in import faults_of_change, paths_of, text_at
 from factory.orders.documents import ReplyRecord
 from factory.orders.order_commit import OrderIdentity, identify
 from factory.preflight import name_paths
@@ -18,6 +19,7 @@ from factory.statement.statement import Judged, Predicate, Statement
 from shared.git import trees
 from shared.git.client import Git
 from shared.git.commits import is_id_of
+from shared.languages.appended_tests import CannotAppend, whole_tests
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 from shared.work_order.work_order import WorkOrder
 
@@ -291,7 +293,11 @@ def _proposal_of(
 
 def _shown(git: Git, order: WorkOrder, parent: str) -> Iterator[ShownFile]:
     """Yield the files as the prompt showed them, whole."""
-    placed = show_acceptance_files(order)
+    try:
+        tests = tuple(whole_tests(order.acceptance_files, partial(text_at, git, parent)))
+    except CannotAppend as refused:
+        raise ProposalInvalid(f"{refused.path} {refused}") from None
+    placed = show_acceptance_files(tests)
     known = {each.path for each in placed}
     paths = dict.fromkeys((*order.context_files, *order.allowed_files))
     entries = trees.entries_of(git, parent, tuple(paths))

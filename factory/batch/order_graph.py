@@ -55,7 +55,7 @@ def named_paths(order: WorkOrder) -> frozenset[str]:
 def _paths_of_test(file: AcceptanceFile) -> Iterator[str]:
     """Yield the paths that a test may name, from the root or from its folder, and its modules."""
     folder = posixpath.dirname(file.path)
-    for line in file.content.splitlines():
+    for line in file.text.splitlines():
         words = _WORD.findall(line)[:_MAX_WORDS]
         for word in words:
             for path in (word, posixpath.join(folder, word)):

@@ -66,13 +66,17 @@ class Evidence:
 
 
 class EvidenceCollector:
-    """Make the two runs of one order; `stop` ends them from another thread."""
+    """Make the two runs of one order; `stop` ends them from another thread.
+
+    `tests` are the texts of the plan's acceptance files, which both runs have in place.
+    """
 
     def __init__(
         self,
         task: OrderTask,
         options: RunOptions,
         bench: Workbench,
+        tests: Mapping[str, str],
         emit: Emit,
         cancelled: Callable[[], bool],
     ) -> None:
@@ -81,15 +85,11 @@ class EvidenceCollector:
         self._options = replace(options, settings=settings)
         self._task = task
         self._bench = bench
+        self._tests = tests
         self._emit = emit
         self._cancelled = cancelled
         self._stopped = threading.Event()
         self._on_skeleton: tuple[str, ...] | None = None
-
-    @property
-    def _tests(self) -> Mapping[str, str]:
-        """Return the texts of the plan's acceptance files, which both runs have in place."""
-        return {each.path: each.content for each in self._task.order.acceptance_files}
 
     @property
     def patience_seconds(self) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -29,8 +30,9 @@ from shared.files.atomic_io import make_folder, write_json
 from shared.git import trees
 from shared.git.client import Git
 from shared.git.commits import is_id_of
+from shared.languages.appended_tests import CannotAppend, holds_test, whole_tests
 from shared.languages.language_tools import Tools
-from shared.work_order.work_order import WorkOrder
+from shared.work_order.work_order import AcceptanceFile, WorkOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +148,23 @@ def change_of(git: Git, commit: str, changed: Collection[str]) -> ChangePart:
     )
 
 
+def text_at(git: Git, commit: str, path: str) -> str | None:
+    """Return the text of a file at a commit; `None` if there is no such text."""
+    data = trees.content_of(git, commit, path)
+    try:
+        return None if data is None else data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _whole(git: Git, file: AcceptanceFile, parent: str) -> bytes:
+    try:
+        (test,) = whole_tests([file], partial(text_at, git, parent))
+    except CannotAppend:
+        return b""
+    return test.content.encode()
+
+
 def as_text(path: str) -> str:
     """Return a path as JSON can hold it: bytes that are not text become their numbers."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
@@ -163,19 +182,27 @@ def faults_of_change(git: Git, order: WorkOrder, parent: str, commit: str) -> It
     entries = trees.entries_of(git, commit, sorted(allowed))
     if odd := [path for path, each in entries.items() if each.mode not in _FILES]:
         yield f"{name_paths(sorted(odd))} is not a plain file"
-    yield from lacking(git, order, commit)
+    yield from lacking(git, order, commit, parent)
 
 
-def lacking(git: Git, order: WorkOrder, commit: str) -> Iterator[str]:
-    """Yield the tests and removals of the order that the commit's tree lacks."""
-    placed = {each.path: each.content.encode() for each in order.acceptance_files}
+def lacking(git: Git, order: WorkOrder, commit: str, parent: str = "") -> Iterator[str]:
+    """Yield the tests and removals of the order that the commit's tree lacks.
+
+    With a `parent`, a test that is added to a file of it is all that changes in this file. A commit
+    that a person made only has to hold the test.
+    """
+    placed = [each.path for each in order.acceptance_files]
     if not placed and not order.removed_files:
         return
     entries = trees.entries_of(git, commit, sorted({*placed, *order.removed_files}))
-    for path, content in placed.items():
+    for file in order.acceptance_files:
+        path = file.path
         if path not in entries:
             yield f"it does not have the plan's test {path!r}"
-        elif not is_id_of(entries[path].object_id, content):
+        elif file.append is not None and not parent:
+            if not holds_test(text_at(git, commit, path) or "", file.append):
+                yield f"its {path!r} does not hold the test that the plan adds to it"
+        elif not is_id_of(entries[path].object_id, _whole(git, file, parent)):
             yield f"its {path!r} is not the plan's test, byte for byte"
     for path in order.removed_files:
         if path in entries:

@@ -487,8 +487,10 @@ def _told(
         parts.append(f"The file is {path}, and it does not exist yet.")
     if order.removed_files:
         parts.append(f"{REMOVED} Use none of them: {', '.join(name_removed(order.removed_files))}")
+    texts = {each.path: each.text for each in shown}
     for test in order.acceptance_files:
-        parts += [f"{test.path} is there, and has to pass:", _fenced_short_prompt(test.content)]
+        content = texts.get(test.path, test.text)
+        parts += [f"{test.path} is there, and has to pass:", _fenced_short_prompt(content)]
     if order.forbidden:
         parts.append(_render_forbidden(order.forbidden).strip())
     if commands:

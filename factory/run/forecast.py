@@ -81,7 +81,10 @@ def size_orders(orders: Sequence[LoadedOrder], sizes: Mapping[str, int]) -> tupl
             likely.setdefault(path, NEW_FILE_BYTES)
             most[path] = MAX_CONTEXT_BYTES
         for file in loaded.order.acceptance_files:
-            likely[file.path] = most[file.path] = len(file.content.encode())
+            size = len(file.text.encode())
+            for known in (likely, most):
+                there = 0 if file.append is None else known.get(file.path, 0)
+                known[file.path] = there + size
     return tuple(found)
 
 
@@ -107,7 +110,8 @@ def _prompt_bytes(loaded: LoadedOrder, sizes: Mapping[str, int]) -> int:
     """Return the size of the first prompt where the files that it shows have these sizes."""
     shown = [_stand_in(path, min(size, MAX_CONTEXT_BYTES)) for path, size in sizes.items()]
     shown += [
-        _stand_in(each.path, len(each.content.encode())) for each in loaded.order.acceptance_files
+        _stand_in(each.path, len(each.text.encode()) + sizes.get(each.path, 0))
+        for each in loaded.order.acceptance_files
     ]
     prompt = render_prompt(loaded.order, shown, (), Offer(ReplyFormat.FILES), loaded.known)
     return len(prompt.encode())

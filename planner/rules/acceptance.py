@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
@@ -18,6 +18,7 @@ from shared.errors import quoted
 from shared.files.paths import VERIFY_SCRIPT, fold_path, glob_characters
 from shared.files.strict_documents import at
 from shared.languages.acceptance_commands import SHELLS, analyse_command, runs_tests
+from shared.languages.appended_tests import CannotAppend, append_test
 from shared.languages.read_commands import (
     CodeRun,
     Command,
@@ -30,6 +31,8 @@ from shared.languages.registry import language_of
 from shared.projects.build_tools import PACKAGE_TOOLS
 
 if TYPE_CHECKING:
+    from planner.plan.file_projection import TargetRepo
+    from planner.plan.parse_plan import Draft, Plan
     from shared.files.strict_documents import FieldPath
     from shared.projects.manifests import VerifyCommand
     from shared.work_order.work_order import WorkOrder
@@ -280,6 +283,7 @@ _TESTED: Final = r"""{"allowed_files": ["score.py"],
  "acceptance_files": [{"path": "tests/test_score.py",
    "content": "from score import score\n\ndef test_score():\n    assert score('a') == 1\n"}],
  "acceptance_commands": ["python -m pytest -q tests/test_score.py"]}"""
+_ADDED: Final = _TESTED.replace('"content"', '"append"')
 _BESIDE: Final = r"""{"repo": {"tests/test_score.py": "def test_old():\n    assert 1 + 1 == 2\n"},
  """
 
@@ -339,11 +343,14 @@ def tests_in_the_way(view: PlanView) -> Iterator[Finding]:
     for step, order in view.orders:
         writable = {fold_path(each) for each in order.allowed_files}
         own: set[str] = set()
+        adding = {each.path for each in order.acceptance_files if each.append is not None}
         for field, path in _paths(order):
             folded = fold_path(path)
             if folded in own:
                 yield step.finding("E108", field, f"{quoted(path)} stands twice in this order")
-            elif folded not in earlier | writable and (message := _in_the_way(step, path)):
+            elif path in adding or folded in earlier | writable:
+                pass
+            elif message := _in_the_way(step, path):
                 yield step.finding("E108", field, message)
             own.add(folded)
         earlier |= own
@@ -365,8 +372,8 @@ E108 = Rule(
     bad=_BESIDE + _TESTED[1:],
     good=_BESIDE + _TESTED[1:].replace("test_score.py", "test_score_of_guess.py"),
     remedy=(
-        "Give the test a path of its own. Only an acceptance file of an earlier order may be "
-        "replaced, by another acceptance file."
+        "Give the test a path of its own, or add it to the file that is there: `append` instead of "
+        "`content`. Only an acceptance file of an earlier order may be replaced, by another one."
     ),
     check=tests_in_the_way,
 )
@@ -382,6 +389,85 @@ def tests_that_nothing_runs(step: Step, order: WorkOrder) -> Iterator[Finding]:
             message = f"no acceptance command of the order runs {quoted(path)}"
             yield step.finding("E109", field, message)
 
+
+def with_whole_tests(plan: Plan, target: TargetRepo) -> Plan:
+    """Return the plan with the tests that are added to a file as this file will be.
+
+    A test that cannot be added stays as it is, without any content.
+    """
+    added = {(each.position, index): text for each, index, text, _ in _appended(plan, target)}
+    if not added:
+        return plan
+    drafts = []
+    for draft in plan.drafts:
+        if (order := draft.order) is not None:
+            files = (
+                each.model_copy(update={"content": added.get((draft.position, index), "")})
+                if each.append is not None
+                else each
+                for index, each in enumerate(order.acceptance_files)
+            )
+            order = order.model_copy(update={"acceptance_files": tuple(files)})
+        drafts.append(replace(draft, order=order))
+    return replace(plan, drafts=tuple(drafts))
+
+
+def _appended(plan: Plan, target: TargetRepo) -> Iterator[tuple[Draft, int, str, str]]:
+    """Yield each test that is added to a file: its order and index, and the file as it will be.
+
+    The last text says why that cannot be, else it is empty. A file that an earlier order may write
+    is not known before it is written.
+    """
+    texts: dict[str, str] = {}
+    writers: dict[str, str] = {}
+    for draft in plan.drafts:
+        order = draft.order
+        if order is None or draft.landed:
+            continue
+        for index, file in enumerate(order.acceptance_files):
+            if file.append is None:
+                texts[file.path] = file.content
+                continue
+            text, reason = texts.get(file.path), ""
+            if text is None and file.path in target.files:
+                text = target.sources.get(file.path)
+            try:
+                if file.path in writers:
+                    raise CannotAppend(f"is in allowed_files of {writers[file.path]}")
+                text = append_test(file.path, text, file.append)
+                texts[file.path] = text
+            except CannotAppend as refused:
+                text, reason = "", str(refused)
+            yield draft, index, text, reason
+        for path in order.removed_files:
+            texts.pop(path, None)
+        writers |= dict.fromkeys(order.allowed_files, draft.label)
+
+
+def tests_not_appended(view: PlanView) -> Iterator[Finding]:
+    for draft, index, _, reason in _appended(view.plan, view.target):
+        order = draft.order
+        if reason and order is not None:
+            field = at("acceptance_files", index, "append")
+            message = f"{quoted(order.acceptance_files[index].path)} {reason}"
+            yield Finding("E113", draft.position, draft.label, field, message)
+
+
+E113 = Rule(
+    "E113",
+    "test that cannot be added to its file",
+    why=(
+        "The harness adds the test to the file as it is before the order. It has to be able to "
+        "read it, and the test must not take a name that the file has."
+    ),
+    bad=_BESIDE + _ADDED[1:].replace("def test_score", "def test_old"),
+    good=_BESIDE + _ADDED[1:],
+    remedy=(
+        "Give the test another name, or a new file: `content` instead of `append`, and a path that "
+        "is free."
+    ),
+    check=tests_not_appended,
+)
 
 E109 = Rule(
     "E109",
@@ -432,6 +518,8 @@ E110 = Rule(
 
 def unparsable_tests(step: Step, order: WorkOrder) -> Iterator[Finding]:
     for index, each in enumerate(order.acceptance_files):
+        if not each.content:
+            continue  # E113
         language = language_of(each.path)
         notes = language.notes if language is not None else None
         note = notes.note_syntax(each.path, each.content) if notes is not None else ""
@@ -497,4 +585,4 @@ def _is_noexec(flag: str) -> bool:
     return (short and "n" in flag) or flag == "noexec"
 
 
-RULES: Final = (E107, E108, E109, E110, E206, W230, W231, W232, W233)
+RULES: Final = (E107, E108, E109, E110, E113, E206, W230, W231, W232, W233)

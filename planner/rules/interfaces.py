@@ -270,7 +270,7 @@ def _uses(view: PlanView) -> _Uses:
         order = step.draft.order
         assert order is not None, "the caller has checked this"
         tests = [path for path in order.allowed_files if _is_test(path)]
-        placed = (each.content for each in order.acceptance_files)
+        placed = (each.text for each in order.acceptance_files)
         own.update(_at(step.draft.position, (*order.acceptance_commands, *tests, *placed)))
         prose = (order.title, order.intent, order.notes or "")
         needed = (each.path for each in order.preconditions)

@@ -19,7 +19,7 @@ from planner.rules import (
     interfaces,
     structure,
 )
-from planner.rules.acceptance import weak_commands
+from planner.rules.acceptance import weak_commands, with_whole_tests
 from planner.rules.command_needs import unmet_needs
 from planner.rules.rule_model import (
     Finding,
@@ -176,6 +176,7 @@ def judge(
     """
     plan = parse_plan.with_history(plan, history)
     target = TargetRepo(frozenset(repo_files), sources or {}, allowed, verification)
+    plan = with_whole_tests(plan, target)
     chain = project(plan.drafts, target.files)
     orders = read_orders(plan.drafts)
     codes = read_codes(orders, chain, target)
@@ -184,7 +185,7 @@ def judge(
         for draft, code in zip(plan.drafts, orders, strict=True)
     )
     with nullcontext(tools) if tools is not None else Tools() as ready:
-        view = PlanView(plan, steps, chain, codes, ready, answer)
+        view = PlanView(plan, steps, chain, codes, ready, answer, target)
         findings = [each for owner in OWNERS for each in findings_of(owner, view, _MAX_FINDINGS)]
     landed = {each.position for each in plan.drafts if each.landed}
     counting = (e for e in findings if e.position not in landed or e.code in OF_REPLIES)

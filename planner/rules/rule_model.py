@@ -112,6 +112,7 @@ class PlanView:
     codes: tuple[ChainCode, ...] = ()
     tools: Tools = field(default_factory=Tools)
     answer: Answer | None = None
+    target: TargetRepo = field(default_factory=TargetRepo)
 
     @property
     def orders(self) -> Iterator[tuple[Step, WorkOrder]]:
@@ -253,7 +254,9 @@ def _order_code(draft: Draft, declared: tuple[DeclaredStub, ...]) -> OrderCode:
         interfaces=declared,
         commands=tuple((index, analyse_command(text)) for index, text in draft.commands()),
         acceptance_files=tuple(
-            AcceptanceText(index, each.path, each.content) for index, each in enumerate(tests)
+            AcceptanceText(index, each.path, each.content)
+            for index, each in enumerate(tests)
+            if each.content
         ),
     )
 

@@ -261,8 +261,20 @@ class OutlineEntry:
     last: int
 
 
+@dataclass(frozen=True, slots=True)
+class PlaceForTests:
+    """Say where a test goes into a file: the character, its indentation, the blank lines above."""
+
+    at: int
+    indent: str = ""
+    blanks: int = 1
+
+
 class Edits(Protocol):
     """Find and replace the definitions of a file."""
+
+    def place_for_tests(self, path: str, text: str) -> PlaceForTests:
+        """Return where a test is added to the file at `path`. Raises `Refused` if nowhere."""
 
     def outline(self, text: str) -> tuple[OutlineEntry, ...]:
         """Return the definitions of a file in their order; none if it does not parse."""

@@ -165,6 +165,10 @@ def _is_false(value: object) -> bool:
     return value is False
 
 
+def _is_no_text(value: object) -> bool:
+    return value == ""
+
+
 def _is_none(value: object) -> bool:
     return value is None
 
@@ -221,11 +225,35 @@ class Interface(_Document):
     stub: str
 
 
+def _check_content(text: str, info: ValidationInfo) -> str:
+    append = info.data.get("append", "")
+    if append is None or text.strip():
+        if append:
+            raise ValueError("is beside `append`: give one of them")
+        if text == "":
+            raise PydanticCustomError("missing", "neither content nor append")
+        return check_acceptance_text(text)
+    return text
+
+
 class AcceptanceFile(_Document):
-    """Hold a test that the planner wrote: the factory puts it in place, and no model changes it."""
+    """Hold a test that the planner wrote: the factory puts it in place, and no model changes it.
+
+    It is a file of its own, or what is to be added to a test file that is there before the order.
+    """
 
     path: Annotated[OrderPath, AfterValidator(check_acceptance_path)]
-    content: Annotated[str, AfterValidator(check_acceptance_text)]
+    append: Annotated[
+        Annotated[str, AfterValidator(check_acceptance_text)] | None, Field(exclude_if=_is_none)
+    ] = None
+    content: Annotated[
+        str, Field(exclude_if=_is_no_text, validate_default=True), AfterValidator(_check_content)
+    ] = ""
+
+    @property
+    def text(self) -> str:
+        """Return what the planner wrote."""
+        return self.content if self.append is None else self.append
 
 
 class RequirementEntry(_Document):

@@ -15,6 +15,7 @@ from shared.languages.capabilities import (
     EditRefused,
     NamedCode,
     OutlineEntry,
+    PlaceForTests,
     Splice,
     Unwritten,
     check_shrinking,
@@ -427,6 +428,12 @@ class DeclaredEdits:
 
     def outline(self, text: str) -> tuple[OutlineEntry, ...]:
         return outline(self.ways.read(text))
+
+    def place_for_tests(self, path: str, text: str) -> PlaceForTests:
+        """Return the end of a file of tests."""
+        if not self.is_test_file(path):
+            raise Refused("is not a file of tests")
+        return PlaceForTests(len(text))
 
     def edit_definitions(
         self, path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]

@@ -16,6 +16,7 @@ from shared.languages.capabilities import (
     Lack,
     Language,
     Outliner,
+    PlaceForTests,
 )
 from shared.languages.declared import declared_edits
 from shared.languages.ecmascript import (
@@ -194,6 +195,9 @@ class EcmaCode:
         paths = (f"file{each}" for each in self.suffixes)
         read = (definitions.read_source(each, text) for each in paths)
         return next((each for each in map(declared_edits.outline, read) if each), ())
+
+    def place_for_tests(self, path: str, text: str) -> PlaceForTests:
+        return PlaceForTests(len(text))
 
     def edit_definitions(
         self, path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]

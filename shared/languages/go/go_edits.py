@@ -91,6 +91,7 @@ def _problem(item: Declared, body: str) -> tuple[str, bool] | None:
 _EDITS: Final = DeclaredEdits(_GoWays(), _DEFINITION, is_test_file, _problem)
 outline = _EDITS.outline
 edit_definitions = _EDITS.edit_definitions
+place_for_tests = _EDITS.place_for_tests
 defined_names = _EDITS.defined_names
 check_rewrite = _EDITS.check_rewrite
 names_in = _EDITS.names_in

@@ -16,6 +16,7 @@ from shared.languages.capabilities import (
     DefinitionEdit,
     EditRefused,
     NamedCode,
+    PlaceForTests,
     Splice,
 )
 from shared.languages.declared.declarations import normal_changes
@@ -54,7 +55,8 @@ from shared.languages.python.python_source import (
 from shared.languages.python.stubs import Definition
 from shared.languages.read_commands import CodeProblem
 
-__all__ = ["check_rewrite", "defined_names", "edit_definitions", "outline"]  # what `Edits` asks
+# What `Edits` asks for.
+__all__ = ["check_rewrite", "defined_names", "edit_definitions", "outline", "place_for_tests"]
 
 _CLOSE_NAMES_SHOWN: Final = 5
 _FIRST_LINES: Final = re.compile(r"#!|#.*coding[:=]")
@@ -488,14 +490,7 @@ class _DefinitionEditor:
 
     def _at_end(self, lines: Sequence[str]) -> Splice:
         """Return the splice that adds lines after the last top-level code but the main guard."""
-        end = self.module.main_guard()
-        text = self.module.file.lines
-        guarded = end is not None
-        end = len(text) if end is None else end
-        while end and guarded and text[end - 1].startswith("#"):
-            end -= 1
-        while end and not text[end - 1].strip():
-            end -= 1
+        end, text = _end_of_code(self.module), self.module.file.lines
         below = ["", ""] if end < len(text) and text[end].strip() else []
         return self.module.file.inserting(end, [*(["", ""] if end else []), *lines, *below])
 
@@ -507,6 +502,25 @@ class _DefinitionEditor:
 
     def _is_idle(self, splice: Splice) -> bool:
         return self.module.file.text[splice.start : splice.end] == splice.text
+
+
+def _end_of_code(module: _EditedModule) -> int:
+    end, text = module.main_guard(), module.file.lines
+    guarded = end is not None
+    end = len(text) if end is None else end
+    while end and guarded and text[end - 1].startswith("#"):
+        end -= 1
+    while end and not text[end - 1].strip():
+        end -= 1
+    return end
+
+
+def place_for_tests(path: str, text: str) -> PlaceForTests:
+    """Return the end of the code of a module, before its main guard."""
+    module = _EditedModule(text)
+    guarded = module.main_guard() is not None
+    at = module.file.inserting(_end_of_code(module), ()).start if guarded else len(text)
+    return PlaceForTests(at, blanks=2)
 
 
 def _is_method(node: Definition) -> bool:

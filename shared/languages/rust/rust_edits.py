@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.capabilities import Splice
+from shared.languages.capabilities import PlaceForTests, Splice
 from shared.languages.declared.declared_edits import DeclaredEdits, Refused, indented, offer
 from shared.languages.rust.rust_source import is_test_file, read_rust
 
@@ -124,6 +124,21 @@ check_rewrite = _EDITS.check_rewrite
 names_in = _EDITS.names_in
 note_syntax = _EDITS.note_syntax
 find_unwritten = _EDITS.find_unwritten
+
+
+def place_for_tests(path: str, text: str) -> PlaceForTests:
+    """Return the end of a file of tests, or of the one module of tests that a file ends with."""
+    if is_test_file(path):
+        return PlaceForTests(len(text))
+    modules = [
+        e for e in read_rust(text).items if e.kind == "module" and "cfg(test)" in e.text[:40]
+    ]
+    if len(modules) != 1 or not modules[0].text.endswith("}"):
+        raise Refused("does not have exactly one module of tests")
+    inner = text[: modules[0].end - 1].rstrip(" \t")
+    if not inner.endswith("\n"):
+        raise Refused("has its module of tests on one line")
+    return PlaceForTests(len(inner), _INDENT)
 
 
 def note_errors(output: str, sources: Mapping[str, str], files: Iterable[str]) -> tuple[str, ...]:

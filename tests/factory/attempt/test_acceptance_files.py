@@ -236,3 +236,63 @@ def test_a_reply_in_blocks_that_writes_the_test_is_refused_as_well(factory: Fact
     summary = factory.run(scoring(), [with_test, right], models=models)
     assert (summary.verdict, stages(summary)) == ("PASS", [Stage.WRITE_SCOPE_VIOLATION, ""])
     assert blob(factory.repo, "work", PATH).decode() == TEST
+
+
+# A test that is added to a file that is there
+
+OLD = "import math\n\n\ndef test_old() -> None:\n    assert math.pi > 3\n"
+NEW = "def test_new() -> None:\n    assert score('a', 'a') == 'G'\n"
+ADDED = f"from score import score\n\n\n{NEW}"
+WHOLE = OLD.replace("math\n", "math\nfrom score import score\n", 1) + f"\n\n{NEW}"
+
+
+def adding(**changes: Any) -> Json:
+    return scoring(acceptance_files=[{"path": PATH, "append": ADDED}], **changes)
+
+
+def test_a_test_is_added_to_the_file_of_the_repo_and_nothing_else_of_it_changes(
+    factory: Factory,
+) -> None:
+    commit_all(factory.repo, {PATH: OLD})
+    summary = factory.run(adding(), [writing_both(RIGHT, "GG-Y-")])
+    assert summary.verdict == "PASS", summary.failure
+    assert blob(factory.repo, "work", PATH).decode() == WHOLE
+    assert WHOLE in factory.prompt()
+
+
+def test_a_test_that_does_not_fit_the_file_as_it_is_now_ends_the_order(factory: Factory) -> None:
+    commit_all(factory.repo, {PATH: OLD.replace("test_old", "test_new")})
+    summary = factory.run(adding(), [])
+    assert stages(summary) == [Stage.PREFLIGHT]
+    assert summary.failure is not None
+    assert "it has `test_new` already" in summary.failure.excerpt
+
+
+@pytest.mark.rest
+def test_a_reply_that_writes_the_file_that_a_test_is_added_to_is_refused(factory: Factory) -> None:
+    commit_all(factory.repo, {PATH: OLD})
+    softer = proposal({"score.py": WRONG, PATH: OLD})
+    summary = factory.run(adding(), [softer, writing_both(RIGHT, "GG-Y-")])
+    assert (summary.verdict, stages(summary)) == ("PASS", [Stage.WRITE_SCOPE_VIOLATION, ""])
+
+
+@pytest.mark.rest
+def test_two_orders_add_to_one_file_one_after_the_other(factory: Factory) -> None:
+    commit_all(factory.repo, {PATH: OLD})
+    more = "def test_more() -> None:\n    assert score('a', 'b') == '-'\n"
+    second = order(
+        2,
+        allowed_files=["notes.txt"],
+        acceptance_files=[{"path": PATH, "append": more}],
+        acceptance_commands=[RUN],
+        regression=[RUN],
+    )
+    replies = {
+        "WO-01": [writing_both(RIGHT, "GG-Y-")],
+        "WO-02": [proposal({"notes.txt": "x\n"})],
+    }
+    summary = factory.run_all(manifest([adding(), second]), replies, jobs=2)
+    assert summary.verdict == "PASS", [each.failure for each in summary.orders]
+    tip = summary.orders[-1].commit
+    assert tip is not None
+    assert blob(factory.repo, tip, PATH).decode() == f"{WHOLE}\n\n{more}"

@@ -139,7 +139,7 @@ def test_blocks_that_contradict_each_other_are_all_refused(
 
 
 def test_definitions_and_search_texts_of_one_file_are_both_applied_in_any_sequence() -> None:
-    blocks = [
+    blocks: list[Block] = [
         SearchBlock("a.py", "import os\n", "import os\nimport sys\n\n__all__ = ['first']\n"),
         DefinitionBlock("a.py", "Third.stop", "import sys\n\ndef stop(self):\n    sys.exit()\n"),
         SearchBlock("a.py", "class Third:\n", "class Third(int):\n"),

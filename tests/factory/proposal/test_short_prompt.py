@@ -8,6 +8,7 @@ from factory.attempt.apply_proposal import show_acceptance_files
 from factory.proposal.prompt import has_short_prompt, render_short_prompt
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import ShownFile
+from shared.languages.appended_tests import whole_tests
 from shared.work_order.parse_order import EMPTY_SHA256, parse_document
 from shared.work_order.work_order import WorkOrder
 from tests.harness import writing
@@ -22,7 +23,7 @@ def an_order(**changes: Any) -> WorkOrder:
 
 def test_the_tests_of_the_plan_are_shown_whole() -> None:
     order = an_order(acceptance_files=[TEST], context_files=["test_score.py"])
-    shown = (ABSENT, *show_acceptance_files(order))
+    shown = (ABSENT, *show_acceptance_files(whole_tests(order.acceptance_files, lambda _: None)))
     assert has_short_prompt(order, shown)
     prompt = render_short_prompt(order, shown, with_commands=False)
     assert f"test_score.py is there, and has to pass:\n\n```\n{TEST['content']}```\n" in prompt
@@ -30,7 +31,9 @@ def test_the_tests_of_the_plan_are_shown_whole() -> None:
 
 def test_a_long_test_needs_the_long_prompt() -> None:
     order = an_order(acceptance_files=[TEST | {"content": "x = 1\n" * 151}])
-    assert not has_short_prompt(order, (ABSENT, *show_acceptance_files(order)))
+    assert not has_short_prompt(
+        order, (ABSENT, *show_acceptance_files(whole_tests(order.acceptance_files, lambda _: None)))
+    )
 
 
 def test_it_says_the_title_what_is_forbidden_and_how_the_repo_is_verified() -> None:

@@ -128,6 +128,72 @@ def test_one_path_stands_once() -> None:
     assert found == ["E108 WO-01 acceptance_files[1].path"]
 
 
+# E113
+
+
+ADDED = "import os\nfrom score import score\n\n\ndef test_new():\n    assert score(os.sep) == 1\n"
+OLD = "from score import score\n\n\ndef test_old():\n    assert score('a') == 0\n"
+
+
+def adding(code: str = ADDED, number: int = 1, **fields: Any) -> Document:
+    return scored(number, acceptance_files=[{"path": PATH, "append": code}], **fields)
+
+
+def judged(*orders: Document, repo: dict[str, str] | None = None) -> list[str]:
+    sources = {PATH: OLD} if repo is None else repo
+    found = judge(parse_plan(plan(*orders)), sources, sources).findings
+    return [f"{each.code} {each.order} {each.field} {each.message}" for each in found]
+
+
+def test_a_test_may_be_added_to_a_file_of_the_repo_or_of_an_earlier_order() -> None:
+    assert judged(adding()) == []
+    second = adding(ADDED.replace("new", "newer"), 2, allowed_files=["score.py"], interfaces=[])
+    assert not [each for each in judged(adding(), second) if each.startswith("E1")]
+    assert not [each for each in judged(scored(), second, repo={}) if each.startswith("E1")]
+
+
+def test_the_file_is_judged_as_it_will_be() -> None:
+    (wrong,) = judged(adding(ADDED.replace("score(os.sep)", "score(1, 2)")))
+    assert wrong.startswith("E212 WO-01 acceptance_files[0].content")
+    (broken,) = judged(adding("def test_new(:\n    pass\n"))
+    assert broken.startswith("E206 WO-01 acceptance_files[0].content")
+
+
+@pytest.mark.parametrize(
+    ("orders", "repo", "reason"),
+    [
+        ([adding()], {}, "is not a text file that is there"),
+        ([adding(ADDED.replace("new", "old"))], None, "has `test_old` already"),
+        ([adding(), adding(number=2)], None, "has `test_new` already"),
+        ([adding("import sys as score\n\n\ndef test_new(): pass\n")], None, "imports of the test"),
+        ([order(1, allowed_files=[PATH]), adding(number=2)], None, "allowed_files of WO-01"),
+    ],
+)
+def test_a_test_that_cannot_be_added_is_a_finding(
+    orders: list[Document], repo: dict[str, str] | None, reason: str
+) -> None:
+    found = [each for each in judged(*orders, repo=repo) if each.startswith("E113")]
+    assert len(found) == 1
+    assert "acceptance_files[0].append" in found[0]
+    assert reason in found[0]
+
+
+def test_a_file_is_either_given_or_added_to() -> None:
+    both = {"path": PATH, "append": ADDED, "content": TEST}
+    assert findings(plan(scored(acceptance_files=[both]))) == [
+        "E005 WO-01 acceptance_files[0].content"
+    ]
+    empty = {"path": PATH, "append": " "}
+    assert findings(plan(scored(acceptance_files=[empty]))) == [
+        "E005 WO-01 acceptance_files[0].append"
+    ]
+
+
+def test_nobody_else_may_write_a_file_that_a_test_is_added_to() -> None:
+    assert judged(adding(allowed_files=["score.py", PATH], postconditions=[]))[0].startswith("E107")
+    assert judged(adding(), order(2, allowed_files=[PATH]))[0].startswith("E107 WO-02")
+
+
 # E109
 
 

@@ -1,0 +1,132 @@
+"""Adds a test of a plan to a test file that is there, exactly as the plan has it.
+
+Planner and factory make the file by the same function, so that what the rules judge is what is
+committed. Imports that begin the test go to those of the file: some languages have them nowhere
+else, and linters ask for it in the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from shared.languages.capabilities import DefinitionEdit, NamedCode, PlaceForTests, Splice
+from shared.languages.declared.declared_edits import IMPORTS, Refused
+from shared.languages.registry import language_of
+
+if TYPE_CHECKING:
+    from shared.languages.capabilities import Edits
+    from shared.work_order.work_order import AcceptanceFile
+
+_IMPORTS: Final = re.compile(
+    r"(?:[ \t]*\n|(?:import|from|use)\b[^\n({]*(?:\([^)]*\)|\{[^}]*\})?[^\n]*(?:\n|\Z))*"
+)
+_NEW_FILE: Final = "give the test a new file of its own"
+
+
+class CannotAppend(Exception):
+    """Say why a test cannot be added to the file at `path`; the text can follow `it`."""
+
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WholeTest:
+    """Hold a test file as it will be. `is_appended` says that its first part is the repo's own."""
+
+    path: str
+    content: str
+    is_appended: bool = False
+
+
+def whole_tests(
+    files: Iterable[AcceptanceFile], read: Callable[[str], str | None]
+) -> Iterator[WholeTest]:
+    """Yield the acceptance files of an order as they will be.
+
+    `read` returns the text of a file as it is before the order, `None` if there is no such text; it
+    is asked only for files that are added to. Raises `CannotAppend`.
+    """
+    for each in files:
+        if each.append is None:
+            yield WholeTest(each.path, each.content)
+            continue
+        try:
+            yield WholeTest(each.path, append_test(each.path, read(each.path), each.append), True)
+        except CannotAppend as refused:
+            refused.path = each.path
+            raise
+
+
+def append_test(path: str, text: str | None, code: str) -> str:
+    """Return the text of the file at `path` with a test added. Raises `CannotAppend`."""
+    if text is None:
+        raise CannotAppend(f"is not a text file that is there before the order: {_NEW_FILE}")
+    if "\r" in text:
+        raise CannotAppend(f"has CRLF line ends: {_NEW_FILE}")
+    language = language_of(path)
+    if language is None or language.edits is None:
+        return _spliced(text, [_added(text, code, PlaceForTests(len(text)))])
+    try:
+        place = language.edits.place_for_tests(path, text)
+    except Refused as refused:
+        raise CannotAppend(f"{refused.reason}: {_NEW_FILE}") from None
+    imports, body = ("", code) if place.indent else split_imports(code)
+    if taken := _taken(language.edits, text, body, place):
+        raise CannotAppend(f"has `{taken}` already: give the test another name")
+    splices = [_added(text, body, place)]
+    if imports.strip():
+        splices += _hoisted(language.edits, path, text, imports)
+    return _spliced(text, splices)
+
+
+def split_imports(code: str) -> tuple[str, str]:
+    """Return the imports that begin a test, and the rest of it."""
+    found = _IMPORTS.match(code)
+    end = found.end() if found else 0
+    return code[:end], code[end:]
+
+
+def holds_test(text: str, code: str) -> bool:
+    """Return whether a file holds a test but for its imports, at whatever depth."""
+    wanted = [each.strip() for each in split_imports(code)[1].strip().split("\n")]
+    lines = [each.strip() for each in text.split("\n")]
+    return any(lines[at : at + len(wanted)] == wanted for at in range(len(lines)))
+
+
+def _taken(edits: Edits, text: str, code: str, place: PlaceForTests) -> str:
+    """Return the first name that a test defines and the file has; "" if there is none."""
+    if place.indent:
+        there = {*edits.defined_names(text)}
+        return next((each for each in edits.defined_names(code) if each in there), "")
+    there = {each.name for each in edits.outline(text)}
+    return next((each.name for each in edits.outline(code) if each.name in there), "")
+
+
+def _hoisted(edits: Edits, path: str, text: str, imports: str) -> Sequence[Splice]:
+    (made,) = edits.edit_definitions(path, text, [NamedCode(IMPORTS, imports)], ())
+    if isinstance(made, DefinitionEdit):
+        return made.splices
+    if "changes nothing" in made.reason:
+        return ()
+    raise CannotAppend(f"cannot have the imports of the test, because {made.reason}")
+
+
+def _added(text: str, code: str, place: PlaceForTests) -> Splice:
+    """Return the splice that puts code on lines of its own, below blank lines."""
+    before = text[: place.at]
+    gap = "" if before.endswith("\n") or not before else "\n"
+    if before.strip():
+        there = len(before) - len(before.rstrip("\n")) - 1
+        gap += "\n" * max(place.blanks - max(there, 0), 0)
+    lines = code.strip("\n").split("\n")
+    added = "".join(f"{place.indent if each.strip() else ''}{each}\n" for each in lines)
+    return Splice(place.at, place.at, gap + added)
+
+
+def _spliced(text: str, splices: Sequence[Splice]) -> str:
+    for each in sorted(splices, key=lambda each: (each.start, each.end, -each.depth), reverse=True):
+        text = text[: each.start] + each.text + text[each.end :]
+    return text

@@ -1,0 +1,83 @@
+"""A test of a plan is added to a test file that is there, and nothing else of the file changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.languages.appended_tests import CannotAppend, append_test, holds_test
+
+PYTHON = "import pytest\n\n\ndef test_a():\n    assert 1 == 1\n"
+GUARD = '\n\nif __name__ == "__main__":\n    pytest.main()\n'
+GO = 'package game\n\nimport "testing"\n\nfunc TestA(t *testing.T) {}\n'
+RUST = (
+    "pub fn a() {}\n\n#[cfg(test)]\nmod tests {\n"
+    "    use super::*;\n\n    #[test]\n    fn one() {}\n}\n"
+)
+SCRIPT = "import { test } from 'node:test';\n\ntest('a', () => {});\n"
+IN_PYTHON = "def test_b():\n    # exactly so\n    assert 2 == 2\n"
+IN_GO = "// TestB is new.\nfunc TestB(t *testing.T) {}\n"
+IN_RUST = "#[test]\nfn two() {\n    assert_eq!(1, 1);\n}\n"
+IN_SCRIPT = "test('b', () => {\n  // exactly so\n});\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "code", "expected"),
+    [
+        ("t.py", PYTHON, IN_PYTHON, f"{PYTHON}\n\n{IN_PYTHON}"),
+        ("t.py", PYTHON + GUARD, IN_PYTHON, f"{PYTHON}\n\n{IN_PYTHON}{GUARD}"),
+        ("t.py", PYTHON.rstrip("\n"), f"\n\n{IN_PYTHON}", f"{PYTHON}\n\n{IN_PYTHON}"),
+        ("t.py", "", IN_PYTHON, IN_PYTHON),
+        (
+            "t.py",
+            PYTHON,
+            f"import pytest\nfrom os import (\n    name,\n)\n\n\n{IN_PYTHON}",
+            f"{PYTHON}\n\n{IN_PYTHON}".replace("pytest\n", "pytest\nfrom os import name\n"),
+        ),
+        ("a_test.go", GO, IN_GO, f"{GO}\n{IN_GO}"),
+        (
+            "a_test.go",
+            GO,
+            f'import (\n\t"os"\n\t"testing"\n)\n\n{IN_GO}',
+            f"{GO}\n{IN_GO}".replace('"testing"\n', '"testing"\nimport "os"\n'),
+        ),
+        (
+            "src/a.rs",
+            RUST,
+            IN_RUST,
+            RUST[:-2] + "\n    #[test]\n    fn two() {\n        assert_eq!(1, 1);\n    }\n}\n",
+        ),
+        ("tests/a.rs", "#[test]\nfn one() {}\n", IN_RUST, f"#[test]\nfn one() {{}}\n\n{IN_RUST}"),
+        ("a.test.js", SCRIPT, SCRIPT[:34] + IN_SCRIPT, f"{SCRIPT}\n{IN_SCRIPT}"),
+        ("t.bats", "@test a {\n}\n", "@test b {\n}\n", "@test a {\n}\n\n@test b {\n}\n"),
+    ],
+)
+def test_a_test_is_added_below_the_others_and_its_imports_above(
+    path: str, text: str, code: str, expected: str
+) -> None:
+    after = append_test(path, text, code)
+    assert after == expected
+    assert holds_test(after, code)
+    assert not holds_test(after.replace("b", "c").replace("B", "C").replace("two", "x"), code)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "code", "reason"),
+    [
+        ("t.py", None, IN_PYTHON, "is not a text file that is there"),
+        ("t.py", "x = 1\r\n", IN_PYTHON, "CRLF"),
+        ("t.py", PYTHON, "def test_a(): pass\n", "has `test_a` already"),
+        ("t.py", PYTHON, f"import os as pytest\n\n{IN_PYTHON}", "cannot have the imports"),
+        ("t.py", "def f(:\n", IN_PYTHON, "does not parse"),
+        ("a_test.go", GO, "func TestA(t *testing.T) {}\n", "has `TestA` already"),
+        ("a.go", GO, IN_GO, "is not a file of tests"),
+        ("src/a.rs", "pub fn a() {}\n", IN_RUST, "exactly one module of tests"),
+        ("src/a.rs", RUST + RUST, IN_RUST, "exactly one module of tests"),
+        ("src/a.rs", "#[cfg(test)]\nmod tests { }\n", IN_RUST, "on one line"),
+        ("src/a.rs", RUST, "#[test]\nfn one() {}\n", "has `one` already"),
+    ],
+)
+def test_a_test_that_does_not_fit_its_file_is_refused_with_the_reason(
+    path: str, text: str | None, code: str, reason: str
+) -> None:
+    with pytest.raises(CannotAppend, match=reason):
+        append_test(path, text, code)
