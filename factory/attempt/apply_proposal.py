@@ -27,16 +27,18 @@ from factory.preflight import name_paths
 from factory.proposal.prompt_parts import name_removed
 from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState, WriteRefusal, check_proposal
 from factory.proposal.shown_code import ShownFile, hashes_of
-from factory.record.runs_on_record import PLACED_FILES, REMOVED_FILES, WRITE_RESULT
+from factory.record.runs_on_record import FORMATTED_FILES, PLACED_FILES, REMOVED_FILES, WRITE_RESULT
+from factory.workbench.formatting import SECONDS, Formatting, find_formatters
 from factory.workbench.tree import NotReadable, Tree
 from factory.workbench.workspace import side_by_side
 from shared.errors import CommandFailed
-from shared.events.events import WritesApplied
-from shared.files.atomic_io import is_disk_full, write_json, write_refused
+from shared.events.events import Warned, WritesApplied
+from shared.files.atomic_io import is_disk_full, make_folder, write_json, write_refused
 from shared.git import commits, repos, trees
 from shared.git.client import Git, GitFailed, TreeEntry
 from shared.git.commits import is_id_of
 from shared.languages.appended_tests import CannotAppend, WholeTest, whole_tests
+from shared.settings.settings import FormatChoice
 from shared.work_order.parse_order import sha256_bytes
 from shared.work_order.work_order import WorkOrder
 
@@ -365,9 +367,10 @@ def check_writes(attempt: Attempt, step: Step) -> Attempt:
 def _write(attempt: Attempt, step: Step) -> Attempt:
     """Return the attempt with the tree and the commit of what it writes, or with a brief."""
     order, files, git = step.order, step.workspace.tree, step.workspace.git
-    tree, violations = "", write_files(files, attempt.writes)
-    if not violations:
-        tree, violations = stage_files(git, attempt.writes, order.removed_files)
+    tree, violations = _staged(files, git, attempt.writes, order)
+    if not violations and (formatted := _formatted(attempt, step)):
+        attempt = replace(attempt, formatted=formatted)
+        tree, violations = _staged(files, git, attempt.writes, order)
     if violations:
         return replace(attempt, brief=_refused(violations, order))
     facts = step.task.commit_facts(attempt.proposed.summary)
@@ -376,6 +379,41 @@ def _write(attempt: Attempt, step: Step) -> Attempt:
     step.workspace.foresee(commit, paths, order.removed_files)
     step.workspace.expect(paths, order.removed_files)
     return replace(attempt, tree=tree, commit=commit)
+
+
+def _staged(
+    files: Tree, git: Git, writes: Sequence[FileWrite], order: WorkOrder
+) -> tuple[str, tuple[WriteRefusal, ...]]:
+    violations = write_files(files, writes)
+    return ("", violations) if violations else stage_files(git, writes, order.removed_files)
+
+
+def _formatted(attempt: Attempt, step: Step) -> tuple[FileWrite, ...]:
+    """Return the files that the project's own formatter changes, which are staged as written."""
+    workspace, order = step.workspace, step.order
+    if step.run.options.settings.format is FormatChoice.OFF:
+        return ()
+
+    def read(path: str) -> str:
+        return (trees.content_of(workspace.git, step.parent, path) or b"").decode(errors="replace")
+
+    formatters = find_formatters(workspace.files, read)
+    suffixes = tuple(suffix for each in formatters for suffix in each.suffixes)
+    writes = [each for each in attempt.writes if each.path.endswith(suffixes)]
+    if not writes or not suffixes:
+        return ()
+    workspace.expect([each.path for each in attempt.writes], order.removed_files)
+    logs = make_folder(step.attempt_folder(attempt) / "logs")
+    seconds = min(SECONDS, step.run.options.settings.timeout_seconds)
+    formatting = Formatting(step.bench, logs / "format", seconds)
+    formatting.format(formatters, writes, frozenset(each.path for each in attempt.placed))
+    for warning in formatting.warnings:
+        step.emit(Warned(f"{order.id}: {warning}"))
+    return tuple(
+        each.model_copy(update={"content": formatting.formatted[each.path]})
+        for each in writes
+        if each.path in formatting.formatted
+    )
 
 
 def _refused(violations: Sequence[WriteRefusal], order: WorkOrder) -> FailureBrief:
@@ -389,6 +427,9 @@ def _record(step: Step, attempt: Attempt) -> None:
     if attempt.placed:
         placed = WriteProposal(summary="acceptance files of the plan", writes=attempt.placed)
         write_json(folder / PLACED_FILES, placed.model_dump(mode="json"), sync=False)
+    if attempt.formatted:
+        made = WriteProposal(summary="as the formatter made it", writes=attempt.formatted)
+        write_json(folder / FORMATTED_FILES, made.model_dump(mode="json"), sync=False)
     result: dict[str, object] = {
         "write_ok": brief is None,
         "touched_files": list(attempt.proposed.paths),

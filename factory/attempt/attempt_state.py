@@ -63,6 +63,8 @@ class Attempt:
     """Whether the workspace may differ from the baseline."""
     placed: tuple[FileWrite, ...] = ()
     """The acceptance files of the plan, which are written beside the proposal."""
+    formatted: tuple[FileWrite, ...] = ()
+    """Those of all these files that the project's formatter changed, as it made them."""
     tree: str = ""
     """The tree that git made of the files written; empty if they were not all written."""
     commit: str = ""
@@ -94,8 +96,12 @@ class Attempt:
 
     @property
     def writes(self) -> tuple[FileWrite, ...]:
-        """Return all that is written and committed: the proposal, and the acceptance files."""
-        return (*self.proposed.writes, *self.placed)
+        """Return all that is written and committed: the proposal, and the acceptance files.
+
+        They are as the project's formatter made them, where it ran.
+        """
+        formatted = {each.path: each for each in self.formatted}
+        return tuple(formatted.get(e.path, e) for e in (*self.proposed.writes, *self.placed))
 
 
 class FactoryState(TypedDict):

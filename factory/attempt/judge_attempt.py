@@ -94,7 +94,10 @@ def _with_notes(brief: FailureBrief, attempt: Attempt, step: Step) -> FailureBri
 
 
 def _judge_contract(attempt: Attempt, step: Step) -> ContractResult:
-    order, workspace, proposal = step.order, step.workspace, attempt.proposed
+    order, workspace, paths = step.order, step.workspace, attempt.proposed.paths
+    # What is judged is what is committed: also where a formatter made it.
+    writes = tuple(each for each in attempt.writes if each.path in paths)
+    proposal = attempt.proposed.model_copy(update={"writes": writes})
     binding = step.task.loaded.binding
     if not is_bound(binding, proposal, attempt.shown):
         return ContractResult()

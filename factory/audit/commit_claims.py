@@ -16,9 +16,9 @@ from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import ShownFile, focus_of, parse_show_request
 from factory.statement.compose_statement import remake_commit
 from factory.statement.statement import Judged, Predicate, Statement
+from factory.workbench.formatting import find_formatters, same_code
 from shared.git import trees
 from shared.git.client import Git
-from shared.git.commits import is_id_of
 from shared.languages.appended_tests import CannotAppend, whole_tests
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 from shared.work_order.work_order import WorkOrder
@@ -241,6 +241,8 @@ def _read_again(
         wrong = f"the recorded reply is not a proposal on its parent: {first}"
     if not other:
         return proven(claim, "read again on the parent, it gives exactly these files")
+    if formatter := _formatter_of(git, case.parent, other):
+        return not_provable(claim, f"{formatter} may have changed {name_paths(other)} after it")
     if filtered := _stored_by_a_filter(git, other):
         return not_provable(claim, f"a filter of git stores something else of {filtered}")
     return contradicted(claim, wrong)
@@ -253,10 +255,26 @@ def _unlike(git: Git, case: Case, order: WorkOrder, written: Mapping[str, bytes]
     other = [
         path
         for path, content in written.items()
-        if path not in now or not is_id_of(now[path].object_id, content)
+        if path not in now or not _is_written(git, case, path, content)
     ]
     rest = (path for path in order.allowed_files if path not in written)
     return sorted((*other, *(path for path in rest if now.get(path) != before.get(path))))
+
+
+def _is_written(git: Git, case: Case, path: str, content: bytes) -> bool:
+    """Return whether a commit has a file as it was proposed, maybe in the project's own layout."""
+    now = text_at(git, case.commit.id, path)
+    return now is not None and same_code(path, content.decode(), now)
+
+
+def _formatter_of(git: Git, parent: str, paths: Sequence[str]) -> str:
+    """Return the formatter that the parent's files name for all of the paths; "" if none."""
+
+    def read(path: str) -> str:
+        return (trees.content_of(git, parent, path) or b"").decode(errors="replace")
+
+    found = find_formatters(trees.files_of(git, parent), read)
+    return next((e.name for e in found if all(path.endswith(e.suffixes) for path in paths)), "")
 
 
 def _stored_by_a_filter(git: Git, paths: Sequence[str]) -> str:

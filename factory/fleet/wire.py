@@ -26,6 +26,7 @@ from shared.errors import LlmchError
 from shared.files.atomic_io import make_folder, write_bytes
 from shared.llm.model_client import Usage
 from shared.llm.usage import Tally
+from shared.settings.settings import FormatChoice
 
 # The version of the job documents. Workers take only jobs of their own protocol: two versions of
 # llmch that differ in it can share a database, but neither does work of the other.
@@ -154,6 +155,7 @@ class SharedOptions:
     models: ModelChoice
     timeout_seconds: float
     strict_acceptance: bool
+    format: FormatChoice
     verify: tuple[str, ...]
     dependencies: tuple[str, ...]
     attempts: int
@@ -172,6 +174,7 @@ def shared_options(options: RunOptions) -> SharedOptions:
         options.models,
         settings.timeout_seconds,
         settings.strict_acceptance,
+        settings.format,
         settings.verify,
         settings.dependencies,
         settings.factory_attempts,
@@ -190,6 +193,7 @@ def with_shared(options: RunOptions, shared: SharedOptions) -> RunOptions:
         options.settings,
         timeout_seconds=shared.timeout_seconds,
         strict_acceptance=shared.strict_acceptance,
+        format=shared.format,
         verify=shared.verify,
         dependencies=shared.dependencies,
         factory_attempts=shared.attempts,

@@ -23,13 +23,13 @@ from factory.preflight import name_paths
 from factory.record.progress import AnnouncedProgress
 from factory.record.summary import unjudged_warning
 from factory.statement.statement import ChangePart, FileHash
+from factory.workbench.formatting import same_code
 from factory.workbench.pool import Workbench, WorkbenchPool
 from factory.workbench.tree import NotReadable, Tree
 from shared.events.events import Emit, Warned
 from shared.files.atomic_io import make_folder, write_json
 from shared.git import trees
 from shared.git.client import Git
-from shared.git.commits import is_id_of
 from shared.languages.appended_tests import CannotAppend, holds_test, whole_tests
 from shared.languages.language_tools import Tools
 from shared.work_order.work_order import AcceptanceFile, WorkOrder
@@ -157,12 +157,17 @@ def text_at(git: Git, commit: str, path: str) -> str | None:
         return None
 
 
-def _whole(git: Git, file: AcceptanceFile, parent: str) -> bytes:
+def _is_laid_out(git: Git, commit: str, file: AcceptanceFile, planned: str) -> bool:
+    """Return whether a commit has a test of the plan, maybe as the project's formatter made it."""
+    return same_code(file.path, planned, text_at(git, commit, file.path) or "")
+
+
+def _whole(git: Git, file: AcceptanceFile, parent: str) -> str:
     try:
         (test,) = whole_tests([file], partial(text_at, git, parent))
     except CannotAppend:
-        return b""
-    return test.content.encode()
+        return ""
+    return test.content
 
 
 def as_text(path: str) -> str:
@@ -202,8 +207,8 @@ def lacking(git: Git, order: WorkOrder, commit: str, parent: str = "") -> Iterat
         elif file.append is not None and not parent:
             if not holds_test(text_at(git, commit, path) or "", file.append):
                 yield f"its {path!r} does not hold the test that the plan adds to it"
-        elif not is_id_of(entries[path].object_id, _whole(git, file, parent)):
-            yield f"its {path!r} is not the plan's test, byte for byte"
+        elif not _is_laid_out(git, commit, file, _whole(git, file, parent)):
+            yield f"its {path!r} is not the plan's test but for its layout"
     for path in order.removed_files:
         if path in entries:
             yield f"it still has {path!r}, which the order removes"

@@ -183,6 +183,7 @@ def choose_run(runs: tuple[RunOnRecord, ...], wanted: str) -> RunOnRecord:
 REJECTED_PATCH = "rejected.patch"
 """The name of the file, in the folder of an attempt that failed, with what it changed."""
 PLACED_FILES = "placed_files.json"
+FORMATTED_FILES = "formatted_files.json"
 WRITE_RESULT = "write_result.json"
 REMOVED_FILES = "removed_files"
 """The key in the record of what was written that lists the files the order removes, if any."""
@@ -207,6 +208,7 @@ class AttemptOnRecord:
     brief: FailureBrief | None
     proposal: WriteProposal | None
     placed: WriteProposal | None
+    formatted: WriteProposal | None
     """The acceptance files of the plan that were put in place beside the proposal."""
     written: bool
     """Whether all files of the proposal were written."""
@@ -327,6 +329,7 @@ def _read_attempt(
         brief=brief,
         proposal=_read_proposal(folder / "proposed_writes.json"),
         placed=_read_proposal(folder / PLACED_FILES),
+        formatted=_read_proposal(folder / FORMATTED_FILES),
         written=result.write_ok,
         removed=result.removed_files,
     )

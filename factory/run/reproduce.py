@@ -212,7 +212,9 @@ def _written(attempt: AttemptOnRecord) -> WriteProposal:
 
 def _put(bench: Workbench, proposal: WriteProposal, attempt: AttemptOnRecord) -> None:
     tree = bench.workspace.tree
-    writes = (*proposal.writes, *(attempt.placed.writes if attempt.placed else ()))
+    made = {each.path: each for each in (attempt.formatted.writes if attempt.formatted else ())}
+    proposed = (*proposal.writes, *(attempt.placed.writes if attempt.placed else ()))
+    writes = [made.get(each.path, each) for each in proposed]
     for path in attempt.removed:
         _remove(path, tree, attempt)
     for write in writes:

@@ -229,6 +229,13 @@ class FactorySettings(RoleSettings):
     )
 
 
+class FormatChoice(StrEnum):
+    """Say whether the project's own formatter formats what an order writes."""
+
+    AUTO = "auto"
+    OFF = "off"
+
+
 class SandboxBackend(StrEnum):
     """Choose the sandbox that contains untrusted commands; `AUTO` takes the first that works."""
 
@@ -420,6 +427,12 @@ class Settings:
         name="factory.attempts",
         flag=Flag("--max-attempts", FlagGroup.ATTEMPTS, "N"),
         costs=True,
+    )
+    format: FormatChoice = setting(
+        Choice(FormatChoice),
+        FormatChoice.AUTO,
+        "whether the project's own formatter formats what an order writes",
+        name="factory.format",
     )
     sandbox: SandboxSettings = table(SandboxSettings)
     commit: CommitSettings = table(CommitSettings)

@@ -232,6 +232,14 @@ def network(world: World) -> object:
     return world.accepted_by()["guarantees"]["network"]
 
 
+def formatted(world: World) -> object:
+    commit_all(world.repo, {"pyproject.toml": "[tool.ruff.format]\n"})
+    said = world.run("python -c 'import calc'", acts=(write_reply({"calc.py": "x=1\n"}),),
+                     allowed_files=["calc.py"])  # fmt: skip
+    assert said.code == 0, said
+    return git(world.repo, "show", "work:calc.py")
+
+
 def hollow(world: World) -> object:
     interfaces = [{"path": "calc.py", "stub": "def add(a: int, b: int) -> int: ...\n"}]
     said = world.run(
@@ -311,6 +319,7 @@ CASES = {
     "commit.subject": Case("conventional", commit_said("%s"), "say hello", "feat: say hello"),
     "protected_branches": Case("work", lambda world: world.run().code, 0, 5),
     "strict_acceptance": Case("true", hollow, "PASS", "FAIL"),
+    "factory.format": Case("off", formatted, "x = 1", "x=1"),
     "link": Case("none", linked, True, False),
     "verify": Case("test -f missing", lambda world: world.run().code, 0, 5),
     "programs": Case("curl", lambda world: "E240" in world.codes("curl x"), True, False),

@@ -1,0 +1,85 @@
+"""The project's own formatter makes what is committed; a formatter that misbehaves is not used."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from shared.events.events import Warned
+from shared.settings.settings import FormatChoice
+from tests.fakes import proposal
+from tests.harness import Factory, Json, blob, commit_all, order, stages
+
+PATH = "tests/test_score.py"
+UGLY = "def score(guess):\n    return {'a':1}[guess]\n"
+NICE = 'def score(guess):\n    return {"a": 1}[guess]\n'
+TEST = "from score import score\n\n\ndef test_it():\n    assert score( 'a' ) == 1\n"
+RUFF = {"pyproject.toml": "[tool.ruff.format]\n"}
+# A module of the tree has the name of the formatter, so that a test decides what it does.
+BLACK = "import pathlib, sys, time\ntext = sys.stdin.read()\n{}\n"
+
+
+def scoring() -> Json:
+    return order(
+        allowed_files=["score.py"],
+        acceptance_files=[{"path": PATH, "content": TEST}],
+        acceptance_commands=[f"python -m pytest -q {PATH}"],
+    )
+
+
+def test_what_the_formatter_made_is_committed_and_the_record_keeps_the_reply(
+    factory: Factory,
+) -> None:
+    commit_all(factory.repo, RUFF)
+    summary = factory.run(scoring(), [proposal({"score.py": UGLY})])
+    assert summary.verdict == "PASS", summary.failure
+    assert blob(factory.repo, "work", "score.py").decode() == NICE
+    assert 'score("a") == 1' in blob(factory.repo, "work", PATH).decode()
+    (write,) = factory.record("attempt_1/proposed_writes.json")["writes"]
+    assert write["content"] == UGLY
+    made = factory.record("attempt_1/formatted_files.json")["writes"]
+    assert [each["path"] for each in made] == ["score.py", PATH]
+    assert not factory.seen(Warned)
+
+
+def test_a_person_turns_the_formatter_off(factory: Factory) -> None:
+    commit_all(factory.repo, RUFF)
+    factory.run(scoring(), [proposal({"score.py": UGLY})], format=FormatChoice.OFF)
+    assert blob(factory.repo, "work", "score.py").decode() == UGLY
+
+
+@pytest.mark.parametrize(
+    ("act", "problem"),
+    [
+        ("sys.exit(3)", "exit code 3"),
+        ("time.sleep(60)", "did not end within"),
+        ("pathlib.Path('README.md').write_text('mine')\nprint(text)", "changes other files"),
+        ("pathlib.Path('new.py').write_text('')\nprint(text)", "changes other files"),
+        ("pass", "is empty"),
+        ("sys.stdout.buffer.write(b'\\xff')", "is not text"),
+    ],
+)
+def test_a_formatter_that_misbehaves_is_not_used_and_leaves_nothing(
+    factory: Factory, act: str, problem: str
+) -> None:
+    black = {"black.py": BLACK.format(act), "pyproject.toml": "[tool.black]\n", "README.md": "x\n"}
+    commit_all(factory.repo, black)
+    summary = factory.run(scoring(), [proposal({"score.py": UGLY})], timeout_seconds=3.0)
+    assert stages(summary) == [""]
+    assert blob(factory.repo, "work", "score.py").decode() == UGLY
+    assert blob(factory.repo, "work", PATH).decode() == TEST
+    assert blob(factory.repo, "work", "README.md") == b"x\n"
+    (warning,) = factory.seen(Warned)
+    assert "`black` of the project was not used" in warning.message
+    assert problem in warning.message
+
+
+@pytest.mark.rest
+@pytest.mark.skipif(shutil.which("gofmt") is None, reason="there is no gofmt")
+def test_go_is_formatted_by_gofmt(factory: Factory) -> None:
+    commit_all(factory.repo, {"go.mod": "module example.org/x\n"})
+    document = order(allowed_files=["a.go"], acceptance_commands=["test -f a.go"])
+    reply = proposal({"a.go": "package x\nvar  A=1\n"})
+    summary = factory.run(document, [reply], allow_red=True)
+    assert blob(factory.repo, "work", "a.go").decode() == "package x\n\nvar A = 1\n", summary

@@ -1,0 +1,62 @@
+"""Which formatter a project names, and what of a text is layout."""
+
+from __future__ import annotations
+
+import pytest
+
+from factory.workbench.formatting import find_formatters, same_code
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        ({}, []),
+        ({"pyproject.toml": "[tool.ruff]\nline-length = 99\n"}, []),
+        ({"pyproject.toml": "[tool.ruff.format]\n"}, ["ruff format"]),
+        ({"ruff.toml": "[format]\n"}, ["ruff format"]),
+        ({".pre-commit-config.yaml": "- id: ruff-format\n"}, ["ruff format"]),
+        ({".github/workflows/ci.yml": "run: uv run ruff format --check\n"}, ["ruff format"]),
+        ({"pyproject.toml": "[tool.black]\n[tool.ruff.format]\n"}, ["black"]),
+        ({"go.mod": "", "Cargo.toml": "", "rustfmt.toml": ""}, ["gofmt", "rustfmt"]),
+        ({"Cargo.toml": ""}, []),
+        ({"Cargo.toml": "", ".github/workflows/a.yaml": "cargo fmt --check"}, ["rustfmt"]),
+        ({"biome.json": "", ".prettierrc": ""}, ["biome"]),
+        ({".prettierrc.json": "{}"}, ["prettier"]),
+        ({"package.json": '{"prettier": {}}'}, ["prettier"]),
+    ],
+)
+def test_the_files_of_a_project_name_its_formatter(files: dict[str, str], names: list[str]) -> None:
+    assert [each.name for each in find_formatters(tuple(files), files.__getitem__)] == names
+
+
+def test_a_path_is_never_read_as_an_option() -> None:
+    (ruff,) = find_formatters(("ruff.toml",), lambda _: "[format]\n")
+    assert ruff.command("-x.py")[3:] == (
+        *("./-x.py", "python", "-m", "ruff", "format", "-q", "--stdin-filename", "./-x.py", "-"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "one", "other", "same"),
+    [
+        ("a.py", "x = 'a'\n", 'x = (\n    "a"\n)\n', True),
+        ("a.py", "def f():\n  '''A.\n  B.'''\n", 'def f():\n    """A.\n    B."""\n', True),
+        ("a.py", "if a:\n  b\nc\n", "if a:\n    b\n    c\n", False),
+        ("a.py", "x = 'a b'\n", "x = 'ab'\n", False),
+        ("a.py", "x = 'é'\n", "# coding: utf-7\nx = 'é'\n", False),
+        ("a.py", "x = (\n", "x = ( \n", False),
+        ("a.js", "f( 'a',1, )\n", 'f("a", 1);\n', True),
+        ("a.js", "f('a b')\n", "f('ab')\n", False),
+        ("a.js", "return x\n", "return\nx\n", False),
+        ("a.js", "f(a, b)\n", "f(a b)\n", False),
+        ("a.js", "// skip\nf()\n", "f()\n", False),
+        ("a.go", "var  A=1\n", "var A = 1\n", True),
+        ("a.go", "a := 'x'\n", 'a := "x"\n', False),
+        ("a.rs", "f(a,\n b,\n)", "f(a, b)", True),
+        ("a.rs", "f(a);g()", "f(a) g()", False),
+    ],
+)
+def test_layout_is_no_change_of_code_and_anything_else_is(
+    path: str, one: str, other: str, same: bool
+) -> None:
+    assert same_code(path, one, other) is same
