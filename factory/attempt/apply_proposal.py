@@ -28,7 +28,7 @@ from factory.proposal.prompt_parts import name_removed
 from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState, WriteRefusal, check_proposal
 from factory.proposal.shown_code import ShownFile, hashes_of
 from factory.record.runs_on_record import FORMATTED_FILES, PLACED_FILES, REMOVED_FILES, WRITE_RESULT
-from factory.workbench.formatting import SECONDS, Formatting, find_formatters
+from factory.workbench.formatting import SECONDS, Formatting
 from factory.workbench.tree import NotReadable, Tree
 from factory.workbench.workspace import side_by_side
 from shared.errors import CommandFailed
@@ -38,6 +38,7 @@ from shared.git import commits, repos, trees
 from shared.git.client import Git, GitFailed, TreeEntry
 from shared.git.commits import is_id_of
 from shared.languages.appended_tests import CannotAppend, WholeTest, whole_tests
+from shared.projects.formatters import find_formatters
 from shared.settings.settings import FormatChoice
 from shared.work_order.parse_order import sha256_bytes
 from shared.work_order.work_order import WorkOrder

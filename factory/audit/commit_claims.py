@@ -16,10 +16,10 @@ from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import ShownFile, focus_of, parse_show_request
 from factory.statement.compose_statement import remake_commit
 from factory.statement.statement import Judged, Predicate, Statement
-from factory.workbench.formatting import find_formatters, same_code
 from shared.git import trees
 from shared.git.client import Git
 from shared.languages.appended_tests import CannotAppend, whole_tests
+from shared.projects.formatters import find_formatters, same_code
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 from shared.work_order.work_order import WorkOrder
 

@@ -23,7 +23,6 @@ from factory.preflight import name_paths
 from factory.record.progress import AnnouncedProgress
 from factory.record.summary import unjudged_warning
 from factory.statement.statement import ChangePart, FileHash
-from factory.workbench.formatting import same_code
 from factory.workbench.pool import Workbench, WorkbenchPool
 from factory.workbench.tree import NotReadable, Tree
 from shared.events.events import Emit, Warned
@@ -32,6 +31,7 @@ from shared.git import trees
 from shared.git.client import Git
 from shared.languages.appended_tests import CannotAppend, holds_test, whole_tests
 from shared.languages.language_tools import Tools
+from shared.projects.formatters import same_code
 from shared.work_order.work_order import AcceptanceFile, WorkOrder
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from factory.workbench.formatting import find_formatters, same_code
+from shared.projects.formatters import find_formatters, same_code
 
 
 @pytest.mark.parametrize(
