@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 from factory.sandbox.lent_folders import WITHOUT_C, go_seed, seed_is_kept, standard_imports
 from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.toolchain_search import find_toolchains, with_named
-from factory.sandbox.toolchains import NO_TOOLCHAINS, Toolchains
+from factory.sandbox.toolchains import NO_TOOLCHAINS, ToolchainHome, Toolchains
 from factory.workbench.workspace import Workspace, seeds_root
 from shared.errors import CommandFailed, LlmchError
 from shared.events.events import Emit, Noted, Warned
@@ -151,8 +151,7 @@ def fetched_crates(home: Path) -> tuple[Path, ...]:
     Neither the person's settings of Cargo nor their credentials are in it. Return the folders that
     are to be shown, `home` first; none where nothing was fetched.
     """
-    own = os.environ.get("CARGO_HOME")
-    registry = (Path(own) if own else Path.home() / ".cargo") / "registry"
+    registry = ToolchainHome(Path.home(), os.environ).folder("CARGO_HOME", ".cargo") / "registry"
     if not registry.is_dir():
         return ()
     home.mkdir()
