@@ -295,10 +295,13 @@ class Baseline:
         return PreflightRefused(
             f"verification is red on the base {commit[:10]}, before any order: "
             f"`{check.text}` {how}{said}",
-            _remedy(ended, fault, around, tuple(self._ways_to_prepare(bench, fault))),
+            _remedy(ended, fault, around, tuple(self._ways_to_prepare(bench, fault, output))),
         )
 
-    def _ways_to_prepare(self, bench: Workbench, fault: Fault | None) -> Iterator[str]:
+    def _ways_to_prepare(self, bench: Workbench, fault: Fault | None, output: str) -> Iterator[str]:
+        for each in sorted(bench.workspace.submodules):
+            if f"{each}/" in output:
+                yield f"pass a --verify without the submodule {each}, whose files no command has"
         if not self.options.install_dependencies:
             files = Manifests.of(bench.workspace.root, bench.workspace.files)
             present = frozenset(each.path for each in bench.linked)

@@ -100,6 +100,17 @@ def test_a_red_base_without_its_packages_is_first_told_to_prepare_them(factory: 
     assert rest.startswith("commit a fix")
 
 
+def test_a_base_that_needs_the_files_of_a_submodule_is_red_with_that_reason(
+    factory: Factory,
+) -> None:
+    allow = ("-c", "protocol.file.allow=always")
+    git(factory.repo, *allow, "submodule", "--quiet", "add", str(factory.repo), "cases/of")
+    verified_by(factory, "cat cases/of/README.md\n")
+    with pytest.raises(PreflightRefused) as refused:
+        factory.run(order(), [])
+    assert refused.value.hint.startswith("pass a --verify without the submodule cases/of")
+
+
 def test_a_plan_is_refused_too(factory: Factory) -> None:
     verified_by(factory, "exit 1\n")
     with pytest.raises(PreflightRefused):
