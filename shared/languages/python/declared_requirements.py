@@ -337,8 +337,11 @@ def _texts(place: str, listed: object) -> Iterator[DeclaredRequirement]:
 
 
 def _from_group(groups: Table, name: str, above: frozenset[str]) -> Iterator[DeclaredRequirement]:
-    """Yield a group with the groups that it includes; a group inside itself adds nothing."""
-    if name in above:
+    """Yield a group with the groups that it includes; a group inside itself adds nothing.
+
+    Documentation is not verified, and what builds it often needs a newer Python.
+    """
+    if name in above or normal_name(name) in ("doc", "docs"):
         return
     spelled = {normal_name(each): listed for each, listed in groups.items()}
     listed = spelled.get(normal_name(name))

@@ -119,6 +119,13 @@ def test_the_project_itself_is_there_as_if_it_were_installed(
     assert done.stdout.decode() == "0.0.0 0.0.0 ['my-tool']\n", done.stderr
 
 
+def test_what_builds_the_documentation_is_not_installed(tmp_path: Path) -> None:
+    groups = 'dev = [{include-group = "docs"}, {include-group = "test"}]\ntest = ["lib"]'
+    text = f'[dependency-groups]\n{groups}\ndocs = ["sphinx>=9"]\n'
+    (tmp_path / "pyproject.toml").write_text(text)
+    assert lines(tmp_path) == ["lib"]
+
+
 def test_a_locked_package_may_require_the_project_itself(tmp_path: Path) -> None:
     (index := tmp_path / "index").mkdir()
     digest = wheel(index, "plugin", requires="mine==2.0")
