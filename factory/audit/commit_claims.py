@@ -18,6 +18,7 @@ from factory.statement.compose_statement import remake_commit
 from factory.statement.statement import Judged, Predicate, Statement
 from shared.git import trees
 from shared.git.client import Git
+from shared.git.commits import is_id_of
 from shared.languages.appended_tests import CannotAppend, whole_tests
 from shared.projects.formatters import find_formatters, same_code
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
@@ -240,7 +241,10 @@ def _read_again(
         first = str(invalid).partition("\n")[0]
         wrong = f"the recorded reply is not a proposal on its parent: {first}"
     if not other:
-        return proven(claim, "read again on the parent, it gives exactly these files")
+        now = trees.entries_of(git, case.commit.id, sorted(written))
+        exact = all(is_id_of(now[path].object_id, written[path]) for path in written)
+        how = "exactly these files" if exact else "these files but for their layout"
+        return proven(claim, f"read again on the parent, it gives {how}")
     if formatter := _formatter_of(git, case.parent, other):
         return not_provable(claim, f"{formatter} may have changed {name_paths(other)} after it")
     if filtered := _stored_by_a_filter(git, other):

@@ -27,8 +27,6 @@ SECONDS: Final = 60.0
 class Formatting:
     """Format files of a workspace in which git has them staged, and `expect` knows them.
 
-    All of it may take as long as one command.
-
     `formatted` has the new texts by path. `warnings` say in sentences what could not be used.
     """
 
