@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from functools import partial
+from itertools import count
 from typing import Final
 
 import tree_sitter_go
@@ -15,12 +16,15 @@ import tree_sitter_typescript
 from benchmarks.measure import cpu_seconds_of, interleave
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench
+from shared.languages.capabilities import Edits
 from shared.languages.declared.declarations import parse
 from shared.languages.registry import LANGUAGES
 
 _OUTLINERS: Final = tuple(each.outliner for each in LANGUAGES)
+_EDITS: Final = {each.name: each.edits for each in LANGUAGES}
+_MORE: Final = count(1)
 _BYTES: Final = 200_000  # of code in each language
-_LIMIT: Final = 3  # times the reading of the syntax tree
+_LIMIT: Final = 7  # times the reading of the syntax tree: definitions with what edits need
 # By language: one of the declarations that the code is made of.
 _CODE: Final = {
     "Python": "def f{0}(a: int, b: str = '') -> int:\n    return a + len(b) + {0}\n\n\n",
@@ -44,8 +48,9 @@ def measure_outlines(bench: Bench) -> Section:
     cases: dict[str, Callable[[], float]] = {}
     for outliner in _OUTLINERS:
         code = _code_of(outliner.name)
-        path = f"file{outliner.outlined[0]}"
-        outline = partial(_outline, partial(outliner.public_names, path, code))
+        edits = _EDITS[outliner.name]
+        assert edits is not None
+        outline = partial(_outline, edits, code)
         cases[outliner.name] = partial(cpu_seconds_of, outline)
         cases[f"floor {outliner.name}"] = partial(
             cpu_seconds_of, partial(_PARSED[outliner.name], code)
@@ -77,5 +82,6 @@ def _code_of(language: str) -> str:
     return head + "".join(one.format(number) for number in range(_BYTES // len(one)))
 
 
-def _outline(names: Callable[[], tuple[str, ...] | None]) -> None:
-    assert names(), "the code has an outline"
+def _outline(edits: Edits, code: str) -> None:
+    # Each text is read anew: what was read is kept.
+    assert edits.outline(code + "\n" * next(_MORE)), "the code has an outline"

@@ -19,7 +19,7 @@ from planner.plan.parse_plan import parse_plan
 from planner.repo.planned_repo import read_repo_hints
 from planner.rules.judge_plan import judge
 from shared.files.text_sources import TreeSources
-from shared.languages.ecmascript.ecmascript_language import TYPESCRIPT
+from shared.languages.ecmascript.definitions import read_source
 from shared.languages.language_tools import Tools
 from shared.processes.pinned_tools import TSC, installed_program, tools_root
 from shared.settings.settings import SandboxSettings
@@ -172,11 +172,10 @@ def _outlines(bench: Bench) -> Row:
     """Return the row of what a model is shown of many files, beside the outlines of all of them."""
     files = {f"src/part{n}/index.ts": _code(n) for n in range(_FILES)}
     tree = _Tree(files)
-    outliner = TYPESCRIPT.outliner
     cases = {
         "hints": lambda: cpu_seconds_of(lambda: read_repo_hints(tree, "Part 7 again.", 60_000)),
         "all": lambda: cpu_seconds_of(
-            lambda: [outliner.public_names(path, text) for path, text in files.items()]
+            lambda: [read_source(path, text) for path, text in files.items()]
         ),
     }
     taken = interleave(cases, bench.rounds(3))

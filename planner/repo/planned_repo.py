@@ -304,7 +304,6 @@ class RepoHints:
     listed: int
     left_out: int
     outlined: int = 0
-    not_outlined: int = 0
 
 
 def read_repo_hints(
@@ -352,14 +351,12 @@ def _compose(
     others = [path for path in nearest if path not in code.paths]
     paths = repo_outlines.fitting(others, room - len(code.text))
     left_out = tracked - len(paths) - len(code.paths)
-    total = len(repo_outlines.with_outlines(nearest))
-    missing = total - sum(not each.parts or each.path in code.paths for each in sources)
     text = _listing(paths, others, left_out, len(code.paths))
     for part in (manifests, code.text, idiom):
         text += f"\n\n{part}" if part else ""
     if len(text) <= budget:
-        return RepoHints(text, tracked - left_out, left_out, len(code.paths), missing)
-    return RepoHints("", 0, tracked, 0, len(code.paths) + missing)
+        return RepoHints(text, tracked - left_out, left_out, len(code.paths))
+    return RepoHints("", 0, tracked)
 
 
 def _listing(paths: Sequence[str], others: Sequence[str], left_out: int, below: int) -> str:

@@ -165,15 +165,12 @@ def _parsed(files: Iterable[SourceFile], corpus: Corpus) -> Iterator[SourceFile]
         if room < 0:
             return
         edits, rows = file.language.edits, tuple(file.text.split("\n"))
-        entries = edits.outline(file.text) if edits else ()
+        # Text without a definition is not parsed: what is not code takes a parser long.
+        defines = file.language.outliner.definition.search(file.text) is not None
+        entries = edits.outline(file.text) if edits and defines else ()
         share = min(file.score, 20) / (24 if file.is_test else 8)
-        lines = () if entries else file.language.outliner.public_names(file.path, file.text)
-        if lines is None:
-            continue
-        if edits:
-            parts = [*_parts(rows, entries, corpus), *_values(rows, entries, corpus)]
-        else:
-            parts = [Part("", 0, 0, line, corpus.content_score(line.casefold())) for line in lines]
+        found = _parts(rows, entries, corpus) if entries else _lexical(file, rows, corpus)
+        parts = [*found, *_values(rows, entries, corpus)]
         weight = 0.25 if file.is_test else 1
         scored = (replace(each, score=each.score * weight + share) for each in parts)
         yield replace(file, rows=rows, parts=tuple(sorted(scored, key=lambda each: each.first)))
@@ -187,6 +184,15 @@ def _parts(rows: Sequence[str], entries: Sequence[OutlineEntry], corpus: Corpus)
         code = "\n".join(rows[entry.first - 1 : entry.last]).casefold()
         score = corpus.name_score(entry.name) + corpus.content_score(code)
         yield Part(entry.name, entry.first, entry.last, head, score)
+
+
+def _lexical(file: SourceFile, rows: Sequence[str], corpus: Corpus) -> Iterator[Part]:
+    """Yield the definitions of a file that cannot be parsed, a line each."""
+    for number, row in enumerate(rows, 1):
+        found = file.language.outliner.definition.search(row[:_MAX_HEAD])
+        if found and not _VALUE.fullmatch(row[: 4 * _MAX_VALUE]):
+            head = row[:_MAX_HEAD].rstrip()
+            yield Part(found[1], number, number, head, corpus.name_score(found[1]))
 
 
 def _values(rows: Sequence[str], entries: Sequence[OutlineEntry], corpus: Corpus) -> Iterator[Part]:

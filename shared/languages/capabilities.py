@@ -75,31 +75,19 @@ DEFINITION: Final = re.compile(
 """Matches a definition in most languages whose declarations begin with a word."""
 
 
-class PublicNames(Protocol):
-    """Read what a file of one language offers to others."""
-
-    def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
-        """Return a line for each name that a file offers to other files, without its code.
-
-        The members of a type follow it, indented. The result is empty if the file offers
-        nothing, and `None` if it cannot be read. Never raises.
-        """
-
-
 @dataclass(frozen=True, slots=True)
 class Outliner:
-    """Show what the files of one language offer to each other.
+    """Say what the files of one language are called, and how a definition in them begins.
 
     `name` is the name of the language as people write it, and `outlined` are the suffixes of the
     files that have an outline, dots included. `fence` marks a code block of the language in
     Markdown, and `comment` begins a comment of one line. `definition` has the name in a definition,
-    anywhere in a line, as its first group. The `reader` may load late.
+    anywhere in a line, as its first group.
     """
 
     name: str
     outlined: tuple[str, ...]
     fence: str
-    reader: PublicNames
     comment: str = "//"
     definition: re.Pattern[str] = DEFINITION
     noun: str = "file"
@@ -108,9 +96,6 @@ class Outliner:
     def file_noun(self) -> str:
         """Return what a file of the language is called, in the singular."""
         return f"{self.name} {self.noun}"
-
-    def public_names(self, path: str, text: str) -> tuple[str, ...] | None:
-        return self.reader.public_names(path, text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
@@ -109,8 +109,6 @@ class Declarations:
 
 
 MAX_LINE: Final = 240  # characters of a declaration; the rest of a longer one is cut off
-MAX_VALUE: Final = 40  # characters of a constant's value; a longer one is shown as `...`
-INDENT: Final = "    "
 # 200 KB of code take 0.2 seconds. Text that is not code takes up to fifty times as long, because
 # the reader looks for a way to go on at each word. So only such text is ever given up.
 _SECONDS_A_BYTE: Final = 5e-6
@@ -153,15 +151,6 @@ def _language(grammar: Grammar) -> Language:
     return Language(grammar())
 
 
-def outlined(
-    grammar: Grammar, text: str, lines_of: Callable[[Node], Iterable[str]]
-) -> tuple[str, ...] | None:
-    """Return the lines of an outline, and `None` if the text cannot be read and there are none."""
-    root = parse(grammar, text)
-    found = tuple(lines_of(root)) if root is not None else ()
-    return None if root is None or (not found and root.has_error) else found
-
-
 def text_of(node: Node | None) -> str:
     """Return the text of a node on one line, whole; the empty string for no node."""
     return _one_line(node.text) if node is not None else ""
@@ -182,23 +171,6 @@ def head_of(node: Node, body: Node | None) -> str:
     if body is None or node.text is None:
         return shown(node)
     return cut(_one_line(node.text[: body.start_byte - node.start_byte]))
-
-
-def value_of(node: Node | None) -> str:
-    """Return a short value as it is written, and `...` for a longer one or for none."""
-    text = text_of(node)
-    return text if 0 < len(text) <= MAX_VALUE else "..."
-
-
-def block(head: str, body: Iterable[str], *, close: str = "}") -> Iterator[str]:
-    """Yield `head {`, the lines of the body indented, and `}`; one line if it has no body."""
-    lines = [f"{INDENT}{each}" for each in body]
-    if not lines:
-        yield f"{head} {{{close}"
-        return
-    yield f"{head} {{"
-    yield from lines
-    yield close
 
 
 def cut(line: str) -> str:

@@ -8,19 +8,22 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from shared.languages.declared.declarations import name_of, text_of
 from shared.languages.ecmascript.declaration_stubs import DEFAULT, Stub
 from shared.languages.ecmascript.ecmascript_syntax import (
+    VARIABLES,
     declaration_path,
     find_fault,
     is_code,
     suffix_of,
     tree_of,
 )
-from shared.languages.ecmascript.exports import declared_names
 from shared.languages.ecmascript.imports import Kind, imports_of, resolve
 from shared.languages.ecmascript.typescript_compiler import CompilerQuestion, TscComplaint
 
 if TYPE_CHECKING:
+    from tree_sitter import Node
+
     from shared.languages.ecmascript.contract_history import History, Layer, Moment
 
 _MAX_FILES: Final = 2_000
@@ -149,7 +152,7 @@ def _top_names(path: str, source: str) -> set[str]:
     root = tree_of(path, source)
     nodes = root.named_children if root is not None else []
     inner = (each.child_by_field_name("declaration") or each for each in nodes)
-    return {name for each in inner for name in declared_names(each) if name.isidentifier()}
+    return {name for each in inner for name in _declared_names(each) if name.isidentifier()}
 
 
 def _over(stub: Stub, below: str | None, known: Collection[str]) -> str:
@@ -369,3 +372,13 @@ def is_known_value(text: str) -> bool:
     """Return whether the members of a type are those that the language gives it."""
     kinds = kinds_of(text)
     return kinds is not None and len(kinds) == 1 and "object" not in kinds
+
+
+def _declared_names(node: Node) -> Iterator[str]:
+    """Yield the names that a top-level declaration gives."""
+    if node.type in VARIABLES:
+        for each in node.named_children:
+            if each.type == "variable_declarator":
+                yield name_of(each)
+    elif node.type.endswith("_declaration") and (name := node.child_by_field_name("name")):
+        yield text_of(name)

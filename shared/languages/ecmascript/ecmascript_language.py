@@ -26,7 +26,6 @@ from shared.languages.ecmascript import (
     declaration_stubs,
     definitions,
     empty_code,
-    exports,
     node_commands,
     node_modules,
 )
@@ -333,7 +332,7 @@ _SCRIPTS: Final = EcmaCode("JavaScript", SCRIPT_SUFFIXES, reads_commands=True)
 _TYPED: Final = EcmaCode("TypeScript", TYPED_SUFFIXES)
 
 JAVASCRIPT: Final = Language(
-    Outliner("JavaScript", SCRIPT_SUFFIXES, "javascript", exports),
+    Outliner("JavaScript", SCRIPT_SUFFIXES, "javascript"),
     contracted=SCRIPT_SUFFIXES,
     commands=NodeCommands(),
     edits=_SCRIPTS,
@@ -355,7 +354,7 @@ JAVASCRIPT: Final = Language(
 )
 
 TYPESCRIPT: Final = Language(
-    Outliner("TypeScript", TYPED_SUFFIXES, "typescript", exports),
+    Outliner("TypeScript", TYPED_SUFFIXES, "typescript"),
     contracted=TYPED_SUFFIXES,
     edits=_TYPED,
     notes=_TYPED,

@@ -12,7 +12,6 @@ from shared.languages.go import (
     go_conformance,
     go_edits,
     go_modules,
-    go_source,
     judge_go,
 )
 from shared.languages.language_tools import LockedPackages, NamedManifests, ToolReports
@@ -47,7 +46,7 @@ class GoCommands(BuildToolCommands):
 
 
 GO: Final = Language(
-    Outliner("Go", (".go",), "go", go_source),
+    Outliner("Go", (".go",), "go"),
     contracted=(".go",),
     commands=GoCommands(),
     plans=judge_go,

@@ -1,4 +1,4 @@
-"""Reads a Go file as its declarations, and what it exports.
+"""Reads a Go file as its declarations.
 
 A contract is Go whose functions have no bodies. Both are read in the same way.
 """
@@ -18,18 +18,15 @@ from shared.languages.declared.declarations import (
     Kind,
     Member,
     Offsets,
-    block,
     cut,
     fault_at,
     first_fault,
     head_of,
     name_of,
-    outlined,
     read_root,
     shown,
     text_of,
     tokens_of,
-    value_of,
     walk,
 )
 from shared.languages.planned_code import TextFault
@@ -256,83 +253,3 @@ def _specifications(node: Node) -> Iterator[Node]:
             yield each
         elif each.type == "var_spec_list":
             yield from each.named_children
-
-
-def public_names(path: str, text: str) -> tuple[str, ...] | None:
-    """Return the package and a line for each exported declaration, without bodies.
-
-    The result is empty if nothing is exported, as by a file of tests, and `None` if the text
-    is not Go.
-    """
-    if is_test_file(path):
-        return ()
-    import tree_sitter_go
-
-    return outlined(tree_sitter_go.language, text, _file)
-
-
-def _file(root: Node) -> Iterator[str]:
-    lines = [line for node in root.named_children for line in _declaration(node)]
-    if lines:
-        yield from (shown(node) for node in root.named_children if node.type == "package_clause")
-        yield from lines
-
-
-def _declaration(node: Node) -> Iterator[str]:
-    match node.type:
-        case "function_declaration":
-            if _is_exported(node):
-                yield head_of(node, node.child_by_field_name("body"))
-        case "method_declaration":
-            if _is_exported(node) and receiver_of(node)[:1].isupper():
-                yield head_of(node, node.child_by_field_name("body"))
-        case "type_declaration":
-            for each in node.named_children:
-                if each.type in ("type_spec", "type_alias") and _is_exported(each):
-                    yield from _type(each)
-        case "const_declaration" | "var_declaration":
-            keyword = node.type.removesuffix("_declaration")
-            for each in _specifications(node):
-                yield from _values(keyword, each)
-        case _:
-            pass
-
-
-def _is_exported(node: Node) -> bool:
-    return name_of(node)[:1].isupper()
-
-
-def _type(node: Node) -> Iterator[str]:
-    kind = node.child_by_field_name("type")
-    match kind.type if kind is not None else "":
-        case "struct_type" if kind is not None:
-            fields = [each for part in kind.named_children for each in part.named_children]
-            yield from block(f"type {head_of(node, kind)} struct", _fields(fields))
-        case "interface_type" if kind is not None:
-            members = (shown(each) for each in kind.named_children if each.type != "comment")
-            yield from block(f"type {head_of(node, kind)} interface", members)
-        case _:
-            yield cut(f"type {shown(node)}")
-
-
-def _fields(fields: list[Node]) -> Iterator[str]:
-    for field in fields:
-        if field.type != "field_declaration":
-            continue
-        names = [text_of(each) for each in field.children_by_field_name("name")]
-        kind = text_of(field.child_by_field_name("type"))
-        exported = [name for name in names if name[:1].isupper()]
-        if not names:  # an embedded type
-            yield cut(kind)
-        elif exported:
-            yield cut(f"{', '.join(exported)} {kind}")
-
-
-def _values(keyword: str, node: Node) -> Iterator[str]:
-    names = [text_of(each) for each in node.children_by_field_name("name")]
-    exported = [name for name in names if name[:1].isupper() and name.isidentifier()]
-    if not exported:
-        return
-    kind, value = (node.child_by_field_name(field) for field in ("type", "value"))
-    line = f"{keyword} {', '.join(exported)}" + (f" {text_of(kind)}" if kind else "")
-    yield cut(line + (f" = {value_of(value)}" if value and exported == names else ""))

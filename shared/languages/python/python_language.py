@@ -25,7 +25,6 @@ from shared.languages.python import (
     definition_edits,
     judge_code,
     merge_stubs,
-    public_outline,
     python_code,
     python_commands,
     python_packages,
@@ -193,7 +192,7 @@ class PythonPlans:
 
 
 PYTHON: Final = Language(
-    Outliner(_NAME, (".py",), "python", public_outline, "#", _DEFINITION, noun="module"),
+    Outliner(_NAME, (".py",), "python", "#", _DEFINITION, noun="module"),
     more_suffixes=(".pyi",),
     contracted=_SUFFIXES,
     commands=PythonCommands(),

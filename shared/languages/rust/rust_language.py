@@ -16,7 +16,6 @@ from shared.languages.rust import (
     rust_crates,
     rust_edits,
     rust_plans,
-    rust_source,
 )
 
 
@@ -50,7 +49,7 @@ class RustCommands(BuildToolCommands):
 
 
 RUST: Final = Language(
-    Outliner("Rust", (".rs",), "rust", rust_source),
+    Outliner("Rust", (".rs",), "rust"),
     contracted=(".rs",),
     commands=RustCommands(),
     plans=judge_rust,

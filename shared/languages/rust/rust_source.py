@@ -1,4 +1,4 @@
-"""Reads a Rust file as its declarations, and what it offers.
+"""Reads a Rust file as its declarations.
 
 A contract is Rust whose functions end in `;`. Both are read in the same way.
 """
@@ -6,7 +6,6 @@ A contract is Rust whose functions end in `;`. Both are read in the same way.
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -19,18 +18,14 @@ from shared.languages.declared.declarations import (
     Kind,
     Member,
     Offsets,
-    block,
-    cut,
     fault_at,
     first_fault,
     head_of,
     name_of,
-    outlined,
     read_root,
     shown,
     text_of,
     tokens_of,
-    value_of,
 )
 from shared.languages.planned_code import TextFault
 
@@ -268,88 +263,3 @@ def _members(body: Node | None) -> dict[str, Member]:
 
 def _is_public(node: Node) -> bool:
     return any(each.type == "visibility_modifier" for each in node.named_children)
-
-
-_PUBLIC_NAMES_MAX_DEPTH: Final = 4  # of modules within each other
-_TESTS: Final = re.compile(r"#\[\s*(?:cfg\s*\(\s*test\s*\)|test\s*\])")
-_DERIVE: Final = re.compile(r"#\[\s*derive\b")
-_EXPORTED_MACRO: Final = "macro_export"
-
-
-def public_names(path: str, text: str) -> tuple[str, ...] | None:
-    """Return a line for each public item, without bodies; tests are left out.
-
-    The result is empty if nothing is public, and `None` if the text is not Rust.
-    """
-    import tree_sitter_rust
-
-    return outlined(tree_sitter_rust.language, text, lambda root: _items(root.named_children))
-
-
-def _items(nodes: Sequence[Node], depth: int = _PUBLIC_NAMES_MAX_DEPTH) -> Iterator[str]:
-    attributes: list[str] = []
-    for node in nodes:
-        if node.type == "attribute_item":
-            attributes.append(shown(node))
-            continue
-        if node.type.endswith("comment"):
-            continue
-        if not any(map(_TESTS.match, attributes)):
-            lines = list(_item(node, attributes, depth))
-            if lines:
-                yield from (each for each in attributes if _DERIVE.match(each))
-            yield from lines
-        attributes = []
-
-
-def _item(node: Node, attributes: Sequence[str], depth: int) -> Iterator[str]:
-    body = node.child_by_field_name("body")
-    if node.type == "impl_item":
-        yield from _implementation(node, body)
-    elif node.type == "macro_definition":
-        if any(_EXPORTED_MACRO in each for each in attributes):
-            yield f"macro_rules! {text_of(node.child_by_field_name('name'))}"
-    elif _is_public(node):
-        yield from _public_item(node, body, depth)
-
-
-def _public_item(node: Node, body: Node | None, depth: int) -> Iterator[str]:
-    match node.type:
-        case "struct_item" | "union_item" if body and body.type == "field_declaration_list":
-            fields = (shown(each) for each in body.named_children if _is_public(each))
-            yield from block(head_of(node, body), fields)
-        case "enum_item" if body is not None:
-            variants = (shown(each) for each in body.named_children if each.type == "enum_variant")
-            yield from block(head_of(node, body), variants)
-        case "trait_item" if body is not None:
-            yield from block(head_of(node, body), _members_public_names(body, of_trait=True))
-        case "mod_item" if body is not None:
-            if depth:
-                yield from block(head_of(node, body), _items(body.named_children, depth - 1))
-        case "const_item" | "static_item":
-            value = node.child_by_field_name("value")
-            declared = head_of(node, value).rstrip("= ;")
-            yield cut(declared + (f" = {value_of(value)};" if value else ";"))
-        case "function_item":
-            yield f"{head_of(node, body)};"
-        case _:  # a tuple struct, a type, a module in a file of its own, a name that is passed on
-            yield shown(node)
-
-
-def _implementation(node: Node, body: Node | None) -> Iterator[str]:
-    if node.child_by_field_name("trait") is not None:
-        yield head_of(node, body)
-    elif body is not None and (members := [*_members_public_names(body, of_trait=False)]):
-        yield from block(head_of(node, body), members)
-
-
-def _members_public_names(body: Node, *, of_trait: bool) -> Iterator[str]:
-    for each in body.named_children:
-        match each.type:
-            case "function_item" | "function_signature_item" | "const_item":
-                if of_trait or _is_public(each):
-                    yield head_of(each, each.child_by_field_name("body")).rstrip(";") + ";"
-            case "associated_type" if of_trait:
-                yield shown(each)
-            case _:
-                pass

@@ -65,7 +65,6 @@ def test_the_planners_model_is_shown_its_names(lua: Language) -> None:
     hints = read_repo_hints(Tree(**{"maze.lua": SOURCE}), "Solve a maze.", 4_000)
     assert "Code of 1 Lua file:" in hints.text
     assert "function maze.solve(rows, start)" in hints.text
-    assert "hidden" not in hints.text
 
 
 def test_a_plan_may_write_it_without_a_contract_and_nothing_is_demanded(lua: Language) -> None:

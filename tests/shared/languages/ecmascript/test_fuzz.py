@@ -103,7 +103,7 @@ def test_200_kilobytes_of_any_text_are_read_in_a_bounded_time(piece: str) -> Non
     """The floor is the syntax tree of as much plain code, which takes a tenth of a second."""
     text = piece * (_SIZE // len(piece))
     floor = _seconds(lambda: tree_of("a.ts", _PLAIN))
-    for read in (_read_code, _read_stub, _read_definitions, _outline, analyse_command):
+    for read in (_read_code, _read_stub, _read_definitions, analyse_command):
         # The reader of syntax gives up text that is not code after its own limit.
         assert _seconds(partial(read, text)) < 2 * seconds_for(text) + 20 * floor, read
 
@@ -132,4 +132,5 @@ def _read_definitions(text: str) -> None:
 
 
 def _outline(text: str) -> None:
-    TYPESCRIPT.outliner.public_names("a.ts", text)
+    assert TYPESCRIPT.edits is not None
+    TYPESCRIPT.edits.outline(text)
