@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -243,7 +244,7 @@ class OwnDistribution:
     generated: tuple[str, ...] = ()
 
     def write(self, folder: Path) -> None:
-        """Write metadata and programs into an environment that has none of the project."""
+        """Write metadata and programs into an environment, in the place of any other version's."""
         for path in self.generated:
             place = folder / "generated" / path
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -254,9 +255,11 @@ class OwnDistribution:
             )
         site = next(folder.glob("lib/python3*/site-packages"))
         plain = normal_name(self.name).replace("-", "_")
-        there = (each.name.partition("-")[0].lower() for each in site.glob("*.dist-info"))
-        if not self.name or plain in there:
+        if not self.name:
             return
+        for other in site.glob("*.dist-info"):  # a dependency may have brought another version
+            if other.name.partition("-")[0].lower() == plain:
+                shutil.rmtree(other)
         (info := site / f"{plain}-{self.version}.dist-info").mkdir()
         metadata = f"Metadata-Version: 2.1\nName: {self.name}\nVersion: {self.version}\n"
         (info / "METADATA").write_text(metadata)
