@@ -13,6 +13,7 @@ const url = require('url');
 
 const TEST = /(?:^|\/)(?:tests?|__tests__|spec)\/|[._-](?:test|spec|check)\.\w+$|(?:^|\/)(?:test|check)[._-][^/]*$/;
 const LOADER = 'node:internal/modules/';
+const BELOW_TEST = 'LLMCH_BELOW_TEST';
 const EVALUATED = /(?:^|\/)\[eval\d*\]$/;
 
 function frames() {
@@ -54,6 +55,12 @@ function watch(root) {
   const isOwn = (file) => file.startsWith(root) && !file.includes('/node_modules/');
   const isTested = (each) => isOwn(each.file) && !isMain(each) && each.file !== __filename;
 
+  const ofRunner = 'NODE_TEST_CONTEXT' in process.env;
+  const isTest = isEvaluated || ofRunner || TEST.test(main.slice(root.length));
+  if (BELOW_TEST in process.env) return;
+  const isRunner = process.execArgv.some((each) => each.startsWith('--test')) && !ofRunner;
+  if (isTest && !isEvaluated && !isRunner && isOwn(main)) process.env[BELOW_TEST] = '1';
+
   function sourceOfMain() {
     return isEvaluated ? process._eval : fs.readFileSync(main, 'utf8');
   }
@@ -69,9 +76,8 @@ function watch(root) {
     const isLoading = below.some((_, at) => isLoaded(at));
     const early = { place, isLoading };
     if (!isEvaluated && !isOwn(main)) return early; // a test runner
-    const isTest = isEvaluated || 'NODE_TEST_CONTEXT' in process.env || TEST.test(main.slice(root.length));
     if (!isTest && !isLoading) return undefined;
-    if (own < 0 && !isLoading) return 'NODE_TEST_CONTEXT' in process.env ? early : undefined;
+    if (own < 0 && !isLoading) return ofRunner ? early : undefined;
     const source = sourceOfMain();
     if (own < 0) return /^\s*(?!import\b|\/\/|['"]use)\S/m.test(source.replace(/^import[^;]*;/gm, '')) ? early : undefined;
     const positions = stack.map((each, at) => [each, (stack[at + 1] || {}).file]).filter(([each]) => isMain(each));

@@ -337,6 +337,25 @@ def test_honest_programs_of_node_pass_as_they_did(bench: Bench) -> None:
         assert ended.ok, (command, ended.stderr.text)
 
 
+@needs("node")
+def test_a_program_that_a_test_starts_is_judged_by_the_test(bench: Bench) -> None:
+    ends = "exports.f = () => setImmediate(() => process.exit(0));\n"
+    starts = (
+        "const {execFileSync} = require('node:child_process');\n"
+        "require('node:test')('x', () => { execFileSync(process.execPath, ['tests/pm.js']) });\n"
+    )
+    program = "require('../m.js').f();\nsetTimeout(() => {}, 60000);\n"
+    bench.write({"m.js": ends, "tests/pm.js": program, "m.test.js": starts})
+    ended = bench.judged("node --test m.test.js")
+    assert ended.ok, ended.stderr.text
+    direct = (
+        "require('node:test')('x', async () => {\n"
+        "  require('./m.js').f();\n  await new Promise(() => {});\n});\n"
+    )
+    bench.write({"m.test.js": direct})
+    assert "m.js:1" in bench.refused("node --test m.test.js")
+
+
 @pytest.fixture
 def go(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     """A bench for Go, whose standard library is compiled already."""
