@@ -82,6 +82,7 @@ _TOKEN: Final = re.compile(
 _CODING: Final = re.compile(r"#.*?coding[:=].*")
 _ENDS_WITH_LINE: Final = frozenset({"return", "throw", "yield", "break", "continue", "async"})
 _CLOSING: Final = frozenset(")]}")
+_GOES_ON: Final = frozenset("([`+-*/.,?:&|^%=<>!")
 
 
 def same_code(path: str, one: str, other: str) -> bool:
@@ -116,18 +117,23 @@ def _tree(text: str) -> str:
 
 def _tokens(text: str, *, scripts: bool) -> Iterator[str]:
     """Yield what of a text is not layout. A word that a line end ends is another word then."""
-    comma, word = False, ""
+    comma, word, semicolon = False, "", False
     for found in _TOKEN.finditer(text):
         kind, part = found.lastgroup, found[0]
         if kind == "line" and word in _ENDS_WITH_LINE:
             yield "\n"
         if kind in ("gap", "line"):
             continue
+        if semicolon and part[0] in _GOES_ON:
+            yield ";"  # without it, the line would go on with this
+        semicolon = scripts and part == ";"
+        if semicolon and word in _ENDS_WITH_LINE:
+            yield "\n"
         word = part if kind == "word" else ""
         if comma and part not in _CLOSING:
             yield ","
         comma = part == ","
-        if comma or (scripts and part == ";"):
+        if comma or semicolon:
             continue
         quoted = kind == "text" and part[0] == "'" and not {"\\", '"'} & {*part}
         yield f'"{part[1:-1]}"' if quoted and scripts else part.rstrip()
