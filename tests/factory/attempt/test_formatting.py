@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from pathlib import Path
 
 import pytest
 
+from factory.sandbox.policy import Backend
 from shared.events.events import Warned
-from shared.settings.settings import FormatChoice
+from shared.settings.settings import FormatChoice, SandboxSettings
 from tests.fakes import proposal
 from tests.harness import Factory, Json, blob, commit_all, order, stages
+from tests.real_tools import add_real_rust
 
 PATH = "tests/test_score.py"
 UGLY = "def score(guess):\n    return {'a':1}[guess]\n"
@@ -83,3 +87,22 @@ def test_go_is_formatted_by_gofmt(factory: Factory) -> None:
     reply = proposal({"a.go": "package x\nvar  A=1\n"})
     summary = factory.run(document, [reply], allow_red=True)
     assert blob(factory.repo, "work", "a.go").decode() == "package x\n\nvar A = 1\n", summary
+
+
+@pytest.mark.rest
+@pytest.mark.skipif(shutil.which("rustfmt") is None, reason="there is no rustfmt")
+def test_rust_is_formatted_by_rustfmt_in_the_edition_of_its_crate(
+    factory: Factory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = add_real_rust(tmp_path / "home")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    crate = '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n'
+    commit_all(factory.repo, {"Cargo.toml": crate, "rustfmt.toml": "", "src/lib.rs": ""})
+    document = order(allowed_files=["src/a.rs"], acceptance_commands=["test -f src/a.rs"])
+    reply = proposal({"src/a.rs": "pub async  fn a( )->u8{1}\n"})
+    contained = SandboxSettings(backend=Backend.BWRAP)
+    summary = factory.run(document, [reply], allow_red=True, sandbox=contained)
+    formatted = "pub async fn a() -> u8 {\n    1\n}\n"
+    assert blob(factory.repo, "work", "src/a.rs").decode() == formatted, factory.seen(Warned)
+    assert summary.verdict == "PASS"
