@@ -7,7 +7,7 @@ from functools import partial
 
 from factory.attempt.apply_proposal import show_acceptance_files
 from factory.audit.audit_evidence import Case, Claim, Ruling, contradicted, not_provable, proven
-from factory.landing.stand_in import faults_of_change, paths_of, text_at
+from factory.landing.stand_in import faults_of_change, is_laid_out, paths_of, text_at
 from factory.orders.documents import ReplyRecord
 from factory.orders.order_commit import OrderIdentity, identify
 from factory.preflight import name_paths
@@ -20,7 +20,7 @@ from shared.git import trees
 from shared.git.client import Git
 from shared.git.commits import is_id_of
 from shared.languages.appended_tests import CannotAppend, whole_tests
-from shared.projects.formatters import find_formatters, same_code
+from shared.projects.formatters import find_formatters
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 from shared.work_order.work_order import WorkOrder
 
@@ -259,16 +259,10 @@ def _unlike(git: Git, case: Case, order: WorkOrder, written: Mapping[str, bytes]
     other = [
         path
         for path, content in written.items()
-        if path not in now or not _is_written(git, case, path, content)
+        if path not in now or not is_laid_out(git, path, now[path], content)
     ]
     rest = (path for path in order.allowed_files if path not in written)
     return sorted((*other, *(path for path in rest if now.get(path) != before.get(path))))
-
-
-def _is_written(git: Git, case: Case, path: str, content: bytes) -> bool:
-    """Return whether a commit has a file as it was proposed, maybe in the project's own layout."""
-    now = text_at(git, case.commit.id, path)
-    return now is not None and same_code(path, content.decode(), now)
 
 
 def _formatter_of(git: Git, parent: str, paths: Sequence[str]) -> str:

@@ -28,7 +28,8 @@ from factory.workbench.tree import NotReadable, Tree
 from shared.events.events import Emit, Warned
 from shared.files.atomic_io import make_folder, write_json
 from shared.git import trees
-from shared.git.client import Git
+from shared.git.client import Git, TreeEntry
+from shared.git.commits import is_id_of
 from shared.languages.appended_tests import CannotAppend, holds_test, whole_tests
 from shared.languages.language_tools import Tools
 from shared.projects.formatters import same_code
@@ -157,9 +158,15 @@ def text_at(git: Git, commit: str, path: str) -> str | None:
         return None
 
 
-def _is_laid_out(git: Git, commit: str, file: AcceptanceFile, planned: str) -> bool:
-    """Return whether a commit has a test of the plan, maybe as the project's formatter made it."""
-    return same_code(file.path, planned, text_at(git, commit, file.path) or "")
+def is_laid_out(git: Git, path: str, entry: TreeEntry, content: bytes) -> bool:
+    """Return whether an entry has a content, maybe as the project's formatter made it."""
+    if is_id_of(entry.object_id, content):
+        return True  # a partial clone may lack the content itself
+    stored = trees.blobs(git, [entry.object_id]).get(entry.object_id)
+    try:
+        return stored is not None and same_code(path, content.decode(), stored.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 def _whole(git: Git, file: AcceptanceFile, parent: str) -> str:
@@ -207,7 +214,7 @@ def lacking(git: Git, order: WorkOrder, commit: str, parent: str = "") -> Iterat
         elif file.append is not None and not parent:
             if not holds_test(text_at(git, commit, path) or "", file.append):
                 yield f"its {path!r} does not hold the test that the plan adds to it"
-        elif not _is_laid_out(git, commit, file, _whole(git, file, parent)):
+        elif not is_laid_out(git, path, entries[path], _whole(git, file, parent).encode()):
             yield f"its {path!r} is not the plan's test but for its layout"
     for path in order.removed_files:
         if path in entries:

@@ -210,10 +210,11 @@ class Toolset:
 
         `path` is the PATH of commands.
         """
-        if self.go is None:
+        sources = tuple(sources)
+        if self.go is None or not sources:
             return self
         packages = self.packages | standard_imports(sources, self.go)
-        if packages == self.packages:
+        if packages == self.packages and (packages or self.go_seed):
             return self
         seed = _seed(self.go, path, packages, emit) or self.go_seed
         return replace(self, packages=packages, go_seed=seed)

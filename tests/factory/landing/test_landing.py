@@ -272,6 +272,7 @@ def test_a_push_that_is_rejected_does_not_force(factory: Factory, remote: Path) 
     git(factory.repo, "push", "--quiet", "origin", "main:work")
     ahead = git(remote, "rev-parse", "work")
     git(factory.repo, "reset", "--quiet", "--hard", "HEAD^")
+    git(factory.repo, "update-ref", "-d", "refs/remotes/origin/work")  # nobody has fetched it
     summary: RunSummary = factory.run(order(), [GOOD], push=True)
     assert summary.verdict == "PASS"
     assert git(remote, "rev-parse", "work") == ahead

@@ -50,7 +50,7 @@ def test_nobodys_notes_are_written_over(factory: Factory, remote: Path, ref: str
     main = factory.tip("main")
     for commit, text in ((main, "on main"), (summary.commit or "", "of somebody else")):
         git(remote, "notes", f"--ref={ref}", "append", f"--message={text}", commit)
-    for each in ("refs/heads/work", *NOTES):
+    for each in ("refs/heads/work", "refs/remotes/origin/work", *NOTES):
         git(factory.repo, "update-ref", "-d", each)
     again = factory.run(order(), [GOOD], push=True, date=DATE)
     assert (again.commit, again.pushed) == (summary.commit, True)

@@ -149,7 +149,7 @@ def test_the_orders_of_the_plan_before_are_no_consent_to_new_ones(
     (folder,) = json.loads((repo / ".git/llmch/plans.json").read_text()).values()
     before = json.loads((Path(folder) / "WORK_ORDERS_MANIFEST.json").read_text())
     third = {**before["work_orders"][1], "id": "WO-03", "allowed_files": ["3.txt"]}
-    follows = {"manifest_sha256": before["provenance"]["manifest_sha256"], "title": third["title"]}
+    follows = {"manifest_sha256": before["provenance"]["manifest_sha256"], "title": before["name"]}
     orders = [*before["work_orders"], third]
     write_plan(Path(folder), hashed({**before, "work_orders": orders, "supersedes": follows}))
     with answering(monkeypatch, "n\n") as terminal, model_server(monkeypatch):

@@ -88,7 +88,7 @@ def test_a_code_close_to_one_is_recognised(say: Say) -> None:
     said = say("explain", "E119")
     assert said.code == 2
     assert "'E119' is neither a rule nor a stage" in said.err
-    assert "E112" in said.err
+    assert "E113" in said.err
 
 
 @pytest.mark.parametrize("code", ["hello", "", "E", "\x1b[2J", "é" * 500])

@@ -116,8 +116,9 @@ def workspaces() -> list[Path]:
     return list(Path(os.environ["LLMCH_WORKSPACES"]).rglob("README.md"))
 
 
-def timeless(text: str) -> str:
-    return re.sub(r"\d\d:\d\d:\d\dZ", "", text)
+def timeless(text: str) -> list[str]:
+    """Return the lines without their times; the two streams of a command come in any order."""
+    return sorted(re.sub(r"\d\d:\d\d:\d\dZ", "", text).splitlines())
 
 
 def test_the_command_fails_again_and_the_repo_stays_as_it_was(
