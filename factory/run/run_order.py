@@ -115,7 +115,8 @@ def begin_run(request: Request, emit: Emit) -> Iterator[Session]:
             open_model(request.source, folder.path, recording.emit, earlier)
         )
         # These imports take most of a run's start.
-        threading.Thread(target=request.import_ahead, name="import ahead").start()
+        # An interrupt in the midst of an import can leave it waiting for ever for Python's lock.
+        threading.Thread(target=request.import_ahead, name="import ahead", daemon=True).start()
         pool = WorkbenchPool(options, repo, journal, run_id, recording.emit)
         tools = warm_tools(options.settings.sandbox, repo.tree)
         opened.callback(_close, tools, pool, recording.results)
