@@ -54,6 +54,7 @@ def signals_as_exceptions() -> Iterator[Interruption]:
     """
     interruption = Interruption()
     hook = sys.unraisablehook
+    timers: list[threading.Timer] = []
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         if number == signal.SIGHUP and interruption.asked:
@@ -67,6 +68,7 @@ def signals_as_exceptions() -> Iterator[Interruption]:
             return
         again = threading.Timer(_AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT))
         again.daemon = True
+        timers.append(again)
         again.start()
 
     # A signal that our parent process set to be ignored, as `nohup` does, stays ignored.
@@ -77,6 +79,8 @@ def signals_as_exceptions() -> Iterator[Interruption]:
         yield interruption
     finally:
         sys.unraisablehook = hook
+        for timer in timers:
+            timer.cancel()  # the command has ended by another way: its exit code is to stay
         for each, handler in before.items():
             signal.signal(each, handler)
 
