@@ -4,6 +4,7 @@
 // exit is the command's own if the main file calls it, or a package that it calls, or if the main
 // file was in a call after which it does nothing more. A program may be ended by a function of
 // another file, because its exit is its behaviour, but not while another file is loaded.
+// What a test of `node --test` starts is judged by that test, and not here.
 
 'use strict';
 
@@ -58,8 +59,7 @@ function watch(root) {
   const ofRunner = 'NODE_TEST_CONTEXT' in process.env;
   const isTest = isEvaluated || ofRunner || TEST.test(main.slice(root.length));
   if (BELOW_TEST in process.env) return;
-  const isRunner = process.execArgv.some((each) => each.startsWith('--test')) && !ofRunner;
-  if (isTest && !isEvaluated && !isRunner && isOwn(main)) process.env[BELOW_TEST] = '1';
+  if (ofRunner && isOwn(main)) process.env[BELOW_TEST] = '1';
 
   function sourceOfMain() {
     return isEvaluated ? process._eval : fs.readFileSync(main, 'utf8');

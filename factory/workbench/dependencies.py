@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import re
 import shutil
@@ -27,6 +28,7 @@ from typing import Final
 
 from factory.preflight import RepoPlace, find_repo, name_paths
 from factory.sandbox.visible_files import Interpreter, interpreter_of, virtual_root
+from factory.workbench.workspace import dependencies_root
 from shared.errors import EnvironmentFault, InvalidInput, LlmchError
 from shared.git import trees
 from shared.languages.language_tools import ManifestFiles, Prepared, Workshop
@@ -403,13 +405,12 @@ def _lacking(packages: Mapping[str, str], python: Interpreter) -> Iterator[str]:
 
 
 HELPS: Final = "pass --deps auto, which installs what is declared and not here"
-_REMEMBERED: Final = ("llmch", "deps-auto")  # a file of the git folder that all working trees share
 
 
 def is_remembered(repo: Path) -> bool:
     """Return whether the person said once that this repo's packages are to be prepared."""
     place = _place_of(repo)
-    return place is not None and place.common_dir.joinpath(*_REMEMBERED).is_file()
+    return place is not None and _consent(place.common_dir).is_file()
 
 
 def remember(repo: Path) -> None:
@@ -417,9 +418,16 @@ def remember(repo: Path) -> None:
     place = _place_of(repo)
     if place is not None:
         with contextlib.suppress(OSError):
-            path = place.common_dir.joinpath(*_REMEMBERED)
-            path.parent.mkdir(exist_ok=True)
+            path = _consent(place.common_dir)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
+
+
+def _consent(common_dir: Path) -> Path:
+    """Return the file that says yes for a repo. It is the person's: a git folder may be forged."""
+    identity = f"{common_dir.resolve()}\0{common_dir.stat().st_ino}"
+    name = hashlib.sha256(os.fsencode(identity)).hexdigest()
+    return dependencies_root().with_name("deps-auto") / name
 
 
 def ways_to_prepare(

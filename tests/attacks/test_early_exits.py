@@ -356,6 +356,14 @@ def test_a_program_that_a_test_starts_is_judged_by_the_test(bench: Bench) -> Non
     assert "m.js:1" in bench.refused("node --test m.test.js")
 
 
+@needs("node")
+def test_a_runner_of_the_projects_own_does_not_hide_what_ends_its_tests(bench: Bench) -> None:
+    runs = "require('node:child_process').execFileSync(process.execPath, ['--test', 'm.test.js'])\n"
+    test = "const {f} = require('./m.js');\nrequire('node:test')('x', () => { if (!f) throw 1 })\n"
+    bench.write({"m.js": "process.exit(0)\n", "m.test.js": test, "tests/run.js": runs})
+    assert not bench.judged("node tests/run.js").ok
+
+
 @pytest.fixture
 def go(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Bench:
     """A bench for Go, whose standard library is compiled already."""

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from factory import run_flags
-from factory.workbench.dependencies import remember
+from factory.workbench.dependencies import is_remembered, remember
 from shared.settings.settings import Settings
 from tests.harness import commit_all, factory_branch, git, manifest, write_plan, writing
 from tests.llmch.command_line import (
@@ -298,7 +298,7 @@ def test_the_doctor_asks_before_it_runs_or_prepares_anything(repo: Path, answers
     asked, _ = in_terminal(repo, answers, "doctor")
     assert "Run the verification once now" in asked
     assert ("Install them outside of the repo" in asked) == (answers[0] == "y")
-    assert not (repo / ".git/llmch/deps-auto").exists()
+    assert not is_remembered(repo)
 
 
 def test_what_a_person_answered_for_a_repo_holds_for_later_runs(repo: Path) -> None:
@@ -310,6 +310,10 @@ def test_what_a_person_answered_for_a_repo_holds_for_later_runs(repo: Path) -> N
         return run_flags.judging_options(args, Settings()).install_dependencies
 
     assert (installs(), installs("--deps", "auto")) == (False, True)
+    forged = repo / ".git" / "llmch" / "deps-auto"
+    forged.parent.mkdir(exist_ok=True)
+    forged.touch()
+    assert not installs(), "a git folder may come from a stranger"
     remember(repo)
     assert (installs(), installs("--deps", "off")) == (True, False)
 
