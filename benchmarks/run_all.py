@@ -39,8 +39,7 @@ _LARGE, _LARGE_AIM = 20_000, Aim(factor=1.2)
 _FLOOR = "git, commands, 2 synced writes"
 _GROWTH = Aim(factor=1.25)
 # docs/performance.md lists each of them.
-# Without bubblewrap, git looks at the tree after each command: one more for each of them.
-_PROCESSES = Aim(extra=12)
+_PROCESSES = Aim(extra=8)
 _SYNCS = Aim(extra=4)
 _BRANCHES = itertools.count(1)
 

@@ -47,9 +47,7 @@ def command() -> int:
     code = main()
     if "llmch.console" not in sys.modules:  # no verb ran
         os._exit(code)  # all is printed, and to take Python down takes a tenth of such an answer
-    # At its end Python looks for garbage among all that was loaded, which can take longer than a
-    # short command. All that has to be closed is closed.
-    gc.freeze()
+    boundary.end_process(code)
     return code
 
 

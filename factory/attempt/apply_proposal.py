@@ -14,7 +14,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from factory.attempt.attempt_state import Attempt, FactoryState, StateUpdate, Step
@@ -244,13 +244,22 @@ def write_files(tree: Tree, writes: Sequence[FileWrite]) -> tuple[WriteRefusal, 
     return ()
 
 
-def stage_files(
-    git: Git, writes: Sequence[FileWrite], removed: Sequence[str] = ()
-) -> tuple[str, tuple[WriteRefusal, ...]]:
-    """Return the tree that a commit of the written files has, and a refusal for each problem.
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """Hold the tree that a commit of the written files has, and a refusal for each problem.
 
-    `removed` are the files that the tree does not have any more. A filter that the user's own
-    config defines (git-lfs) may rewrite the files it applies to.
+    `filtered` are the files that a filter of the user's own config (git-lfs) has rewritten.
+    """
+
+    tree: str = ""
+    refusals: tuple[WriteRefusal, ...] = ()
+    filtered: frozenset[str] = frozenset()
+
+
+def stage_files(git: Git, writes: Sequence[FileWrite], removed: Sequence[str] = ()) -> Staged:
+    """Stage the written files, and return what git made of them.
+
+    `removed` are the files that the tree does not have any more.
     """
     paths = [each.path for each in writes]
     try:
@@ -261,9 +270,10 @@ def stage_files(
             lambda: trees.write_tree(git), lambda: trees.staged_entries(git, paths)
         )
     except GitFailed as failed:
-        return "", tuple(_refused_by_git(git, paths, failed))
+        return Staged(refusals=tuple(_refused_by_git(git, paths, failed)))
     altered = [each for each in writes if not _is_stored_as_proposed(each, entries)]
-    return tree, tuple(_alterations(git, altered))
+    refusals = tuple(_alterations(git, altered))
+    return Staged(tree, refusals, frozenset(each.path for each in altered))
 
 
 def _is_stored_as_proposed(write: FileWrite, entries: Mapping[str, TreeEntry]) -> bool:
@@ -368,25 +378,23 @@ def check_writes(attempt: Attempt, step: Step) -> Attempt:
 def _write(attempt: Attempt, step: Step) -> Attempt:
     """Return the attempt with the tree and the commit of what it writes, or with a brief."""
     order, files, git = step.order, step.workspace.tree, step.workspace.git
-    tree, violations = _staged(files, git, attempt.writes, order)
-    if not violations and (formatted := _formatted(attempt, step)):
+    staged = _staged(files, git, attempt.writes, order)
+    if not staged.refusals and (formatted := _formatted(attempt, step)):
         attempt = replace(attempt, formatted=formatted)
-        tree, violations = _staged(files, git, attempt.writes, order)
-    if violations:
-        return replace(attempt, brief=_refused(violations, order))
+        staged = _staged(files, git, attempt.writes, order)
+    if staged.refusals:
+        return replace(attempt, brief=_refused(staged.refusals, order))
     facts = step.task.commit_facts(attempt.proposed.summary)
-    commit = commits.write(git, tree, step.parent, facts)
+    commit = commits.write(git, staged.tree, step.parent, facts)
     paths = [each.path for each in attempt.writes]
     step.workspace.foresee(commit, paths, order.removed_files)
     step.workspace.expect(paths, order.removed_files)
-    return replace(attempt, tree=tree, commit=commit)
+    return replace(attempt, tree=staged.tree, commit=commit, filtered=staged.filtered)
 
 
-def _staged(
-    files: Tree, git: Git, writes: Sequence[FileWrite], order: WorkOrder
-) -> tuple[str, tuple[WriteRefusal, ...]]:
-    violations = write_files(files, writes)
-    return ("", violations) if violations else stage_files(git, writes, order.removed_files)
+def _staged(files: Tree, git: Git, writes: Sequence[FileWrite], order: WorkOrder) -> Staged:
+    refusals = write_files(files, writes)
+    return Staged(refusals=refusals) if refusals else stage_files(git, writes, order.removed_files)
 
 
 def _formatted(attempt: Attempt, step: Step) -> tuple[FileWrite, ...]:

@@ -67,6 +67,8 @@ class Attempt:
     """Those of all these files that the project's formatter changed, as it made them."""
     tree: str = ""
     """The tree that git made of the files written; empty if they were not all written."""
+    filtered: frozenset[str] = frozenset()
+    """Those of the files written that a filter of the person's rewrites on their way into git."""
     commit: str = ""
     """The commit of that tree on its parent: it lands if it passes."""
     unjudged: str = ""

@@ -143,7 +143,17 @@ def _pass(state: FactoryState, step: Step) -> StateUpdate:
         step.emit(Warned(f"{order.id}: {drift_warning(drift)}"))
     record = attempt_record(attempt, step, drift=drift)
     passed = Passed(
-        attempt.commit, attempt.tree, files, attempt.proposed.summary, attempt.verified, removed
+        attempt.commit,
+        attempt.tree,
+        files,
+        attempt.proposed.summary,
+        attempt.verified,
+        removed,
+        {
+            each.path: sha256_bytes(each.content.encode())
+            for each in attempt.writes
+            if each.path not in attempt.filtered
+        },
     )
     return {"records": (*state["records"], record), "verdict": passed}
 

@@ -257,7 +257,14 @@ class Notary:
             base=before
             if before and before.commit == parent
             else Snapshot(commit=parent, tree=trees.tree_of(git, parent)),
-            written=trees.hashes_of_files(git, passed.commit, passed.files),
+            written={
+                **passed.stored,
+                **trees.hashes_of_files(
+                    git,
+                    passed.commit,
+                    [each for each in passed.files if each not in passed.stored],
+                ),
+            },
             run_id=self.run_id,
         )
 

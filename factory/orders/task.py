@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
@@ -24,7 +25,8 @@ class Passed:
     """Hold a verified commit in the workspace, which is not on the branch yet.
 
     `summary` is what the model says of its change. `verified` is the key of the verification; it is
-    empty if the commit did not pass all of it. `files` were written, and `removed` are gone.
+    empty if the commit did not pass all of it. `files` were written, and `removed` are gone. `stored`
+    has the SHA-256 of those of `files` that git stores byte for byte as they were written.
     """
 
     commit: str
@@ -33,6 +35,7 @@ class Passed:
     summary: str
     verified: str = ""
     removed: tuple[str, ...] = ()
+    stored: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def changed(self) -> tuple[str, ...]:

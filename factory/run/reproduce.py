@@ -221,7 +221,8 @@ def _put(bench: Workbench, proposal: WriteProposal, attempt: AttemptOnRecord) ->
         if problem := _problem_with(write.path, write.base_sha256, tree):
             raise _cannot_apply(attempt, f"{printable(write.path)} {problem}")
     refusals = (
-        write_files(tree, writes) or stage_files(bench.workspace.git, writes, attempt.removed)[1]
+        write_files(tree, writes)
+        or stage_files(bench.workspace.git, writes, attempt.removed).refusals
     )
     if refusals:
         raise _cannot_apply(attempt, refusals[0].message)

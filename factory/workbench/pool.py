@@ -229,8 +229,10 @@ class WorkbenchPool:
         sandbox = self._sandbox(policy)
         if is_first:
             self._emit(Noted(sandbox.describe(), detail=sandbox.backend is Backend.BWRAP))
-        # A folder that the person opens to commands may be another way to the tree's files.
-        if sandbox.backend is Backend.BWRAP and not self._options.settings.sandbox.write:
+        # A folder that the person opens to commands may be another way to the tree's files, and so
+        # may one of Landlock's. With no sandbox at all, no look at the tree holds anybody up.
+        is_open = sandbox.backend is Backend.LANDLOCK or self._options.settings.sandbox.write
+        if not is_open:
             workspace.watch = TreeWatch.of(root)
         python, temporary = policy.python, policy.temporary
         found, seed = policy.toolchains, policy.go_seed

@@ -163,6 +163,8 @@ class Workspace:
     linked: frozenset[str] = frozenset()
     listings: Listings = field(default_factory=Listings)
     watch: TreeWatch | None = None
+    head: Path | None = None
+    """The file with the commit of the tree, where there is one."""
     _seen: _Seen | None = field(default=None, init=False)
     _judged: _JudgedTree | None = field(default=None, init=False)
     _at_rest: bool = field(default=False, init=False)
@@ -326,7 +328,7 @@ class Workspace:
             else self._look_up(self.baseline).listing.with_files(paths)
         )
         judged, self._judged = self._judged, None
-        repos.detach_head(self.git, commit)
+        repos.detach_head(self.git, commit, self.head)
         # Where files are removed, an empty folder may be left, which nobody looked for.
         exact = judged is not None and judged.untouched is True and not removed
         self._seen = _Seen(commit, listing, exact)
@@ -367,6 +369,7 @@ def open_workspace(
     workspace = Workspace(repo, root, private, commit, listings=listings or Listings())
     try:
         repos.add(workspace.git.at(repo.folder), root, commit)
+        workspace.head = repos.head_file(root)
         workspace.submodules = workspace.listings.submodules_of(repo, commit)
     except BaseException:
         close_workspace(repo, root)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
 import os
 import signal
@@ -149,6 +150,26 @@ def run_verb(arguments: Sequence[str]) -> int:
             return guarded(arguments, console, interruption)
     except KeyboardInterrupt:  # a second one, raised while the first was still being handled
         return ExitCode.INTERRUPTED
+
+
+def end_process(code: int) -> None:
+    """End the process with `code` at once, unless a thread is left that has to be waited for.
+
+    All that has to be closed is closed. To take Python down can take longer than a short command,
+    and it cuts off the threads that need not be waited for. In the midst of an import, a library
+    that is not written in Python aborts the process for that.
+    """
+    if any(
+        not each.daemon for each in threading.enumerate() if each is not threading.main_thread()
+    ):
+        return
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        return  # Python says it, and ends with a code of its own
+    os._exit(code)
 
 
 def guarded(arguments: Sequence[str], console: Console, interruption: Interruption) -> ExitCode:

@@ -39,9 +39,10 @@ def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
 
     They are the values of variables whose names say that they are secret, and the secrets in URLs.
     """
-    # Every record calls this function, so only the values of such variables are fetched.
-    found = {environ[name] for name in environ if names_a_secret(name)}
-    for name in environ:
+    # Every record calls this function, so names are read once, and of values only the needed ones.
+    names = tuple(environ)
+    found = {environ[name] for name in names if names_a_secret(name)}
+    for name in names:
         if name.endswith(_URL_ENDS):
             found.update(url_secrets(environ[name]))
     values = (value for value in found if len(value) >= _SHORTEST_SECRET)
