@@ -25,8 +25,8 @@ class Passed:
     """Hold a verified commit in the workspace, which is not on the branch yet.
 
     `summary` is what the model says of its change. `verified` is the key of the verification; it is
-    empty if the commit did not pass all of it. `files` were written, and `removed` are gone. `stored`
-    has the SHA-256 of those of `files` that git stores byte for byte as they were written.
+    empty if the commit did not pass all of it. `files` were written, and `removed` are gone.
+    `stored` has the SHA-256 of those of `files` that git stores byte for byte as they were written.
     """
 
     commit: str

@@ -7,7 +7,7 @@ believed: whatever is heard leads to a look at the files themselves.
 A file can be reached past its folder by a hard link in a folder that nobody watches. So silence
 counts only where every folder that commands can write to on the same mount is watched: inside
 bubblewrap, whose other mounts a link cannot cross, and as long as nothing is in the tree that does
-not belong there.
+not belong there. It counts without any sandbox too, where a look would hold nobody up.
 """
 
 from __future__ import annotations
