@@ -153,22 +153,22 @@ def run_verb(arguments: Sequence[str]) -> int:
 
 
 def end_process(code: int) -> None:
-    """End the process with `code` at once, unless a thread is left that has to be waited for.
+    """End the process with `code`, once the threads have ended that have to be waited for.
 
-    All that has to be closed is closed. To take Python down can take longer than a short command,
-    and it cuts off the threads that need not be waited for. In the midst of an import, a library
-    that is not written in Python aborts the process for that.
+    All that has to be closed is closed. To take Python down takes longer than many a command, and
+    cuts off the threads that need not be waited for. In the midst of an import, a library that is
+    not written in Python aborts the process for that.
     """
-    if any(
-        not each.daemon for each in threading.enumerate() if each is not threading.main_thread()
-    ):
-        return
-    atexit._run_exitfuncs()
     try:
+        # What Python itself does at its end, before it takes anything down.
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
         sys.stdout.flush()
         sys.stderr.flush()
     except OSError:
         return  # Python says it, and ends with a code of its own
+    except KeyboardInterrupt:
+        code = ExitCode.INTERRUPTED
     os._exit(code)
 
 

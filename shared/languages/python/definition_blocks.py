@@ -24,7 +24,7 @@ from shared.languages.python.python_source import (
     is_ellipsis,
     last_line,
     multiline_strings,
-    read_python,
+    read_once,
 )
 from shared.languages.python.stubs import Definition, FunctionNode
 
@@ -108,7 +108,7 @@ def read_block(code: str) -> CodeBlock:
     is_indented = bool(indentation_of(first))
     # Below an `if`, indented code parses with its own columns and strings.
     code = f"if True:\n{code}" if is_indented else code
-    read = read_python(code)
+    read = read_once(code)
     if read.fault is not None:
         line = max(read.fault.line - is_indented, 1)
         reason = f"the code of the block does not parse: its line {line}: {read.fault.message}"

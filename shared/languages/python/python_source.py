@@ -101,6 +101,11 @@ def indentation_of(line: str) -> str:
 @lru_cache(maxsize=8)
 def read_python(text: str, *, is_package: bool = False) -> PythonDeclarations:
     """Return the declarations of a module, which may be that of a package. Never raises."""
+    return read_once(text, is_package=is_package)
+
+
+def read_once(text: str, *, is_package: bool = False) -> PythonDeclarations:
+    """Return what `read_python` does of a text that is not read again: it is not kept."""
     tree = parse_as_here(text)
     fault: TextFault | None = None
     unread: tuple[frozenset[str], ...] = ()
