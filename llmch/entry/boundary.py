@@ -163,8 +163,9 @@ def end_process(code: int) -> None:
         # What Python itself does at its end, before it takes anything down.
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:  # the caller has closed it
+                stream.flush()
     except OSError:
         return  # Python says it, and ends with a code of its own
     except KeyboardInterrupt:
