@@ -21,11 +21,10 @@ _IMPORTS = "import openai, langgraph.graph"
 
 
 def measure_run(bench: Bench) -> Section:
-    """Return time and memory of a whole run: start, preflight, model over HTTP, commit, end."""
+    """Return the time of a whole run: start, preflight, model over HTTP, commit, end."""
     order = write_orders(bench.folder("orders"), chain(1)) / "WO-01.json"
     rounds = bench.rounds(9)
     own: list[float] = []
-    runs: list[ChildCost] = []
     imports: list[ChildCost] = []
     with _model(rounds + 1) as environment:
         children = {**bench.environment, **environment}
@@ -33,7 +32,6 @@ def measure_run(bench: Bench) -> Section:
             _run(bench, order, children)  # leaves byte code behind
         for _ in range(rounds):
             run = _run(bench, order, children)
-            runs.append(run)
             own.append(run.seconds - _command_seconds(run))
             imports.append(run_child(bench.python("-c", _IMPORTS), children))
     seconds = Samples.of(own)
@@ -48,13 +46,6 @@ def measure_run(bench: Bench) -> Section:
                 floor_name=_IMPORTS,
                 aim=Aim(factor=1, extra=_OVER_THE_IMPORTS_MS),
                 noise=seconds.noise,
-            ),
-            Row(
-                name="llmch run, peak memory",
-                value=Samples.of(each.peak_mib for each in runs).median,
-                unit="MiB",
-                floor=Samples.of(each.peak_mib for each in imports).median,
-                floor_name=_IMPORTS,
             ),
         ),
     )
