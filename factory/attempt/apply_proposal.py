@@ -48,13 +48,20 @@ class CannotPlace(Exception):
     """Say why an acceptance file cannot be put in place: the plan is wrong, not the code."""
 
 
-def acceptance_writes(loaded: LoadedOrder, tree: Tree) -> tuple[FileWrite, ...]:
+def acceptance_writes(
+    loaded: LoadedOrder, tree: Tree, proposal: WriteProposal | None = None
+) -> tuple[FileWrite, ...]:
     """Return what puts the order's acceptance files into `tree`, as it is before the order.
 
-    Raises `CannotPlace` if one would replace something that is not an acceptance file of an
-    earlier order, or cannot be added to the file that is there.
+    A test that is added to a file of the `proposal` is added to it as the proposal has it. Raises
+    `CannotPlace` if one would replace something that is not an acceptance file of an earlier order,
+    or cannot be added to the file.
     """
-    tests = tests_of(loaded.order, tree)
+    tests = tests_of(loaded.order, tree, proposal)
+    added = loaded.order.added_tests
+    for each in tests:
+        if each.path in added and not holds_test(each.path, each.content, added[each.path]):
+            raise CannotPlace(_spoilt(each.path, "would change what the test is"))
     return tuple(
         FileWrite(
             path=each.path,
@@ -65,11 +72,14 @@ def acceptance_writes(loaded: LoadedOrder, tree: Tree) -> tuple[FileWrite, ...]:
     )
 
 
-def tests_of(order: WorkOrder, tree: Tree) -> tuple[WholeTest, ...]:
+def tests_of(
+    order: WorkOrder, tree: Tree, proposal: WriteProposal | None = None
+) -> tuple[WholeTest, ...]:
     """Return the acceptance files as they will be on `tree`, as it is before the order.
 
-    Raises `CannotPlace` if one cannot be added to the file that is there.
+    Raises `CannotPlace` if one cannot be added to the file that is there, or that is proposed.
     """
+    proposed = {each.path: each.content for each in proposal.writes} if proposal else {}
 
     def read(path: str) -> str | None:
         try:
@@ -78,9 +88,11 @@ def tests_of(order: WorkOrder, tree: Tree) -> tuple[WholeTest, ...]:
             return None
 
     try:
-        return tuple(whole_tests(order.acceptance_files, read))
+        return tuple(whole_tests(order.acceptance_files, read, proposed))
     except CannotAppend as refused:
-        raise CannotPlace(_because(refused.path, str(refused))) from None
+        if refused.path not in proposed:
+            raise CannotPlace(_because(refused.path, str(refused))) from None
+        raise CannotPlace(_spoilt(refused.path, refused.reason)) from None
 
 
 def _checked(file: WholeTest, loaded: LoadedOrder, tree: Tree) -> FileState:
@@ -103,6 +115,13 @@ def _because(path: str, problem: str) -> str:
     return (
         f"the acceptance file {path!r} cannot be put in place: it {problem}. "
         "The plan is wrong, not the code."
+    )
+
+
+def _spoilt(path: str, problem: str) -> str:
+    return (
+        f"the test that the plan adds to {path!r} cannot be added: as proposed, the file {problem}. "
+        "Leave this test out of the reply, and write the rest of the file only."
     )
 
 
@@ -369,6 +388,12 @@ def check_writes(attempt: Attempt, step: Step) -> Attempt:
     order, files = step.order, step.workspace.tree
     keep_removed(order, files)
     violations = check_proposal(order, attempt.proposed, hashes_of(attempt.shown), files)
+    if not violations and not order.added_tests.keys().isdisjoint(attempt.proposed.paths):
+        try:
+            placed = acceptance_writes(step.task.loaded, files, attempt.proposed)
+            attempt = replace(attempt, placed=placed)
+        except CannotPlace as refused:
+            violations = (WriteRefusal(Stage.WRITE_SCOPE_VIOLATION, str(refused)),)
     if violations:
         attempt = replace(attempt, brief=_refused(violations, order))
         _record(step, attempt)

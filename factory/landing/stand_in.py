@@ -200,8 +200,8 @@ def faults_of_change(git: Git, order: WorkOrder, parent: str, commit: str) -> It
 def lacking(git: Git, order: WorkOrder, commit: str, parent: str = "") -> Iterator[str]:
     """Yield the tests and removals of the order that the commit's tree lacks.
 
-    With a `parent`, a test that is added to a file of it is all that changes in this file. A commit
-    that a person made only has to hold the test.
+    With a `parent`, a test that is added to a file of it is all that changes in this file, unless
+    the order may write the file. A commit that a person made only has to hold the test.
     """
     placed = [each.path for each in order.acceptance_files]
     if not placed and not order.removed_files:
@@ -211,8 +211,8 @@ def lacking(git: Git, order: WorkOrder, commit: str, parent: str = "") -> Iterat
         path = file.path
         if path not in entries:
             yield f"it does not have the plan's test {path!r}"
-        elif file.append is not None and not parent:
-            if not holds_test(text_at(git, commit, path) or "", file.append):
+        elif file.append is not None and (path in order.added_tests or not parent):
+            if not holds_test(path, text_at(git, commit, path) or "", file.append):
                 yield f"its {path!r} does not hold the test that the plan adds to it"
         elif not is_laid_out(git, path, entries[path], _whole(git, file, parent).encode()):
             yield f"its {path!r} is not the plan's test but for its layout"

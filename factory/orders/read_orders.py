@@ -281,7 +281,7 @@ def _unusable(order: WorkOrder) -> Iterator[SchemaProblem]:
                 yield SchemaProblem(at(field, number), f"`{path}` belongs to git")
     writable = {fold_path(path) for path in order.allowed_files}
     for number, file in enumerate(order.acceptance_files):
-        if fold_path(file.path) in writable:
+        if fold_path(file.path) in writable and file.path not in order.added_tests:
             message = f"`{file.path}` is in allowed_files too: the model could change it"
             yield SchemaProblem(at("acceptance_files", number, "path"), message)
     yield from _used_removals(order)

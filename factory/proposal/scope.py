@@ -147,7 +147,7 @@ def _path_violation(path: str, allowed: frozenset[str]) -> str | None:
 
 
 def _acceptance_violation(path: str, order: WorkOrder) -> str | None:
-    if any(fold_path(each.path) == fold_path(path) for each in order.acceptance_files):
+    if any(fold_path(each) == fold_path(path) for each in order.placed_files):
         return "is a test of the plan, which is there already and which no reply may write"
     return None
 

@@ -8,8 +8,9 @@ else, and linters ask for it in the others.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import DefinitionEdit, NamedCode, PlaceForTests, Splice
@@ -31,6 +32,10 @@ class CannotAppend(Exception):
 
     path: str = ""
 
+    def __init__(self, reason: str, remedy: str = _NEW_FILE) -> None:
+        super().__init__(f"{reason}: {remedy}")
+        self.reason = reason
+
 
 @dataclass(frozen=True, slots=True)
 class WholeTest:
@@ -42,19 +47,27 @@ class WholeTest:
 
 
 def whole_tests(
-    files: Iterable[AcceptanceFile], read: Callable[[str], str | None]
+    files: Iterable[AcceptanceFile],
+    read: Callable[[str], str | None],
+    proposed: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[WholeTest]:
     """Yield the acceptance files of an order as they will be.
 
     `read` returns the text of a file as it is before the order, `None` if there is no such text; it
-    is asked only for files that are added to. Raises `CannotAppend`.
+    is asked only for files that are added to. Where `proposed` has the file, the test is added to
+    that text. Raises `CannotAppend`.
     """
     for each in files:
         if each.append is None:
             yield WholeTest(each.path, each.content)
             continue
         try:
-            yield WholeTest(each.path, append_test(each.path, read(each.path), each.append), True)
+            before = read(each.path)
+            text = proposed.get(each.path, before)
+            whole = append_test(each.path, before if before is None else text, each.append)
+            if before and text and _place(each.path, text).around != _place(each.path, before).around:
+                raise CannotAppend("has another condition on its tests than before")
+            yield WholeTest(each.path, whole, True)
         except CannotAppend as refused:
             refused.path = each.path
             raise
@@ -63,23 +76,29 @@ def whole_tests(
 def append_test(path: str, text: str | None, code: str) -> str:
     """Return the text of the file at `path` with a test added. Raises `CannotAppend`."""
     if text is None:
-        raise CannotAppend(f"is not a text file that is there before the order: {_NEW_FILE}")
+        raise CannotAppend("is not a text file that is there before the order")
     if "\r" in text:
-        raise CannotAppend(f"has CRLF line ends: {_NEW_FILE}")
-    language = language_of(path)
+        raise CannotAppend("has CRLF line ends")
+    place, language = _place(path, text), language_of(path)
     if language is None or language.edits is None:
-        return _spliced(text, [_added(text, code, PlaceForTests(len(text)))])
-    try:
-        place = language.edits.place_for_tests(path, text)
-    except Refused as refused:
-        raise CannotAppend(f"{refused.reason}: {_NEW_FILE}") from None
+        return _spliced(text, [_added(text, code, place)])
     imports, body = ("", code) if place.indent else split_imports(code)
     if taken := _taken(language.edits, text, body, place):
-        raise CannotAppend(f"has `{taken}` already: give the test another name")
+        raise CannotAppend(f"has `{taken}` already", "give the test another name")
     splices = [_added(text, body, place)]
     if imports.strip():
         splices += _hoisted(language.edits, path, text, imports)
     return _spliced(text, splices)
+
+
+def _place(path: str, text: str) -> PlaceForTests:
+    language = language_of(path)
+    if language is None or language.edits is None:
+        return PlaceForTests(len(text))
+    try:
+        return language.edits.place_for_tests(path, text)
+    except Refused as refused:
+        raise CannotAppend(refused.reason) from None
 
 
 def split_imports(code: str) -> tuple[str, str]:
@@ -87,13 +106,6 @@ def split_imports(code: str) -> tuple[str, str]:
     found = _IMPORTS.match(code)
     end = found.end() if found else 0
     return code[:end], code[end:]
-
-
-def holds_test(text: str, code: str) -> bool:
-    """Return whether a file holds a test but for its imports, at whatever depth."""
-    wanted = [each.strip() for each in split_imports(code)[1].strip().split("\n")]
-    lines = [each.strip() for each in text.split("\n")]
-    return any(lines[at : at + len(wanted)] == wanted for at in range(len(lines)))
 
 
 def _taken(edits: Edits, text: str, code: str, place: PlaceForTests) -> str:

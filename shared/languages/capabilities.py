@@ -248,11 +248,15 @@ class OutlineEntry:
 
 @dataclass(frozen=True, slots=True)
 class PlaceForTests:
-    """Say where a test goes into a file: the character, its indentation, the blank lines above."""
+    """Say where a test goes into a file: the character, its indentation, the blank lines above.
+
+    `around` is what in the file decides whether the tests at this place are compiled.
+    """
 
     at: int
     indent: str = ""
     blanks: int = 1
+    around: str = ""
 
 
 class Edits(Protocol):
