@@ -27,6 +27,9 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--outdir", type=Path, metavar="DIR", help="also write the plan here")
     parser.add_argument("--overwrite", action="store_true", help="replace the plan in --outdir")
     parser.add_argument("--template", type=Path, metavar="FILE", help="a prompt of your own")
+    parser.add_argument(
+        "--anew", action="store_true", help="use no reply of a planning that was interrupted"
+    )
     add_planner_flags(parser)
     add_setting_flags(parser, FlagGroup.PLAN_ALONE)
     add_acceptance_arguments(parser)
@@ -88,6 +91,7 @@ def compile_options(
         require_coverage=args.require_coverage,
         allowed=allowed_by(settings),
         hints_tokens=settings.planner.hints_tokens,
+        anew=args.anew,
     )
 
 

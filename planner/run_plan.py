@@ -47,7 +47,7 @@ from shared.events.run_record import (
 from shared.files.atomic_io import make_folder
 from shared.files.paths import VERIFY_SCRIPT
 from shared.languages.language_tools import ToolRunner, Tools
-from shared.llm.stack import ModelSource, open_model
+from shared.llm.stack import Mode, ModelSource, open_model
 from shared.llm.usage import Tally, usage_counted, usage_record
 from shared.work_order.parse_order import order_key, parse_document
 from shared.work_order.plan_folder import write_plan
@@ -111,7 +111,7 @@ def run_plan(
     if options.outdir is not None:
         check_export(options.outdir, overwrite=options.overwrite, repo=inputs.repo.root)
     end_killed_plans(options.artifacts / "planner")
-    earlier = [*earlier_replies(options.artifacts, inputs.compile_hash)] if options.resumes else ()
+    earlier = () if options.anew else (*earlier_replies(options.artifacts, inputs.compile_hash),)
     folder = new_run_folder(options.artifacts, "planner", new_run_id())
     with (
         recorded_run(folder, _head(options, inputs, source), emit) as recording,
@@ -124,6 +124,8 @@ def run_plan(
                 kept = _copied(inputs.task, options)
                 return _unchanged(inputs.task, kept, folder, model.meter.run, recording)
         recording.emit(PlanStarted(str(options.spec), folder.run_id, options.max_attempts))
+        if earlier and source.mode is Mode.LIVE:
+            recording.emit(Noted(f"going on from the replies in {earlier[0].transcript}"))
         attempts = _compile(options, inputs, model.client, recording, runner)
         outcome = chosen(attempts)
         assert outcome is not None, "at least one attempt is made"

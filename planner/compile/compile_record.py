@@ -214,9 +214,11 @@ _LOOKED_AT = 50  # runs; those before are not read
 
 
 def earlier_replies(artifacts: Path, compile_hash: str) -> Iterator[EarlierRun]:
-    """Yield the latest runs on the inputs with this hash, newest first, whose replies still serve.
+    """Yield the runs on the inputs with this hash that were cut off, newest first.
 
-    Those of a run that ended without a valid plan do not: the model is asked anew.
+    Their replies serve the next run. A run that came to its end, with a plan or without a valid
+    one, ends the search: after it, the model is asked anew. So does a bug of llmch, which the same
+    replies would meet again.
     """
     for folder in sorted((artifacts / "planner").glob("*/"), reverse=True)[:_LOOKED_AT]:
         try:
@@ -225,8 +227,9 @@ def earlier_replies(artifacts: Path, compile_hash: str) -> Iterator[EarlierRun]:
             continue
         transcript = folder / "transcript.jsonl"
         if isinstance(head, dict) and head.get("compile_hash") == compile_hash:
-            is_refused = head.get("status") == events.Ending.COMPLETED and not head.get("ok")
-            if transcript.is_file() and not is_refused:
+            if head.get("status") in (events.Ending.COMPLETED, events.Ending.INTERNAL_ERROR):
+                return
+            if transcript.is_file():
                 yield EarlierRun(transcript)
 
 

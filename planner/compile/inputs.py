@@ -94,8 +94,8 @@ class PlanOptions:
     """The plan that the new one follows; `None` for a plan of the whole specification."""
     change: Change | None = None
     """The change to plan as one order; the spec then has its words. `None` for any other plan."""
-    resumes: bool = False
-    """Whether the replies of earlier runs on the same inputs are used again."""
+    anew: bool = False
+    """Whether the model is asked again for what a run on the same inputs that was cut off has."""
 
 
 def settings_document(options: PlanOptions) -> dict[str, Any]:

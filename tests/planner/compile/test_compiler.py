@@ -12,8 +12,9 @@ import pytest
 from planner.rules.judge_plan import RULE_BY_CODE
 from planner.run_plan import PlanResult
 from shared.errors import BudgetReached, LlmchError, ModelUnavailable, ReplyUnparseable
-from shared.events.events import PlanAttemptStarted, PlanEnded, PlanJudged, Warned
-from shared.llm.model_client import ReplyFailed
+from shared.events.events import Noted, PlanAttemptStarted, PlanEnded, PlanJudged, Warned
+from shared.llm.model_client import ReplyFailed, Request
+from tests.fakes import Reply
 from tests.planner.planning import SPEC, Planner
 from tests.planner.plans import absent, creating, exists, order, plan, requiring
 
@@ -365,3 +366,54 @@ def test_provenance_from_the_model_is_replaced(planner: Planner) -> None:
 def test_contradictory_conditions_are_one_finding(planner: Planner) -> None:
     both = plan(creating(1, "a.py", preconditions=[*exists("b.py"), *absent("b.py")]))
     assert codes(planner.plan(both, max_attempts=1)) == ["E102"]
+
+
+# What was cut off goes on
+
+
+@pytest.mark.parametrize("ended", [KeyboardInterrupt(), BudgetReached("the cap is reached")])
+def test_a_planning_that_was_cut_off_goes_on_from_its_replies(
+    planner: Planner, ended: BaseException
+) -> None:
+    with pytest.raises(type(ended)):
+        planner.plan(UNMET, interrupting(ended))
+    with pytest.raises(type(ended)):
+        planner.plan(PIPED, interrupting(ended))
+    result = planner.plan(GOOD)
+    assert (result.ok, result.attempts, len(planner.prompts)) == (True, 3, 1)
+    assert (result.tally.live.calls, result.tally.replayed.calls) == (1, 2)
+    assert any("going on from the replies in" in each.message for each in planner.seen(Noted))
+
+
+def test_a_planning_that_was_cut_off_keeps_its_count_of_attempts(planner: Planner) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        planner.plan(UNMET, interrupting(KeyboardInterrupt()), max_attempts=2)
+    result = planner.plan(PIPED, max_attempts=2)
+    assert (result.ok, result.attempts, len(planner.prompts)) == (False, 2, 1)
+
+
+def test_a_planning_that_came_to_its_end_is_not_repeated(planner: Planner) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        planner.plan(UNMET, interrupting(KeyboardInterrupt()))
+    planner.plan(GOOD)
+    assert planner.plan(GOOD).attempts == 1
+    assert len(planner.prompts) == 1
+
+
+def test_another_prompt_and_a_planning_anew_use_no_reply(planner: Planner) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        planner.plan(UNMET, interrupting(KeyboardInterrupt()))
+    planner.plan(GOOD, anew=True)
+    assert len(planner.prompts) == 1
+    planner.spec.write_text("# Another greeter\n\nSay goodbye.\n")
+    planner.plan(GOOD)
+    assert len(planner.prompts) == 1
+
+
+def interrupting(ended: BaseException) -> Reply:
+    """Return a reply that never comes: the planning ends instead."""
+
+    def reply(request: Request) -> str:
+        raise ended
+
+    return reply
