@@ -1,11 +1,12 @@
-"""Runs the loop: ask, judge, ask again, review; makes its prompts.
+"""Runs the loop: ask, judge, ask again, review; makes its first prompt.
 
 `planner.run_plan` has the stages before the loop and after it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,19 +21,16 @@ from planner.compile.judge_reply import (
     read_review,
     review_prompt,
 )
+from planner.compile.revision import put_together, review_revision_prompt, revision_prompt
 from planner.plan.parse_plan import read_reply
 from planner.prompts.prompt_templates import (
-    Revision,
-    have_room,
     render,
     render_change,
     render_languages,
     render_replan,
-    render_revision,
 )
 from planner.replan import replan_prompt
 from planner.repo.planned_repo import render_commands
-from planner.rules.judge_plan import RULE_BY_CODE
 from planner.spec.requirements import render_requirements
 from shared.errors import Interrupted, LlmchError, ModelUnavailable
 from shared.llm.model_client import LlmClient, ReplyFailed, Role
@@ -42,8 +40,8 @@ from shared.work_order.work_order import order_id
 if TYPE_CHECKING:
     from planner.compile.compile_record import CompileRecord
     from planner.compile.inputs import CompileInputs, PlannerModel
+    from planner.plan.parse_plan import Plan
     from planner.replan.predecessor import FollowUp
-    from planner.rules.rule_model import Finding
 
 
 def first_prompt(inputs: CompileInputs) -> str:
@@ -83,31 +81,6 @@ def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
     )
 
 
-def revision_prompt(first: str, refused: Judged) -> str:
-    """Return the prompt that shows the model its refused plan and the findings on it.
-
-    Findings are sorted by order and code. If they do not all fit, every error comes first.
-    """
-    report, needed = refused.report, 0
-    findings = [*map(_with_remedy, report.findings)]
-    if not have_room(findings):
-        findings = [*map(_with_remedy, (*report.errors, *report.warnings))]
-        needed = len(report.errors)
-    kind = Revision.REFUSED if refused.answer is None else Revision.CHANGE_REFUSED
-    return render_revision(first, refused.reply, findings, refused.attempt, kind, needed=needed)
-
-
-def review_revision_prompt(first: str, valid: Judged, claims: Sequence[Claim]) -> str:
-    """Return the prompt that shows the model its valid plan and the reviewer's claims."""
-    rendered = [each.render() for each in claims]
-    kind = Revision.REVIEWED if valid.answer is None else Revision.CHANGE_REVIEWED
-    return render_revision(first, valid.reply, rendered, valid.attempt, kind)
-
-
-def _with_remedy(finding: Finding) -> str:
-    return f"{finding.render()} Remedy: {RULE_BY_CODE[finding.code].remedy}"
-
-
 @dataclass(frozen=True, slots=True)
 class Compilation:
     """Hold what stays the same from attempt to attempt; `judge` applies all rules to a plan."""
@@ -138,29 +111,43 @@ def compile_plan(compilation: Compilation) -> Iterator[Judged]:
 
 
 def _until_valid(
-    compilation: Compilation, first: str, prompt: str, number: int
+    compilation: Compilation, first: str, prompt: str, number: int, refused: Judged | None = None
 ) -> Iterator[Judged]:
     """Make at least one attempt, numbered from `number`, until one is valid or none is left.
 
-    The first of these attempts sends `prompt`. A revision prompt repeats `first`, the prompt of
-    attempt 1.
+    The first of these attempts sends `prompt`, which asks for a revision of `refused` where there
+    is one. A revision prompt repeats `first`, the prompt of attempt 1. A plan that was refused
+    before ends the attempts: asking again would bring it once more.
     """
+    seen: dict[str, int] = {}
     for attempt in range(number, max(compilation.max_attempts, number) + 1):
         try:
-            judged = _attempt(compilation, prompt, attempt)
+            judged = _attempt(compilation, prompt, attempt, refused.reply if refused else "")
         except ModelUnavailable as error:
             yield no_reply(attempt, error.message)
             raise
         yield judged
         if judged.ok:
             return
-        if judged.plan is not None:
-            prompt = revision_prompt(first, judged)
+        if judged.plan is None:
+            continue
+        if (earlier := seen.setdefault(_refusal(judged.plan, judged), attempt)) < attempt:
+            compilation.record.stop_repeating(attempt, earlier)
+            return
+        if refused is None or judged.plan.is_json:
+            refused = judged
+        prompt = revision_prompt(first, refused, judged)
 
 
-def _attempt(compilation: Compilation, prompt: str, attempt: int) -> Judged:
-    """Ask once: prompt -> reply -> plan -> report."""
-    record = compilation.record
+def _refusal(plan: Plan, judged: Judged) -> str:
+    """Return a text that is equal where a plan is refused twice alike."""
+    said = judged.reply if not plan.is_json else json.dumps(plan.document, sort_keys=True)
+    return "\n".join((*judged.report.render(), said))
+
+
+def _attempt(compilation: Compilation, prompt: str, attempt: int, before: str) -> Judged:
+    """Ask once: prompt -> reply -> plan -> report; a patch is put into the reply `before`."""
+    record, inputs = compilation.record, compilation.inputs
     record.begin_attempt(attempt, prompt)
     try:
         completion = compilation.client.complete(compilation.model.request(prompt, attempt))
@@ -169,9 +156,11 @@ def _attempt(compilation: Compilation, prompt: str, attempt: int) -> Judged:
         judged = no_reply(attempt, failed.message)
     else:
         record.add_reply(attempt, completion)
-        reply = read_reply(completion.text)
+        said = read_reply(completion.text)
+        reply = put_together(before, said, renumber=inputs.task is None)
         record.add_document(attempt, reply)
-        judged = judge_reply(attempt, completion.text, reply, compilation.inputs, compilation.judge)
+        text = completion.text if reply is said else reply.source
+        judged = judge_reply(attempt, text, reply, inputs, compilation.judge)
     record.end_attempt(judged)
     return judged
 
@@ -191,7 +180,7 @@ def _reviewed(
                 return
             prompt = review_revision_prompt(first, valid, claims)
             revised = valid
-            for revised in _until_valid(compilation, first, prompt, attempt + 1):
+            for revised in _until_valid(compilation, first, prompt, attempt + 1, valid):
                 yield revised
             attempt = revised.attempt
             if not revised.ok:

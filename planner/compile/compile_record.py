@@ -138,6 +138,16 @@ class CompileRecord:
             )
         )
 
+    def stop_repeating(self, attempt: int, earlier: int) -> None:
+        """Report that a plan was refused before, word for word, so that the model is not asked."""
+        self.emit(
+            events.Warned(
+                f"attempt {attempt} repeats the plan that was refused at attempt {earlier}, so no "
+                "further attempt is paid for: say in the specification what the findings are "
+                "about, or choose another model with --planner-model"
+            )
+        )
+
     def begin_review(self, number: int, prompt: str) -> None:
         """Record the prompt of a round of review, before the reviewer is asked."""
         self._write(f"reviewer_prompt{_suffix(number)}.txt", prompt)

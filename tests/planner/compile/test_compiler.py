@@ -23,6 +23,10 @@ UNMET = plan(creating(1, "greet.py", preconditions=exists("missing.py")))
 PIPED = plan(order(1, acceptance_commands=["true | cat"]))
 
 
+QUIET = creating(2, "b.txt", acceptance_commands=["grep -q b b.txt"], notes="not concerned")
+UNMET_BESIDE = plan(*UNMET["work_orders"], QUIET)
+
+
 def codes(result: PlanResult) -> list[str]:
     return [each.code for each in result.report.errors]
 
@@ -58,10 +62,13 @@ def test_a_refused_plan_is_revised(planner: Planner) -> None:
 
 
 def test_a_revision_shows_the_reply_and_each_finding_with_its_remedy(planner: Planner) -> None:
-    planner.plan(UNMET, GOOD)
+    planner.plan(UNMET_BESIDE, GOOD)
     first, revision = planner.prompts
     assert revision.startswith(first.strip())
-    assert json.dumps(UNMET) in revision
+    faulty = json.dumps(UNMET_BESIDE["work_orders"][0])
+    assert faulty in revision
+    assert '"notes": "not concerned"' not in revision
+    assert '{"id": "WO-02", "title": "Check the sources", "allowed_files": ["b.txt"]}' in revision
     assert "[E101] WO-01 preconditions[0]" in revision
     assert RULE_BY_CODE["E101"].remedy in revision
 
@@ -93,7 +100,7 @@ def test_a_revision_after_an_order_was_left_out_has_the_ids_of_its_findings(
     planner.plan(plan(creating(1, "scripts/verify.sh"), piped), GOOD, repo=repo)
     revision = planner.prompts[1]
     assert "[E003] WO-01 acceptance_commands[0]" in revision
-    reply = revision[revision.index('{\n "work_orders"') : revision.index("[E003]")]
+    reply = revision[revision.index("# Revision") : revision.index("[E003]")]
     assert '"id": "WO-01"' in reply and '"title": "Piped"' in reply
     assert "WO-02" not in reply and "scripts/verify.sh" not in reply
     (warned,) = planner.seen(Warned)
