@@ -49,6 +49,10 @@ def add_acceptance_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--require-coverage", action="store_true", help="demand an order for each requirement"
     )
+    parser.add_argument(
+        "--staged", action=argparse.BooleanOptionalAction, default=None,
+        help="plan an outline first, then its details (default: where one reply would be too long)",
+    )  # fmt: skip
     add_review_arguments(parser)
 
 
@@ -91,6 +95,7 @@ def compile_options(
         require_coverage=args.require_coverage,
         allowed=allowed_by(settings),
         hints_tokens=settings.planner.hints_tokens,
+        staged=args.staged,
         anew=args.anew,
     )
 

@@ -28,6 +28,7 @@ from planner.compile.inputs import (
     PlannerModel,
     PlanOptions,
     gather_inputs,
+    plans_in_stages,
     settings_document,
 )
 from planner.compile.judge_reply import Judged, PlanJudge, chosen, remarks_on, remarks_on_kept
@@ -123,7 +124,9 @@ def run_plan(
             if inputs.task.difference.is_empty:
                 kept = _copied(inputs.task, options)
                 return _unchanged(inputs.task, kept, folder, model.meter.run, recording)
-        recording.emit(PlanStarted(str(options.spec), folder.run_id, options.max_attempts))
+        stages = 2 if plans_in_stages(options, inputs) else 1
+        most = stages * options.max_attempts
+        recording.emit(PlanStarted(str(options.spec), folder.run_id, most))
         if earlier and source.mode is Mode.LIVE:
             recording.emit(Noted(f"going on from the replies in {earlier[0].transcript}"))
         attempts = _compile(options, inputs, model.client, recording, runner)
@@ -175,6 +178,7 @@ def _compile(
             judge=judge,
             record=record,
             max_attempts=options.max_attempts,
+            is_staged=plans_in_stages(options, inputs),
         )
         attempts.extend(compile_plan(compilation))  # the list keeps the attempts before an error
     return attempts

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
 
 from planner.compile.judge_reply import (
     MAX_ROUNDS,
@@ -21,19 +23,21 @@ from planner.compile.judge_reply import (
     read_review,
     review_prompt,
 )
-from planner.compile.revision import put_together, review_revision_prompt, revision_prompt
-from planner.plan.parse_plan import read_reply
+from planner.compile.patches import Ask, put_together
+from planner.compile.stages import Stage, StageKind, claim_asks, judge_outlined, next_asks
+from planner.plan.parse_plan import Reply, read_reply
 from planner.prompts.prompt_templates import (
     render,
     render_change,
     render_languages,
+    render_outline,
     render_replan,
 )
 from planner.replan import replan_prompt
 from planner.repo.planned_repo import render_commands
 from planner.spec.requirements import render_requirements
 from shared.errors import Interrupted, LlmchError, ModelUnavailable
-from shared.llm.model_client import LlmClient, ReplyFailed, Role
+from shared.llm.model_client import Completion, LlmClient, ReplyFailed, Request, Role
 from shared.llm.replayed_replies import NotOnRecord
 from shared.work_order.work_order import order_id
 
@@ -92,6 +96,7 @@ class Compilation:
     judge: Judge
     record: CompileRecord
     max_attempts: int
+    is_staged: bool = False
 
 
 def compile_plan(compilation: Compilation) -> Iterator[Judged]:
@@ -102,41 +107,56 @@ def compile_plan(compilation: Compilation) -> Iterator[Judged]:
     model layer's errors where asking again would not help; once a plan is valid, raises only
     `Interrupted` and `NotOnRecord`.
     """
-    first = first_prompt(compilation.inputs)
+    stage = Stage(StageKind.WHOLE, first_prompt(compilation.inputs))
     last: Judged | None = None
-    for last in _until_valid(compilation, first, first, 1):
+    if compilation.is_staged:
+        outline = Stage(StageKind.OUTLINE, render_outline(stage.first))
+        for last in _until_valid(compilation, outline, (Ask(outline.first),), 1):
+            yield last
+        if last is None or last.plan is None or not last.report.ok:
+            return
+        stage = Stage(StageKind.DETAILS, stage.first)
+        attempts = _until_valid(compilation, stage, next_asks(stage, last), last.attempt + 1, last)
+    else:
+        attempts = _until_valid(compilation, stage, (Ask(stage.first),), 1)
+    for last in attempts:
         yield last
     if compilation.reviewer is not None and last is not None and last.ok:
-        yield from _reviewed(compilation, compilation.reviewer, first, last)
+        yield from _reviewed(compilation, compilation.reviewer, stage, last)
 
 
 def _until_valid(
-    compilation: Compilation, first: str, prompt: str, number: int, refused: Judged | None = None
+    compilation: Compilation,
+    stage: Stage,
+    asks: Sequence[Ask],
+    number: int,
+    refused: Judged | None = None,
 ) -> Iterator[Judged]:
     """Make at least one attempt, numbered from `number`, until one is valid or none is left.
 
-    The first of these attempts sends `prompt`, which asks for a revision of `refused` where there
-    is one. A revision prompt repeats `first`, the prompt of attempt 1. A plan that was refused
-    before ends the attempts: asking again would bring it once more.
+    The first of these attempts asks `asks`, for a revision of `refused` where there is one. A plan
+    that was refused before ends the attempts: asking again would bring it once more.
     """
     seen: dict[str, int] = {}
-    for attempt in range(number, max(compilation.max_attempts, number) + 1):
+    begun = number - 1 if refused is not None and refused.is_outline else 0
+    for attempt in range(number, max(begun + compilation.max_attempts, number) + 1):
         try:
-            judged = _attempt(compilation, prompt, attempt, refused.reply if refused else "")
+            judged = _attempt(compilation, stage, asks, attempt, refused.reply if refused else "")
         except ModelUnavailable as error:
             yield no_reply(attempt, error.message)
             raise
         yield judged
-        if judged.ok:
+        if judged.ok or (judged.is_outline and judged.report.ok):
             return
-        if judged.plan is None:
-            continue
-        if (earlier := seen.setdefault(_refusal(judged.plan, judged), attempt)) < attempt:
-            compilation.record.stop_repeating(attempt, earlier)
-            return
-        if refused is None or judged.plan.is_json:
-            refused = judged
-        prompt = revision_prompt(first, refused, judged)
+        if judged.plan is not None:
+            earlier = seen.setdefault(_refusal(judged.plan, judged), attempt)
+            if earlier < attempt and not judged.lost:
+                compilation.record.stop_repeating(attempt, earlier)
+                return
+            if refused is None or judged.plan.is_json:
+                refused = judged
+        if refused is not None and (judged.plan is not None or judged.lost):
+            asks = next_asks(stage, refused, judged)
 
 
 def _refusal(plan: Plan, judged: Judged) -> str:
@@ -145,28 +165,98 @@ def _refusal(plan: Plan, judged: Judged) -> str:
     return "\n".join((*judged.report.render(), said))
 
 
-def _attempt(compilation: Compilation, prompt: str, attempt: int, before: str) -> Judged:
-    """Ask once: prompt -> reply -> plan -> report; a patch is put into the reply `before`."""
-    record, inputs = compilation.record, compilation.inputs
-    record.begin_attempt(attempt, prompt)
-    try:
-        completion = compilation.client.complete(compilation.model.request(prompt, attempt))
-    except ReplyFailed as failed:
-        record.add_lost_reply(attempt, failed)
-        judged = no_reply(attempt, failed.message)
+def _attempt(
+    compilation: Compilation, stage: Stage, asks: Sequence[Ask], attempt: int, before: str
+) -> Judged:
+    """Ask once: prompts -> replies -> plan -> report; a patch is put into the reply `before`."""
+    record = compilation.record
+    record.begin_attempt(attempt, asks, stage.kind)
+    model, failures, said, lost = compilation.model, [], [], []
+    requests = [model.request(each.prompt, attempt, order=each.name) for each in asks]
+    for ask, outcome in zip(asks, _side_by_side(compilation.client, requests), strict=True):
+        if isinstance(outcome, ReplyFailed):
+            record.add_lost_reply(attempt, outcome, ask)
+            failures.append(outcome.message)
+        else:
+            record.add_reply(attempt, outcome, ask)
+            said.append((ask, outcome.text, read_reply(outcome.text)))
+        if ask.orders and (isinstance(outcome, ReplyFailed) or not said[-1][-1].plan.is_json):
+            lost.append(ask.orders)
+    if said:
+        judged = _judged(compilation, stage, said, attempt, before)
     else:
-        record.add_reply(attempt, completion)
-        said = read_reply(completion.text)
-        reply = put_together(before, said, renumber=inputs.task is None)
-        record.add_document(attempt, reply)
-        text = completion.text if reply is said else reply.source
-        judged = judge_reply(attempt, text, reply, inputs, compilation.judge)
-    record.end_attempt(judged)
+        judged = no_reply(attempt, failures[0])
+    judged = replace(judged, lost=tuple(lost))
+    record.end_attempt(judged, stage.kind)
     return judged
 
 
+def _judged(
+    compilation: Compilation,
+    stage: Stage,
+    said: Sequence[tuple[Ask, str, Reply]],
+    attempt: int,
+    before: str,
+) -> Judged:
+    """Return the outcome of an attempt: its replies are put together and judged."""
+    inputs, judge = compilation.inputs, compilation.judge
+    readable = [(ask, reply) for ask, _, reply in said if reply.plan.is_json]
+    made = put_together(
+        before, readable or [(said[0][0], said[0][2])], renumber=inputs.task is None
+    )
+    compilation.record.add_document(attempt, made.reply)
+    if stage.kind is not StageKind.WHOLE:
+        return judge_outlined(attempt, made, inputs, judge, stage.kind)
+    text = said[0][1] if made.reply is said[0][2] else made.reply.source
+    return judge_reply(attempt, text, made.reply, inputs, judge)
+
+
+_AT_ONCE: Final = 4  # calls; a provider that allows fewer says so, and the call is made again
+
+
+def _side_by_side(client: LlmClient, requests: Sequence[Request]) -> list[Completion | ReplyFailed]:
+    """Return the reply to each request, or why there is none.
+
+    An error that ends the planning is raised once the calls under way have ended, since they are
+    paid for; an interrupt waits for none of them.
+    """
+    if len(requests) == 1:
+        return [_asked(client, requests[0])]
+    futures = [Future[Completion | ReplyFailed]() for _ in requests]
+    turns, lock = zip(futures, requests, strict=True), threading.Lock()
+    fatal: list[BaseException] = []
+
+    def work() -> None:
+        while True:
+            with lock:
+                turn = next(turns, None)
+            if turn is None:
+                return
+            future, request = turn
+            try:
+                if fatal:
+                    raise fatal[0]
+                future.set_result(_asked(client, request))
+            except BaseException as error:
+                fatal.append(error)
+                future.set_exception(error)
+
+    for _ in requests[:_AT_ONCE]:
+        # A daemon that waits for a model does not keep an interrupted run alive.
+        threading.Thread(target=work, name="plan", daemon=True).start()
+    wait(futures)
+    return [each.result() for each in futures]
+
+
+def _asked(client: LlmClient, request: Request) -> Completion | ReplyFailed:
+    try:
+        return client.complete(request)
+    except ReplyFailed as failed:
+        return failed
+
+
 def _reviewed(
-    compilation: Compilation, reviewer: PlannerModel, first: str, valid: Judged
+    compilation: Compilation, reviewer: PlannerModel, stage: Stage, valid: Judged
 ) -> Iterator[Judged]:
     """Have a valid plan reviewed and revised, and yield the attempts that the revisions take.
 
@@ -178,9 +268,9 @@ def _reviewed(
             claims = _review(compilation, reviewer, valid, number)
             if not claims:
                 return
-            prompt = review_revision_prompt(first, valid, claims)
+            asks = claim_asks(stage, valid, claims)
             revised = valid
-            for revised in _until_valid(compilation, first, prompt, attempt + 1, valid):
+            for revised in _until_valid(compilation, stage, asks, attempt + 1, valid):
                 yield revised
             attempt = revised.attempt
             if not revised.ok:

@@ -184,6 +184,23 @@ def render_revision(
     )
 
 
+def render_outline(prompt: str) -> str:
+    """Return the prompt that asks for the outline of a plan alone."""
+    return _fill(_packaged("OUTLINE_PROMPT.md"), {"PROMPT": prompt.strip("\n")})
+
+
+def render_outlined(prompt: str, outline: str) -> str:
+    """Return the text that all prompts for details of this outline begin with."""
+    values = {"PROMPT": prompt.strip("\n"), "OUTLINE": fenced(outline)}
+    return _fill(_packaged("OUTLINED_PROMPT.md"), values)
+
+
+def render_details(outlined: str, orders: Sequence[str]) -> str:
+    """Return the prompt that asks for the details of these orders of an outline."""
+    values = {"PROMPT": outlined.strip("\n"), "ORDERS": ", ".join(orders)}
+    return _fill(_packaged("DETAILS_PROMPT.md"), values)
+
+
 def have_room(findings: Sequence[str]) -> bool:
     """Return whether a prompt shows all these findings, each as far as it shows any."""
     return sum(map(len, _lines_of(findings, 0))) + len(findings) <= MAX_FINDINGS_CHARACTERS

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planner.compile.revision import orders_of, put_together
+from planner.compile.patches import Ask, orders_of, put_together
 from planner.plan.parse_plan import read_reply
 from shared.events.events import Warned
 from tests.planner.planning import Planner
@@ -23,7 +23,7 @@ MEND: dict[str, Any] = {"revised": [{"id": "WO-02", "preconditions": []}]}
 def put(patch: object, before: object = PLAN, *, renumber: bool = True) -> tuple[Any, list[str]]:
     """Return the document that a patch makes, and what is wrong with the patch."""
     reply = read_reply(json.dumps(patch))
-    made = put_together(json.dumps(before), reply, renumber=renumber).plan
+    made = put_together(json.dumps(before), [(Ask(""), reply)], renumber=renumber).reply.plan
     return made.document, [f"{each.at}: {each.message}" for each in made.problems]
 
 
