@@ -16,6 +16,7 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from factory.sandbox.lent_folders import put_aside, regain
@@ -144,6 +145,7 @@ def _write_script(path: Path, text: str) -> None:
     path.chmod(0o755)
 
 
+@cache
 def python_paths(python: Path) -> Mapping[str, str]:
     """Return a map from an interpreter's paths in tracebacks to the text that replaces each."""
     names = {str(python): "python"}

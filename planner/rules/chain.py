@@ -290,7 +290,10 @@ def needed_removals(view: PlanView) -> Iterator[Finding]:
     """Yield each removed file that its order or a later one uses, or that verifies the project."""
     gone: dict[str, str] = {}
     for step, order in view.orders:
-        yield from _written_again(step, order, gone)
+        if gone:
+            yield from _written_again(step, order, gone)
+        if not order.removed_files:
+            continue
         own = {fold_path(path): field for field, path in (*_read(order), *_written(order))}
         for index, path in _removed(order):
             folded = fold_path(path)

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from planner.plan.parse_plan import Draft, Plan
     from planner.replan.merge_plans import Answer
     from shared.files.strict_documents import FieldPath
-    from shared.languages.capabilities import Language
     from shared.languages.read_commands import Command, CommandReader
     from shared.work_order.work_order import WorkOrder
 
@@ -266,17 +265,14 @@ def read_codes(
 ) -> tuple[ChainCode, ...]:
     """Return the answers of each language that the orders concern and that judges plans."""
     chain = Chain(orders, projection, target.files, target.sources, target.allowed.dependencies)
+    # An order concerns a language if it runs a tool of it, or mentions a file of it.
+    tools = {each.language for order in orders for _, each in order.commands}
+    endings = {path[path.rfind(".") :] for order in orders for path in _paths(order)}
     return tuple(
         language.plans.read_chain(chain)
         for language in LANGUAGES
-        if language.plans is not None and any(_concerns(language, each) for each in orders)
-    )
-
-
-def _concerns(language: Language, order: OrderCode) -> bool:
-    """Say whether an order runs a tool of the language, or mentions a file of it."""
-    return any(each.language == language.name for _, each in order.commands) or any(
-        path.endswith(language.suffixes) for path in _paths(order)
+        if language.plans is not None
+        and (language.name in tools or not endings.isdisjoint(language.suffixes))
     )
 
 
