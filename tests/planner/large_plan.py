@@ -22,23 +22,36 @@ def large_spec(requirements: int) -> str:
     return "# Values\n\n" + "\n".join(lines) + "\n"
 
 
-def large_plan(orders: int, each: int) -> Document:
-    """Return a plan whose orders carry out `each` requirements and read the one before."""
-    return {"system_overview": ["Values."], "work_orders": [*_orders(orders, each)]}
+def large_plan(orders: int, each: int, total: int | None = None, *, tests: bool = True) -> Document:
+    """Return a plan whose orders carry out `each` requirements and read the one before.
+
+    With a `total` of requirements, the last order has those that are left. Without `tests`, orders
+    are accepted by a command that takes little time.
+    """
+    most = total or orders * each
+    found = [_order(number, each, most, tests=tests) for number in range(1, orders + 1)]
+    return {"system_overview": ["Values."], "work_orders": found}
 
 
-def _orders(orders: int, each: int) -> list[Document]:
-    return [_order(number, each) for number in range(1, orders + 1)]
+def code_of(order: Document) -> dict[str, str]:
+    """Return the files that carry out an order, by path."""
+    (path,) = order["allowed_files"]
+    numbers = [int(name[1:]) for name in order["covers"]]
+    bodies = (f"def value_{n}() -> int:\n    return {n * 7}\n" for n in numbers)
+    return {path: "\n\n".join(bodies)}
 
 
-def _order(number: int, each: int) -> Document:
-    numbers = range((number - 1) * each + 1, number * each + 1)
+def _order(number: int, each: int, most: int, *, tests: bool) -> Document:
+    numbers = range((number - 1) * each + 1, min(number * each, most) + 1)
     path, test = f"values_{number}.py", f"tests/test_values_{number}.py"
     names = ", ".join(f"value_{n}" for n in numbers)
     stub = "\n".join(f"def value_{n}() -> int: ..." for n in numbers)
     asserts = "".join(
         f"\n\ndef test_value_{n}():  # R{n}\n    assert value_{n}() == {n * 7}\n" for n in numbers
     )
+    content = f"from values_{number} import {names}\n{asserts}"
+    quick = "; ".join(f"assert value_{n}() == {n * 7}" for n in numbers)
+    command = f'python -c "from values_{number} import {names}; {quick}"'
     before = [f"values_{number - 1}.py"] if number > 1 else []
     return {
         "id": order_id(number),
@@ -51,10 +64,8 @@ def _order(number: int, each: int) -> Document:
         "notes": "\n".join(f"value_{n} returns {n * 7}." for n in numbers),
         "preconditions": exists(*before),
         "postconditions": exists(path),
-        "acceptance_files": [
-            {"path": test, "content": f"from values_{number} import {names}\n{asserts}"}
-        ],
-        "acceptance_commands": [f"python -m pytest -q {test}"],
+        "acceptance_files": [{"path": test, "content": content}] if tests else [],
+        "acceptance_commands": [f"python -m pytest -q {test}"] if tests else [command],
         "regression": [],
         "forbidden": [],
     }
