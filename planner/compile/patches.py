@@ -46,9 +46,9 @@ class Ask:
 
     @property
     def name(self) -> str | None:
-        """Return the name of the orders in the place of the call."""
-        first, last = (self.orders[0], self.orders[-1]) if self.orders else ("", "")
-        return f"{first} to {last}" if first != last else first or None
+        """Return the name of the orders in the place of the call: `WO-07+5` has five others."""
+        others = f"+{len(self.orders) - 1}" if len(self.orders) > 1 else ""
+        return f"{self.orders[0]}{others}" if self.orders else None
 
 
 def orders_of(text: str) -> dict[str, JsonObject] | None:

@@ -56,8 +56,8 @@ def test_an_outline_and_its_details_are_the_plan(planner: Planner, staged: Stage
     result = staged()
     assert (result.ok, result.attempts, result.work_orders) == (True, 2, 8)
     assert sorted(calls(planner)) == [
-        "planner WO-01 to WO-04 attempt 2",
-        "planner WO-05 to WO-08 attempt 2",
+        "planner WO-01+3 attempt 2",
+        "planner WO-05+3 attempt 2",
         "planner attempt 1",
     ]
     for made, meant in zip(written(planner), PLAN["work_orders"], strict=True):
@@ -173,11 +173,11 @@ def test_a_stage_that_is_cut_off_is_asked_for_again_in_halves(
     assert (result.ok, result.attempts) == (True, 4)
     assert sorted(each for each in calls(planner) if "attempt 1" not in each) == [
         "planner WO-01 attempt 4",
-        "planner WO-01 to WO-02 attempt 3",
-        "planner WO-01 to WO-04 attempt 2",
+        "planner WO-01+1 attempt 3",
+        "planner WO-01+3 attempt 2",
         "planner WO-02 attempt 4",
-        "planner WO-03 to WO-04 attempt 3",
-        "planner WO-05 to WO-08 attempt 2",
+        "planner WO-03+1 attempt 3",
+        "planner WO-05+3 attempt 2",
     ]
 
 
@@ -212,7 +212,7 @@ def test_a_plan_in_stages_that_is_cut_off_goes_on(planner: Planner, staged: Stag
     paid = len(calls(planner))
     result = staged()
     assert (result.ok, result.attempts, paid) == (True, 2, 3)
-    assert calls(planner) == ["planner WO-05 to WO-08 attempt 2"]
+    assert calls(planner) == ["planner WO-05+3 attempt 2"]
 
 
 @pytest.mark.parametrize("error", [BudgetReached("cap"), ModelUnavailable("no key")])
