@@ -37,7 +37,14 @@ from planner.replan import replan_prompt
 from planner.repo.planned_repo import render_commands
 from planner.spec.requirements import render_requirements
 from shared.errors import Interrupted, LlmchError, ModelUnavailable
-from shared.llm.model_client import Completion, LlmClient, ReplyFailed, Request, Role
+from shared.llm.model_client import (
+    Completion,
+    LlmClient,
+    ReplyCutShort,
+    ReplyFailed,
+    Request,
+    Role,
+)
 from shared.llm.replayed_replies import NotOnRecord
 from shared.work_order.work_order import order_id
 
@@ -96,7 +103,8 @@ class Compilation:
     judge: Judge
     record: CompileRecord
     max_attempts: int
-    is_staged: bool = False
+    is_staged: bool | None = False
+    """`None` has a plan made in stages where one reply turns out to be too long for it."""
 
 
 def compile_plan(compilation: Compilation) -> Iterator[Judged]:
@@ -108,21 +116,29 @@ def compile_plan(compilation: Compilation) -> Iterator[Judged]:
     `Interrupted` and `NotOnRecord`.
     """
     stage = Stage(StageKind.WHOLE, first_prompt(compilation.inputs))
-    last: Judged | None = None
-    if compilation.is_staged:
-        outline = Stage(StageKind.OUTLINE, render_outline(stage.first))
-        for last in _until_valid(compilation, outline, (Ask(outline.first),), 1):
+    last, is_staged = None, bool(compilation.is_staged)
+    if not is_staged:
+        for last in _until_valid(compilation, stage, (Ask(stage.first),), 1):
             yield last
-        if last is None or last.plan is None or not last.report.ok:
-            return
-        stage = Stage(StageKind.DETAILS, stage.first)
-        attempts = _until_valid(compilation, stage, next_asks(stage, last), last.attempt + 1, last)
-    else:
-        attempts = _until_valid(compilation, stage, (Ask(stage.first),), 1)
-    for last in attempts:
-        yield last
+            if is_staged := last.is_cut and compilation.is_staged is None:
+                break
+    if is_staged:
+        stage, number = Stage(StageKind.DETAILS, stage.first), last.attempt + 1 if last else 1
+        for last in _in_stages(compilation, stage, number):
+            yield last
     if compilation.reviewer is not None and last is not None and last.ok:
         yield from _reviewed(compilation, compilation.reviewer, stage, last)
+
+
+def _in_stages(compilation: Compilation, details: Stage, number: int) -> Iterator[Judged]:
+    """Have an outline made, in attempts from `number`, and then its details."""
+    outline = Stage(StageKind.OUTLINE, render_outline(details.first))
+    last: Judged | None = None
+    for last in _until_valid(compilation, outline, (Ask(outline.first),), number):
+        yield last
+    if last is not None and last.plan is not None and last.report.ok:
+        asks = next_asks(details, last)
+        yield from _until_valid(compilation, details, asks, last.attempt + 1, last)
 
 
 def _until_valid(
@@ -173,7 +189,8 @@ def _attempt(
     record.begin_attempt(attempt, asks, stage.kind)
     model, failures, said, lost = compilation.model, [], [], []
     requests = [model.request(each.prompt, attempt, order=each.name) for each in asks]
-    for ask, outcome in zip(asks, _side_by_side(compilation.client, requests), strict=True):
+    outcomes = _side_by_side(compilation.client, requests)
+    for ask, outcome in zip(asks, outcomes, strict=True):
         if isinstance(outcome, ReplyFailed):
             record.add_lost_reply(attempt, outcome, ask)
             failures.append(outcome.message)
@@ -186,7 +203,8 @@ def _attempt(
         judged = _judged(compilation, stage, said, attempt, before)
     else:
         judged = no_reply(attempt, failures[0])
-    judged = replace(judged, lost=tuple(lost))
+    is_cut = not said and any(isinstance(each, ReplyCutShort) for each in outcomes)
+    judged = replace(judged, lost=tuple(lost), is_cut=is_cut)
     record.end_attempt(judged, stage.kind)
     return judged
 

@@ -123,11 +123,12 @@ _PROSE_SHARE: Final = 8
 MAX_REPLY_TOKENS: Final = 16_000
 
 
-def plans_in_stages(options: PlanOptions, inputs: CompileInputs) -> bool:
+def plans_in_stages(options: PlanOptions, inputs: CompileInputs) -> bool | None:
     """Return whether the outline of a plan is asked for before its details.
 
     That is so where the whole plan would take more tokens than one reply should have. A plan that
-    follows another one, and one of a single change, are small.
+    follows another one, and one of a single change, are small. The result is `None` where one reply
+    is expected to do, but need not.
     """
     if inputs.task is not None or inputs.change is not None:
         return False
@@ -137,7 +138,8 @@ def plans_in_stages(options: PlanOptions, inputs: CompileInputs) -> bool:
     expected = _REQUIREMENT_TOKENS * len(spec.requirements)
     if not expected:
         expected = _PROSE_SHARE * likely_tokens(len(spec.text.encode()))
-    return expected > min(MAX_REPLY_TOKENS, options.model.max_output_tokens or MAX_REPLY_TOKENS)
+    limit = min(MAX_REPLY_TOKENS, options.model.max_output_tokens or MAX_REPLY_TOKENS)
+    return True if expected > limit else None
 
 
 _TOKEN_CHARACTERS: Final = 4

@@ -96,17 +96,19 @@ def test_an_interrupt_while_the_model_is_asked_leaves_nothing(
     assert json.loads((run_folder / "run.json").read_text())["status"] == "interrupted"
 
 
-def test_a_plan_that_was_killed_is_on_record_as_killed_by_the_next_one(cwd: Path) -> None:
+def test_a_plan_that_was_killed_is_on_record_as_killed_and_goes_on(
+    cwd: Path,
+) -> None:
     cwd.joinpath("spec.md").write_text("# Greeting\n\nhello.txt says hello.\n")
     command: Words = ["plan", "--spec", "spec.md", "--no-review", "--no-repo"]
-    with scripted_server(Silence()) as server:
+    with scripted_server(plan_reply("no plan"), Silence()) as server:
         environment = {"OPENAI_BASE_URL": server.base_url}
         with start(*command, cwd=cwd, **environment) as process:
-            read_until(process.stdout, "ask")
+            read_until(process.stdout, "attempt   2")
             during = cwd.joinpath("artifacts", "planner")
             (killed,) = during.glob("*/")
             until = time.monotonic() + 120
-            while not server.received and time.monotonic() < until:
+            while len(server.received) < 2 and time.monotonic() < until:
                 time.sleep(0.01)
             assert [each for each, _ in killed_runs(during)] == []
             process.kill()
@@ -114,6 +116,7 @@ def test_a_plan_that_was_killed_is_on_record_as_killed_by_the_next_one(cwd: Path
     assert (folder, head["status"]) == (killed.resolve(), "running")
     with scripted_server(plan_reply(plan(creating(1, "hello.txt")))) as server:
         assert run(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url).code in (0, 2)
+        assert len(server.received) == 1, "the first reply was paid for again"
     after = json.loads((killed / "run.json").read_text())
     assert (after["status"], len(after["uncertain_calls"])) == ("killed", 1)
     summary = json.loads((killed / "compile_summary.json").read_text())

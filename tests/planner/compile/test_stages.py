@@ -262,3 +262,34 @@ def test_stages_are_for_plans_that_one_reply_cannot_hold(
     planner.plan("prose", "prose", **options)
     assert ("# Stages" in planner.prompts[0]) is (stages == 2)
     assert planner.seen(Warned)
+
+
+def too_long_at_once(request: Request) -> str | None:
+    if request.place.attempt == 1:
+        raise ReplyCutShort("the reply reached its limit")
+    return None
+
+
+def test_a_plan_that_turns_out_too_long_for_one_reply_is_made_in_stages(
+    planner: Planner, staged: Staged
+) -> None:
+    def interrupted(request: Request) -> str | None:
+        if asked_for(request):
+            raise KeyboardInterrupt
+        return too_long_at_once(request)
+
+    with pytest.raises(KeyboardInterrupt):
+        staged(interrupted, staged=None)
+    result = staged(staged=None)
+    assert (result.ok, result.attempts) == (True, 3)
+    assert {str(each.place) for each in planner.model.requests} == {
+        "planner WO-01+3 attempt 3",
+        "planner WO-05+3 attempt 3",
+    }
+
+
+def test_a_plan_that_is_wanted_in_one_reply_is_asked_for_in_one_again(
+    planner: Planner, staged: Staged
+) -> None:
+    result = staged(too_long_at_once, staged=False)
+    assert (result.ok, result.attempts, planner.prompts[0]) == (True, 2, planner.prompts[1])
