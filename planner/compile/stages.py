@@ -82,7 +82,15 @@ def next_asks(stage: Stage, refused: Judged, latest: Judged | None = None) -> tu
     named = [*_chunks([each for each in faulty if each in orders])]
     if any(each not in orders for each in faulty):
         named.append([])
-    return (*details, *(_part(prefix, refused, orders, part) for part in named))
+    found = refused.report.findings
+    revisions = (
+        _part(
+            *(stage, refused, orders, part),
+            [_with_remedy(each) for each in found if each.order in (part or [""])],
+        )
+        for part in named
+    )
+    return (*details, *revisions)
 
 
 def _outlined(stage: Stage, orders: Mapping[str, JsonObject]) -> str:
@@ -94,28 +102,29 @@ def claim_asks(stage: Stage, valid: Judged, claims: Sequence[Claim]) -> tuple[As
     """Return the questions that show the model its valid plan and the reviewer's claims."""
     orders = orders_of(valid.reply)
     names = [*dict.fromkeys(each.work_order for each in claims)]
+
+    def texts(part: Collection[str]) -> list[str]:
+        return [each.render() for each in claims if each.work_order in part]
+
     if stage.kind is not StageKind.DETAILS or orders is None:
-        texts = [each.render() for each in claims]
-        return (Ask(_prompt(stage.first, valid, names, texts, Revision.REVIEWED)),)
-    prefix, asks = _outlined(stage, orders), []
-    for part in _chunks(names):
-        texts = [each.render() for each in claims if each.work_order in part]
-        shown = _shown({name: orders[name] for name in part if name in orders}, part)
-        prompt = render_revision(
-            prefix, shown, texts, valid.attempt, Revision.REVIEWED, form=REVISION_FORM
-        )
-        asks.append(Ask(prompt, tuple(part)))
-    return tuple(asks)
+        return (Ask(_prompt(stage.first, valid, names, texts(names), Revision.REVIEWED)),)
+    return tuple(
+        _part(stage, valid, orders, part, texts(part), Revision.REVIEWED) for part in _chunks(names)
+    )
 
 
 def _part(
-    prefix: str, refused: Judged, orders: Mapping[str, JsonObject], part: Sequence[str]
+    stage: Stage,
+    judged: Judged,
+    orders: Mapping[str, JsonObject],
+    part: Sequence[str],
+    texts: Sequence[str],
+    kind: Revision = Revision.REFUSED,
 ) -> Ask:
     """Return the question for a revision of some orders; of none, for that of the plan itself."""
-    found = [e for e in refused.report.findings if (e.order in part if part else e.order == "")]
-    texts = [*map(_with_remedy, found)]
-    shown = _shown({name: orders[name] for name in part}, part)
-    prompt = render_revision(prefix, shown, texts, refused.attempt, form=REVISION_FORM)
+    shown = _shown({name: orders[name] for name in part if name in orders}, part)
+    first = _outlined(stage, orders)
+    prompt = render_revision(first, shown, texts, judged.attempt, kind, form=REVISION_FORM)
     return Ask(prompt, tuple(part))
 
 
