@@ -48,7 +48,7 @@ from shared.events.run_record import (
 from shared.files.atomic_io import make_folder
 from shared.files.paths import VERIFY_SCRIPT
 from shared.languages.language_tools import ToolRunner, Tools
-from shared.llm.stack import Mode, ModelSource, open_model
+from shared.llm.stack import Mode, Model, ModelSource, open_model
 from shared.llm.usage import Tally, usage_counted, usage_record
 from shared.work_order.parse_order import order_key, parse_document
 from shared.work_order.plan_folder import write_plan
@@ -56,7 +56,6 @@ from shared.work_order.work_order import Manifest
 
 if TYPE_CHECKING:
     from planner.replan.predecessor import FollowUp
-    from shared.llm.model_client import LlmClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ def run_plan(
         recording.emit(PlanStarted(str(options.spec), folder.run_id, most))
         if earlier and source.mode is Mode.LIVE:
             recording.emit(Noted(f"going on from the replies in {earlier[0].transcript}"))
-        attempts = _compile(options, inputs, model.client, recording, runner)
+        attempts = _compile(options, inputs, model, recording, runner)
         outcome = chosen(attempts)
         assert outcome is not None, "at least one attempt is made"
         manifest = _manifest(outcome, inputs, folder.run_id)
@@ -158,7 +157,7 @@ def run_plan(
 def _compile(
     options: PlanOptions,
     inputs: CompileInputs,
-    client: LlmClient,
+    model: Model,
     recording: Recording,
     runner: ToolRunner | None,
 ) -> Sequence[Judged]:
@@ -174,10 +173,11 @@ def _compile(
             inputs=inputs,
             model=options.model,
             reviewer=options.reviewer,
-            client=client,
+            client=model.client,
             judge=judge,
             record=record,
             max_attempts=options.max_attempts,
+            at_once=model.at_once,
             is_staged=plans_in_stages(options, inputs),
         )
         attempts.extend(compile_plan(compilation))  # the list keeps the attempts before an error

@@ -425,7 +425,7 @@ class PlanNarrator:
             case PlanAttemptStarted(attempt, stage, calls):
                 text = attempt_text(attempt, self._max_attempts)
                 text += f", {stage}" if stage else ""
-                text += f", {calls} calls side by side" if calls > 1 else ""
+                text += f", {calls} calls" if calls > 1 else ""
                 yield Line(Mark.STEP, text, PLAN, "attempt", weight=Weight.PASSING)
             case PlanJudged():
                 yield from self._judged(event)

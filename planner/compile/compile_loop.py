@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from planner.compile.judge_reply import (
     MAX_ROUNDS,
@@ -103,6 +103,8 @@ class Compilation:
     judge: Judge
     record: CompileRecord
     max_attempts: int
+    at_once: int = 1
+    """How many questions of an attempt are under way at a time."""
     is_staged: bool | None = False
     """`None` has a plan made in stages where one reply turns out to be too long for it."""
 
@@ -189,7 +191,7 @@ def _attempt(
     record.begin_attempt(attempt, asks, stage.kind)
     model, failures, said, lost = compilation.model, [], [], []
     requests = [model.request(each.prompt, attempt, order=each.name) for each in asks]
-    outcomes = _side_by_side(compilation.client, requests)
+    outcomes = _side_by_side(compilation.client, requests, compilation.at_once)
     for ask, outcome in zip(asks, outcomes, strict=True):
         if isinstance(outcome, ReplyFailed):
             record.add_lost_reply(attempt, outcome, ask)
@@ -229,17 +231,16 @@ def _judged(
     return judge_reply(attempt, text, made.reply, inputs, judge)
 
 
-_AT_ONCE: Final = 4  # calls; a provider that allows fewer says so, and the call is made again
-
-
-def _side_by_side(client: LlmClient, requests: Sequence[Request]) -> list[Completion | ReplyFailed]:
+def _side_by_side(
+    client: LlmClient, requests: Sequence[Request], at_once: int
+) -> list[Completion | ReplyFailed]:
     """Return the reply to each request, or why there is none.
 
     An error that ends the planning is raised once the calls under way have ended, since they are
     paid for; an interrupt waits for none of them.
     """
-    if len(requests) == 1:
-        return [_asked(client, requests[0])]
+    if len(requests) == 1 or at_once == 1:
+        return [_asked(client, each) for each in requests]
     futures = [Future[Completion | ReplyFailed]() for _ in requests]
     turns, lock = zip(futures, requests, strict=True), threading.Lock()
     fatal: list[BaseException] = []
@@ -259,7 +260,7 @@ def _side_by_side(client: LlmClient, requests: Sequence[Request]) -> list[Comple
                 fatal.append(error)
                 future.set_exception(error)
 
-    for _ in requests[:_AT_ONCE]:
+    for _ in requests[:at_once]:
         # A daemon that waits for a model does not keep an interrupted run alive.
         threading.Thread(target=work, name="plan", daemon=True).start()
     wait(futures)

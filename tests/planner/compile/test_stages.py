@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -78,6 +79,29 @@ def test_all_questions_about_details_begin_alike(planner: Planner, staged: Stage
     common = one[:length]
     assert common.startswith(whole) and '"id": "WO-08"' in common
     assert len(common) > 0.9 * len(one)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "most"), [("https://models.example/v1", 2), ("http://127.0.0.1:11434/v1", 1)]
+)
+def test_calls_are_made_side_by_side_but_on_this_machine(
+    planner: Planner, base_url: str, most: int
+) -> None:
+    planner.spec.write_text(SPEC)
+    under_way, peak, both = [0], [0], threading.Barrier(2)
+
+    def counting(request: Request) -> str | None:
+        under_way[0] += 1
+        if asked_for(request) and most == 2:
+            both.wait(timeout=60)
+        peak.append(under_way[0])
+        under_way[0] -= 1
+        return None
+
+    model = StagedModel(PLAN, counting)
+    source = ModelSource(Mode.LIVE, lambda emit: model, base_url=base_url)
+    assert run_plan(planner.options(staged=True), source, planner.events.append).ok
+    assert max(peak) == most
 
 
 def test_an_outline_is_judged_by_the_rules_that_concern_it(
