@@ -15,6 +15,10 @@ from tests.shared.projects.given_files import GivenFiles
         ("package.json", '{"engines": {"node": 22}}', []),
         ("package.json", '{"engines": "22"}', []),
         ("package.json", "[", []),
+        pytest.param(
+            "package.json", f'{{"engines": {{"node": "{" " * 999_999}1"}}}}', [], id="long"
+        ),
+        ("package.json", '{"engines": {"node": ">=22\\u001b]0;x"}}', ["Node.js >=22]0;x"]),
         ("pyproject.toml", '[project]\nrequires-python = ">=3.10,<4"\n', ["Python >=3.10,<4"]),
         ("Cargo.toml", '[package]\nrust-version = "1.70"\n', ["Rust 1.70"]),
         ("Cargo.toml", '[workspace.package]\nrust-version = "1.71"\n', ["Rust 1.71"]),
