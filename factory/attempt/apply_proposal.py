@@ -37,7 +37,13 @@ from shared.files.atomic_io import is_disk_full, make_folder, write_json, write_
 from shared.git import commits, repos, trees
 from shared.git.client import Git, GitFailed, TreeEntry
 from shared.git.commits import is_id_of
-from shared.languages.appended_tests import CannotAppend, WholeTest, whole_tests
+from shared.languages.appended_tests import (
+    CannotAppend,
+    WholeTest,
+    files_of_tests,
+    tests_beside_code,
+    whole_tests,
+)
 from shared.projects.formatters import find_formatters
 from shared.settings.settings import FormatChoice
 from shared.work_order.parse_order import sha256_bytes
@@ -58,10 +64,6 @@ def acceptance_writes(
     or cannot be added to the file.
     """
     tests = tests_of(loaded.order, tree, proposal)
-    added = loaded.order.added_tests
-    for each in tests:
-        if each.path in added and not holds_test(each.path, each.content, added[each.path]):
-            raise CannotPlace(_spoilt(each.path, "would change what the test is"))
     return tuple(
         FileWrite(
             path=each.path,
@@ -120,13 +122,17 @@ def _because(path: str, problem: str) -> str:
 
 def _spoilt(path: str, problem: str) -> str:
     return (
-        f"the test that the plan adds to {path!r} cannot be added: as proposed, the file {problem}. "
-        "Leave this test out of the reply, and write the rest of the file only."
+        f"the test that the plan adds to {path!r} cannot be added: the proposed file {problem}. "
+        "Leave the module of tests as it is, without the plan's test: that is added to it."
     )
 
 
-def show_acceptance_files(tests: Iterable[WholeTest]) -> tuple[ShownFile, ...]:
-    """Return the acceptance files as a prompt shows them: as they will be."""
+def show_acceptance_files(order: WorkOrder, tests: Iterable[WholeTest]) -> tuple[ShownFile, ...]:
+    """Return the acceptance files as a prompt shows them: as they will be.
+
+    Files of code that tests are added to are not among them: a reply begins from what is there.
+    """
+    apart = files_of_tests(order)
     return tuple(
         ShownFile(
             each.path,
@@ -134,6 +140,7 @@ def show_acceptance_files(tests: Iterable[WholeTest]) -> tuple[ShownFile, ...]:
             each.content,
         )
         for each in tests
+        if each.path in apart
     )
 
 
@@ -388,7 +395,7 @@ def check_writes(attempt: Attempt, step: Step) -> Attempt:
     order, files = step.order, step.workspace.tree
     keep_removed(order, files)
     violations = check_proposal(order, attempt.proposed, hashes_of(attempt.shown), files)
-    if not violations and not order.added_tests.keys().isdisjoint(attempt.proposed.paths):
+    if not violations and not tests_beside_code(order).keys().isdisjoint(attempt.proposed.paths):
         try:
             placed = acceptance_writes(step.task.loaded, files, attempt.proposed)
             attempt = replace(attempt, placed=placed)

@@ -18,7 +18,7 @@ from shared.errors import quoted
 from shared.files.paths import VERIFY_SCRIPT, fold_path, glob_characters
 from shared.files.strict_documents import at
 from shared.languages.acceptance_commands import SHELLS, analyse_command, runs_tests
-from shared.languages.appended_tests import CannotAppend, append_test
+from shared.languages.appended_tests import CannotAppend, append_test, tests_beside_code
 from shared.languages.read_commands import (
     CodeRun,
     Command,
@@ -303,7 +303,7 @@ def writable_tests(view: PlanView) -> Iterator[Finding]:
     owners: dict[str, str] = {}
     for step, order in view.orders:
         own = {fold_path(path): field for field, path in _paths(order)}
-        shared = order.added_tests
+        shared = tests_beside_code(order)
         reported: set[str] = set()
         for index, path in enumerate(order.allowed_files):
             folded = fold_path(path)
@@ -337,9 +337,8 @@ E107 = Rule(
     good=_TESTED,
     remedy=(
         "Drop the path from allowed_files and postconditions. A later order that needs another "
-        "test lists the file in its own acceptance_files, with its new content. Only with `append` "
-        "may an order write the file that its own test is added to, such as unit tests beside "
-        "their code."
+        "test lists the file in its own acceptance_files, with its new content. Only a file "
+        "of code that holds its unit tests may be written by the order whose `append` adds to it."
     ),
     check=writable_tests,
 )

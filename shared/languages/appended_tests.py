@@ -19,7 +19,7 @@ from shared.languages.registry import language_of
 
 if TYPE_CHECKING:
     from shared.languages.capabilities import Edits
-    from shared.work_order.work_order import AcceptanceFile
+    from shared.work_order.work_order import AcceptanceFile, WorkOrder
 
 _IMPORTS: Final = re.compile(
     r"(?:[ \t]*\n|(?:import|from|use)\b[^\n({]*(?:\([^)]*\)|\{[^}]*\})?[^\n]*(?:\n|\Z))*"
@@ -63,10 +63,10 @@ def whole_tests(
             continue
         try:
             before = read(each.path)
-            text = proposed.get(each.path, before)
-            whole = append_test(each.path, before if before is None else text, each.append)
-            if before and text and _place(each.path, text).around != _place(each.path, before).around:
-                raise CannotAppend("has another condition on its tests than before")
+            text = before if before is None else proposed.get(each.path, before)
+            whole = append_test(each.path, text, each.append)
+            if text != before and tests_in(each.path, text) != tests_in(each.path, before):
+                raise CannotAppend("has other tests than before")
             yield WholeTest(each.path, whole, True)
         except CannotAppend as refused:
             refused.path = each.path
@@ -91,6 +91,34 @@ def append_test(path: str, text: str | None, code: str) -> str:
     return _spliced(text, splices)
 
 
+def tests_in(path: str, text: str | None) -> str:
+    """Return what of a file of code belongs to its tests; "" for other files. As `append_test`."""
+    return "" if text is None else _place(path, text).around
+
+
+def tests_beside_code(order: WorkOrder) -> dict[str, str]:
+    """Return the tests that are added to files of code which the order itself writes, by path.
+
+    Only a file of code has no place for a test unless it has tests already.
+    """
+    writable = frozenset(order.allowed_files)
+    found = {e.path: e.append for e in order.acceptance_files if e.append and e.path in writable}
+    return {path: code for path, code in found.items() if _is_code(path)}
+
+
+def files_of_tests(order: WorkOrder) -> frozenset[str]:
+    """Return the acceptance files that the harness alone writes."""
+    return frozenset(each.path for each in order.acceptance_files) - {*tests_beside_code(order)}
+
+
+def _is_code(path: str) -> bool:
+    try:
+        _place(path, "")
+    except CannotAppend:
+        return True
+    return False
+
+
 def _place(path: str, text: str) -> PlaceForTests:
     language = language_of(path)
     if language is None or language.edits is None:
@@ -106,6 +134,13 @@ def split_imports(code: str) -> tuple[str, str]:
     found = _IMPORTS.match(code)
     end = found.end() if found else 0
     return code[:end], code[end:]
+
+
+def holds_test(text: str, code: str) -> bool:
+    """Return whether a file holds a test but for its imports, at whatever depth."""
+    wanted = [each.strip() for each in split_imports(code)[1].strip().split("\n")]
+    lines = [each.strip() for each in text.split("\n")]
+    return any(lines[at : at + len(wanted)] == wanted for at in range(len(lines)))
 
 
 def _taken(edits: Edits, text: str, code: str, place: PlaceForTests) -> str:

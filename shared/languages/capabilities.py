@@ -250,7 +250,8 @@ class OutlineEntry:
 class PlaceForTests:
     """Say where a test goes into a file: the character, its indentation, the blank lines above.
 
-    `around` is what in the file decides whether the tests at this place are compiled.
+    `around` is set where tests live in a file of code: all of it that belongs to the tests, and
+    what decides whether they are compiled.
     """
 
     at: int

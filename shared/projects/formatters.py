@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Final
@@ -103,43 +103,16 @@ def same_code(path: str, one: str, other: str) -> bool:
     return list(_tokens(one, scripts=scripts)) == list(_tokens(other, scripts=scripts))
 
 
-def holds_code(path: str, text: str, code: str) -> bool:
-    """Return whether a file holds some code in one piece but for its layout, at any depth."""
-    if (suffix := PurePosixPath(path).suffix) in (".py", ".pyi"):
-        try:
-            wanted, bodies = _statements(ast.parse(code)), ast.walk(ast.parse(text))
-            return any(_has(_statements(each), wanted) for each in bodies)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            return False
-    scripts = suffix in _SCRIPTS
-    return _has(*([*_tokens(each, scripts=scripts)] for each in (text, code)))
-
-
-def _statements(node: ast.AST) -> list[str]:
-    body = getattr(node, "body", ())
-    return [ast.dump(_laid_out(each)) for each in (body if isinstance(body, list) else ())]
-
-
-def _has(parts: Sequence[str], wanted: Sequence[str]) -> bool:
-    width = len(wanted)
-    return any(parts[at : at + width] == wanted for at in range(len(parts) - width + 1))
-
-
 def _tree(text: str) -> str:
-    tree = _laid_out(ast.parse(text))
-    # A comment on top decides how Python reads the bytes of the file.
-    return "".join(_CODING.findall("\n".join(text.split("\n", 2)[:2]))) + ast.dump(tree)
-
-
-def _laid_out(tree: ast.AST) -> ast.AST:
-    """Take the margins out of a tree's docstrings; return the tree."""
+    tree = ast.parse(text)
     for node in ast.walk(tree):
         match node:
             case ast.Expr(value=ast.Constant(value=str(said)) as constant):
                 constant.value = "\n".join(each.strip() for each in said.strip().split("\n"))
             case _:
                 pass
-    return tree
+    # A comment on top decides how Python reads the bytes of the file.
+    return "".join(_CODING.findall("\n".join(text.split("\n", 2)[:2]))) + ast.dump(tree)
 
 
 def _tokens(text: str, *, scripts: bool) -> Iterator[str]:

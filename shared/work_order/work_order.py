@@ -310,21 +310,6 @@ class WorkOrder(_Document):
         """Return whether a model has something to write: the harness alone removes files."""
         return bool(self.allowed_files)
 
-    @property
-    def placed_files(self) -> frozenset[str]:
-        """Return the acceptance files that the harness alone writes."""
-        return frozenset(each.path for each in self.acceptance_files) - {*self.added_tests}
-
-    @property
-    def added_tests(self) -> dict[str, str]:
-        """Return the tests that are added to files which the order itself may write, by path."""
-        writable = frozenset(self.allowed_files)
-        return {
-            each.path: each.append
-            for each in self.acceptance_files
-            if each.append is not None and each.path in writable
-        }
-
 
 class VerifyContract(_Document):
     """Name the command that verifies the whole project, and the files that it needs to run."""

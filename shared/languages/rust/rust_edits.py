@@ -141,8 +141,8 @@ def place_for_tests(path: str, text: str) -> PlaceForTests:
     inner = text[: modules[0].end - 1].rstrip(" \t")
     if not inner.endswith("\n"):
         raise Refused("has its module of tests on one line")
-    conditions = (modules[0].text.partition("{")[0], *_CONDITION.findall(text))
-    return PlaceForTests(len(inner), _INDENT, around=" ".join("".join(conditions).split()))
+    around = "\n".join((modules[0].text, *_CONDITION.findall(text)))
+    return PlaceForTests(len(inner), _INDENT, around=around)
 
 
 def note_errors(output: str, sources: Mapping[str, str], files: Iterable[str]) -> tuple[str, ...]:
