@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
+from factory.landing.stand_in import lacking
 from factory.orders.documents import ReplyFormat
 from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.stages import Stage
 from shared.errors import InvalidInput
+from shared.git.client import Git
+from shared.work_order.work_order import WorkOrder
 from tests.fakes import proposal
 from tests.harness import Factory, Json, blob, commit_all, git, manifest, order, stages, writing
 
@@ -384,3 +387,17 @@ def test_a_unit_test_of_rust_is_run_beside_the_code_that_it_judges(
     replies = [proposal({LIB: wrong + INSIDE}), proposal({LIB: BETTER + INSIDE})]
     summary = factory.run(beside(acceptance_commands=["cargo test --offline adds"]), replies)
     assert (summary.verdict, stages(summary)) == ("PASS", [Stage.ACCEPTANCE_FAILED, ""])
+
+
+def test_a_commit_is_looked_at_for_the_tests_beside_its_code(factory: Factory) -> None:
+    base = commit_all(factory.repo, {LIB: RUST + INSIDE})
+    loaded = WorkOrder.model_validate(beside())
+    whole = INSIDE[:-2] + ADDS
+    right = commit_all(factory.repo, {LIB: BETTER + whole})
+    softer = commit_all(factory.repo, {LIB: BETTER + whole.replace("        1\n", "        3\n")})
+    none = commit_all(factory.repo, {LIB: BETTER})
+    where = Git(factory.repo)
+    assert [*lacking(where, loaded, right, base)] == []
+    for other in (softer, none):
+        (said,) = lacking(where, loaded, other, base)
+        assert "are not those of before and the plan's" in said
