@@ -17,6 +17,7 @@ from benchmarks.dependencies import measure_dependencies
 from benchmarks.edits import measure_edits
 from benchmarks.fleet import measure_fleet
 from benchmarks.looking import measure_looking
+from benchmarks.one_change import measure_one_change
 from benchmarks.outlines import measure_outlines
 from benchmarks.planning import measure_planning
 from benchmarks.replanning import measure_replanning
@@ -42,6 +43,7 @@ SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "dependencies": measure_dependencies,
     "outlines": measure_outlines,
     "run": measure_run,
+    "do": measure_one_change,
     "run-all": measure_run_all,
     "jobs": measure_side_by_side,
     "fleet": measure_fleet,

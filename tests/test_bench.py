@@ -31,6 +31,7 @@ _SECTIONS = {
     "dependencies": ("Dependencies: what a repo declares, found out", 0),
     "outlines": ("Outlines: 200 KB of code in one file", 0),
     "run": ("run of one order, start included: commands not counted", 0),
+    "do": ("llmch do: one change", 12),
     "run-all": ("run-all, each further order: commands counted, model at once", 2),
     "jobs": ("run-all --jobs: commands counted, each order verified once", 2),
     "fleet": ("run-all --on fleet: independent orders, workers of one slot", 0),

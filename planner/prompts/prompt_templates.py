@@ -113,6 +113,13 @@ def render_replan(
     return _fill(_packaged("REPLAN_PROMPT.md"), {**values, **more})
 
 
+_TEST_KEYS = (
+    ', "acceptance_files": [{"path": P, "append": imports and a few tests that fail now}], '
+    '"acceptance_commands": ["python -m pytest -q P"]'
+)
+_TEST_RULES = 'A new file P has "content", not "append". Commands have no shell. '
+
+
 def render_change(
     asked: str, repo_hints: str, verification: str = "", *, tests_given: bool = False
 ) -> str:
@@ -121,15 +128,12 @@ def render_change(
     `asked` is what the person asks for. With `tests_given`, the person brings the test along, so
     none is asked for.
     """
-    keys = "" if tests_given else '"acceptance_files": [{"path": P, "content": C}], '
-    rules = "" if tests_given else _packaged("CHANGE_TEST.md")
-    ends = "" if tests_given else '"acceptance_commands": [...]'
     values = {
         "CHANGE": asked.strip("\n"),
-        "TEST_KEYS": keys + ends,
-        "TEST_RULES": rules,
-        "VERIFICATION": verification or SCRIPT_ONLY,
-        "REPO_HINTS": repo_hints.strip("\n") or NO_REPO,
+        "TEST_KEYS": "" if tests_given else _TEST_KEYS,
+        "TEST_RULES": "" if tests_given else _TEST_RULES,
+        "VERIFICATION": f" Run in any case: {verification}" if verification else "",
+        "REPO_HINTS": repo_hints.strip("\n"),
     }
     return _fill(_packaged("CHANGE_PROMPT.md"), values)
 
