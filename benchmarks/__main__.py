@@ -16,6 +16,7 @@ from benchmarks.contracts import measure_contracts
 from benchmarks.dependencies import measure_dependencies
 from benchmarks.edits import measure_edits
 from benchmarks.fleet import measure_fleet
+from benchmarks.hints import measure_hints
 from benchmarks.looking import measure_looking
 from benchmarks.one_change import measure_one_change
 from benchmarks.outlines import measure_outlines
@@ -42,6 +43,7 @@ SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "verification": measure_verification,
     "dependencies": measure_dependencies,
     "outlines": measure_outlines,
+    "hints": measure_hints,
     "run": measure_run,
     "do": measure_one_change,
     "run-all": measure_run_all,

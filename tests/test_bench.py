@@ -30,6 +30,7 @@ _SECTIONS = {
     "verification": ("How a repo verifies itself: found out", 0),
     "dependencies": ("Dependencies: what a repo declares, found out", 0),
     "outlines": ("Outlines: 200 KB of code in one file", 0),
+    "hints": ("What a planner's model is shown", 0),
     "run": ("run of one order, start included: commands not counted", 0),
     "do": ("llmch do: one change", 12),
     "run-all": ("run-all, each further order: commands counted, model at once", 2),

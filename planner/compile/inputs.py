@@ -18,6 +18,7 @@ from planner.prompts.prompt_templates import (
 )
 from planner.replan.predecessor import FollowUp, Predecessor
 from planner.replan.replan_prompt import relevant_words
+from planner.repo.kept_hints import hints_of
 from planner.repo.planned_repo import (
     BaseTree,
     base_tree,
@@ -259,7 +260,11 @@ def _read_repo(
         whole = named_files(tree.files, options.change.files, words, WHOLE_CHARACTERS)
         shown = sum(map(len, whole.values()))
         room = min(room, max(LEAST_HINTS, shown // _HINTS_SHARE) if shown else ONE_ORDER_HINTS)
-    hints = read_repo_hints(tree.files, words, room, tree.projects, whole).text
+    hints = hints_of(
+        base,
+        *(paths, (words, room, tuple(whole))),
+        make=lambda: read_repo_hints(tree.files, words, room, tree.projects, whole).text,
+    )
     said = render_conventions(tree.files, room // _CONVENTIONS_SHARE, whole)
     text = "\n\n".join(filter(None, (*whole.values(), hints, said)))
     return RepoInputs(tree.root, paths, tree.files, text, tuple(whole), tree.verification, base)
