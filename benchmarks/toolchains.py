@@ -33,15 +33,10 @@ def measure_toolchains(bench: Bench) -> Section:
     environ = {**os.environ, "HOME": pwd.getpwuid(os.geteuid()).pw_dir}
     toolchains = find_toolchains(bench.scratch / "nowhere", lambda path: None, environ)
     visible = [_visible(bench, backend, toolchains) for backend in Backend if backend not in _OTHER]
-    builds = (
-        _second_attempt(bench, toolchains, "", Aim(factor=1.5)),
-        _second_attempt(bench, toolchains, _HTTP, Aim(factor=1, extra=_HTTP_SECONDS)),
-    )
+    builds = (_second_attempt(bench, toolchains, more) for more in ("", _HTTP))
     return Section("Commands: the user's toolchains", (*visible, *builds))
 
 
-# Most of it is the copy of a cache of 105 MB. All 185 packages take 40 s and more to compile.
-_HTTP_SECONDS = 10
 _OTHER = (Backend.AUTO, Backend.OFF)
 
 
@@ -69,7 +64,7 @@ def _visible(bench: Bench, backend: Backend, toolchains: Toolchains) -> Row:
     )
 
 
-def _second_attempt(bench: Bench, toolchains: Toolchains, more: str, aim: Aim) -> Row:
+def _second_attempt(bench: Bench, toolchains: Toolchains, more: str) -> Row:
     of = "an order with net/http" if more else "an order"
     name = f"`go test` in the second attempt of {of}"
     if more and bench.quick:
@@ -113,7 +108,7 @@ def _second_attempt(bench: Bench, toolchains: Toolchains, more: str, aim: Aim) -
         unit="s",
         floor=taken["warm"].median,
         floor_name="it on a warm cache",
-        aim=aim,
+        aim=Aim(factor=1.5),
         noise=taken["attempt"].noise,
     )
 
