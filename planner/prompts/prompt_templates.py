@@ -113,13 +113,6 @@ def render_replan(
     return _fill(_packaged("REPLAN_PROMPT.md"), {**values, **more})
 
 
-_TEST_KEYS = (
-    ', "acceptance_files": [{"path": P, "append": imports and a few tests that fail now}], '
-    '"acceptance_commands": ["python -m pytest -q P"]'
-)
-_TEST_RULES = 'A new file P has "content", not "append". Commands have no shell. '
-
-
 def render_change(
     asked: str, repo_hints: str, verification: str = "", *, tests_given: bool = False
 ) -> str:
@@ -128,10 +121,11 @@ def render_change(
     `asked` is what the person asks for. With `tests_given`, the person brings the test along, so
     none is asked for.
     """
+    keys, _, rules = ("" if tests_given else _packaged("CHANGE_TEST.md")).partition("\n")
     values = {
         "CHANGE": asked.strip("\n"),
-        "TEST_KEYS": "" if tests_given else _TEST_KEYS,
-        "TEST_RULES": "" if tests_given else _TEST_RULES,
+        "TEST_KEYS": keys,
+        "TEST_RULES": f"{rules.strip()} " if rules else "",
         "VERIFICATION": f" Run in any case: {verification}" if verification else "",
         "REPO_HINTS": repo_hints.strip("\n"),
     }
