@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _IMPORTS: Final = re.compile(
     r"(?:[ \t]*\n|(?:import|from|use)\b[^\n({]*(?:\([^)]*\)|\{[^}]*\})?[^\n]*(?:\n|\Z))*"
 )
+_PACKAGE: Final = re.compile(r"\s*(package[ \t]+[\w.]+)[ \t]*;?[ \t]*(?:\n|\Z)")
 _NEW_FILE: Final = "give the test a new file of its own"
 
 
@@ -73,6 +74,9 @@ def append_test(path: str, text: str | None, code: str) -> str:
         place = language.edits.place_for_tests(path, text)
     except Refused as refused:
         raise CannotAppend(f"{refused.reason}: {_NEW_FILE}") from None
+    clause = _PACKAGE.match(code)
+    if clause and not re.search(rf"^{re.escape(clause[1])}\b", text, re.MULTILINE):
+        raise CannotAppend(f"does not have the test's line `{clause[1]}`: leave it out")
     imports, body = ("", code) if place.indent else split_imports(code)
     if taken := _taken(language.edits, text, body, place):
         raise CannotAppend(f"has `{taken}` already: give the test another name")
@@ -83,7 +87,9 @@ def append_test(path: str, text: str | None, code: str) -> str:
 
 
 def split_imports(code: str) -> tuple[str, str]:
-    """Return the imports that begin a test, and the rest of it."""
+    """Return the imports that begin a test, and the rest of it; a package clause is the file's."""
+    clause = _PACKAGE.match(code)
+    code = code[clause.end() :] if clause else code
     found = _IMPORTS.match(code)
     end = found.end() if found else 0
     return code[:end], code[end:]
