@@ -9,8 +9,8 @@ module bounds whatever can be bounded.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from factory.orders.documents import (
     FALL_BACK_UP_TO_LINES,
@@ -231,7 +231,28 @@ def _written_size(file: ShownFile, offer: Offer) -> int:
 def _schema(order: WorkOrder, shown: Sequence[FileState]) -> ReplySchema:
     hashes = sorted({state.sha256 for state in shown})
     choices = {"path": order.allowed_files, "base_sha256": hashes}
-    return reply_schema("write_proposal", ModelProposal, choices=choices)
+    asked = reply_schema("write_proposal", ModelProposal, choices=choices)
+    properties = {"impossible": _CLAIM, **asked.schema["properties"]}
+    del properties["writes"]["minItems"]  # a claim comes without files
+    keys = {"properties": properties, "required": list(properties)}
+    return replace(asked, schema={**asked.schema, **keys})
+
+
+_CLAIM: Final[Mapping[str, Any]] = {
+    "anyOf": [
+        {
+            "type": "object",
+            "properties": {
+                "reason": {"type": "string"},
+                "command": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            },
+            "required": ["reason", "command"],
+            "additionalProperties": False,
+        },
+        {"type": "null"},
+    ]
+}
+"""The schema of what `parse_claim` reads."""
 
 
 def offer_for(
