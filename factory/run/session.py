@@ -116,7 +116,8 @@ class Session:
         compiled and not run. Raises `PreflightRefused` if the base is red.
         """
         request = self.request
-        found = self.baseline.announce(self.tip)
+        to_come = [each.order for each in request.orders[first:]]
+        found = self.baseline.announce(self.tip, to_come)
         if request.source.mode is Mode.REPLAY and not request.options.allow_red:
             self.run.known.assume(KnownCommit(NOT_SEEN))
             return
