@@ -316,7 +316,10 @@ class Session:
             return
         commit = result.verdict.commit
         model = result.records[-1].model or ("unknown" if task.order.asks_model else "none")
-        note = render_note(self.run.folder.run_id, model, len(result.records), result.proof)
+        listed = task.loaded.plan.requirements if task.loaded.plan else ()
+        demands = [(each.id, each.text) for each in listed if each.id in task.order.covers]
+        attempts = len(result.records)
+        note = render_note(self.run.folder.run_id, model, attempts, result.proof, demands)
         try:
             commits.add_note(self.run.repo.git, NOTES_REF, commit, note, task.commit_facts(""))
         except GitFailed as failed:
