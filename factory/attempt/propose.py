@@ -80,7 +80,7 @@ from factory.proposal.read_reply import (
     doubt_refused,
     doubt_unreadable,
 )
-from factory.proposal.reply_formats import Claim, parse_claim
+from factory.proposal.reply_formats import ImpossibleClaim, parse_claim
 from factory.proposal.request import Question, build_request, offer_for
 from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState
 from factory.proposal.shown_code import Focus, ShownFile, focus_of, parse_show_request
@@ -390,7 +390,7 @@ def _asked(
 
 
 def _brief_of_claim(
-    claim: Claim, step: Step, evidence: Evidence | None, earlier: Sequence[AttemptRecord]
+    claim: ImpossibleClaim, step: Step, evidence: Evidence | None, earlier: Sequence[AttemptRecord]
 ) -> FailureBrief:
     """Return the brief that ends the order, or only the attempt where the claim is not so."""
     checks = step.verification.checks().commands

@@ -29,7 +29,7 @@ from factory.judging.proof import W234, W252, why_nothing_is_proven
 from factory.judging.run_checks import Trial, try_acceptance
 from factory.orders.documents import AttemptRecord, CmdResult, CommandFlag
 from factory.orders.task import OrderTask, RunOptions
-from factory.proposal.reply_formats import Claim
+from factory.proposal.reply_formats import ImpossibleClaim
 from factory.record.progress import AnnouncedProgress
 from factory.workbench.pool import Workbench
 from factory.workbench.tree import NotReadable, Tree
@@ -67,7 +67,9 @@ class Evidence:
         return (*green, *hollow)
 
 
-def named_by(claim: Claim, order: WorkOrder, verification: Sequence[str]) -> tuple[str, ...]:
+def named_by(
+    claim: ImpossibleClaim, order: WorkOrder, verification: Sequence[str]
+) -> tuple[str, ...]:
     """Return the commands of the order that a claim names, itself or by a test that they run.
 
     Where the claim has no field for them, these are the commands that its reason quotes.
@@ -82,7 +84,7 @@ def named_by(claim: Claim, order: WorkOrder, verification: Sequence[str]) -> tup
 
 
 def why_not_so(
-    claim: Claim,
+    claim: ImpossibleClaim,
     named: Sequence[str],
     order: WorkOrder,
     evidence: Evidence | None,

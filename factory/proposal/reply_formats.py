@@ -344,7 +344,7 @@ def _is_commentary(header: Header, block: _Block) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class ImpossibleClaim:
     """Hold what a reply says that gives no files because the order cannot be done.
 
     `command` is the command or test that contradicts the order; `None` if the reply has no field
@@ -362,7 +362,7 @@ _MAX_CLAIM = 1_500
 """A claim may be longer. The next prompt of the planner, and records, have this much of it."""
 
 
-def parse_claim(reply: str) -> Claim | None:
+def parse_claim(reply: str) -> ImpossibleClaim | None:
     """Return the claim in a reply that the order cannot be done; `None` for any other reply.
 
     In JSON it is the key `impossible`, in text a first line that begins with `IMPOSSIBLE:`.
@@ -393,11 +393,11 @@ def parse_claim(reply: str) -> Claim | None:
             return None
 
 
-def _claim(reason: str, command: str | None) -> Claim | None:
+def _claim(reason: str, command: str | None) -> ImpossibleClaim | None:
     """Return the claim, bounded; `None` if it gives no reason."""
     reason = re.sub(r"\s*\n\s*", "\n", reason.strip(" \t\r\n`*"))[:_MAX_CLAIM]
     named = (command or "").strip().strip("`").strip()[:_MAX_CLAIM]
-    return Claim(reason, named or None) if reason else None
+    return ImpossibleClaim(reason, named or None) if reason else None
 
 
 def render_block(file: ProposedFile) -> str:

@@ -9,7 +9,7 @@ import pytest
 from factory.orders.documents import ReplyFormat
 from factory.orders.model_choice import ModelChoice, parse_ladder
 from factory.orders.stages import Stage
-from factory.proposal.reply_formats import Claim, parse_claim
+from factory.proposal.reply_formats import ImpossibleClaim, parse_claim
 from shared.events.events import AttemptFailed
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, order, stages
@@ -101,12 +101,15 @@ def test_a_claim_without_a_command_stops_the_order_and_says_that_nothing_was_che
 @pytest.mark.parametrize(
     ("reply", "claim"),
     [
-        ("IMPOSSIBLE: no", Claim("no")),
-        ("**IMPOSSIBLE:** no\nCommand: `a b`", Claim("no", "a b")),
-        ("```\nIMPOSSIBLE: no\n```", Claim("no")),
-        ("<think>hm</think>\nIMPOSSIBLE: no", Claim("no")),
-        ('```json\n{"impossible": {"reason": "no", "command": null}}\n```', Claim("no")),
-        ('{"impossible": {"reason": "no", "command": "x"}, "writes": []}', Claim("no", "x")),
+        ("IMPOSSIBLE: no", ImpossibleClaim("no")),
+        ("**IMPOSSIBLE:** no\nCommand: `a b`", ImpossibleClaim("no", "a b")),
+        ("```\nIMPOSSIBLE: no\n```", ImpossibleClaim("no")),
+        ("<think>hm</think>\nIMPOSSIBLE: no", ImpossibleClaim("no")),
+        ('```json\n{"impossible": {"reason": "no", "command": null}}\n```', ImpossibleClaim("no")),
+        (
+            '{"impossible": {"reason": "no", "command": "x"}, "writes": []}',
+            ImpossibleClaim("no", "x"),
+        ),
         ("IMPOSSIBLE:", None),
         ('{"impossible": {"reason": " "}}', None),
         ('{"impossible": null, "summary": "s", "writes": []}', None),
@@ -115,7 +118,7 @@ def test_a_claim_without_a_command_stops_the_order_and_says_that_nothing_was_che
         ("Summary: handles the IMPOSSIBLE: case\n```a.py\n1\n```", None),
     ],
 )
-def test_only_a_reply_that_is_a_claim_is_one(reply: str, claim: Claim | None) -> None:
+def test_only_a_reply_that_is_a_claim_is_one(reply: str, claim: ImpossibleClaim | None) -> None:
     assert parse_claim(reply) == claim
 
 
