@@ -158,11 +158,14 @@ def _json_type(value: object) -> str:
             return "string"
 
 
-# A file that an order of usual size creates has about this many bytes: a module of 100 lines.
-NEW_FILE_BYTES = 4_000
+# A file that an order of the demos creates has 500 to 1,700 bytes, and its reply some marks and a
+# sentence besides.
+NEW_FILE_BYTES = 1_000
+_ASIDE_TOKENS = 80
 
-# The reply has a summary and marks around its files, and a model may reason before it answers.
-_ASIDE_TOKENS = 1_000
+# A large new file is a module of 100 lines, and a model may reason before it answers.
+_LARGE_FILE_BYTES = 4_000
+_REASONING_TOKENS = 1_000
 
 
 def likely_reply_tokens(sizes: Iterable[int | None]) -> int:
@@ -175,7 +178,7 @@ def likely_reply_tokens(sizes: Iterable[int | None]) -> int:
 
 def ample_reply_tokens(sizes: Iterable[int | None]) -> int:
     """Return with how many tokens a reply that writes files whole should not be cut short."""
-    return _ASIDE_TOKENS + sum(most_tokens(size or NEW_FILE_BYTES) for size in sizes)
+    return _REASONING_TOKENS + sum(most_tokens(size or _LARGE_FILE_BYTES) for size in sizes)
 
 
 _NEVER_WHOLE = FALL_BACK_UP_TO_LINES + 1

@@ -71,7 +71,7 @@ def test_a_plan_from_a_real_server(
     assert "WO-02    to do     Check the sources" in said.out
     expected = said.out.splitlines()[-1]
     assert "expected cost of running the plan: 3 calls, " in expected
-    assert "assumed: 1.5 calls an order" in expected
+    assert "assumed: 1.2 calls an order" in expected
     assert "worst case" not in said.out
     assert sorted(each.name for each in (cwd / "plan").iterdir()) == [
         "WO-01.json",
