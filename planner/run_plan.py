@@ -120,7 +120,7 @@ def run_plan(
         if inputs.task is not None:
             for remark in remarks_on(inputs.task, template=options.template is not None):
                 recording.emit(Warned(remark))
-            if inputs.task.difference.is_empty:
+            if inputs.task.is_empty:
                 kept = _copied(inputs.task, options)
                 return _unchanged(inputs.task, kept, folder, model.meter.run, recording)
         stages = 2 if plans_in_stages(options, inputs) else 1

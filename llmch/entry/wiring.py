@@ -243,9 +243,8 @@ def following(
     Without a branch in the options it is the one that `run-all` would choose for the plan. Without
     a `place` nothing has landed. Raises `InvalidInput` if the folder has no plan.
     """
-    before = predecessor.read_predecessor(
-        folder, ()
-    )  # says what is wrong with a plan in a planner's words
+    # It says what is wrong with a plan in a planner's words.
+    before = predecessor.read_predecessor(folder, ())
     if place is None:
         return replace(options, follows=before)
     orders = read_orders.read_workdir(folder)
@@ -255,9 +254,9 @@ def following(
     plan = decide.PlanOnBranch(folder, orders, branch or own)
     landed = plan.landed(place.git, place.common_dir)
     reasons = decisions.left_out(plan.decisions(place.common_dir))
-    return replace(
-        options, follows=predecessor.read_predecessor(folder, landed, reasons), branch=branch
-    )
+    impossible = plan.impossible(place.common_dir)
+    before = predecessor.read_predecessor(folder, landed, reasons, impossible)
+    return replace(options, follows=before, branch=branch)
 
 
 def tree_of(

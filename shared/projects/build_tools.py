@@ -201,8 +201,18 @@ class Verification:
         """Return whether the user or the repository says how it is verified."""
         return self.ground not in (Ground.USUAL, Ground.NOTHING)
 
-    def describe(self) -> str:
-        """Return the commands, and where they come from, as one line."""
+    def describe(self, maker: str = "", *, is_first: bool = True) -> str:
+        """Return the commands, and where they come from, as one line.
+
+        `maker` is the order of a plan that writes the verification script, if one does, and
+        `is_first` says that no order is made before it.
+        """
+        if not self.is_known and maker:
+            before = "" if is_first else "; those before it rest on their acceptance commands alone"
+            return (
+                f"nothing says yet how this repo is verified: {maker} writes {VERIFY_SCRIPT}, "
+                f"which verifies it and each order after it{before}"
+            )
         if not self.is_known:
             return (
                 "nothing says how this repo is verified, so commits rest on the acceptance "
