@@ -23,6 +23,7 @@ from planner.compile.compile_record import (
     export_plan,
     summarised,
 )
+from planner.compile.dry_run import DryRun, known_answers, recorded_in
 from planner.compile.inputs import (
     CompileInputs,
     PlannerModel,
@@ -32,6 +33,7 @@ from planner.compile.inputs import (
     settings_document,
 )
 from planner.compile.judge_reply import Judged, PlanJudge, chosen, remarks_on, remarks_on_kept
+from planner.plan.file_projection import TargetRepo
 from planner.plan.manifest import PlanOrigin, build_manifest, no_base
 from planner.replan.merge_plans import PlanChange, change_of, no_change
 from planner.rules.judge_plan import Report
@@ -100,9 +102,16 @@ def _change_document(result: PlanResult) -> dict[str, Any]:
 
 
 def run_plan(
-    options: PlanOptions, source: ModelSource, emit: Emit, runner: ToolRunner | None = None
+    options: PlanOptions,
+    source: ModelSource,
+    emit: Emit,
+    runner: ToolRunner | None = None,
+    trial: ToolRunner | None = None,
 ) -> PlanResult:
     """Compile the spec and return the outcome.
+
+    `runner` has the compilers that judge a plan, and `trial` tries its commands on the files that
+    the plan begins with.
 
     Raises `InvalidInput` before any model call where an input or the export cannot be used, and
     the model layer's errors where asking again would not help.
@@ -128,7 +137,8 @@ def run_plan(
         recording.emit(PlanStarted(str(options.spec), folder.run_id, most))
         if earlier and source.mode is Mode.LIVE:
             recording.emit(Noted(f"going on from the replies in {earlier[0].transcript}"))
-        attempts = _compile(options, inputs, model, recording, runner)
+        dry_run = _dry_run(options, inputs, source, trial, recording.emit)
+        attempts = _compile(options, inputs, model, recording, runner, dry_run)
         outcome = chosen(attempts)
         assert outcome is not None, "at least one attempt is made"
         manifest = _manifest(outcome, inputs, folder.run_id)
@@ -160,12 +170,17 @@ def _compile(
     model: Model,
     recording: Recording,
     runner: ToolRunner | None,
+    dry_run: DryRun | None,
 ) -> Sequence[Judged]:
     """Return all attempts. The run's folder records how they ended, also where an error did."""
     folder = recording.folder.path
     record = CompileRecord(make_folder(folder / "compile"), recording.emit)
-    with summarised(folder, settings_document(options)) as attempts, Tools(runner) as tools:
-        judge = PlanJudge(inputs, tools)
+    with (
+        summarised(folder, settings_document(options)) as attempts,
+        Tools(runner) as tools,
+        recorded_in(folder, dry_run),
+    ):
+        judge = PlanJudge(inputs, tools, dry_run)
         if inputs.task is not None:
             for remark in remarks_on_kept(judge.before(inputs.task), inputs.task):
                 recording.emit(Warned(remark))
@@ -182,6 +197,23 @@ def _compile(
         )
         attempts.extend(compile_plan(compilation))  # the list keeps the attempts before an error
     return attempts
+
+
+def _dry_run(
+    options: PlanOptions,
+    inputs: CompileInputs,
+    source: ModelSource,
+    trial: ToolRunner | None,
+    emit: Emit,
+) -> DryRun | None:
+    """Return what tries the plan; in a replay it only repeats what was found then."""
+    if not options.dry_run:
+        return None
+    target = TargetRepo(frozenset(inputs.repo.files), inputs.repo.sources, inputs.allowed)
+    if source.mode is Mode.REPLAY:
+        known = known_answers(source.transcript.parent) if source.transcript else {}
+        return DryRun(None, target, emit, known) if known else None
+    return DryRun(trial, target, emit) if trial is not None else None
 
 
 def _copied(task: FollowUp, options: PlanOptions) -> Path:

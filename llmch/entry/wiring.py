@@ -19,6 +19,7 @@ from factory.fleet import submission
 from factory.orders import read_orders
 from factory.record import decisions
 from factory.record import landed as landings
+from factory.run import dry_run
 from factory.workbench import judging_tools
 from planner import plan_flags
 from planner.compile import inputs
@@ -180,6 +181,14 @@ def tool_runner(settings: Settings, repo: Path | None) -> language_tools.ToolRun
     taken.
     """
     return judging_tools.SandboxRunner(settings.sandbox, repo)
+
+
+def trial_runner(settings: Settings, options: inputs.PlanOptions) -> language_tools.ToolRunner:
+    """Return what tries the commands of a plan where a run would execute them.
+
+    Nothing is opened before the first command.
+    """
+    return dry_run.DryRunner(settings, options.repo, options.branch, options.start)
 
 
 @dataclass(frozen=True, slots=True)

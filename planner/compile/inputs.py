@@ -101,6 +101,8 @@ class PlanOptions:
     """The change to plan as one order; the spec then has its words. `None` for any other plan."""
     staged: bool | None = None
     """Whether an outline is asked for first; `None` decides it by the length of the plan."""
+    dry_run: bool = True
+    """Whether a plan that no rule refuses has to run here, as far as that can be tried."""
     anew: bool = False
     """Whether the model is asked again for what a run on the same inputs that was cut off has."""
 

@@ -19,7 +19,7 @@ from shared.errors import Example
 
 if TYPE_CHECKING:
     from shared.languages.language_tools import Dependencies, Packages, Reports, Tools
-    from shared.languages.planned_code import Plans
+    from shared.languages.planned_code import Plans, Rehearsals
     from shared.languages.read_commands import CommandReader
     from shared.work_order.work_order import Interface, WorkOrder
 
@@ -357,7 +357,8 @@ class Language:
 
     `more_suffixes` are those of source files without an outline, dots included, and `contracted`
     those of files that may have an interface, for `plans` to judge. `commands` reads
-    what the language's tools run, and `plans` judges code that is only planned. `conformance`
+    what the language's tools run, `plans` judges code that is only planned, and `rehearsals` try
+    commands before it exists. `conformance`
     compares code with contracts, `edits` replaces definitions by their names, `notes` points out
     what a person would, `packages` knows what manifests declare, `dependencies` prepares it for
     commands, and `failures` knows which of it a failed command lacks. `reports` reads what the
@@ -371,6 +372,7 @@ class Language:
     contracted: tuple[str, ...] = ()
     commands: CommandReader | None = None
     plans: Plans | None = None
+    rehearsals: Rehearsals | None = None
     conformance: Conformance | None = None
     edits: Edits | None = None
     notes: Notes | None = None

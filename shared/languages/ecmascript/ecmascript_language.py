@@ -28,6 +28,7 @@ from shared.languages.ecmascript import (
     empty_code,
     node_commands,
     node_modules,
+    node_rehearsals,
 )
 from shared.languages.ecmascript.ecmascript_syntax import (
     ENDINGS,
@@ -339,6 +340,7 @@ JAVASCRIPT: Final = Language(
     notes=_SCRIPTS,
     conformance=_SCRIPTS,
     plans=_SCRIPTS,
+    rehearsals=node_rehearsals,
     packages=NodePackages(MANIFEST),
     dependencies=NamedManifests(
         names=_MANIFESTS,

@@ -50,6 +50,7 @@ GO: Final = Language(
     contracted=(".go",),
     commands=GoCommands(),
     plans=judge_go,
+    rehearsals=go_commands,
     conformance=go_conformance,
     edits=go_edits,
     notes=go_edits,
