@@ -23,7 +23,7 @@ from planner.compile.compile_record import (
     export_plan,
     summarised,
 )
-from planner.compile.dry_run import DryRun, known_answers, recorded_in
+from planner.compile.dry_run import DryRun, known_answers, recorded
 from planner.compile.inputs import (
     CompileInputs,
     PlannerModel,
@@ -50,7 +50,7 @@ from shared.events.run_record import (
 from shared.files.atomic_io import make_folder
 from shared.files.paths import VERIFY_SCRIPT
 from shared.languages.language_tools import ToolRunner, Tools
-from shared.llm.stack import Mode, Model, ModelSource, open_model
+from shared.llm.stack import Mode, Model, ModelSource, open_model, transcript_of
 from shared.llm.usage import Tally, usage_counted, usage_record
 from shared.work_order.parse_order import order_key, parse_document
 from shared.work_order.plan_folder import write_plan
@@ -138,7 +138,8 @@ def run_plan(
         if earlier and source.mode is Mode.LIVE:
             recording.emit(Noted(f"going on from the replies in {earlier[0].transcript}"))
         dry_run = _dry_run(options, inputs, source, trial, recording.emit)
-        attempts = _compile(options, inputs, model, recording, runner, dry_run)
+        with recorded(dry_run, transcript_of(source, folder.path)):
+            attempts = _compile(options, inputs, model, recording, runner, dry_run)
         outcome = chosen(attempts)
         assert outcome is not None, "at least one attempt is made"
         manifest = _manifest(outcome, inputs, folder.run_id)
@@ -178,7 +179,6 @@ def _compile(
     with (
         summarised(folder, settings_document(options)) as attempts,
         Tools(runner) as tools,
-        recorded_in(folder, dry_run),
     ):
         judge = PlanJudge(inputs, tools, dry_run)
         if inputs.task is not None:
@@ -211,7 +211,7 @@ def _dry_run(
         return None
     target = TargetRepo(frozenset(inputs.repo.files), inputs.repo.sources, inputs.allowed)
     if source.mode is Mode.REPLAY:
-        known = known_answers(source.transcript.parent) if source.transcript else {}
+        known = known_answers(source.transcript) if source.transcript else {}
         return DryRun(None, target, emit, known) if known else None
     return DryRun(trial, target, emit) if trial is not None else None
 

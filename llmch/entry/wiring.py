@@ -39,7 +39,7 @@ from shared.llm.stack import Mode, ModelSource
 from shared.llm.transcript import Transcript
 from shared.llm.transport import check_access
 from shared.settings.loading import flags_given, load_settings
-from shared.settings.settings import RoleSettings, Settings
+from shared.settings.settings import RoleSettings, SandboxBackend, Settings
 
 
 def settings_for(
@@ -183,11 +183,16 @@ def tool_runner(settings: Settings, repo: Path | None) -> language_tools.ToolRun
     return judging_tools.SandboxRunner(settings.sandbox, repo)
 
 
-def trial_runner(settings: Settings, options: inputs.PlanOptions) -> language_tools.ToolRunner:
+def trial_runner(
+    settings: Settings, options: inputs.PlanOptions
+) -> language_tools.ToolRunner | None:
     """Return what tries the commands of a plan where a run would execute them.
 
-    Nothing is opened before the first command.
+    Nothing is opened before the first command. Without a sandbox nothing is tried: nobody has read
+    the plan yet.
     """
+    if settings.sandbox.backend is SandboxBackend.OFF:
+        return None
     return dry_run.DryRunner(settings, options.repo, options.branch, options.start)
 
 

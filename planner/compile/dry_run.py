@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from planner.plan.parse_plan import Draft, Plan
     from shared.work_order.work_order import WorkOrder
 
-_RECORD: Final = "dry_run.json"
 _MOST_SECONDS: Final = 10.0  # for one command: an empty test takes one or two
 _LEAST_IN_ALL: Final = 20.0
 _SECONDS_AN_ORDER: Final = 2.0
@@ -186,20 +185,24 @@ def _short(words: str) -> str:
 
 
 @contextlib.contextmanager
-def recorded_in(folder: Path, dry_run: DryRun | None) -> Iterator[None]:
-    """End the runner with the block, and record its answers in the folder of a run."""
+def recorded(dry_run: DryRun | None, transcript: Path) -> Iterator[None]:
+    """End the runner with the block, and record its answers beside the transcript."""
     try:
         yield
     finally:
         if dry_run is not None and dry_run.runner is not None:
             dry_run.runner.close()
         if dry_run is not None and dry_run.known:
-            write_json(folder / _RECORD, dict(sorted(dry_run.known.items())))
+            write_json(_record_of(transcript), dict(sorted(dry_run.known.items())))
 
 
-def known_answers(folder: Path) -> dict[str, str]:
-    """Return what the planning in `folder` recorded; nothing where it recorded nothing usable."""
-    path = folder / _RECORD
+def _record_of(transcript: Path) -> Path:
+    return transcript.with_name(f"{transcript.stem}.dry_run.json")
+
+
+def known_answers(transcript: Path) -> dict[str, str]:
+    """Return what was recorded beside a transcript; nothing where it is not usable."""
+    path = _record_of(transcript)
     if not path.is_file():
         return {}
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,15 @@ import pytest
 
 from factory.run.dry_run import DryRunner
 from planner.run_plan import PlanResult, run_plan
-from shared.languages.language_tools import ToolResult
+from shared.events.events import Noted
+from shared.languages.language_tools import ToolMissing, ToolResult
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import Settings
 from tests.fakes import Reply, ScriptedModel
+from tests.harness import commit_all, fingerprint, git
 from tests.planner.planning import Planner
 from tests.planner.plans import creating, plan
+from tests.real_tools import needs
 
 TEST = "from score import score\n\n\ndef test_score():\n    assert score('abd') == 2\n"
 STUB = {"path": "score.py", "stub": "def score(guess: str) -> int: ..."}
@@ -81,7 +85,6 @@ def test_a_runner_that_does_not_take_the_words_refuses_the_plan_before_it_is_acc
     assert (result.ok, result.attempts) == (True, 2)
     assert "[E402] WO-01 acceptance_commands[0]:" in planner.prompts[1]
     assert "unrecognized arguments: --runslow" in planner.prompts[1]
-    assert planner.record("dry_run.json")
 
 
 OFTEN = (
@@ -108,3 +111,101 @@ def test_a_test_that_cannot_be_collected_is_refused(
     assert (result.ok, result.attempts) == (True, 2)
     assert "[E403]" in planner.prompts[1]
     assert words in planner.prompts[1]
+
+
+def test_what_was_tried_is_not_tried_again(tried: tuple[Planner, Counted, Tried]) -> None:
+    _, runner, run = tried
+    command = "python -m pytest -q tests/test_score.py"
+    wrong = scored("python -m pytest -q --runslow tests/test_score.py")
+    second = creating(2, "b.py", acceptance_commands=[command], regression=[command])
+    wrong["work_orders"].append(second)
+    right = plan(*scored(command)["work_orders"], second)
+    assert run(wrong, right).ok
+    assert len(runner.ran) == len(set(runner.ran)) == 3
+
+
+def test_a_replay_repeats_what_was_found_and_tries_nothing(
+    tried: tuple[Planner, Counted, Tried],
+) -> None:
+    planner, _, run = tried
+    bad = scored("python -m pytest -q --runslow tests/test_score.py")
+    before = run(bad, scored("python -m pytest -q tests/test_score.py"))
+    source = ModelSource(Mode.REPLAY, transcript=before.run_dir / "transcript.jsonl")
+    again = run_plan(planner.options(), source, planner.events.append)
+    assert (again.ok, again.attempts) == (True, 2)
+
+
+def test_it_can_be_left_out(tried: tuple[Planner, Counted, Tried]) -> None:
+    _, runner, run = tried
+    bad = scored("python -m pytest -q --runslow tests/test_score.py")
+    assert run(bad, dry_run=False).attempts == 1
+    assert runner.ran == []
+
+
+def test_nothing_is_concluded_where_nothing_can_be_started(tmp_path: Path) -> None:
+    class Missing:
+        def run(
+            self, files: Mapping[str, str], argv: Sequence[str], *, seconds: float
+        ) -> ToolResult:
+            raise ToolMissing("no sandbox works here")
+
+        def close(self) -> None: ...
+
+    planner = Planner(tmp_path)
+    planner.spec.write_text("# Scores\n")
+    bad = json.dumps(scored("python -m pytest -q --runslow tests/test_score.py"))
+    source = ModelSource(Mode.LIVE, lambda emit: ScriptedModel({"planner": [bad]}))
+    assert run_plan(planner.options(), source, planner.events.append, None, Missing()).ok
+    assert any("no sandbox works here" in each.message for each in planner.seen(Noted))
+
+
+STRIPS = "process.exit(process.features.typescript ? 0 : 1)"
+
+
+@needs("node")
+def test_a_runner_that_cannot_read_the_language_refuses_the_plan(
+    tried: tuple[Planner, Counted, Tried],
+) -> None:
+    planner, _, run = tried
+    test = (
+        "import assert from 'node:assert/strict';\nimport { test } from 'node:test';\n"
+        "import { score } from '../src/score.ts';\n\n"
+        "test('in place', () => {\n  assert.equal(score('abd'), 2);\n});\n"
+    )
+    typed = plan(
+        creating(
+            1,
+            "package.json",
+            "src/score.ts",
+            interfaces=[
+                {"path": "src/score.ts", "stub": "export function score(guess: string): number;"}
+            ],
+            acceptance_files=[{"path": "tests/score.test.ts", "content": test}],
+            acceptance_commands=["node --test tests/score.test.ts"],
+        )
+    )
+    strips = subprocess.run(["node", "-e", STRIPS], check=False).returncode == 0
+    result = run(typed, typed)
+    assert result.ok == strips
+    if not strips:
+        assert "ERR_UNKNOWN_FILE_EXTENSION" in planner.prompts[1]
+        assert "/tmp/" not in planner.prompts[1]
+
+
+SLOW = "def pytest_addoption(parser):\n    parser.addoption('--runslow', action='store_true')\n"
+
+
+def test_commands_are_tried_on_the_files_that_the_plan_begins_with(
+    repo: Path, tmp_path: Path
+) -> None:
+    commit_all(repo, {"conftest.py": SLOW})
+    planner = Planner(tmp_path)
+    planner.spec.write_text("# Scores\n")
+    good = json.dumps(scored("python -m pytest -q --runslow tests/test_score.py"))
+    source = ModelSource(Mode.LIVE, lambda emit: ScriptedModel({"planner": [good]}))
+    before = fingerprint(repo)
+    runner = DryRunner(Settings(), repo, None, None)
+    made = planner.options(repo=repo)
+    assert run_plan(made, source, planner.events.append, None, runner).attempts == 1
+    assert fingerprint(repo) == before
+    assert len(git(repo, "worktree", "list").splitlines()) == 1
