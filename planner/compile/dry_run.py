@@ -79,11 +79,11 @@ class DryRun:
                     message = f"`{text}` cannot run here: {refusal.words}"
                     field = at("acceptance_commands", index)
                     yield Finding(refusal.code, draft.position, draft.label, field, message)
-        self._say(time.monotonic() - began, len(meant))
+        self._say(time.monotonic() - began)
 
-    def _say(self, seconds: float, orders: int) -> None:
+    def _say(self, seconds: float) -> None:
         if self._tried:
-            said = f"dry run: {self._tried} commands of {orders} orders tried in {seconds:.1f} s"
+            said = f"dry run: {self._tried} runs, {seconds:.1f} s"
             self.emit(Noted(said, detail=True))
         if self._left:
             self.emit(Warned(f"the dry run of the plan took too long: {self._left} commands left"))

@@ -58,8 +58,11 @@ def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
         said = f"{done.stdout}\n{done.stderr}"
         if done.exit_code == 0 and run.runner is Runner.NODE and _RAN_NONE.search(said):
             return CannotRun("E402", "it ran no test")
-        if done.exit_code in {0, None} or (declared and _NOT_INSTALLED.search(said)):
+        if done.exit_code in {0, None}:
             return None
+        if read.packages and _NOT_INSTALLED.search(said):
+            package = f"the package {read.packages[0]} is not installed, and {MANIFEST} has it not"
+            return None if declared else CannotRun("E402", package)
         return CannotRun("E402", _words(said))
 
     return Rehearsal(tuple(renamed.get(each, each) for each in command.argv), files, refusal)
