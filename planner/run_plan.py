@@ -9,6 +9,7 @@ goes from the prompt to the reviewed plan. `planner.plan.manifest` seals the pla
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ from planner.compile.compile_record import (
     export_plan,
     summarised,
 )
-from planner.compile.dry_run import DryRun, known_answers, recorded
+from planner.compile.dry_run import DryRun
 from planner.compile.inputs import (
     CompileInputs,
     PlannerModel,
@@ -36,6 +37,7 @@ from planner.compile.judge_reply import Judged, PlanJudge, chosen, remarks_on, r
 from planner.plan.file_projection import TargetRepo
 from planner.plan.manifest import PlanOrigin, build_manifest, no_base
 from planner.replan.merge_plans import PlanChange, change_of, no_change
+from planner.repo.machine import Machine, known_answers, recorded
 from planner.rules.judge_plan import Report
 from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events.events import Emit, Noted, PlanEnded, PlanStarted, Warned
@@ -116,7 +118,20 @@ def run_plan(
     Raises `InvalidInput` before any model call where an input or the export cannot be used, and
     the model layer's errors where asking again would not help.
     """
-    inputs = gather_inputs(options, emit)
+    with contextlib.ExitStack() as opened:
+        if trial is not None:
+            opened.callback(trial.close)
+        return _run_plan(options, source, emit, runner, _machine(source, trial))
+
+
+def _run_plan(
+    options: PlanOptions,
+    source: ModelSource,
+    emit: Emit,
+    runner: ToolRunner | None,
+    machine: Machine,
+) -> PlanResult:
+    inputs = gather_inputs(options, emit, machine)
     if options.outdir is not None:
         check_export(options.outdir, overwrite=options.overwrite, repo=inputs.repo.root)
     end_killed_plans(options.artifacts / "planner")
@@ -137,9 +152,8 @@ def run_plan(
         recording.emit(PlanStarted(str(options.spec), folder.run_id, most))
         if earlier and source.mode is Mode.LIVE:
             recording.emit(Noted(f"going on from the replies in {earlier[0].transcript}"))
-        dry_run = _dry_run(options, inputs, source, trial, recording.emit)
-        with recorded(dry_run, transcript_of(source, folder.path)):
-            attempts = _compile(options, inputs, model, recording, runner, dry_run)
+        with recorded(machine, transcript_of(source, folder.path)):
+            attempts = _compile(options, inputs, model, recording, runner, machine)
         outcome = chosen(attempts)
         assert outcome is not None, "at least one attempt is made"
         manifest = _manifest(outcome, inputs, folder.run_id)
@@ -171,7 +185,7 @@ def _compile(
     model: Model,
     recording: Recording,
     runner: ToolRunner | None,
-    dry_run: DryRun | None,
+    machine: Machine,
 ) -> Sequence[Judged]:
     """Return all attempts. The run's folder records how they ended, also where an error did."""
     folder = recording.folder.path
@@ -180,6 +194,8 @@ def _compile(
         summarised(folder, settings_document(options)) as attempts,
         Tools(runner) as tools,
     ):
+        target = TargetRepo(frozenset(inputs.repo.files), inputs.repo.sources, inputs.allowed)
+        dry_run = DryRun(machine, target, recording.emit) if options.dry_run else None
         judge = PlanJudge(inputs, tools, dry_run)
         if inputs.task is not None:
             for remark in remarks_on_kept(judge.before(inputs.task), inputs.task):
@@ -199,21 +215,11 @@ def _compile(
     return attempts
 
 
-def _dry_run(
-    options: PlanOptions,
-    inputs: CompileInputs,
-    source: ModelSource,
-    trial: ToolRunner | None,
-    emit: Emit,
-) -> DryRun | None:
-    """Return what tries the plan; in a replay it only repeats what was found then."""
-    if not options.dry_run:
-        return None
-    target = TargetRepo(frozenset(inputs.repo.files), inputs.repo.sources, inputs.allowed)
+def _machine(source: ModelSource, trial: ToolRunner | None) -> Machine:
+    """Return what tries commands; in a replay it only repeats what was found then."""
     if source.mode is Mode.REPLAY:
-        known = known_answers(source.transcript) if source.transcript else {}
-        return DryRun(None, target, emit, known) if known else None
-    return DryRun(trial, target, emit) if trial is not None else None
+        return Machine(None, known_answers(source.transcript) if source.transcript else {})
+    return Machine(trial)
 
 
 def _copied(task: FollowUp, options: PlanOptions) -> Path:

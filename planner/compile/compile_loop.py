@@ -62,7 +62,7 @@ def first_prompt(inputs: CompileInputs) -> str:
     if inputs.change is not None:
         return render_change(
             inputs.spec.text,
-            inputs.repo.hints,
+            inputs.surroundings,
             render_commands(inputs.repo.verification),
             tests_given=bool(inputs.change.tests),
         )
@@ -70,7 +70,7 @@ def first_prompt(inputs: CompileInputs) -> str:
         inputs.template,
         inputs.spec.text,
         inputs.doctrine,
-        inputs.repo.hints,
+        inputs.surroundings,
         render_requirements(inputs.spec.requirements, all_needed=inputs.require_coverage),
         render_commands(inputs.repo.verification),
         render_languages(inputs.spec.text, inputs.repo.files),
@@ -86,7 +86,7 @@ def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
             "REPLACEABLE": replan_prompt.render_replaceable(task),
             "WITHDRAWN": replan_prompt.render_withdrawable(task),
         },
-        inputs.repo.hints,
+        inputs.surroundings,
         render_commands(inputs.repo.verification),
         render_languages(replan_prompt.relevant_words(task), inputs.repo.files),
     )

@@ -8,25 +8,19 @@ concluded from what takes too long or cannot be started at all.
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import json
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from planner.compile.patches import is_outlined
 from planner.rules.rule_model import Finding
-from shared.errors import InvalidInput, quoted
+from shared.errors import quoted
 from shared.events.events import Emit, Noted, Warned
-from shared.files.atomic_io import write_json
-from shared.files.strict_documents import JsonProblem, at, parse_json
-from shared.files.text_sources import read_text_input
+from shared.files.strict_documents import at
 from shared.languages.acceptance_commands import analyse_command
-from shared.languages.language_tools import ToolMissing, ToolResult, ToolRunner
+from shared.languages.language_tools import ToolResult
 from shared.languages.planned_code import CannotRun, PlannedFiles
 from shared.languages.read_commands import Command
 from shared.languages.registry import language_named
@@ -35,9 +29,9 @@ from shared.projects.build_tools import BRINGING, may_come
 if TYPE_CHECKING:
     from planner.plan.file_projection import TargetRepo
     from planner.plan.parse_plan import Draft, Plan
+    from planner.repo.machine import Machine
     from shared.work_order.work_order import WorkOrder
 
-_MOST_SECONDS: Final = 10.0  # for one command: an empty test takes one or two
 _LEAST_IN_ALL: Final = 20.0
 _SECONDS_AN_ORDER: Final = 2.0
 _MOST_WORDS: Final = 300
@@ -48,18 +42,12 @@ _LOOK: Final = 'for each; do command -v -- "$each" >/dev/null || echo "$each"; d
 
 @dataclass(slots=True)
 class DryRun:
-    """Try plans by `runner`; without one, answer only what `known` has of an earlier planning.
+    """Try plans for a repo on the machine where their commands will run."""
 
-    `known` has the answers by what was run, so that nothing is tried twice.
-    """
-
-    runner: ToolRunner | None
+    machine: Machine
     target: TargetRepo
     emit: Emit
-    known: dict[str, str] = field(default_factory=dict)
     _ends: float = field(default=0.0, init=False)
-    _tried: int = field(default=0, init=False)
-    _left: int = field(default=0, init=False)
 
     def findings(self, plan: Plan, own: Collection[int] | None) -> Iterator[Finding]:
         """Yield what cannot run here of the orders at the positions `own`, or of all."""
@@ -68,7 +56,7 @@ class DryRun:
         meant = [each for each in meant if not is_outlined(each.raw)]
         began = time.monotonic()
         self._ends = began + max(_LEAST_IN_ALL, _SECONDS_AN_ORDER * len(meant))
-        self._tried = self._left = 0
+        asked, left = self.machine.asked, self.machine.left
         missing = self._missing(meant)
         code = _Code([each.order for each in drafts if each.order is not None], self.target)
         for draft in meant:
@@ -79,14 +67,13 @@ class DryRun:
                     message = f"`{text}` cannot run here: {refusal.words}"
                     field = at("acceptance_commands", index)
                     yield Finding(refusal.code, draft.position, draft.label, field, message)
-        self._say(time.monotonic() - began)
-
-    def _say(self, seconds: float) -> None:
-        if self._tried:
-            said = f"dry run: {self._tried} runs, {seconds:.1f} s"
+        if tried := self.machine.asked - asked:
+            said = f"dry run: {tried} runs, {time.monotonic() - began:.1f} s"
             self.emit(Noted(said, detail=True))
-        if self._left:
-            self.emit(Warned(f"the dry run of the plan took too long: {self._left} commands left"))
+        if left := self.machine.left - left:
+            self.emit(Warned(f"the dry run of the plan took too long: {left} runs were left out"))
+        if self.machine.problem:
+            self.emit(Noted(f"dry run: {self.machine.problem}", detail=True))
 
     def _missing(self, meant: Sequence[Draft]) -> frozenset[str]:
         """Return the programs of commands that are not here and that nothing will bring."""
@@ -95,7 +82,9 @@ class DryRun:
         programs = sorted(each for each in named if "/" not in each)
         if not programs:
             return frozenset()
-        said = self._ask(("sh", "-c", _LOOK, "sh", *programs), {}, lambda done: done.stdout)
+        said = self.machine.ask(
+            ("sh", "-c", _LOOK, "sh", *programs), {}, lambda done: done.stdout, self._ends
+        )
         repo = self.target
         texts = [repo.sources.get(path) or "" for path in BRINGING if path in repo.files]
         allowed = [path for each in meant if each.order for path in each.order.allowed_files]
@@ -133,29 +122,8 @@ class DryRun:
             found = tried.refusal(done)
             return f"{found.code} {_short(found.words)}" if found is not None else ""
 
-        kind, _, words = self._ask(tried.argv, files, answer).partition(" ")
+        kind, _, words = self.machine.ask(tried.argv, files, answer, self._ends).partition(" ")
         return CannotRun("E403" if kind == "E403" else "E402", words) if kind else None
-
-    def _ask(
-        self, argv: Sequence[str], files: Mapping[str, str], answer: Callable[[ToolResult], str]
-    ) -> str:
-        """Return the answer to a run, "" where nothing could be tried."""
-        content = json.dumps([argv, files], sort_keys=True)
-        key = hashlib.sha256(content.encode(errors="replace")).hexdigest()
-        if key in self.known or self.runner is None:
-            return self.known.get(key, "")
-        seconds = min(_MOST_SECONDS, self._ends - time.monotonic())
-        if seconds <= 0:
-            self._left += 1
-            return ""
-        try:
-            done = self.runner.run(files, argv, seconds=seconds)
-        except ToolMissing as error:
-            self.emit(Noted(f"dry run: {error}", detail=True))
-            return ""
-        self._tried += 1
-        self.known[key] = answer(done)
-        return self.known[key]
 
 
 class _Code:
@@ -182,32 +150,3 @@ class _Code:
 
 def _short(words: str) -> str:
     return " ".join(_FOLDERS.sub("", words).split())[:_MOST_WORDS]
-
-
-@contextlib.contextmanager
-def recorded(dry_run: DryRun | None, transcript: Path) -> Iterator[None]:
-    """End the runner with the block, and record its answers beside the transcript."""
-    try:
-        yield
-    finally:
-        if dry_run is not None and dry_run.runner is not None:
-            dry_run.runner.close()
-        if dry_run is not None and dry_run.known:
-            write_json(_record_of(transcript), dict(sorted(dry_run.known.items())))
-
-
-def _record_of(transcript: Path) -> Path:
-    return transcript.with_name(f"{transcript.stem}.dry_run.json")
-
-
-def known_answers(transcript: Path) -> dict[str, str]:
-    """Return what was recorded beside a transcript; nothing where it is not usable."""
-    path = _record_of(transcript)
-    if not path.is_file():
-        return {}
-    try:
-        document = parse_json(read_text_input(path, "dry run").text)
-    except (InvalidInput, JsonProblem):
-        return {}
-    found = document if isinstance(document, dict) else {}
-    return {key: each for key, each in found.items() if isinstance(each, str)}

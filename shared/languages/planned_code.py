@@ -318,7 +318,13 @@ class Rehearsal:
 
 
 class Rehearsals(Protocol):
-    """Say how to see whether commands can run here, before their code exists."""
+    """Say how to see what commands find here, and whether they can run before their code exists."""
+
+    def version_argv(self, packages: Sequence[str]) -> tuple[str, ...]:
+        """Return a command that says in one line what is here: versions, and what they run.
+
+        It also says which of these `packages`, which manifests declare, commands do not find.
+        """
 
     def rehearsal(self, command: Command, planned: PlannedFiles) -> Rehearsal | None:
         """Return how to try a command; `None` if nothing can be learnt. Never raises."""

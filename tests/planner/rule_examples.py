@@ -16,6 +16,7 @@ from planner.plan.file_projection import TargetRepo
 from planner.plan.parse_plan import Plan, parse_plan, with_history
 from planner.replan.merge_plans import Answer, merge
 from planner.replan.predecessor import FollowUp, Predecessor
+from planner.repo.machine import Machine
 from planner.rules.judge_plan import Report, judge, judge_answer
 from planner.spec.spec_difference import compare_requirements
 from shared.events.events import ignore
@@ -67,7 +68,8 @@ def tried_example(example: str) -> list[str]:
     runner = DryRunner(Settings(), None, None, None)
     with contextlib.closing(runner):
         target = TargetRepo(frozenset(repo), repo)
-        found = DryRun(runner, target, ignore).findings(parse_plan(example_plan(example)), None)
+        tried = DryRun(Machine(runner), target, ignore)
+        found = tried.findings(parse_plan(example_plan(example)), None)
         return [each.code for each in found]
 
 

@@ -362,6 +362,7 @@ TYPESCRIPT: Final = Language(
     notes=_TYPED,
     conformance=_TYPED,
     plans=_TYPED,
+    rehearsals=node_rehearsals,
     reports=ToolReports(lambda: node_commands.TSC_TOOLS),
     advice=Advice(_FOLDER, ("TypeScript", ".ts", ".tsx"), "TYPESCRIPT_PLANNING.md"),
     examples=Examples(_FOLDER, "TYPESCRIPT_EXAMPLES.toml"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.ecmascript import node_commands
@@ -31,6 +31,22 @@ _SAYS = re.compile(
 )
 _NOT_INSTALLED = re.compile(r"ENOTCACHED|could not determine executable|EAI_AGAIN|ENOTFOUND")
 _RAN_NONE = re.compile(r"^\S tests 0$", re.MULTILINE)
+
+
+_VERSIONS: Final = """
+const { existsSync } = require('node:fs');
+const flag = '--experimental-strip-types';
+let typed = 'no TypeScript: `node --test x.test.ts` fails';
+if (process.features.typescript) typed = 'TypeScript files too, as they are';
+else if (process.allowedNodeEnvironmentFlags.has(flag)) typed = `TypeScript files with ${flag}`;
+const missed = process.argv.slice(1).filter((each) => !existsSync(`node_modules/${each}`));
+const lacks = missed.length ? `; declared and not installed: ${missed.join(', ')}` : '';
+console.log(`Node ${process.version}, which runs JavaScript and ${typed}${lacks}`);
+"""
+
+
+def version_argv(packages: Sequence[str]) -> tuple[str, ...]:
+    return ("node", "-e", _VERSIONS, *packages)
 
 
 def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:

@@ -122,6 +122,10 @@ func TestNothing(t *testing.T) {{}}
 """
 
 
+def version_argv(packages: Sequence[str]) -> tuple[str, ...]:
+    return ("go", "version")
+
+
 def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
     """Return `go test` with the command's flags, on a package whose only test passes."""
     read = read_go_command(program_words(command) or ())

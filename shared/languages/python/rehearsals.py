@@ -38,6 +38,25 @@ _FIND: Final = (
 )
 
 
+# A package is looked for by its metadata; pytest may come from llmch's own environment.
+_VERSIONS: Final = """
+import importlib.metadata as m, importlib.util as u, platform, sys
+def version(name):
+    try:
+        return m.version(name)
+    except Exception:
+        return ""
+said = "Python " + platform.python_version()
+said += ", pytest " + version("pytest") if u.find_spec("pytest") else ", no pytest"
+missed = [each for each in sys.argv[1:] if not version(each)]
+print(said + (", declared and not installed: " + ", ".join(missed) if missed else ""))
+"""
+
+
+def version_argv(packages: Sequence[str]) -> tuple[str, ...]:
+    return ("python", "-c", _VERSIONS, *packages)
+
+
 def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
     """Return a run of pytest that only collects, or a search for the modules of other commands."""
     match command.run:

@@ -53,6 +53,7 @@ RUST: Final = Language(
     contracted=(".rs",),
     commands=RustCommands(),
     plans=judge_rust,
+    rehearsals=rust_commands,
     conformance=rust_conformance,
     edits=rust_edits,
     notes=rust_edits,
