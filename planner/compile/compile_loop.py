@@ -73,7 +73,7 @@ def first_prompt(inputs: CompileInputs) -> str:
         inputs.surroundings,
         render_requirements(inputs.spec.requirements, all_needed=inputs.require_coverage),
         render_commands(inputs.repo.verification),
-        render_languages(inputs.spec.text, inputs.repo.files),
+        render_languages(inputs.spec.text, inputs.repo.files, inputs.surroundings),
     )
 
 
@@ -88,7 +88,9 @@ def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
         },
         inputs.surroundings,
         render_commands(inputs.repo.verification),
-        render_languages(replan_prompt.relevant_words(task), inputs.repo.files),
+        render_languages(
+            replan_prompt.relevant_words(task), inputs.repo.files, inputs.surroundings
+        ),
     )
 
 

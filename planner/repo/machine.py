@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from planner.prompts.prompt_templates import fenced
 from shared.errors import InvalidInput
 from shared.files.atomic_io import write_json
 from shared.files.strict_documents import JsonProblem, parse_json
@@ -105,6 +106,7 @@ _NAME: Final = re.compile(r"@?[A-Za-z0-9][\w./-]{0,80}")
 _MOST_NAMES: Final = 60
 _MOST_MANIFESTS: Final = 20
 _MOST_WORDS: Final = 600
+_MOST_LINE: Final = 160
 _INTRODUCTION: Final = "Commands run here, and nothing else can be had:"
 
 
@@ -127,7 +129,34 @@ def describe_machine(
             argv = tried.version_argv(_declared(family, paths, sources))
             lines.append(machine.ask(argv, {}, _first_line))
     said = [f"- {each}" for each in lines if each]
-    return "\n".join((_INTRODUCTION, "", *said)) if said else ""
+    if not said:
+        return ""
+    settings = "\n".join(_settings(paths, sources))[:_MOST_SETTINGS]
+    quoted = ("", _SETTINGS, "", fenced(settings)) if settings else ()
+    return "\n".join((_INTRODUCTION, "", *said, *quoted))
+
+
+# The lines that decide what can run, of files that are read from their beginning.
+_TELLING: Final = {
+    "package.json": r'^\s*"(?:type|engines|node|packageManager)"\s*:.*',
+    "pyproject.toml": r"^(?:requires-python|addopts|testpaths|pythonpath|required_plugins)\b.*",
+    "go.mod": r"^(?:go|toolchain)\s.*",
+    "Cargo.toml": r"^(?:edition|rust-version)\b.*",
+    ".gitignore": r"^[^#\s].*",
+}
+_SETTINGS: Final = "Lines of the repository's settings, as data:"
+_MOST_READ: Final = 20_000
+_MOST_LINES: Final = 20  # of one file
+_MOST_SETTINGS: Final = 2_000
+
+
+def _settings(paths: Collection[str], sources: Mapping[str, str]) -> Iterator[str]:
+    """Yield the telling lines of the files in the root folder, each with the name of its file."""
+    for path, telling in _TELLING.items():
+        text = (sources.get(path) or "")[:_MOST_READ] if path in paths else ""
+        for line in re.findall(telling, text, re.MULTILINE)[:_MOST_LINES]:
+            shown = "".join(each if each.isprintable() else " " for each in line.strip())
+            yield f"{path}: {shown[:_MOST_LINE]}"
 
 
 def _declared(

@@ -29,23 +29,29 @@ class Advice:
     """Say where a language's rules for plans are, and which words ask for them.
 
     `package` has the `file`. A specification asks for the language by one of `words`, which are
-    matched whole and with their letters as they are.
+    matched whole and with their letters as they are. Each of `adapted` holds words of the machine's
+    description (`Rehearsals.version_argv`), a text of the rules, and what replaces it there.
     """
 
     package: str
     words: tuple[str, ...]
     file: str = "PLANNING.md"
+    adapted: tuple[tuple[str, str, str], ...] = ()
 
     def is_asked_for(self, text: str) -> bool:
         """Return whether a specification names the language."""
         words = "|".join(map(re.escape, self.words))
         return re.search(rf"(?<!\w)(?:{words})(?!\w)", text) is not None
 
-    def read(self) -> str:
+    def read(self, machine: str = "") -> str:
         """Return the rules, as Markdown that begins with a heading of the second level."""
         from importlib import resources
 
-        return resources.files(self.package).joinpath(self.file).read_text("utf-8").strip()
+        text = resources.files(self.package).joinpath(self.file).read_text("utf-8").strip()
+        for words, usual, here in self.adapted:
+            if words in machine:
+                text = text.replace(usual, here)
+        return text
 
 
 @dataclass(frozen=True, slots=True)
