@@ -104,6 +104,7 @@ def test_the_rules_stand_between_those_on_tests_and_those_on_verification() -> N
     assert "\n\n## Go\n\nRules.\n\n## Verification\n" in told
 
 
+NODES = os.environ.get("LLMCH_TEST_NODES", "").split(":")  # read before a test clears it
 CODE = {
     "score.mjs": "export const score = (a, b) => [...a].filter((c, i) => c === b[i]).length;\n",
     "score.ts": "export function score(guess: string, answer: string): number {\n"
@@ -141,7 +142,7 @@ def run_example(advice: Advice, argv: Sequence[str], folder: Path) -> tuple[str,
 
 def node_of(major: int) -> str:
     """Return the Node of this version, on PATH or in the folders that LLMCH_TEST_NODES names."""
-    for folder in (*os.environ.get("LLMCH_TEST_NODES", "").split(":"), os.environ["PATH"]):
+    for folder in (*NODES, os.environ["PATH"]):
         node = shutil.which("node", path=folder)
         if node is not None:
             done = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
