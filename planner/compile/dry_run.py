@@ -21,8 +21,7 @@ from shared.events.events import Emit, Noted, Warned
 from shared.files.strict_documents import at
 from shared.languages.acceptance_commands import analyse_command
 from shared.languages.language_tools import ToolResult
-from shared.languages.planned_code import CannotRun, PlannedFiles
-from shared.languages.read_commands import Command
+from shared.languages.planned_code import CannotRun, PlannedFiles, Rehearsal
 from shared.languages.registry import language_named
 from shared.projects.build_tools import BRINGING, may_come
 
@@ -59,14 +58,13 @@ class DryRun:
         asked, left = self.machine.asked, self.machine.left
         missing = self._missing(meant)
         code = _Code([each.order for each in drafts if each.order is not None], self.target)
-        for draft in meant:
-            planned = self._scene(drafts, draft.position)
-            for index, text in draft.commands():
-                refusal = self._refusal(analyse_command(text), planned, missing, code)
-                if refusal is not None:
-                    message = f"`{text}` cannot run here: {refusal.words}"
-                    field = at("acceptance_commands", index)
-                    yield Finding(refusal.code, draft.position, draft.label, field, message)
+        trials = [*self._trials(drafts, meant, missing, code)]
+        fine = self._fine_together(trials)
+        for each in trials:
+            if each not in fine and (refusal := self._refusal(each)) is not None:
+                message = f"`{each.command}` cannot run here: {refusal.words}"
+                field = at("acceptance_commands", each.index)
+                yield Finding(refusal.code, each.draft.position, each.draft.label, field, message)
         if tried := self.machine.asked - asked:
             said = f"dry run: {tried} runs, {time.monotonic() - began:.1f} s"
             self.emit(Noted(said, detail=True))
@@ -104,26 +102,74 @@ class DryRun:
             dependencies=self.target.allowed.dependencies,
         )
 
-    def _refusal(
-        self, command: Command, planned: PlannedFiles, missing: Collection[str], code: _Code
-    ) -> CannotRun | None:
-        if command.problem or command.operator or not command.argv:
-            return None
-        if command.argv[0] in missing:
-            return CannotRun("E401", f"{quoted(command.argv[0])} is not installed here")
-        language = language_named(command.language)
-        rehearsals = language.rehearsals if language is not None else None
-        tried = rehearsals.rehearsal(command, planned) if rehearsals is not None else None
+    def _trials(
+        self, drafts: Sequence[Draft], meant: Sequence[Draft], missing: Collection[str], code: _Code
+    ) -> Iterator[_Trial]:
+        """Yield the commands that are refused at once, and those that can be tried."""
+        for draft in meant:
+            planned = self._scene(drafts, draft.position)
+            for index, text in draft.commands():
+                command = analyse_command(text)
+                if command.problem or command.operator or not command.argv:
+                    continue
+                language = language_named(command.language)
+                rehearsals = language.rehearsals if language is not None else None
+                tried = rehearsals.rehearsal(command, planned) if rehearsals is not None else None
+                if command.argv[0] in missing:
+                    yield _Trial(draft, index, text, missing=command.argv[0])
+                elif tried is not None:
+                    made = code.of(command.language) if tried.with_code else {}
+                    yield _Trial(draft, index, text, tried, {**made, **tried.files})
+
+    def _fine_together(self, trials: Sequence[_Trial]) -> frozenset[_Trial]:
+        """Return the trials that succeed in one run for several commands."""
+        alike: dict[tuple[str, ...], list[_Trial]] = {}
+        for each in trials:
+            if each.tried is not None and each.tried.named:
+                words = each.tried.argv[: -len(each.tried.named)]
+                alike.setdefault(words, []).append(each)
+        found = (self._fine(words, group) for words, group in alike.items())
+        return frozenset(each for group in found for each in group)
+
+    def _fine(self, words: Sequence[str], group: Sequence[_Trial]) -> Sequence[_Trial]:
+        files: dict[str, str] = {}
+        for each in group:
+            files.update(each.files)
+        named = [*dict.fromkeys(n for each in group if each.tried for n in each.tried.named)]
+        if len(named) == 1 or any(each.files.items() - files.items() for each in group):
+            return ()  # an order replaces a test of an earlier one
+
+        def answer(done: ToolResult) -> str:
+            printed = all(each.rpartition("/")[2] in done.stdout for each in named)
+            return "fine" if done.exit_code == 0 and printed else ""
+
+        said = self.machine.ask((*words, *named), files, answer, self._ends)
+        return group if said == "fine" else ()
+
+    def _refusal(self, trial: _Trial) -> CannotRun | None:
+        tried = trial.tried
         if tried is None:
-            return None
-        files = {**(code.of(command.language) if tried.with_code else {}), **tried.files}
+            return CannotRun("E401", f"{quoted(trial.missing)} is not installed here")
 
         def answer(done: ToolResult) -> str:
             found = tried.refusal(done)
             return f"{found.code} {_short(found.words)}" if found is not None else ""
 
-        kind, _, words = self.machine.ask(tried.argv, files, answer, self._ends).partition(" ")
+        said = self.machine.ask(tried.argv, trial.files, answer, self._ends)
+        kind, _, words = said.partition(" ")
         return CannotRun("E403" if kind == "E403" else "E402", words) if kind else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Trial:
+    """Hold a command of an order with how it is tried, or with its program that is `missing`."""
+
+    draft: Draft
+    index: int
+    command: str
+    tried: Rehearsal | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    missing: str = ""
 
 
 class _Code:

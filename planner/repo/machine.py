@@ -136,14 +136,7 @@ def describe_machine(
     return "\n".join((_INTRODUCTION, "", *said, *quoted))
 
 
-# The lines that decide what can run, of files that are read from their beginning.
-_TELLING: Final = {
-    "package.json": r'^\s*"(?:type|engines|node|packageManager)"\s*:.*',
-    "pyproject.toml": r"^(?:requires-python|addopts|testpaths|pythonpath|required_plugins)\b.*",
-    "go.mod": r"^(?:go|toolchain)\s.*",
-    "Cargo.toml": r"^(?:edition|rust-version)\b.*",
-    ".gitignore": r"^[^#\s].*",
-}
+_IGNORED: Final = ((".gitignore", r"^[^#\s].*"),)
 _SETTINGS: Final = "Lines of the repository's settings, as data:"
 _MOST_READ: Final = 20_000
 _MOST_LINES: Final = 20  # of one file
@@ -152,7 +145,8 @@ _MOST_SETTINGS: Final = 2_000
 
 def _settings(paths: Collection[str], sources: Mapping[str, str]) -> Iterator[str]:
     """Yield the telling lines of the files in the root folder, each with the name of its file."""
-    for path, telling in _TELLING.items():
+    telling_lines = (each for language in LANGUAGES for each in language.telling)
+    for path, telling in (*telling_lines, *_IGNORED):
         text = (sources.get(path) or "")[:_MOST_READ] if path in paths else ""
         for line in re.findall(telling, text, re.MULTILINE)[:_MOST_LINES]:
             shown = "".join(each if each.isprintable() else " " for each in line.strip())

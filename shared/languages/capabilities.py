@@ -375,7 +375,8 @@ class Language:
     commands, and `failures` knows which of it a failed command lacks. `reports` reads what the
     language's tools print of faults. `advice` is for the model that plans; a language without it is
     described by the planner's own prompt, or not at all. `examples` are for the person who looks up
-    a rule that the language decides.
+    a rule that the language decides. `telling` has names of files in the root folder, each with a
+    pattern of the lines that decide what can run.
     """
 
     outliner: Outliner
@@ -393,6 +394,7 @@ class Language:
     reports: Reports | None = None
     advice: Advice | None = None
     examples: Examples | None = None
+    telling: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:

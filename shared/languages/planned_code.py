@@ -308,13 +308,16 @@ class Rehearsal:
     """Hold how to see whether a command can run here although its code does not exist.
 
     `argv` is run with `files` in the tree, texts by path, and `with_code` with code besides that
-    keeps the plan's interfaces and does nothing. `refusal` reads how that ended.
+    keeps the plan's interfaces and does nothing. `refusal` reads how that ended. `named` are the
+    last words of `argv` where one run may be made for several commands: a run that succeeds, and
+    prints the names of all their files, answers for each.
     """
 
     argv: tuple[str, ...]
     files: Mapping[str, str]
     refusal: Callable[[ToolResult], CannotRun | None]
     with_code: bool = False
+    named: tuple[str, ...] = ()
 
 
 class Rehearsals(Protocol):

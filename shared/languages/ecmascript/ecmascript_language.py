@@ -364,6 +364,7 @@ JAVASCRIPT: Final = Language(
         _FOLDER, ("JavaScript", "Node.js", "npm", ".js", ".mjs"), "JAVASCRIPT_PLANNING.md"
     ),
     examples=Examples(_FOLDER, "JAVASCRIPT_EXAMPLES.toml"),
+    telling=((MANIFEST, r'^\s*"(?:type|engines|node|packageManager)"\s*:.*'),),
 )
 
 TYPESCRIPT: Final = Language(

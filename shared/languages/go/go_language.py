@@ -70,4 +70,5 @@ GO: Final = Language(
         ("Golang", "in Go", "Go 1", "Go module", "Go package", "Go program", "go.mod", ".go"),
     ),
     examples=Examples("shared.languages.go"),
+    telling=(("go.mod", r"^(?:go|toolchain)\s.*"),),
 )

@@ -207,4 +207,10 @@ PYTHON: Final = Language(
     failures=python_packages,
     reports=PythonReports(),
     examples=Examples("shared.languages.python"),
+    telling=(
+        (
+            "pyproject.toml",
+            r"^(?:requires-python|addopts|testpaths|pythonpath|required_plugins)\b.*",
+        ),
+    ),
 )

@@ -77,8 +77,19 @@ def _collection(command: Command, planned: PlannedFiles) -> Rehearsal:
     def refusal(done: ToolResult) -> CannotRun | None:
         return _refusal(done, command, planned, certain=bool(named) and not absent)
 
-    files = {**planned.tests, **absent}
-    return Rehearsal((*command.argv, "--collect-only"), files, refusal, with_code=True)
+    # Other test files change nothing; what tests import, and their configuration, does.
+    shown = {
+        path: text for path, text in planned.tests.items() if path in named or not _is_test(path)
+    }
+    words = tuple(each for each in command.argv if each in named)
+    others = (each for each in command.argv if each not in words)
+    argv = (*others, "--collect-only", *words)
+    return Rehearsal(argv, {**shown, **absent}, refusal, with_code=True, named=words)
+
+
+def _is_test(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    return name.startswith("test_") or name.endswith("_test.py")
 
 
 def _refusal(

@@ -69,4 +69,5 @@ RUST: Final = Language(
     reports=ToolReports(lambda: rust_commands.TOOLS),
     advice=Advice("shared.languages.rust", ("Rust", "Cargo.toml", ".rs")),
     examples=Examples("shared.languages.rust"),
+    telling=(("Cargo.toml", r"^(?:edition|rust-version)\b.*"),),
 )

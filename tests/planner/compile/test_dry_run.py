@@ -126,6 +126,33 @@ def test_what_was_tried_is_not_tried_again(tried: tuple[Planner, Counted, Tried]
     assert len(runner.ran) == len(set(runner.ran)) == 4  # versions, programs, and both commands
 
 
+REST = "\n\ndef test_f():\n    assert f() == 3\n"
+
+
+def test_one_run_of_pytest_answers_for_all_orders_where_all_are_well(
+    tried: tuple[Planner, Counted, Tried],
+) -> None:
+    _, runner, run = tried
+    orders = [
+        creating(
+            number,
+            f"m{number}.py",
+            interfaces=[{"path": f"m{number}.py", "stub": "def f() -> int: ..."}],
+            acceptance_files=[
+                {"path": f"test_m{number}.py", "content": f"from m{number} import f\n{REST}"}
+            ],
+            acceptance_commands=[f"python -m pytest -q test_m{number}.py"],
+        )
+        for number in range(1, 9)
+    ]
+    assert run(plan(*orders)).ok
+    assert len([argv for argv in runner.ran if "pytest" in argv]) == 1
+    faulty = orders[5]["acceptance_files"][0]
+    faulty["content"] = f"import pytest\n{faulty['content']}\n\n{OFTEN}".replace('score("")', "f()")
+    result = run(plan(*orders), max_attempts=1)
+    assert [(each.code, each.order) for each in result.report.errors] == [("E403", "WO-06")]
+
+
 def test_a_replay_repeats_what_was_found_and_tries_nothing(
     tried: tuple[Planner, Counted, Tried],
 ) -> None:
