@@ -26,7 +26,6 @@ from factory.judging.acceptance_evidence import (
     Evidence,
     EvidenceCollector,
     beside,
-    may_come,
     named_by,
     programs_not_found,
     why_not_so,
@@ -89,7 +88,7 @@ from shared.events.events import ModelAskedAgain
 from shared.files.atomic_io import write_json, write_text
 from shared.git import trees
 from shared.llm.model_client import Completion, ReplyFailed, Request
-from shared.projects.build_tools import BRINGING
+from shared.projects.build_tools import BRINGING, may_come
 from shared.projects.conventions import find_conventions
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 from shared.work_order.work_order import WorkOrder

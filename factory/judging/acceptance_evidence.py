@@ -17,12 +17,10 @@ a reply costs less than an order that ends too early.
 
 from __future__ import annotations
 
-import re
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 from typing import Final, TypeVar
 
 from factory.judging.proof import W234, W252, why_nothing_is_proven
@@ -37,7 +35,6 @@ from shared.events.events import CommandTried, Emit
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.languages.registry import LANGUAGES, language_of
 from shared.processes.shell_words import split_words
-from shared.projects.build_tools import BRINGING
 from shared.work_order.work_order import WorkOrder
 
 T = TypeVar("T")
@@ -298,20 +295,3 @@ def programs_not_found(
     return tuple(
         each for each in named if "/" not in each.program and not has_program(each.program)
     )
-
-
-def may_come(
-    program: str, files: Collection[str], allowed: Collection[str], bringing: Iterable[str]
-) -> bool:
-    """Return whether the project may bring the program before the command runs.
-
-    `files` are the paths of the project, `allowed` those that the order may write, and `bringing`
-    are the texts of its files named in `BRINGING`.
-    """
-    if any(path in BRINGING for path in allowed):
-        return True
-    named = (PurePosixPath(path) for path in (*files, *allowed))
-    if any(program in (path.name, path.stem) for path in named):
-        return True
-    word = re.compile(rf"(?<![\w.-]){re.escape(program)}(?![\w-])")
-    return any(word.search(text) for text in bringing)

@@ -19,6 +19,7 @@ from factory.fleet import submission
 from factory.orders import read_orders
 from factory.record import decisions
 from factory.record import landed as landings
+from factory.run import dry_run
 from factory.workbench import judging_tools
 from planner import plan_flags
 from planner.compile import inputs
@@ -38,7 +39,7 @@ from shared.llm.stack import Mode, ModelSource
 from shared.llm.transcript import Transcript
 from shared.llm.transport import check_access
 from shared.settings.loading import flags_given, load_settings
-from shared.settings.settings import RoleSettings, Settings
+from shared.settings.settings import RoleSettings, SandboxBackend, Settings
 
 
 def settings_for(
@@ -180,6 +181,19 @@ def tool_runner(settings: Settings, repo: Path | None) -> language_tools.ToolRun
     taken.
     """
     return judging_tools.SandboxRunner(settings.sandbox, repo)
+
+
+def trial_runner(
+    settings: Settings, options: inputs.PlanOptions
+) -> language_tools.ToolRunner | None:
+    """Return what tries the commands of a plan where a run would execute them.
+
+    Nothing is opened before the first command. Without a sandbox nothing is tried: nobody has read
+    the plan yet.
+    """
+    if settings.sandbox.backend is SandboxBackend.OFF:
+        return None
+    return dry_run.DryRunner(settings, options.repo, options.branch, options.start)
 
 
 @dataclass(frozen=True, slots=True)

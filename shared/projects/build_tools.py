@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePosixPath
 from typing import Final
 
 from shared.files.paths import VERIFY_SCRIPT
@@ -98,6 +99,23 @@ PACKAGE_TOOLS: Final = frozenset({"npm", "pnpm", "yarn", "bun"})
 
 BRINGING: Final = ("pyproject.toml", "setup.cfg", "setup.py", VERIFY_SCRIPT)
 """The files of a project that may say which programs its installation brings."""
+
+
+def may_come(
+    program: str, files: Collection[str], allowed: Collection[str], bringing: Iterable[str]
+) -> bool:
+    """Return whether the project may bring the program before the command runs.
+
+    `files` are the paths of the project, `allowed` those that the order may write, and `bringing`
+    are the texts of its files named in `BRINGING`.
+    """
+    if any(path in BRINGING for path in allowed):
+        return True
+    named = (PurePosixPath(path) for path in (*files, *allowed))
+    if any(program in (path.name, path.stem) for path in named):
+        return True
+    word = re.compile(rf"(?<![\w.-]){re.escape(program)}(?![\w-])")
+    return any(word.search(text) for text in bringing)
 
 
 _NAMED: Final = 3  # manifests that a note is made of; further ones are counted
