@@ -51,7 +51,7 @@ from shared.llm.stack import ModelSource, open_model
 from shared.llm.usage import Tally, usage_counted, usage_record
 from shared.work_order.parse_order import order_key, parse_document
 from shared.work_order.plan_folder import write_plan
-from shared.work_order.work_order import Manifest
+from shared.work_order.work_order import Assumption, Manifest
 
 if TYPE_CHECKING:
     from planner.replan.predecessor import FollowUp
@@ -76,6 +76,8 @@ class PlanResult:
     """Whether the plan before carries out the spec already: no model was asked then."""
     change: PlanChange | None = None
     """The changes to the plan that this one follows, if it follows one and is valid."""
+    assumptions: tuple[Assumption, ...] = ()
+    """What a valid plan reads into the specification."""
 
 
 def plan_document(result: PlanResult) -> dict[str, Any]:
@@ -89,6 +91,7 @@ def plan_document(result: PlanResult) -> dict[str, Any]:
         "output_dir": str(result.output_dir) if result.output_dir else None,
         "findings": result.report.to_json()["findings"],
         "usage": asdict(usage_record(result.tally)),
+        "assumptions": [each.to_json() for each in result.assumptions],
         **_change_document(result),
     }
 
@@ -141,6 +144,7 @@ def run_plan(
             tally=model.meter.run,
             error=_error(outcome, folder.path),
             change=_change(outcome),
+            assumptions=manifest.assumptions if manifest else (),
         )
         recording.emit(usage_counted(result.tally))
         recording.emit(_ended(result, manifest))
@@ -216,6 +220,7 @@ def _unchanged(
         error=None,
         unchanged=True,
         change=no_change(task),
+        assumptions=before.plan.assumptions,
     )
 
 

@@ -19,7 +19,7 @@ from shared.git.refs import OWN_REFS
 from shared.git.repos import Identity
 from shared.work_order.parse_order import order_key, sha256_bytes
 from shared.work_order.plan_folder import PlanFacts
-from shared.work_order.work_order import WorkOrder
+from shared.work_order.work_order import Assumption, WorkOrder
 
 LONGEST_SLUG: Final = 40
 _ID_DIGITS = 8
@@ -354,11 +354,17 @@ _ACCEPTED: Final = "accepted: {}"
 _PROOF = re.compile(r"^proof: (\S.*)$", re.MULTILINE)
 
 
-def render_note(run_id: str, model: str, attempts: int, proof: str) -> str:
-    """Return the text of a note; `proof` is one line, empty if nothing is known."""
+def render_note(
+    run_id: str, model: str, attempts: int, proof: str, assumed: Iterable[Assumption] = ()
+) -> str:
+    """Return the text of a note; `proof` is one line, empty if nothing is known.
+
+    `assumed` is what the plan reads into the specification for the order.
+    """
     lines = [f"run: {run_id}", f"model: {model}", f"attempts: {attempts}"]
     if proof:
         lines.append(f"proof: {proof}")
+    lines += [f"{each.kind}: {_one_line(each.render())}" for each in assumed]
     return "".join(f"{line}\n" for line in lines)
 
 

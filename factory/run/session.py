@@ -315,7 +315,12 @@ class Session:
             return
         commit = result.verdict.commit
         model = result.records[-1].model or ("unknown" if task.order.asks_model else "none")
-        note = render_note(self.run.folder.run_id, model, len(result.records), result.proof)
+        plan = task.loaded.plan
+        resting = [
+            each for each in (plan.assumptions if plan else ()) if task.name in each.work_orders
+        ]
+        attempts = len(result.records)
+        note = render_note(self.run.folder.run_id, model, attempts, result.proof, resting)
         try:
             commits.add_note(self.run.repo.git, NOTES_REF, commit, note, task.commit_facts(""))
         except GitFailed as failed:

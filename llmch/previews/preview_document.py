@@ -48,7 +48,7 @@ from shared.llm import budget
 from shared.settings.settings import Settings
 from shared.work_order.parse_order import DocumentInvalid, parse_document
 from shared.work_order.plan_folder import PlanFacts, StoredManifest
-from shared.work_order.work_order import MAX_LISTED, Asserted, WithdrawnOrder
+from shared.work_order.work_order import MAX_LISTED, Asserted, Assumption, WithdrawnOrder
 
 if TYPE_CHECKING:
     from factory.run.forecast import Forecast
@@ -184,6 +184,7 @@ class PreviewDocument(Document):
             yield _order(each)
         for gone in preview.withdrawn:
             yield Section(gone.reason, name=gone.id, word="withdrawn", tone=Tone.FAINT)
+        yield from assumed(preview.assumptions)
         yield from _rest(preview)
         yield Paragraph((counts(preview),))
         if preview.ground.refusal:
@@ -221,12 +222,25 @@ def short_form(preview: PlanPreview, *, cost: bool = True) -> Iterator[Block]:
         yield Remark(
             (f"and {count(len(preview.orders) - _MAX_HEADS, 'more order', 'more orders')}",)
         )
+    yield from assumed(preview.assumptions)
     if whole:
         yield from _rest(preview)
     yield Remark((counts(preview, cost=cost),))
     if not whole:
         command = _show(preview.ground.folder)
         yield Remark((f"{command} shows the files, commands and requirements of each order",))
+
+
+def assumed(assumptions: Sequence[Assumption]) -> Iterator[Block]:
+    """Return what a plan reads into the specification; nothing if that is nothing."""
+    if assumptions:
+        yield Section("Read into the specification", tuple(map(_assumed, assumptions)))
+
+
+def _assumed(each: Assumption) -> Item:
+    sign = Sign.WARNING if each.kind == "contradiction" else Sign.NONE
+    tied = ", ".join((each.id, *each.requirements, *each.work_orders))
+    return Item(f"{each.kind}: {each.render()}", sign, aside=tied)
 
 
 def _show(folder: Path) -> str:
@@ -375,6 +389,7 @@ _PREVIEW = Shape(
     "orders",
     "withdrawn",
     "requirements",
+    "assumptions",
     "counts",
     "forecast",
     "findings",

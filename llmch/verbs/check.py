@@ -21,6 +21,7 @@ from llmch.entry import answers, wiring
 from llmch.entry.answers import note_edited, read_edits
 from llmch.entry.command_line import add_optional_repo, repo_meant
 from llmch.previews.plan_preview import EXPECTS_EXEMPTION
+from llmch.previews.preview_document import assumed
 from llmch.runs import run_report
 from planner.plan import parse_plan, plan_edits
 from planner.plan_flags import add_tree_argument
@@ -34,6 +35,7 @@ _CHECKED = Shape(
     "edits",
     "requirements",
     "exempt",
+    "assumptions=outcome.plan.assumptions",
     requirements=Shape("id", "asserted_by"),
 )
 
@@ -65,6 +67,7 @@ class CheckDocument(Document):
         yield Remark(tuple(f"fixed {each.render()}" for each in fixes))
         yield from report.shown()
         yield Remark(run_report.render_assertions(self.requirements))
+        yield from assumed(self.outcome.plan.assumptions)
         if self.exempt:
             yield Remark((f"{', '.join(self.exempt)}: {EXPECTS_EXEMPTION}",))
         counts = [

@@ -124,6 +124,45 @@ E302 = Rule(
 )
 
 
+def untied_assumptions(view: PlanView) -> Iterator[Finding]:
+    """Yield what assumptions name that is not there, and assumptions that name no order."""
+    orders = {step.draft.label for step in view.steps}
+    known = {each.id for each in view.plan.requirements}
+    known |= _known_before(view) if known else set()
+    for index, each in enumerate(view.plan.assumptions):
+        for name in each.requirements:
+            if known and name not in known:
+                message = f"{quoted(name)} is not a requirement of the specification"
+                yield plan_finding("E303", at("assumptions", index, "requirements"), message)
+        field = at("assumptions", index, "work_orders")
+        for name in each.work_orders:
+            if name not in orders:
+                yield plan_finding("E303", field, f"{quoted(name)} is not an order of the plan")
+        if not each.work_orders:
+            yield plan_finding("E303", field, "names no order that rests on the assumption")
+
+
+E303 = Rule(
+    "E303",
+    "assumption that is tied to nothing",
+    why=(
+        "A person who answers otherwise has to know which orders change with it, and which "
+        "requirements it is about."
+    ),
+    bad="""{"assumptions": [{"kind": "question", "text": "Is Y a vowel?", "reading": "no",
+   "work_orders": ["WO-07"]}],
+ "work_orders": [{"id": "WO-01"}]}""",
+    good="""{"assumptions": [{"kind": "question", "text": "Is Y a vowel?", "reading": "no",
+   "work_orders": ["WO-01"]}],
+ "work_orders": [{"id": "WO-01"}]}""",
+    remedy=(
+        "Name in `work_orders` the orders that rest on it, and in `requirements` ids of the list; "
+        "drop an assumption on which nothing rests."
+    ),
+    check=untied_assumptions,
+)
+
+
 _NOT_OF_A_NAME = re.compile(r"[^a-z0-9]+")
 
 
@@ -248,4 +287,4 @@ def _assertions(orders: Sequence[WorkOrder]) -> Iterator[Mapping[str, Asserted]]
             earlier[each.path] = each.content
 
 
-RULES: Final = (E301, E302, W302)
+RULES: Final = (E301, E302, E303, W302)
