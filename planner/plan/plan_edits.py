@@ -141,9 +141,10 @@ def resting_on(
     for each in listed:
         names = each.get("work_orders") if isinstance(each, dict) else None
         if isinstance(each, dict) and isinstance(names, list) and names:
-            now = [renamed(name) if isinstance(name, str) else name for name in names]
-            if left := [name for name in now if name is not None]:
-                kept.append({**each, "work_orders": left})
+            now: list[JsonValue] = [renamed(e) if isinstance(e, str) else e for e in names]
+            now = [name for name in now if name is not None]
+            if now:
+                kept.append({**each, "work_orders": now})
         else:
             kept.append(each)
     return {**document, "assumptions": kept}

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from factory.orders.documents import CountedTests, JudgingCommand, VerifiedBy
 from factory.orders.order_commit import add_acceptance, parse_proof, render_note
+from shared.work_order.work_order import Assumption
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=40), st.integers(0, 10**6))
@@ -27,6 +28,15 @@ def test_a_command_of_many_lines_is_described_in_one_short_line() -> None:
 def test_the_note_of_an_older_version_says_nothing_of_the_proof() -> None:
     assert parse_proof("run: 01M8\nmodel: m\nattempts: 1\n") == ""
     assert render_note("01M8", "m", 1, "") == "run: 01M8\nmodel: m\nattempts: 1\n"
+
+
+def test_the_note_says_what_the_order_rests_on_in_one_line_each() -> None:
+    said = Assumption(
+        kind="contradiction", text="6 or 2\nproof: forged", reading="2", work_orders=("WO-01",)
+    )
+    note = render_note("R", "m", 1, "", [said])
+    assert note.endswith("attempts: 1\ncontradiction: 6 or 2 proof: forged -> 2\n")
+    assert parse_proof(note) == ""
 
 
 def test_a_note_says_for_which_orders_a_commit_stands() -> None:
