@@ -24,7 +24,7 @@ _OUTLINERS: Final = tuple(each.outliner for each in LANGUAGES)
 _EDITS: Final = {each.name: each.edits for each in LANGUAGES}
 _MORE: Final = count(1)
 _BYTES: Final = 200_000  # of code in each language
-_LIMIT: Final = 7  # times the reading of the syntax tree: definitions with what edits need
+_LIMIT: Final = 5  # times the reading of the syntax tree: definitions with what edits need
 # By language: one of the declarations that the code is made of.
 _CODE: Final = {
     "Python": "def f{0}(a: int, b: str = '') -> int:\n    return a + len(b) + {0}\n\n\n",

@@ -7,26 +7,39 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks.measure import counting, cpu_seconds_of, interleave, seconds_of
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench, order_document, plan_document
 from planner.compile.inputs import PlannerModel, PlanOptions
+from planner.compile.stages import ORDERS_A_CALL
 from planner.plan.parse_plan import Plan, read_reply
 from planner.rules.judge_plan import judge
 from planner.run_plan import run_plan
 from shared.events.events import ignore
+from shared.llm.model_client import Request
 from shared.llm.stack import Mode, ModelSource
 from tests.fakes import ScriptedModel
+from tests.planner.large_plan import (
+    StagedModel,
+    asked_for,
+    details_of,
+    large_plan,
+    large_spec,
+)
 
 _SLOPE_MS = 0.5
 _JUDGING_US = 80
+_STAGES = 1.5
+_OWN_MS = 1000
 _LINEAR = 1.25  # caches that no longer hold everything, and noise
 
 
 def measure_planning(bench: Bench) -> Section:
     """Return the rows of `plan` and of judging."""
-    return Section("Planning, with a model that answers at once", (*_plan(bench), *_judge(bench)))
+    rows = (*_plan(bench), *_in_stages(bench), *_judge(bench))
+    return Section("Planning, with a model that answers at once", rows)
 
 
 def _plan(bench: Bench) -> list[Row]:
@@ -70,6 +83,68 @@ def _plan(bench: Bench) -> list[Row]:
             aim=Aim(extra=_SLOPE_MS),
         ),
     ]
+
+
+def _in_stages(bench: Bench) -> list[Row]:
+    """Return what a plan in stages takes besides the model, and a revision of one order."""
+    orders = 8 if bench.quick else 60
+    spec = bench.folder("large") / "spec.md"
+    spec.write_text(large_spec(4 * orders))
+    plan, plain = (large_plan(orders, 4, tests=False) for _ in range(2))
+    for each in plain["work_orders"]:
+        each["acceptance_commands"] = [f"grep -q value {each['allowed_files'][0]}"]
+    cases = {
+        "own": partial(_timed, bench, spec, StagedModel(plain)),
+        "stages": partial(_timed, bench, spec, StagedModel(plan)),
+        "revised": partial(_timed, bench, spec, StagedModel(plan, partial(_piped, plan))),
+        "whole": partial(_timed, bench, spec, StagedModel(plan), staged=False),
+    }
+    for case in cases.values():
+        case()
+    taken = interleave(cases, bench.rounds(5))
+
+    def row(name: str, case: str, floor: str, floor_name: str, aim: Aim) -> Row:
+        return Row(
+            name=name,
+            value=taken[case].median * 1000,
+            unit="ms",
+            floor=taken[floor].median * 1000,
+            floor_name=floor_name,
+            aim=aim,
+            noise=taken[case].noise,
+            notes=f"{1 + -(-orders // ORDERS_A_CALL)} calls",
+        )
+
+    name = f"plan of {orders} orders in stages"
+    in_one, unrevised = "in one reply, types checked", "without a revision"
+    return [
+        row(f"{name}, no types to check", "own", "whole", in_one, Aim(extra=_OWN_MS)),
+        row(f"{name}, types checked", "stages", "whole", in_one, Aim(factor=_STAGES)),
+        row(f"{name}, one order revised", "revised", "stages", unrevised, Aim(factor=_STAGES)),
+    ]
+
+
+def _piped(plan: dict[str, Any], request: Request) -> str | None:
+    """Return details of which one command is faulty, where a prompt asks for details."""
+    names = asked_for(request)
+    wrong = {"acceptance_commands": ["true | cat"]}
+    return json.dumps(details_of(plan, *names, WO_03=wrong)) if names else None
+
+
+def _timed(bench: Bench, spec: Path, model: StagedModel, *, staged: bool = True) -> float:
+    options = PlanOptions(
+        spec=spec,
+        artifacts=bench.scratch / "artifacts",
+        model=PlannerModel("scripted", None, None),
+        max_attempts=2,
+        staged=staged,
+    )
+
+    def plan() -> None:
+        result = run_plan(options, ModelSource(Mode.LIVE, lambda emit: model), ignore)
+        assert result.ok, result.report.render()
+
+    return seconds_of(plan)
 
 
 def _compile(bench: Bench, spec: Path, reply: str) -> None:

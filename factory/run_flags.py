@@ -244,6 +244,7 @@ def add_trial_arguments(parser: argparse.ArgumentParser) -> None:
         help="run the verification once on HEAD, as run-all would (asked in a terminal)",
     )  # fmt: skip
     _add_deps(parser)
+    add_setting_flags(parser.add_argument_group("sandbox"), FlagGroup.SANDBOX)
 
 
 def trial_options(args: argparse.Namespace, repo: Path, settings: Settings) -> RunOptions:

@@ -27,6 +27,9 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--outdir", type=Path, metavar="DIR", help="also write the plan here")
     parser.add_argument("--overwrite", action="store_true", help="replace the plan in --outdir")
     parser.add_argument("--template", type=Path, metavar="FILE", help="a prompt of your own")
+    parser.add_argument(
+        "--anew", action="store_true", help="use no reply of a planning that was interrupted"
+    )
     add_planner_flags(parser)
     add_setting_flags(parser, FlagGroup.PLAN_ALONE)
     add_acceptance_arguments(parser)
@@ -46,6 +49,10 @@ def add_acceptance_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--require-coverage", action="store_true", help="demand an order for each requirement"
     )
+    parser.add_argument(
+        "--staged", action=argparse.BooleanOptionalAction, default=None,
+        help="plan an outline first, then its details (default: where one reply would be too long)",
+    )  # fmt: skip
     add_review_arguments(parser)
 
 
@@ -88,6 +95,8 @@ def compile_options(
         require_coverage=args.require_coverage,
         allowed=allowed_by(settings),
         hints_tokens=settings.planner.hints_tokens,
+        staged=args.staged,
+        anew=args.anew,
     )
 
 

@@ -28,6 +28,7 @@ from planner.compile.inputs import (
     PlannerModel,
     PlanOptions,
     gather_inputs,
+    plans_in_stages,
     settings_document,
 )
 from planner.compile.judge_reply import Judged, PlanJudge, chosen, remarks_on, remarks_on_kept
@@ -47,7 +48,7 @@ from shared.events.run_record import (
 from shared.files.atomic_io import make_folder
 from shared.files.paths import VERIFY_SCRIPT
 from shared.languages.language_tools import ToolRunner, Tools
-from shared.llm.stack import ModelSource, open_model
+from shared.llm.stack import Mode, Model, ModelSource, open_model
 from shared.llm.usage import Tally, usage_counted, usage_record
 from shared.work_order.parse_order import order_key, parse_document
 from shared.work_order.plan_folder import write_plan
@@ -55,7 +56,6 @@ from shared.work_order.work_order import Assumption, Manifest
 
 if TYPE_CHECKING:
     from planner.replan.predecessor import FollowUp
-    from shared.llm.model_client import LlmClient
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def run_plan(
     if options.outdir is not None:
         check_export(options.outdir, overwrite=options.overwrite, repo=inputs.repo.root)
     end_killed_plans(options.artifacts / "planner")
-    earlier = [*earlier_replies(options.artifacts, inputs.compile_hash)] if options.resumes else ()
+    earlier = () if options.anew else (*earlier_replies(options.artifacts, inputs.compile_hash),)
     folder = new_run_folder(options.artifacts, "planner", new_run_id())
     with (
         recorded_run(folder, _head(options, inputs, source), emit) as recording,
@@ -126,8 +126,12 @@ def run_plan(
             if inputs.task.difference.is_empty:
                 kept = _copied(inputs.task, options)
                 return _unchanged(inputs.task, kept, folder, model.meter.run, recording)
-        recording.emit(PlanStarted(str(options.spec), folder.run_id, options.max_attempts))
-        attempts = _compile(options, inputs, model.client, recording, runner)
+        stages = 2 if plans_in_stages(options, inputs) else 1
+        most = stages * options.max_attempts
+        recording.emit(PlanStarted(str(options.spec), folder.run_id, most))
+        if earlier and source.mode is Mode.LIVE:
+            recording.emit(Noted(f"going on from the replies in {earlier[0].transcript}"))
+        attempts = _compile(options, inputs, model, recording, runner)
         outcome = chosen(attempts)
         assert outcome is not None, "at least one attempt is made"
         manifest = _manifest(outcome, inputs, folder.run_id)
@@ -157,7 +161,7 @@ def run_plan(
 def _compile(
     options: PlanOptions,
     inputs: CompileInputs,
-    client: LlmClient,
+    model: Model,
     recording: Recording,
     runner: ToolRunner | None,
 ) -> Sequence[Judged]:
@@ -173,10 +177,12 @@ def _compile(
             inputs=inputs,
             model=options.model,
             reviewer=options.reviewer,
-            client=client,
+            client=model.client,
             judge=judge,
             record=record,
             max_attempts=options.max_attempts,
+            at_once=model.at_once,
+            is_staged=plans_in_stages(options, inputs),
         )
         attempts.extend(compile_plan(compilation))  # the list keeps the attempts before an error
     return attempts

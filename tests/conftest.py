@@ -46,9 +46,14 @@ def pytest_configure() -> None:
     # In memory no program waits for a disk.
     if _has_room(_MEMORY):
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(_MEMORY))
-    # A shell has what it starts in the background ignore Ctrl-C, and children inherit that.
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # A shell has what it starts in the background ignore Ctrl-C, and `nohup` the end of the
+    # terminal. Children inherit that.
+    for number, usual in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGHUP, signal.SIG_DFL),
+    ):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 def _has_room(folder: Path) -> bool:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from llmch.verbs.demo import find_example
-from planner.plan.parse_plan import read_reply
+from planner.compile.patches import Ask, put_together
+from planner.plan.parse_plan import Plan, read_reply
 from planner.rules.judge_plan import judge
 from shared.languages.ecmascript.ecmascript_language import TYPESCRIPT
 from shared.languages.language_tools import Tools
@@ -22,15 +23,21 @@ from tests.shared.languages.ecmascript.plans import FETCHED, Runner, needs_tsc
 DECLARED = pytest.mark.parametrize("name", ["hello", "maze", "wordgame"])
 
 
-def accepted_plan(name: str) -> str:
-    """Return the planner's last reply: the one that was accepted."""
-    return max((find_example(name).folder / "replies").glob("plan-*.json")).read_text("utf-8")
+def accepted_plan(name: str) -> Plan:
+    """Return the plan that an example's replies make: a revision is a patch."""
+    paths = sorted((find_example(name).folder / "replies").glob("plan-*.json"))
+    text, *patches = (each.read_text("utf-8") for each in paths)
+    made = read_reply(text)
+    for patch in patches:
+        made = put_together(text, [(Ask(""), read_reply(patch))], renumber=True).reply
+        text = made.source
+    return made.plan
 
 
 @pytest.mark.rest
 @DECLARED
 def test_an_examples_plan_has_no_finding(name: str) -> None:
-    report = judge(read_reply(accepted_plan(name)).plan)
+    report = judge(accepted_plan(name))
     assert report.render() == ()
 
 
@@ -39,7 +46,7 @@ def test_the_code_of_the_example_in_typescript_keeps_what_its_plan_declares(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("LLMCH_TOOLS", str(FETCHED))
-    plan = read_reply(accepted_plan("wordgame-ts")).plan
+    plan = accepted_plan("wordgame-ts")
     orders: list[WorkOrder] = []
     sources: dict[str, str] = {}
     conformance = TYPESCRIPT.conformance
@@ -61,7 +68,7 @@ def test_an_examples_code_keeps_what_its_plan_declares(name: str) -> None:
     orders: list[WorkOrder] = []
     sources: dict[str, str] = {}
     with TypeChecker() as checker:
-        for draft in read_reply(accepted_plan(name)).plan.drafts:
+        for draft in accepted_plan(name).drafts:
             assert draft.order is not None
             orders.append(draft.order)
             sources |= written(find_example(name).folder / "replies", draft.order.id)

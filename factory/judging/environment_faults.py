@@ -25,6 +25,7 @@ from shared.git import trees
 from shared.git.client import Git
 from shared.languages.capabilities import Installable
 from shared.languages.registry import LANGUAGES
+from shared.projects.build_tools import PACKAGE_TOOLS
 from shared.settings.settings import SandboxNet
 
 _NOT_FOUND: Final = 127  # a shell's exit code where a program does not exist
@@ -69,9 +70,13 @@ class Fault:
     remedy: str
     besides: str | None = None
     """What is left of the remedy where packages that the project declares are prepared first."""
+    prepares: bool = False
+    """Whether what is missing is what would prepare them, so that both are needed."""
 
     def remedy_after(self, prepare: Sequence[str]) -> str:
         """Return the remedy behind the ways to `prepare` what is declared and not here."""
+        if self.prepares and self.besides is not None:
+            return ", and ".join((self.besides, *prepare))
         own = self.remedy if not prepare or self.besides is None else self.besides
         return ", or ".join(filter(None, (*prepare, own)))
 
@@ -138,7 +143,12 @@ def _no_program(program: str, around: Surroundings, *, is_command: bool) -> Faul
     for language in LANGUAGES:
         if language.failures is not None and around.declared.get(language.name):
             ways += language.failures.ways_to_program(program, is_command=is_command)
-    return Fault(f"There is no program {program!r} here.", ", or ".join(ways), ways[0])
+    return Fault(
+        f"There is no program {program!r} here.",
+        ", or ".join(ways),
+        ways[0],
+        program in PACKAGE_TOOLS,
+    )
 
 
 def _way_to(program: str, hidden: Hidden | None) -> str:

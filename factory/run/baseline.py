@@ -42,7 +42,7 @@ from shared.events.events import CommandEnded, CommandStarted, Emit, Noted
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.git import trees
 from shared.projects.build_tools import Verification
-from shared.projects.manifests import holds_only_documents
+from shared.projects.manifests import holds_only_documents, required_versions
 
 _MOST_KEPT: Final = 200
 _LARGEST_FILE: Final = 256 * 1024  # bytes; 200 keys with the tests of three commands take 60,000
@@ -140,6 +140,8 @@ def _parse_tests(document: Mapping[str, object]) -> dict[str, CountedTests]:
 
 NOTHING_TO_RUN: Final = Exemption(granted="the plan is to bring what verifies it")
 
+_VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9}){1,2}")
+_VERSION_SECONDS: Final = 20  # a program that prints its version; pyenv's shims take one
 _WHO: Final = "base"  # in events, in the place of an order's id
 _SHOWN_LINES: Final = 12
 _SHOWN_CHARACTERS: Final = 600
@@ -295,8 +297,27 @@ class Baseline:
         return PreflightRefused(
             f"verification is red on the base {commit[:10]}, before any order: "
             f"`{check.text}` {how}{said}",
-            _remedy(ended, fault, around, tuple(self._ways_to_prepare(bench, fault, output))),
+            _remedy(
+                ended,
+                fault,
+                around,
+                tuple(self._ways_to_prepare(bench, fault, output)),
+                tuple(self._unmet_versions(bench)),
+            ),
         )
+
+    def _unmet_versions(self, bench: Workbench) -> Iterator[str]:
+        """Yield a remedy for each program whose version the manifests do not allow."""
+        files = Manifests.of(bench.workspace.root, bench.workspace.files)
+        for each in required_versions(files):
+            log = make_folder(self.folder / "logs") / f"version_{each.tool}"
+            ended = bench.sandbox.run(each.ask, timeout_seconds=_VERSION_SECONDS, log=log)
+            found = _VERSION.search(ended.stdout.text)
+            if ended.ok and found and not each.is_met_by(found[0]):
+                yield (
+                    f"install {each.tool} {each.versions}, which {each.origin} asks for: commands "
+                    f"have {found[0]}"
+                )
 
     def _ways_to_prepare(self, bench: Workbench, fault: Fault | None, output: str) -> Iterator[str]:
         for each in sorted(bench.workspace.submodules):
@@ -317,19 +338,26 @@ def _telling_lines(text: str) -> list[str]:
 
 
 def _remedy(
-    ended: Ended, fault: Fault | None, around: Surroundings, prepare: tuple[str, ...]
+    ended: Ended,
+    fault: Fault | None,
+    around: Surroundings,
+    prepare: tuple[str, ...],
+    other_versions: tuple[str, ...],
 ) -> str:
     """Return what a user can do about a base that is red, the likely remedy first.
 
-    `prepare` are the ways to what the base declares and commands do not find.
+    `prepare` are the ways to what the base declares and commands do not find, and `other_versions`
+    those to the versions of programs that it asks for.
     """
     if ended.cause is Cause.TIMED_OUT:
         cause = likely_cause(f"{ended.stdout.text}\n{ended.stderr.text}")
         return f"{cause or _TOO_SHORT}\nOr {_ALLOW}."
     if fault is not None:
-        return f"{fault.what} To fix it, {fault.remedy_after(prepare)}.\nOr {_ALLOW}."
+        ways = (fault.remedy_after(prepare), *other_versions)
+        return f"{fault.what} To fix it, {', or '.join(ways)}.\nOr {_ALLOW}."
     others = (f"pass --python {each} if it passes there" for each in around.environments)
-    return f"{', or '.join((*prepare, *others, 'commit a fix to the base'))}.\nOr {_ALLOW}."
+    ways = (*prepare, *other_versions, *others, "commit a fix to the base")
+    return f"{', or '.join(ways)}.\nOr {_ALLOW}."
 
 
 def _undone_after(undone: Undone) -> str:

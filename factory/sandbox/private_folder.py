@@ -99,6 +99,9 @@ def _for_build_tools(temporary: Path) -> dict[str, str]:
         "GOTELEMETRY": "off",
         "npm_config_update_notifier": "false",
         "npm_config_fund": "false",
+        # pnpm 10 would otherwise fetch the version that `packageManager` names, unless it was
+        # Corepack that chose it. Scripts of pnpm do not see an `npm_config_` variable.
+        "COREPACK_ROOT": "none",
         "DOTNET_CLI_TELEMETRY_OPTOUT": "1",
         "DOTNET_NOLOGO": "1",
         # Java looks its user's home up in the system's list of users and ignores HOME.

@@ -422,8 +422,10 @@ class PlanNarrator:
             case PlanStarted(spec, run_id, max_attempts):
                 self._whole.name, self._max_attempts = PLAN, max_attempts
                 yield Line(Mark.HEAD, spec, PLAN, "spec", f"run {run_id}")
-            case PlanAttemptStarted(attempt):
+            case PlanAttemptStarted(attempt, stage, calls):
                 text = attempt_text(attempt, self._max_attempts)
+                text += f", {stage}" if stage else ""
+                text += f", {calls} calls" if calls > 1 else ""
                 yield Line(Mark.STEP, text, PLAN, "attempt", weight=Weight.PASSING)
             case PlanJudged():
                 yield from self._judged(event)
@@ -444,6 +446,7 @@ class PlanNarrator:
         if event.warnings:
             counts.append(count(event.warnings, "warning"))
         mark, what = (Mark.FAILED, "refused") if event.errors else (Mark.DONE, "accepted")
+        what = f"{event.stage} {what}".lstrip()
         attempt = f"attempt {attempt_text(event.attempt, self._max_attempts)}"
         yield Line(mark, ", ".join(counts), PLAN, what, attempt)
         # Errors come first, and each of them has to be fixed.

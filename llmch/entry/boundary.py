@@ -219,19 +219,13 @@ def _interrupted(arguments: Sequence[str]) -> LlmchError:
 
 def _after_interruption(arguments: Sequence[str]) -> str:
     """Return what a user can do after an interrupt outside of a run of orders."""
-    recorded = any(each.split("=")[0] == "--transcript" for each in arguments)
     match arguments[0]:
-        case "do":
+        case "do" | "plan" | "build" if "--anew" in arguments:
+            return "the same command without --anew goes on; no reply on record is paid for again"
+        case "do" | "plan" | "build":
             return "the same command goes on; no reply on record is paid for again"
         case "run" | "run-all" | "retry":
             return "no order was begun; the same command again begins"
-        case "plan" | "build" if recorded:
-            return "the replies are kept: the same command again goes on from the last one"
-        case "plan" | "build":
-            return (
-                "the same command starts again from the beginning; with --transcript FILE it would "
-                "go on from its replies"
-            )
         case _:
             return ""
 

@@ -174,7 +174,7 @@ def _planning(args: argparse.Namespace, ground: _Ground) -> PlanOptions:
         verify=settings.verify,
         allowed=allowed_by(settings),
         change=change,
-        resumes=not args.anew,
+        anew=args.anew,
     )
 
 

@@ -34,7 +34,7 @@ from shared.git import refs, repos, trees
 from shared.git.client import Git
 from shared.projects.build_tools import find_verification
 from shared.projects.manifests import Project, VerifyCommand
-from shared.settings.declaration import Key
+from shared.settings.declaration import FlagGroup, Key
 from shared.settings.settings import KEYS
 
 _CONFIG: Final = "llmch.toml"
@@ -60,12 +60,23 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     files = {config: render_config(place), spec: render_spec(place.name, spec.suffix)}
     written = atomic_io.write_new_files(files)
     kept = tuple(each for each in files if each not in written)
-    steps = tuple(_steps(place, spec, cwd, " --deps auto" if args.deps == "auto" else ""))
+    steps = tuple(_steps(place, spec, cwd, "".join(_passed_on(args))))
     base = None
     if place.git is GitState.READY and place.verify:
         settings = wiring.settings_for(args, console, repo=place.root)
         base = tried_base(args, console, place.root, settings)
     return Outcome(InitDocument(place, written, kept, steps, cwd, base))
+
+
+def _passed_on(args: argparse.Namespace) -> Iterator[str]:
+    """Yield what a run needs of the flags with which the base was tried."""
+    if args.deps == "auto":
+        yield " --deps auto"
+    for key in KEYS.values():
+        if key.flag and key.flag.group is FlagGroup.SANDBOX:
+            given = getattr(args, key.name) or ()
+            for each in (given,) if isinstance(given, str) else given:
+                yield f" {key.flag.option} {shlex.quote(str(each))}"
 
 
 def _spec_in(root: Path) -> Path:

@@ -1,12 +1,15 @@
-"""Runs the loop: ask, judge, ask again, review; makes its prompts.
+"""Runs the loop: ask, judge, ask again, review; makes its first prompt.
 
 `planner.run_plan` has the stages before the loop and after it.
 """
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from planner.compile.judge_reply import (
@@ -20,30 +23,36 @@ from planner.compile.judge_reply import (
     read_review,
     review_prompt,
 )
-from planner.plan.parse_plan import read_reply
+from planner.compile.patches import Ask, put_together
+from planner.compile.stages import Stage, StageKind, claim_asks, judge_outlined, next_asks
+from planner.plan.parse_plan import Reply, read_reply
 from planner.prompts.prompt_templates import (
-    Revision,
-    have_room,
     render,
     render_change,
     render_languages,
+    render_outline,
     render_replan,
-    render_revision,
 )
 from planner.replan import replan_prompt
 from planner.repo.planned_repo import render_commands
-from planner.rules.judge_plan import RULE_BY_CODE
 from planner.spec.requirements import render_requirements
 from shared.errors import Interrupted, LlmchError, ModelUnavailable
-from shared.llm.model_client import LlmClient, ReplyFailed, Role
+from shared.llm.model_client import (
+    Completion,
+    LlmClient,
+    ReplyCutShort,
+    ReplyFailed,
+    Request,
+    Role,
+)
 from shared.llm.replayed_replies import NotOnRecord
 from shared.work_order.work_order import order_id
 
 if TYPE_CHECKING:
     from planner.compile.compile_record import CompileRecord
     from planner.compile.inputs import CompileInputs, PlannerModel
+    from planner.plan.parse_plan import Plan
     from planner.replan.predecessor import FollowUp
-    from planner.rules.rule_model import Finding
 
 
 def first_prompt(inputs: CompileInputs) -> str:
@@ -83,31 +92,6 @@ def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
     )
 
 
-def revision_prompt(first: str, refused: Judged) -> str:
-    """Return the prompt that shows the model its refused plan and the findings on it.
-
-    Findings are sorted by order and code. If they do not all fit, every error comes first.
-    """
-    report, needed = refused.report, 0
-    findings = [*map(_with_remedy, report.findings)]
-    if not have_room(findings):
-        findings = [*map(_with_remedy, (*report.errors, *report.warnings))]
-        needed = len(report.errors)
-    kind = Revision.REFUSED if refused.answer is None else Revision.CHANGE_REFUSED
-    return render_revision(first, refused.reply, findings, refused.attempt, kind, needed=needed)
-
-
-def review_revision_prompt(first: str, valid: Judged, claims: Sequence[Claim]) -> str:
-    """Return the prompt that shows the model its valid plan and the reviewer's claims."""
-    rendered = [each.render() for each in claims]
-    kind = Revision.REVIEWED if valid.answer is None else Revision.CHANGE_REVIEWED
-    return render_revision(first, valid.reply, rendered, valid.attempt, kind)
-
-
-def _with_remedy(finding: Finding) -> str:
-    return f"{finding.render()} Remedy: {RULE_BY_CODE[finding.code].remedy}"
-
-
 @dataclass(frozen=True, slots=True)
 class Compilation:
     """Hold what stays the same from attempt to attempt; `judge` applies all rules to a plan."""
@@ -119,6 +103,10 @@ class Compilation:
     judge: Judge
     record: CompileRecord
     max_attempts: int
+    at_once: int = 1
+    """How many questions of an attempt are under way at a time."""
+    is_staged: bool | None = False
+    """`None` has a plan made in stages where one reply turns out to be too long for it."""
 
 
 def compile_plan(compilation: Compilation) -> Iterator[Judged]:
@@ -129,55 +117,165 @@ def compile_plan(compilation: Compilation) -> Iterator[Judged]:
     model layer's errors where asking again would not help; once a plan is valid, raises only
     `Interrupted` and `NotOnRecord`.
     """
-    first = first_prompt(compilation.inputs)
-    last: Judged | None = None
-    for last in _until_valid(compilation, first, first, 1):
-        yield last
+    stage = Stage(StageKind.WHOLE, first_prompt(compilation.inputs))
+    last, is_staged = None, bool(compilation.is_staged)
+    if not is_staged:
+        for last in _until_valid(compilation, stage, (Ask(stage.first),), 1):
+            yield last
+            if is_staged := last.is_cut and compilation.is_staged is None:
+                break
+    if is_staged:
+        stage, number = Stage(StageKind.DETAILS, stage.first), last.attempt + 1 if last else 1
+        for last in _in_stages(compilation, stage, number):
+            yield last
     if compilation.reviewer is not None and last is not None and last.ok:
-        yield from _reviewed(compilation, compilation.reviewer, first, last)
+        yield from _reviewed(compilation, compilation.reviewer, stage, last)
+
+
+def _in_stages(compilation: Compilation, details: Stage, number: int) -> Iterator[Judged]:
+    """Have an outline made, in attempts from `number`, and then its details."""
+    outline = Stage(StageKind.OUTLINE, render_outline(details.first))
+    last: Judged | None = None
+    for last in _until_valid(compilation, outline, (Ask(outline.first),), number):
+        yield last
+    if last is not None and last.plan is not None and last.report.ok:
+        asks = next_asks(details, last)
+        yield from _until_valid(compilation, details, asks, last.attempt + 1, last)
 
 
 def _until_valid(
-    compilation: Compilation, first: str, prompt: str, number: int
+    compilation: Compilation,
+    stage: Stage,
+    asks: Sequence[Ask],
+    number: int,
+    refused: Judged | None = None,
 ) -> Iterator[Judged]:
     """Make at least one attempt, numbered from `number`, until one is valid or none is left.
 
-    The first of these attempts sends `prompt`. A revision prompt repeats `first`, the prompt of
-    attempt 1.
+    The first of these attempts asks `asks`, for a revision of `refused` where there is one. A plan
+    that was refused before ends the attempts: asking again would bring it once more.
     """
-    for attempt in range(number, max(compilation.max_attempts, number) + 1):
+    seen: dict[str, int] = {}
+    begun = number - 1 if refused is not None and refused.is_outline else 0
+    for attempt in range(number, max(begun + compilation.max_attempts, number) + 1):
         try:
-            judged = _attempt(compilation, prompt, attempt)
+            judged = _attempt(compilation, stage, asks, attempt, refused.reply if refused else "")
         except ModelUnavailable as error:
             yield no_reply(attempt, error.message)
             raise
         yield judged
-        if judged.ok:
+        if judged.ok or (judged.is_outline and judged.report.ok):
             return
         if judged.plan is not None:
-            prompt = revision_prompt(first, judged)
+            earlier = seen.setdefault(_refusal(judged.plan, judged), attempt)
+            if earlier < attempt and not judged.lost:
+                compilation.record.stop_repeating(attempt, earlier)
+                return
+            if refused is None or judged.plan.is_json:
+                refused = judged
+        if refused is not None and (judged.plan is not None or judged.lost):
+            asks = next_asks(stage, refused, judged)
 
 
-def _attempt(compilation: Compilation, prompt: str, attempt: int) -> Judged:
-    """Ask once: prompt -> reply -> plan -> report."""
+def _refusal(plan: Plan, judged: Judged) -> str:
+    """Return a text that is equal where a plan is refused twice alike."""
+    said = judged.reply if not plan.is_json else json.dumps(plan.document, sort_keys=True)
+    return "\n".join((*judged.report.render(), said))
+
+
+def _attempt(
+    compilation: Compilation, stage: Stage, asks: Sequence[Ask], attempt: int, before: str
+) -> Judged:
+    """Ask once: prompts -> replies -> plan -> report; a patch is put into the reply `before`."""
     record = compilation.record
-    record.begin_attempt(attempt, prompt)
-    try:
-        completion = compilation.client.complete(compilation.model.request(prompt, attempt))
-    except ReplyFailed as failed:
-        record.add_lost_reply(attempt, failed)
-        judged = no_reply(attempt, failed.message)
+    record.begin_attempt(attempt, asks, stage.kind)
+    model, failures, said, lost = compilation.model, [], [], []
+    requests = [model.request(each.prompt, attempt, order=each.name) for each in asks]
+    outcomes = _side_by_side(compilation.client, requests, compilation.at_once)
+    for ask, outcome in zip(asks, outcomes, strict=True):
+        if isinstance(outcome, ReplyFailed):
+            record.add_lost_reply(attempt, outcome, ask)
+            failures.append(outcome.message)
+        else:
+            record.add_reply(attempt, outcome, ask)
+            said.append((ask, outcome.text, read_reply(outcome.text)))
+        if ask.orders and (isinstance(outcome, ReplyFailed) or not said[-1][-1].plan.is_json):
+            lost.append(ask.orders)
+    if said:
+        judged = _judged(compilation, stage, said, attempt, before)
     else:
-        record.add_reply(attempt, completion)
-        reply = read_reply(completion.text)
-        record.add_document(attempt, reply)
-        judged = judge_reply(attempt, completion.text, reply, compilation.inputs, compilation.judge)
-    record.end_attempt(judged)
+        judged = no_reply(attempt, failures[0])
+    is_cut = not said and any(isinstance(each, ReplyCutShort) for each in outcomes)
+    judged = replace(judged, lost=tuple(lost), is_cut=is_cut)
+    record.end_attempt(judged, stage.kind)
     return judged
 
 
+def _judged(
+    compilation: Compilation,
+    stage: Stage,
+    said: Sequence[tuple[Ask, str, Reply]],
+    attempt: int,
+    before: str,
+) -> Judged:
+    """Return the outcome of an attempt: its replies are put together and judged."""
+    inputs, judge = compilation.inputs, compilation.judge
+    readable = [(ask, reply) for ask, _, reply in said if reply.plan.is_json]
+    made = put_together(
+        before, readable or [(said[0][0], said[0][2])], renumber=inputs.task is None
+    )
+    compilation.record.add_document(attempt, made.reply)
+    if stage.kind is not StageKind.WHOLE:
+        return judge_outlined(attempt, made, inputs, judge, stage.kind)
+    text = said[0][1] if made.reply is said[0][2] else made.reply.source
+    return judge_reply(attempt, text, made.reply, inputs, judge)
+
+
+def _side_by_side(
+    client: LlmClient, requests: Sequence[Request], at_once: int
+) -> list[Completion | ReplyFailed]:
+    """Return the reply to each request, or why there is none.
+
+    An error that ends the planning is raised once the calls under way have ended, since they are
+    paid for; an interrupt waits for none of them.
+    """
+    if len(requests) == 1 or at_once == 1:
+        return [_asked(client, each) for each in requests]
+    futures = [Future[Completion | ReplyFailed]() for _ in requests]
+    turns, lock = zip(futures, requests, strict=True), threading.Lock()
+    fatal: list[BaseException] = []
+
+    def work() -> None:
+        while True:
+            with lock:
+                turn = next(turns, None)
+            if turn is None:
+                return
+            future, request = turn
+            try:
+                if fatal:
+                    raise fatal[0]
+                future.set_result(_asked(client, request))
+            except BaseException as error:
+                fatal.append(error)
+                future.set_exception(error)
+
+    for _ in requests[:at_once]:
+        # A daemon that waits for a model does not keep an interrupted run alive.
+        threading.Thread(target=work, name="plan", daemon=True).start()
+    wait(futures)
+    return [each.result() for each in futures]
+
+
+def _asked(client: LlmClient, request: Request) -> Completion | ReplyFailed:
+    try:
+        return client.complete(request)
+    except ReplyFailed as failed:
+        return failed
+
+
 def _reviewed(
-    compilation: Compilation, reviewer: PlannerModel, first: str, valid: Judged
+    compilation: Compilation, reviewer: PlannerModel, stage: Stage, valid: Judged
 ) -> Iterator[Judged]:
     """Have a valid plan reviewed and revised, and yield the attempts that the revisions take.
 
@@ -189,9 +287,9 @@ def _reviewed(
             claims = _review(compilation, reviewer, valid, number)
             if not claims:
                 return
-            prompt = review_revision_prompt(first, valid, claims)
+            asks = claim_asks(stage, valid, claims)
             revised = valid
-            for revised in _until_valid(compilation, first, prompt, attempt + 1):
+            for revised in _until_valid(compilation, stage, asks, attempt + 1, valid):
                 yield revised
             attempt = revised.attempt
             if not revised.ok:

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from planner.compile.judge_reply import Judged, Review, chosen
+from planner.compile.patches import Ask
+from planner.compile.stages import StageKind
 from planner.plan import parse_plan
 from planner.rules import repair
 from planner.rules.judge_plan import Report, shown
@@ -96,27 +98,28 @@ class CompileRecord:
     folder: Path
     emit: events.Emit
 
-    def begin_attempt(self, attempt: int, prompt: str) -> None:
-        """Record the prompt of an attempt, before the model is asked."""
-        self.emit(events.PlanAttemptStarted(attempt))
-        self._write(f"prompt_attempt_{attempt}.txt", prompt)
+    def begin_attempt(self, attempt: int, asks: Sequence[Ask], kind: StageKind) -> None:
+        """Record the prompts of an attempt, before the model is asked."""
+        self.emit(events.PlanAttemptStarted(attempt, kind.value, len(asks)))
+        for ask in asks:
+            self._write(f"prompt_attempt_{_of(attempt, ask)}.txt", ask.prompt)
 
-    def add_reply(self, attempt: int, completion: model_client.Completion) -> None:
+    def add_reply(self, attempt: int, completion: model_client.Completion, ask: Ask) -> None:
         """Record a reply as the model gave it."""
-        self._write(f"llm_raw_response_attempt_{attempt}.txt", completion.text)
-        self._write(f"llm_reasoning_attempt_{attempt}.txt", completion.reasoning)
+        self._write(f"llm_raw_response_attempt_{_of(attempt, ask)}.txt", completion.text)
+        self._write(f"llm_reasoning_attempt_{_of(attempt, ask)}.txt", completion.reasoning)
 
-    def add_lost_reply(self, attempt: int, failed: model_client.ReplyFailed) -> None:
+    def add_lost_reply(self, attempt: int, failed: model_client.ReplyFailed, ask: Ask) -> None:
         """Record what came of a reply that was cut, broken or refused: it was paid, too."""
         for text in failed.lost[-1:]:
-            self._write(f"llm_raw_response_attempt_{attempt}.txt", text)
+            self._write(f"llm_raw_response_attempt_{_of(attempt, ask)}.txt", text)
 
     def add_document(self, attempt: int, reply: parse_plan.Reply) -> None:
         """Record the JSON document in a reply, where there is one."""
         if reply.source:
             self._write(f"manifest_raw_attempt_{attempt}.json", reply.source)
 
-    def end_attempt(self, judged: Judged) -> None:
+    def end_attempt(self, judged: Judged, kind: StageKind) -> None:
         """Record how an attempt ended."""
         if judged.plan is None:
             self.emit(events.Warned(f"attempt {judged.attempt} got no reply: {judged.failure}"))
@@ -135,6 +138,17 @@ class CompileRecord:
                 errors=len(judged.report.errors),
                 warnings=len(judged.report.warnings),
                 findings=judged.report.render(),
+                stage=kind.value,
+            )
+        )
+
+    def stop_repeating(self, attempt: int, earlier: int) -> None:
+        """Report that a plan was refused before, word for word, so that the model is not asked."""
+        self.emit(
+            events.Warned(
+                f"attempt {attempt} repeats the plan that was refused at attempt {earlier}, so no "
+                "further attempt is paid for: say in the specification what the findings are "
+                "about, or choose another model with --planner-model"
             )
         )
 
@@ -206,6 +220,11 @@ def end_killed_plans(kind: Path) -> None:
 _KILLED = "the process ended without recording its end; the next plan wrote this"
 
 
+def _of(attempt: int, ask: Ask) -> str:
+    """Return the part of file names that tells the questions of an attempt apart."""
+    return f"{attempt}_{ask.orders[0]}" if ask.orders else str(attempt)
+
+
 def _suffix(number: int) -> str:
     return "" if number == 1 else f"_{number}"
 
@@ -214,9 +233,11 @@ _LOOKED_AT = 50  # runs; those before are not read
 
 
 def earlier_replies(artifacts: Path, compile_hash: str) -> Iterator[EarlierRun]:
-    """Yield the latest runs on the inputs with this hash, newest first, whose replies still serve.
+    """Yield the runs on the inputs with this hash that were cut off, newest first.
 
-    Those of a run that ended without a valid plan do not: the model is asked anew.
+    Their replies serve the next run. A run that came to its end, with a plan or without a valid
+    one, ends the search: after it, the model is asked anew. So does a bug of llmch, which the same
+    replies would meet again.
     """
     for folder in sorted((artifacts / "planner").glob("*/"), reverse=True)[:_LOOKED_AT]:
         try:
@@ -225,8 +246,9 @@ def earlier_replies(artifacts: Path, compile_hash: str) -> Iterator[EarlierRun]:
             continue
         transcript = folder / "transcript.jsonl"
         if isinstance(head, dict) and head.get("compile_hash") == compile_hash:
-            is_refused = head.get("status") == events.Ending.COMPLETED and not head.get("ok")
-            if transcript.is_file() and not is_refused:
+            if head.get("status") in (events.Ending.COMPLETED, events.Ending.INTERNAL_ERROR):
+                return
+            if transcript.is_file():
                 yield EarlierRun(transcript)
 
 

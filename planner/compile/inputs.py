@@ -30,6 +30,7 @@ from planner.spec.read_spec import Spec, read_spec
 from planner.spec.spec_difference import compare_requirements
 from shared.errors import InvalidInput
 from shared.events.events import Emit, ignore
+from shared.llm.budget import likely_tokens
 from shared.llm.model_client import Api, CallPlace, Request, Role
 
 if TYPE_CHECKING:
@@ -48,8 +49,12 @@ class PlannerModel:
     max_output_tokens: int | None
     temperature: float | None = None
 
-    def request(self, prompt: str, attempt: int, role: Role = Role.PLANNER) -> Request:
+    def request(
+        self, prompt: str, attempt: int, role: Role = Role.PLANNER, order: str | None = None
+    ) -> Request:
         """Return the request of one attempt, or of one round of a review.
+
+        `order` names the orders that are asked for where these are some of a plan.
 
         The request carries no schema. Rules judge a plan's shape, and say what is wrong in words
         that the model can act on. A reply of this size that is bound to a schema fails on more
@@ -59,7 +64,7 @@ class PlannerModel:
             api=Api.RESPONSES,
             model=self.model,
             prompt=prompt,
-            place=CallPlace(role, attempt),
+            place=CallPlace(role, attempt, order),
             max_output_tokens=self.max_output_tokens,
             temperature=self.temperature,
             reasoning_effort=self.reasoning_effort,
@@ -94,8 +99,10 @@ class PlanOptions:
     """The plan that the new one follows; `None` for a plan of the whole specification."""
     change: Change | None = None
     """The change to plan as one order; the spec then has its words. `None` for any other plan."""
-    resumes: bool = False
-    """Whether the replies of earlier runs on the same inputs are used again."""
+    staged: bool | None = None
+    """Whether an outline is asked for first; `None` decides it by the length of the plan."""
+    anew: bool = False
+    """Whether the model is asked again for what a run on the same inputs that was cut off has."""
 
 
 def settings_document(options: PlanOptions) -> dict[str, Any]:
@@ -108,6 +115,31 @@ def settings_document(options: PlanOptions) -> dict[str, Any]:
         "max_attempts": options.max_attempts,
         "require_coverage": options.require_coverage,
     }
+
+
+# A strong model took 13,200 tokens for 66 requirements of 1,680 tokens.
+_REQUIREMENT_TOKENS: Final = 200
+_PROSE_SHARE: Final = 8
+MAX_REPLY_TOKENS: Final = 16_000
+
+
+def plans_in_stages(options: PlanOptions, inputs: CompileInputs) -> bool | None:
+    """Return whether the outline of a plan is asked for before its details.
+
+    That is so where the whole plan would take more tokens than one reply should have. A plan that
+    follows another one, and one of a single change, are small. The result is `None` where one reply
+    is expected to do, but need not.
+    """
+    if inputs.task is not None or inputs.change is not None:
+        return False
+    if options.staged is not None:
+        return options.staged
+    spec = inputs.spec
+    expected = _REQUIREMENT_TOKENS * len(spec.requirements)
+    if not expected:
+        expected = _PROSE_SHARE * likely_tokens(len(spec.text.encode()))
+    limit = min(MAX_REPLY_TOKENS, options.model.max_output_tokens or MAX_REPLY_TOKENS)
+    return True if expected > limit else None
 
 
 _TOKEN_CHARACTERS: Final = 4

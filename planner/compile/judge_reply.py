@@ -45,7 +45,9 @@ class Judged:
     `plan` is `None` if there was no reply at all; `failure` then has the model layer's words.
     `reply` is the text that the next prompt shows as this attempt's reply. `left_out` has a
     sentence for each order that sets up what the repo already has. `answer` is what the reply
-    changes in the plan before, for a plan that follows one.
+    changes in the plan before, for a plan that follows one. An outline is never a valid plan.
+    `lost` are the orders that were asked for together and in vain. `is_cut` says that the reply was
+    longer than the model can reply at once.
     """
 
     attempt: int
@@ -56,10 +58,13 @@ class Judged:
     fixes: tuple[Fix, ...] = ()
     left_out: tuple[str, ...] = ()
     answer: Answer | None = None
+    is_outline: bool = False
+    lost: tuple[tuple[str, ...], ...] = ()
+    is_cut: bool = False
 
     @property
     def ok(self) -> bool:
-        return self.plan is not None and self.report.ok
+        return self.plan is not None and self.report.ok and not self.is_outline
 
 
 def chosen(attempts: Sequence[Judged]) -> Judged | None:

@@ -148,35 +148,57 @@ class Revision(StrEnum):
 
     REFUSED = "REVISION_PROMPT.md"
     REVIEWED = "REVIEW_REVISION_PROMPT.md"
-    CHANGE_REFUSED = "REPLAN_REVISION_PROMPT.md"
-    CHANGE_REVIEWED = "REPLAN_REVIEW_PROMPT.md"
+
+
+REVISION_FORM = "REVISION_FORM.md"
+WHOLE_FORM = "WHOLE_FORM.md"
 
 
 def render_revision(
     prompt: str,
-    previous_reply: str,
+    shown: str,
     findings: Sequence[str],
     attempt: int,
     revision: Revision = Revision.REFUSED,
     *,
+    form: str = WHOLE_FORM,
     needed: int = 0,
 ) -> str:
     """Return the prompt that shows the model its reply to `attempt` and what is wrong with it.
 
     `prompt` is the first prompt; it comes first and unchanged, so that servers which cache
-    prefixes charge little for it. A finding, or a claim of the reviewer, is one line. Reply and
-    findings are bounded, and omissions are marked. The first `needed` findings are cut shorter
-    where that makes room for all of them.
+    prefixes charge little for it. `shown` is the reply, or its orders as the template `form` says
+    how to revise them. A finding, or a claim of the reviewer, is one line. Reply and findings are
+    bounded, and omissions are marked. The first `needed` findings are cut shorter where that makes
+    room for all of them.
     """
     return _fill(
         _packaged(revision),
         {
             "PROMPT": prompt.strip("\n"),
             "ATTEMPT": str(attempt),
-            "PREVIOUS_REPLY": fenced(_cut_middle(previous_reply, MAX_REPLY_CHARACTERS)),
+            "SHOWN": fenced(_cut_middle(shown, MAX_REPLY_CHARACTERS)),
+            "FORM": _packaged(form).strip("\n"),
             "FINDINGS": _render_findings(findings, needed),
         },
     )
+
+
+def render_outline(prompt: str) -> str:
+    """Return the prompt that asks for the outline of a plan alone."""
+    return _fill(_packaged("OUTLINE_PROMPT.md"), {"PROMPT": prompt.strip("\n")})
+
+
+def render_outlined(prompt: str, outline: str) -> str:
+    """Return the text that all prompts for details of this outline begin with."""
+    values = {"PROMPT": prompt.strip("\n"), "OUTLINE": fenced(outline)}
+    return _fill(_packaged("OUTLINED_PROMPT.md"), values)
+
+
+def render_details(outlined: str, orders: Sequence[str]) -> str:
+    """Return the prompt that asks for the details of these orders of an outline."""
+    values = {"PROMPT": outlined.strip("\n"), "ORDERS": ", ".join(orders)}
+    return _fill(_packaged("DETAILS_PROMPT.md"), values)
 
 
 def have_room(findings: Sequence[str]) -> bool:

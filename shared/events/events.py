@@ -396,10 +396,16 @@ class PlanStarted(Event):
 
 @dataclass(frozen=True, slots=True)
 class PlanAttemptStarted(Event):
-    """Report that the planner asks the model for the `attempt`-th time."""
+    """Report that the planner asks the model for the `attempt`-th time.
+
+    `stage` is "outline" or "details" where a plan is made in stages, and `calls` says how many
+    questions are asked side by side.
+    """
 
     kind: ClassVar[str] = "plan_attempt_started"
     attempt: int
+    stage: str = ""
+    calls: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,6 +418,7 @@ class PlanJudged(Event):
     errors: int
     warnings: int
     findings: tuple[str, ...]
+    stage: str = ""
 
 
 @dataclass(frozen=True, slots=True)

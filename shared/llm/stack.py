@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from shared.events.events import Emit, Noted, Warned
 from shared.files.secret_values import secret_values
@@ -19,6 +20,7 @@ from shared.llm.call_retry import RetryContext, RetryPolicy, SecondChanceClient,
 from shared.llm.model_client import LlmClient
 from shared.llm.transcript import Transcript, describe_uncertain
 from shared.llm.transcript_lines import LIVE, ReplyOrigin, describe_origin
+from shared.llm.transport import is_loopback
 from shared.llm.usage import Meter, MeteredClient
 
 
@@ -66,6 +68,8 @@ class Model:
     meter: Meter
     origin: str
     """The origin of the replies, as a replay's transcript gives it; empty for a live model."""
+    at_once: int = 1
+    """How many calls may be under way at a time where a run has several to make."""
 
 
 @contextlib.contextmanager
@@ -96,7 +100,14 @@ def open_model(
                 inner = _recording(source, record, opened, emit, earlier)
                 origin = ""
         client = MeteredClient(inner, meter, prices=source.tables.prices, emit=emit)
-        yield Model(client, meter, origin)
+        yield Model(client, meter, origin, _calls_at_once(source.base_url))
+
+
+def _calls_at_once(base_url: str) -> int:
+    """Return 1 for a server on this machine: it answers one call after the other, so that the last
+    of several would hear nothing for longer than a call waits.
+    """
+    return 1 if is_loopback(urlsplit(base_url).hostname or "") else 4
 
 
 def _open_record(path: Path, source: ModelSource, emit: Emit) -> Transcript:

@@ -214,7 +214,9 @@ def parse_record(line: bytes) -> Record:
             return Response(_text(document, "key"), _parse_completion(document))
         case "failure":
             usage, lost = _parse_usage(document), _texts(document, "lost")
-            failed = model_client.ReplyFailed(_text(document, "message"), usage, lost=lost)
+            is_cut = document.get("cut_short") is True
+            kind = model_client.ReplyCutShort if is_cut else model_client.ReplyFailed
+            failed = kind(_text(document, "message"), usage, lost=lost)
             return CallFailure(_text(document, "key"), failed, document.get("handed_on") is True)
         case other:
             raise ValueError(f"unknown kind of record: {other!r}")
@@ -249,6 +251,7 @@ def _record_to_json(record: Record) -> dict[str, Any]:
                 "message": failed.message,
                 "usage": _usage_to_json(failed.usage),
                 "handed_on": handed_on,
+                **({"cut_short": True} if isinstance(failed, model_client.ReplyCutShort) else {}),
                 **_lost_to_json(failed.lost),
             }
 
@@ -259,7 +262,13 @@ def _lost_to_json(lost: tuple[str, ...]) -> dict[str, list[str]]:
 
 def replayed_failure(failed: model_client.ReplyFailed) -> model_client.ReplyFailed:
     """Return a failure on record as a client raises it again."""
-    return model_client.ReplyFailed(failed.message, failed.usage, replayed=True, lost=failed.lost)
+    return _kind(failed)(failed.message, failed.usage, replayed=True, lost=failed.lost)
+
+
+def _kind(failed: model_client.ReplyFailed) -> type[model_client.ReplyFailed]:
+    """Return the class that a failure has on record: a reply that was cut short is told apart."""
+    is_cut = isinstance(failed, model_client.ReplyCutShort)
+    return model_client.ReplyCutShort if is_cut else model_client.ReplyFailed
 
 
 _COUNTS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
@@ -296,7 +305,7 @@ def _redacted(record: Record, secrets: Sequence[str]) -> Record:
             )
         case CallFailure(key, failed, handed_on):
             lost = tuple(map(clean, failed.lost))
-            cleaned = model_client.ReplyFailed(clean(failed.message), failed.usage, lost=lost)
+            cleaned = _kind(failed)(clean(failed.message), failed.usage, lost=lost)
             return CallFailure(key, cleaned, handed_on)
 
 

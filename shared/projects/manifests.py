@@ -8,6 +8,7 @@ link: manifests are a stranger's text.
 from __future__ import annotations
 
 import json
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -182,6 +183,80 @@ class ChangedFiles:
         """Return the text that was laid over the file, else the file's own."""
         return self._texts[path] if path in self._texts else self._files.text(path)
 
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """Hold the versions of a program that a manifest asks for, as it is written there.
+
+    `ask` is the command that prints the version of the program that is installed.
+    """
+
+    tool: str
+    versions: str
+    origin: str
+    ask: tuple[str, ...]
+
+    def is_met_by(self, version: str) -> bool:
+        """Return whether a version is one of those; true where a part is not understood."""
+        numbers = _numbers(f"{version}.0")
+        return not numbers or any(
+            " - " in one or all(_fits(numbers, *each) for each in _BOUND.findall(one))
+            for one in self.versions.split("||")
+        )
+
+
+_NUMBER: Final = re.compile(r"\d{1,9}")
+_BOUND: Final = re.compile(r"(>=|<=|~=|==|!=|[<>=^~]|(?<![\w.*-]))\s*v?(\d[\d.]{0,60})(?![\w*-])")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(each) for each in _NUMBER.findall(version)[:3])
+
+
+def _fits(version: tuple[int, ...], sign: str, bound: str) -> bool:
+    """Return whether a version keeps to a bound.
+
+    The ends that `^20`, `~20` and `20` have by their meaning are not judged: a newer tool often
+    serves.
+    """
+    other = _numbers(bound)
+    match sign:
+        case "<":
+            return version < other
+        case "<=":
+            return version[: len(other)] <= other
+        case "!=":
+            return version[: len(other)] != other
+        case ">":
+            return version[: len(other)] > other
+        case _:
+            return version >= other
+
+
+def required_versions(files: RepoFiles) -> Iterator[Required]:
+    """Yield what the manifests at the root ask of the programs that run the project."""
+    engines = table(parse_json(files.text("package.json")) or {}, "engines")
+    python = table(parse_toml(files.text("pyproject.toml")) or {}, "project")
+    rust = table(parse_toml(files.text("Cargo.toml")) or {})
+    go = _GO_LINE.search(files.text("go.mod") or "")
+    found = (
+        Required("Node.js", text_at(engines, "node"), "package.json", ("node", "--version")),
+        Required(
+            "Python", text_at(python, "requires-python"), "pyproject.toml", ("python", "--version")
+        ),
+        Required(
+            "Rust",
+            text_at(table(rust, "package"), "rust-version")
+            or text_at(table(rust, "workspace", "package"), "rust-version"),
+            "Cargo.toml",
+            ("rustc", "--version"),
+        ),
+        Required("Go", go[1] if go else "", "go.mod", ("go", "version")),
+    )
+    yield from (each for each in found if each.versions)
+
+
+_GO_LINE: Final = re.compile(r"^go[ \t]+(\d[\d.]{0,60})", re.MULTILINE)
 
 _SUFFIXES: Final = (".md", ".rst", ".adoc", ".txt")
 _NAMES: Final = (

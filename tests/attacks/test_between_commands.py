@@ -6,13 +6,14 @@ verification imports. Each attack is a line of that code.
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
 from factory.orders.stages import Stage
+from factory.sandbox.detect import find_backends
 from factory.sandbox.policy import Backend
 from shared.errors import PreflightRefused
 from shared.settings.settings import SandboxSettings
@@ -50,6 +51,9 @@ ATTACKS = {
     "hides its plant by an ignore file": f"put('tests/.gitignore', '*'); {PLANT_CONFTEST}",
     "hides its plant in a folder": "put('pytest/__init__.py', ''); put('pytest/__main__.py', ''); "
     "put('pytest/.gitignore', '*')",
+    # With Landlock, commands may write elsewhere on the same mount, where nobody hears it.
+    "writes through a hard link": "import os; os.link('tests/test_app.py', p.Path.home() / 'way'); "
+    f"(p.Path.home() / 'way').write_text({PASSING_TEST!r})",
     "exchanges a folder by a link": "shutil.rmtree('tests'); "
     f"put('other/test_app.py', {PASSING_TEST!r}); p.Path('tests').symlink_to('other')",
 }
@@ -86,17 +90,25 @@ def test_control_the_attack_works_where_commands_follow_each_other(
         subprocess.run(command, cwd=target.repo, check=True, capture_output=True)
 
 
-BACKENDS = [
-    pytest.param(
-        Backend.BWRAP, marks=pytest.mark.skipif(not shutil.which("bwrap"), reason="bwrap")
-    ),
-    Backend.OFF,
+@cache
+def problem_with(backend: Backend) -> str:
+    """Return why a sandbox does not work here; "" if it does."""
+    return next(each.problem for each in find_backends() if each.backend is backend)
+
+
+CASES = [
+    (name, backend)
+    for name in ATTACKS
+    for backend in (Backend.BWRAP, Backend.LANDLOCK, Backend.OFF)
+    # docs/guarantees.md names this one as outside: nothing confines such code.
+    if (name, backend) != ("writes through a hard link", Backend.OFF)
 ]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize(("name", "backend"), CASES)
 def test_a_command_judges_what_is_committed(name: str, backend: Backend, target: Factory) -> None:
+    if backend is not Backend.OFF and (problem := problem_with(backend)):
+        pytest.skip(f"{backend}: {problem}")
     reply, sandbox = (
         proposal({"app.py": attacking(ATTACKS[name])}),
         SandboxSettings(backend=backend),

@@ -151,6 +151,7 @@ class TypeChecker:
         self._folder: Path | None = None
         self._worker: WorkerProcess | None = None
         self._written: dict[str, str] = {}
+        self._known: dict[bytes, tuple[Diagnostic, ...]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -175,10 +176,16 @@ class TypeChecker:
         `roots` are the folders, each with its trailing slash, in which imports are looked up.
         Raises `FileBlocked` if a single file stops the checker, and `CheckerFailed` if the
         answer is missing for another reason. After a failure of the process, the next question
-        starts a new one.
+        starts a new one. A question that was answered is not asked again: of a plan that is
+        revised, most orders stay as they are.
         """
         if not targets:
             return ()
+        asked = hashlib.sha256(
+            repr((sorted(files.items()), targets, roots)).encode("utf-8", "replace")
+        ).digest()
+        if (known := self._known.get(asked)) is not None:
+            return known
         try:
             worker = self._start()
             self._write(files)
@@ -189,7 +196,8 @@ class TypeChecker:
         except BaseException:
             self.close()
             raise
-        return _read_reply(reply)
+        self._known[asked] = _read_reply(reply)
+        return self._known[asked]
 
     def abort(self) -> None:
         """End the process from another thread. A question that is being answered fails."""
@@ -203,6 +211,7 @@ class TypeChecker:
             shutil.rmtree(self._folder, ignore_errors=True)
         self._worker = self._folder = None
         self._written.clear()
+        self._known.clear()
 
     def _start(self) -> WorkerProcess:
         if self._worker is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -217,6 +218,36 @@ def test_the_remedy_for_a_missing_program_names_it(factory: Factory) -> None:
     with pytest.raises(PreflightRefused) as refused:
         factory.run(order(), [])
     assert "There is no program 'no-such-linter' here." in refused.value.hint
+
+
+def test_a_missing_package_manager_is_needed_with_the_packages(factory: Factory) -> None:
+    package = '{"scripts": {"test": "exit 0"}, "devDependencies": {"left": "^1.0.0"}}'
+    verified_by(factory, "yarn test\n", **{"package.json": package, "yarn.lock": "# yarn v1\n"})
+    with pytest.raises(PreflightRefused) as refused:
+        factory.run(order(), [])
+    first, _, rest = refused.value.hint.partition(", and ")
+    assert "There is no program 'yarn' here. To fix it," in first
+    assert rest.startswith(("pass --deps auto", "prepare it yourself"))
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "said"),
+    [
+        ("pyproject.toml", '[project]\nname = "a"\nrequires-python = ">=3.99"\n', "Python >=3.99"),
+        ("package.json", '{"engines": {"node": "^98.1 || >=99"}}', "Node.js ^98.1 || >=99"),
+        ("go.mod", "module a.test/a\n\ngo 1.99\n", "Go 1.99"),
+    ],
+)
+def test_a_version_that_the_base_asks_for_and_does_not_get_is_named(
+    factory: Factory, path: str, text: str, said: str
+) -> None:
+    program = said.partition(" ")[0].removesuffix(".js").lower()
+    if shutil.which(program) is None:
+        pytest.skip(f"needs {program}")
+    verified_by(factory, "exit 3\n", **{path: text})
+    with pytest.raises(PreflightRefused) as refused:
+        factory.run(order(), [])
+    assert f"install {said}, which {path} asks for: commands have " in refused.value.hint
 
 
 # Kept

@@ -145,7 +145,7 @@ def test_the_key_is_not_in_the_environment(arena: Arena) -> None:
         *("GOCACHE", "GOFLAGS", "GOTELEMETRY", "GOTOOLCHAIN", "NODE_OPTIONS"),
         *("CARGO_NET_OFFLINE", "__CARGO_TEST_ROOT"),
         *("GRADLE_USER_HOME", "MAVEN_OPTS", "DOTNET_CLI_TELEMETRY_OPTOUT", "DOTNET_NOLOGO"),
-        *("npm_config_fund", "npm_config_offline", "npm_config_update_notifier"),
+        *("npm_config_fund", "npm_config_offline", "npm_config_update_notifier", "COREPACK_ROOT"),
     }
 
 

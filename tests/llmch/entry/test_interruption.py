@@ -96,17 +96,19 @@ def test_an_interrupt_while_the_model_is_asked_leaves_nothing(
     assert json.loads((run_folder / "run.json").read_text())["status"] == "interrupted"
 
 
-def test_a_plan_that_was_killed_is_on_record_as_killed_by_the_next_one(cwd: Path) -> None:
+def test_a_plan_that_was_killed_is_on_record_as_killed_and_goes_on(
+    cwd: Path,
+) -> None:
     cwd.joinpath("spec.md").write_text("# Greeting\n\nhello.txt says hello.\n")
     command: Words = ["plan", "--spec", "spec.md", "--no-review", "--no-repo"]
-    with scripted_server(Silence()) as server:
+    with scripted_server(plan_reply("no plan"), Silence()) as server:
         environment = {"OPENAI_BASE_URL": server.base_url}
         with start(*command, cwd=cwd, **environment) as process:
-            read_until(process.stdout, "ask")
+            read_until(process.stdout, "attempt   2")
             during = cwd.joinpath("artifacts", "planner")
             (killed,) = during.glob("*/")
             until = time.monotonic() + 120
-            while not server.received and time.monotonic() < until:
+            while len(server.received) < 2 and time.monotonic() < until:
                 time.sleep(0.01)
             assert [each for each, _ in killed_runs(during)] == []
             process.kill()
@@ -114,6 +116,7 @@ def test_a_plan_that_was_killed_is_on_record_as_killed_by_the_next_one(cwd: Path
     assert (folder, head["status"]) == (killed.resolve(), "running")
     with scripted_server(plan_reply(plan(creating(1, "hello.txt")))) as server:
         assert run(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url).code in (0, 2)
+        assert len(server.received) == 1, "the first reply was paid for again"
     after = json.loads((killed / "run.json").read_text())
     assert (after["status"], len(after["uncertain_calls"])) == ("killed", 1)
     summary = json.loads((killed / "compile_summary.json").read_text())
@@ -292,7 +295,7 @@ def test_an_interrupted_plan_says_so_in_its_records(cwd: Path, number: signal.Si
             out, _ = interrupt(process, number)
     error = json.loads(out)["error"]
     assert error["name"] == "INTERRUPTED"
-    assert "starts again" in error["hint"]
+    assert "the same command goes on" in error["hint"]
     assert not (cwd / "plan").exists()
     (run_folder,) = (cwd / "artifacts" / "planner").glob("*/")
     assert json.loads((run_folder / "run.json").read_text())["status"] == "interrupted"
@@ -300,15 +303,16 @@ def test_an_interrupted_plan_says_so_in_its_records(cwd: Path, number: signal.Si
 
 
 @pytest.mark.rest
-def test_an_interrupted_plan_with_a_transcript_goes_on_from_its_replies(cwd: Path) -> None:
+@pytest.mark.parametrize("more", [[], ["--transcript", "kept.jsonl"]])
+def test_an_interrupted_plan_goes_on_from_its_replies(cwd: Path, more: Words) -> None:
     (cwd / "spec.md").write_text("# Say hello\n")
     with scripted_server(plan_reply("no plan"), Silence(), Silence()) as server:
-        command: Words = ["plan", "--spec", "spec.md", "--transcript", "kept.jsonl"]
+        command: Words = ["plan", "--spec", "spec.md", *more]
         for seen in ("attempt   2", "(replayed)"):
             with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
                 read_until(process.stdout, seen)
                 _, err = interrupt(process, signal.SIGINT)
-            assert "goes on from the last one" in err
+            assert "the same command goes on; no reply on record is paid for again" in err
 
 
 # `llmch build`: what is said of going on is true in each phase
@@ -344,7 +348,7 @@ def calls_of_build(cwd: Path, *acts: Act) -> int:
 def test_a_build_that_is_interrupted_before_its_plan_starts_again(repo: Path, cwd: Path) -> None:
     commit_all(repo, {"scripts/verify.sh": f"test -e {cwd}/go || sleep 300\n"})
     said = said_where_build_is_interrupted(cwd, ["$ bash scripts/verify.sh"])
-    assert "the same command starts again from the beginning" in said
+    assert "the same command goes on" in said
     assert list(Path(os.environ["LLMCH_WORKSPACES"]).glob("*/*")) == []
     (cwd / "go").touch()
     assert calls_of_build(cwd, PLAN, ONE, TWO) == 3
@@ -353,7 +357,7 @@ def test_a_build_that_is_interrupted_before_its_plan_starts_again(repo: Path, cw
 @pytest.mark.rest
 def test_a_build_that_is_interrupted_while_it_plans_starts_again(repo: Path, cwd: Path) -> None:
     said = said_where_build_is_interrupted(cwd, ["ask"], Silence())
-    assert "the same command starts again from the beginning" in said
+    assert "the same command goes on" in said
     assert calls_of_build(cwd, PLAN, ONE, TWO) == 3
 
 

@@ -12,8 +12,12 @@ from llmch.page.run_page import render_page
 from llmch.runs.read_run import read_report
 from llmch.runs.recorded_planning import read_planning
 from llmch.runs.run_model import Judged, PlanningView, RunView, SpanKind
+from planner.run_plan import run_plan
+from shared.events.events import ignore
+from shared.llm.stack import Mode, ModelSource
 from tests.fakes import proposal
 from tests.harness import Factory
+from tests.planner.large_plan import StagedModel, large_plan, large_spec
 from tests.planner.planning import Planner
 from tests.planner.plans import creating, plan
 
@@ -54,6 +58,20 @@ def test_attempts_have_their_findings_and_what_was_asked_and_said(built: Factory
     assert found.usage.calls == 3
     (review,) = found.reviews
     assert (review.claims, review.failure) == ((), "") and review.calls
+
+
+def test_an_attempt_in_stages_has_all_its_calls(factory: Factory) -> None:
+    large = large_plan(8, 1)
+    planner = Planner(factory.scratch)
+    planner.spec.write_text(large_spec(8))
+    source = ModelSource(Mode.LIVE, lambda emit: StagedModel(large))
+    assert run_plan(planner.options(staged=True), source, ignore).ok
+    found = read_planning(planner.run_folder)
+    assert found is not None
+    assert [[call.prompt.path for call in each.calls] for each in found.attempts] == [
+        ["compile/prompt_attempt_1.txt"],
+        ["compile/prompt_attempt_2_WO-01.txt", "compile/prompt_attempt_2_WO-05.txt"],
+    ]
 
 
 def test_the_time_line_of_the_planning_has_attempts_and_calls(built: Factory) -> None:

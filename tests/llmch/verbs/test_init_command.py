@@ -124,6 +124,21 @@ def test_a_repo_that_is_elsewhere_is_named_in_the_steps(say: Say, repo: Path) ->
     assert f" --repo {where} " in steps[1]
 
 
+def test_a_base_is_tried_with_the_folder_of_programs_that_its_remedy_names(
+    say: Say, repo: Path, tmp_path: Path
+) -> None:
+    program = tmp_path / "own tools" / "own-linter"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\nexit 0\n")
+    program.chmod(0o755)
+    commit_all(repo, {"scripts/verify.sh": "own-linter\n"})
+    argv = ("init", "--repo", repo, "--base", "--json")
+    assert "no program 'own-linter'" in say(*argv).document["base"]["remedy"]
+    said = say(*argv, "--sandbox-path", program.parent).document
+    assert said["base"]["ok"] is True
+    assert said["next"][-1].endswith(f"--sandbox-path '{program.parent}'")
+
+
 def test_what_trying_the_base_shows_is_what_a_run_then_finds(say: Say, repo: Path) -> None:
     base = say("init", "--repo", repo, "--base", "--json").document["base"]
     assert (base["ok"], base["commit"]) == (True, git(repo, "rev-parse", "HEAD"))

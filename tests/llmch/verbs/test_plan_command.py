@@ -9,6 +9,7 @@ import pytest
 
 from tests.harness import git
 from tests.llmch.command_line import Said, Say, model_server, plan_reply, snapshot
+from tests.planner.large_plan import details_of, large_plan, large_spec, outline_of
 from tests.planner.plans import creating, exists, plan
 from tests.shared.llm.edge import error_answer
 from tests.shared.llm.scripted_server import Act, scripted_server
@@ -68,6 +69,23 @@ def test_a_plan_from_a_real_server(
         "WO-02.json",
         "WORK_ORDERS_MANIFEST.json",
     ]
+
+
+def test_a_plan_is_made_in_stages_where_it_is_asked_for(
+    say: Say, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec.write_text(large_spec(2))
+    whole = large_plan(2, 1)
+    staged = plan_reply(outline_of(whole)), plan_reply(details_of(whole, "WO-01", "WO-02"))
+    with model_server(monkeypatch, *staged):
+        said = say("plan", "--spec", spec, "--no-review", "--staged", "--no-repo")
+    assert said.code == 0, said.err
+    assert "outline accepted" in said.out and "details accepted" in said.out
+    spec.write_text(large_spec(250))
+    with model_server(monkeypatch, plan_reply(whole)):
+        said = say("plan", "--spec", spec, "--no-review", "--no-staged", "--no-repo")
+    assert said.code == 0, said.err
+    assert "outline" not in said.out
 
 
 @pytest.mark.parametrize("orders", [8, 9])

@@ -12,14 +12,19 @@ import pytest
 from planner.rules.judge_plan import RULE_BY_CODE
 from planner.run_plan import PlanResult
 from shared.errors import BudgetReached, LlmchError, ModelUnavailable, ReplyUnparseable
-from shared.events.events import PlanAttemptStarted, PlanEnded, PlanJudged, Warned
-from shared.llm.model_client import ReplyFailed
+from shared.events.events import Noted, PlanAttemptStarted, PlanEnded, PlanJudged, Warned
+from shared.llm.model_client import ReplyFailed, Request
+from tests.fakes import Reply
 from tests.planner.planning import SPEC, Planner
 from tests.planner.plans import absent, creating, exists, order, plan, requiring
 
 GOOD = plan(creating(1, "greet.py"), creating(2, "tests/test_greet.py"))
 UNMET = plan(creating(1, "greet.py", preconditions=exists("missing.py")))
 PIPED = plan(order(1, acceptance_commands=["true | cat"]))
+
+
+QUIET = creating(2, "b.txt", acceptance_commands=["grep -q b b.txt"], notes="not concerned")
+UNMET_BESIDE = plan(*UNMET["work_orders"], QUIET)
 
 
 def codes(result: PlanResult) -> list[str]:
@@ -57,10 +62,13 @@ def test_a_refused_plan_is_revised(planner: Planner) -> None:
 
 
 def test_a_revision_shows_the_reply_and_each_finding_with_its_remedy(planner: Planner) -> None:
-    planner.plan(UNMET, GOOD)
+    planner.plan(UNMET_BESIDE, GOOD)
     first, revision = planner.prompts
     assert revision.startswith(first.strip())
-    assert json.dumps(UNMET) in revision
+    faulty = json.dumps(UNMET_BESIDE["work_orders"][0])
+    assert faulty in revision
+    assert '"notes": "not concerned"' not in revision
+    assert '{"id": "WO-02", "title": "Check the sources", "allowed_files": ["b.txt"]}' in revision
     assert "[E101] WO-01 preconditions[0]" in revision
     assert RULE_BY_CODE["E101"].remedy in revision
 
@@ -92,7 +100,7 @@ def test_a_revision_after_an_order_was_left_out_has_the_ids_of_its_findings(
     planner.plan(plan(creating(1, "scripts/verify.sh"), piped), GOOD, repo=repo)
     revision = planner.prompts[1]
     assert "[E003] WO-01 acceptance_commands[0]" in revision
-    reply = revision[revision.index('{\n "work_orders"') : revision.index("[E003]")]
+    reply = revision[revision.index("# Revision") : revision.index("[E003]")]
     assert '"id": "WO-01"' in reply and '"title": "Piped"' in reply
     assert "WO-02" not in reply and "scripts/verify.sh" not in reply
     (warned,) = planner.seen(Warned)
@@ -365,3 +373,54 @@ def test_provenance_from_the_model_is_replaced(planner: Planner) -> None:
 def test_contradictory_conditions_are_one_finding(planner: Planner) -> None:
     both = plan(creating(1, "a.py", preconditions=[*exists("b.py"), *absent("b.py")]))
     assert codes(planner.plan(both, max_attempts=1)) == ["E102"]
+
+
+# What was cut off goes on
+
+
+@pytest.mark.parametrize("ended", [KeyboardInterrupt(), BudgetReached("the cap is reached")])
+def test_a_planning_that_was_cut_off_goes_on_from_its_replies(
+    planner: Planner, ended: BaseException
+) -> None:
+    with pytest.raises(type(ended)):
+        planner.plan(UNMET, interrupting(ended))
+    with pytest.raises(type(ended)):
+        planner.plan(PIPED, interrupting(ended))
+    result = planner.plan(GOOD)
+    assert (result.ok, result.attempts, len(planner.prompts)) == (True, 3, 1)
+    assert (result.tally.live.calls, result.tally.replayed.calls) == (1, 2)
+    assert any("going on from the replies in" in each.message for each in planner.seen(Noted))
+
+
+def test_a_planning_that_was_cut_off_keeps_its_count_of_attempts(planner: Planner) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        planner.plan(UNMET, interrupting(KeyboardInterrupt()), max_attempts=2)
+    result = planner.plan(PIPED, max_attempts=2)
+    assert (result.ok, result.attempts, len(planner.prompts)) == (False, 2, 1)
+
+
+def test_a_planning_that_came_to_its_end_is_not_repeated(planner: Planner) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        planner.plan(UNMET, interrupting(KeyboardInterrupt()))
+    planner.plan(GOOD)
+    assert planner.plan(GOOD).attempts == 1
+    assert len(planner.prompts) == 1
+
+
+def test_another_prompt_and_a_planning_anew_use_no_reply(planner: Planner) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        planner.plan(UNMET, interrupting(KeyboardInterrupt()))
+    planner.plan(GOOD, anew=True)
+    assert len(planner.prompts) == 1
+    planner.spec.write_text("# Another greeter\n\nSay goodbye.\n")
+    planner.plan(GOOD)
+    assert len(planner.prompts) == 1
+
+
+def interrupting(ended: BaseException) -> Reply:
+    """Return a reply that never comes: the planning ends instead."""
+
+    def reply(request: Request) -> str:
+        raise ended
+
+    return reply

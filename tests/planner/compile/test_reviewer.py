@@ -66,7 +66,7 @@ def test_a_claim_that_quotes_the_plan_is_put_to_the_planner(planner: Planner) ->
     revision = planner.model.requests[2].prompt
     assert revision.startswith(planner.prompts[0].strip())
     assert "greet is called with a dict" in revision
-    assert json.dumps(GOOD) in revision
+    assert json.dumps(GOOD["work_orders"][0]) in revision
 
 
 def test_two_rounds_at_most_each_with_records_of_its_own(planner: Planner) -> None:

@@ -126,7 +126,7 @@ def test_a_refused_reply_goes_back_alone_with_its_findings(story: Story) -> None
     assert second.startswith(first.strip())
     revision = second.removeprefix(first.strip())
     assert "[E314] WO-07 id" in revision
-    assert json.dumps(wrong) in revision
+    assert json.dumps(wrong["work_orders"][0]) in revision
     assert "Part 2" not in revision
 
 

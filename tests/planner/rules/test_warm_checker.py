@@ -45,7 +45,7 @@ def test_all_attempts_of_a_compilation_ask_one_checker(
 
         return reply
 
-    result = planner.plan(replying(WRONG), replying(WRONG), replying(RIGHT))
+    result = planner.plan(replying(WRONG), replying(WRONG.replace("1", "2")), replying(RIGHT))
     assert (result.ok, result.attempts) == (True, 3)
     before, second, third = seen
     assert (before, len(second)) == ([], 1)

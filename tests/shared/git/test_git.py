@@ -434,3 +434,34 @@ def test_a_commit_gives_the_sizes_of_its_files(repo: Path) -> None:
     asked = Git(repo)
     sizes = {name: size for size, name in enumerate(names)}
     assert trees.sizes_of(asked, commit, [*names, "föld", "absent"]) == sizes
+
+
+# The HEAD of a workspace
+
+
+def test_the_commit_of_a_tree_of_our_own_is_written_without_git(repo: Path, tmp_path: Path) -> None:
+    git(repo, "worktree", "add", "--quiet", "--detach", str(tmp_path / "own"))
+    own, new = Git(tmp_path / "own"), git(repo, "commit-tree", "HEAD^{tree}", "-m", "new")
+    head = repos.head_file(own.folder)
+    assert head == repo / ".git" / "worktrees" / "own" / "HEAD"
+    repos.detach_head(own, new, head)
+    assert own.run("rev-parse", "HEAD") == new
+
+
+@pytest.mark.parametrize("state", ["on a branch", "a link", "missing", "a repo of its own"])
+def test_git_is_asked_where_no_file_alone_has_the_commit(
+    repo: Path, tmp_path: Path, state: str
+) -> None:
+    git(repo, "worktree", "add", "--quiet", "--detach", str(tmp_path / "own"))
+    head, folder = repo / ".git" / "worktrees" / "own" / "HEAD", tmp_path / "own"
+    match state:
+        case "on a branch":
+            git(folder, "switch", "--quiet", "-c", "some")
+        case "a link":
+            head.rename(tmp_path / "elsewhere")
+            head.symlink_to(tmp_path / "elsewhere")
+        case "missing":
+            (folder / ".git").unlink()
+        case _:
+            folder = repo
+    assert repos.head_file(folder) is None

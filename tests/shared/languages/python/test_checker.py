@@ -51,8 +51,8 @@ def test_only_what_is_asked_about_is_told_and_nothing_where_nothing_is_asked(
 def test_a_file_that_changes_within_a_second_and_keeps_its_size_is_read_again(
     checker: TypeChecker,
 ) -> None:
-    code = "from a import f; f(1)"
-    for _ in range(3):
+    for number in range(3):
+        code = f"from a import f; f({number})"
         assert check(checker, "def f(x: int) -> str: ...", code) == []
         assert check(checker, "def f(x: str) -> str: ...", code) == [("arg-type", 1, 19)]
 
@@ -62,13 +62,14 @@ def test_a_file_that_goes_is_gone(checker: TypeChecker) -> None:
     assert checker.check({"p/q/a.pyi": MODULE, "c.py": code}, ["c.py"]) == ()
     (found,) = checker.check({"c.py": code}, ["c.py"])
     assert found.code == "import-not-found"
-    assert checker.check({"p/q/a.pyi": MODULE, "c.py": code}, ["c.py"]) == ()
+    assert checker.check({"p/q/a.pyi": MODULE, "c.py": f"{code} as g"}, ["c.py"]) == ()
 
 
 def test_modules_are_found_from_the_roots_that_are_given(checker: TypeChecker) -> None:
     files = {"src/a.pyi": MODULE, "c.py": "from a import f; f('x')"}
     assert [each.code for each in checker.check(files, ["c.py"], ("", "src/"))] == ["arg-type"]
     assert [each.code for each in checker.check(files, ["c.py"])] == ["import-not-found"]
+    files["c.py"] += "\n"
     assert [each.code for each in checker.check(files, ["c.py"], ("", "src/"))] == ["arg-type"]
 
 
@@ -112,10 +113,21 @@ def test_a_checker_that_is_killed_has_failed_and_starts_again() -> None:
         (child,) = processes() - before
         os.kill(child, signal.SIGKILL)
         with pytest.raises(CheckerFailed):
-            check(checker, MODULE, "from a import f; f('x')")
+            check(checker, MODULE, "from a import f; f('y')")
         assert not checker.is_running
         assert check(checker, MODULE, "from a import f; f('x')") == [("arg-type", 1, 19)]
     assert processes() == before
+
+
+def test_a_question_that_was_answered_is_not_asked_again() -> None:
+    before = processes()
+    with TypeChecker() as checker:
+        found = check(checker, MODULE, "from a import f; f('x')")
+        (child,) = processes() - before
+        os.kill(child, signal.SIGKILL)
+        assert check(checker, MODULE, "from a import f; f('x')") == found
+        with pytest.raises(CheckerFailed):
+            check(checker, f"{MODULE}\n", "from a import f; f('x')")
 
 
 def test_code_that_ends_the_process_is_a_failure() -> None:

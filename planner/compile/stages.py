@@ -1,0 +1,256 @@
+"""Says what the attempts of each stage ask for, and judges an outline. Pure but for the rules.
+
+A plan is asked for whole, or as an outline first and then its details, in questions that begin
+alike and can be asked side by side. What is refused is asked for alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from planner.compile.judge_reply import Judge, Judged, judge_reply
+from planner.compile.patches import NO_DETAILS, OUTLINED, Ask, Made, is_outlined, orders_of
+from planner.plan.parse_plan import Plan, parse_plan
+from planner.prompts.prompt_templates import (
+    REVISION_FORM,
+    WHOLE_FORM,
+    Revision,
+    have_room,
+    render_details,
+    render_outlined,
+    render_revision,
+)
+from planner.rules.judge_plan import RULE_BY_CODE, Report
+from planner.rules.rule_model import Finding
+from shared.files.strict_documents import JsonObject, JsonValue, at
+
+if TYPE_CHECKING:
+    from planner.compile.inputs import CompileInputs
+    from planner.compile.judge_reply import Claim
+    from planner.replan.merge_plans import Answer
+
+# What orders rely on in other orders.
+_SHORT: Final = ("id", "title", "allowed_files", "removed_files", "interfaces")
+# An order takes some 1,200 tokens of a strong model's reply, so these keep below 16,000 by half.
+ORDERS_A_CALL: Final = 6
+# Findings on files and interfaces that are known before any command is.
+_OF_OUTLINES: Final = frozenset({"W223", "W302"})
+
+
+class StageKind(Enum):
+    """Say what an attempt asks for: a whole plan, an outline, or the details of an outline."""
+
+    WHOLE = ""
+    OUTLINE = "outline"
+    DETAILS = "details"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Hold what the attempts of a stage have in common; all their prompts begin with `first`."""
+
+    kind: StageKind
+    first: str
+
+
+def next_asks(stage: Stage, refused: Judged, latest: Judged | None = None) -> tuple[Ask, ...]:
+    """Return the questions of the attempt after the one that was `refused`.
+
+    `latest` is the latest reply, where that could not be read. Of an outline, the orders without
+    details come first: those of a reply that was lost by halves, since it may have been too long.
+    """
+    latest = latest or refused
+    orders = orders_of(refused.reply)
+    if stage.kind is not StageKind.DETAILS or orders is None:
+        return (Ask(_refused_prompt(stage.first, refused, latest)),)
+    errors = refused.report.errors
+    astray = {each.order for each in errors if each.at.parts[:1] != ("acceptance_commands",)}
+    lacking = [name for name in orders if is_outlined(orders[name]) and name not in astray]
+    lost = [[name for name in part if name in lacking] for part in latest.lost]
+    halves = [half for part in lost for half in _halves(part) if half]
+    others = [name for name in lacking if not any(name in part for part in lost)]
+    prefix = _outlined(stage, orders)
+    details = (
+        Ask(render_details(prefix, part), tuple(part), is_detail=True)
+        for part in (*halves, *_chunks(others))
+    )
+    faulty = [name for name in dict.fromkeys(each.order for each in errors) if name not in lacking]
+    named = [*_chunks([each for each in faulty if each in orders])]
+    if any(each not in orders for each in faulty):
+        named.append([])
+    found = refused.report.findings
+    revisions = (
+        _part(
+            *(stage, refused, orders, part),
+            [_with_remedy(each) for each in found if each.order in (part or [""])],
+        )
+        for part in named
+    )
+    return (*details, *revisions)
+
+
+def _outlined(stage: Stage, orders: Mapping[str, JsonObject]) -> str:
+    """Return what all questions about the details of an outline begin with."""
+    return render_outlined(stage.first, _shown(orders, (), OUTLINED))
+
+
+def claim_asks(stage: Stage, valid: Judged, claims: Sequence[Claim]) -> tuple[Ask, ...]:
+    """Return the questions that show the model its valid plan and the reviewer's claims."""
+    orders = orders_of(valid.reply)
+    names = [*dict.fromkeys(each.work_order for each in claims)]
+
+    def texts(part: Collection[str]) -> list[str]:
+        return [each.render() for each in claims if each.work_order in part]
+
+    if stage.kind is not StageKind.DETAILS or orders is None:
+        return (Ask(_prompt(stage.first, valid, names, texts(names), Revision.REVIEWED)),)
+    return tuple(
+        _part(stage, valid, orders, part, texts(part), Revision.REVIEWED) for part in _chunks(names)
+    )
+
+
+def _part(
+    stage: Stage,
+    judged: Judged,
+    orders: Mapping[str, JsonObject],
+    part: Sequence[str],
+    texts: Sequence[str],
+    kind: Revision = Revision.REFUSED,
+) -> Ask:
+    """Return the question for a revision of some orders; of none, for that of the plan itself."""
+    shown = _shown({name: orders[name] for name in part if name in orders}, part)
+    first = _outlined(stage, orders)
+    prompt = render_revision(first, shown, texts, judged.attempt, kind, form=REVISION_FORM)
+    return Ask(prompt, tuple(part))
+
+
+def _chunks(names: Sequence[str]) -> Iterator[list[str]]:
+    """Yield the names in parts of about the same size, none above `ORDERS_A_CALL`."""
+    parts = -(-len(names) // ORDERS_A_CALL)
+    for index in range(parts):
+        yield [*names[index * len(names) // parts : (index + 1) * len(names) // parts]]
+
+
+def _halves(names: Sequence[str]) -> Iterator[list[str]]:
+    middle = (len(names) + 1) // 2
+    yield [*names[:middle]]
+    yield [*names[middle:]]
+
+
+def _refused_prompt(first: str, refused: Judged, latest: Judged) -> str:
+    """Return the prompt that shows the model what is wrong with its refused plan.
+
+    `latest` is the latest reply. Where that could not be read, its fault comes beside the findings
+    on `refused`, the plan that is revised. Findings are sorted by order and code. If they do not
+    all fit, every error comes first.
+    """
+    reports = [refused.report] if latest is refused else [refused.report, latest.report]
+    found = [each for report in reports for each in report.findings]
+    texts, needed = [*map(_with_remedy, found)], 0
+    if not have_room(texts):
+        errors = [each for report in reports for each in report.errors]
+        found = [*errors, *(each for report in reports for each in report.warnings)]
+        texts, needed = [*map(_with_remedy, found)], len(errors)
+    named = {each.order for each in found}
+    return _prompt(first, refused, named, texts, Revision.REFUSED, needed)
+
+
+def _prompt(
+    first: str,
+    judged: Judged,
+    named: Collection[str],
+    texts: Sequence[str],
+    kind: Revision,
+    needed: int = 0,
+) -> str:
+    orders = orders_of(judged.reply)
+    if orders is None:
+        shown, form = judged.reply, WHOLE_FORM
+    else:
+        shown, form = _shown(orders, named), REVISION_FORM
+    return render_revision(first, shown, texts, judged.attempt, kind, form=form, needed=needed)
+
+
+def _with_remedy(finding: Finding) -> str:
+    return f"{finding.render()} Remedy: {RULE_BY_CODE[finding.code].remedy}"
+
+
+def _shown(
+    orders: Mapping[str, JsonObject], named: Collection[str], keys: Collection[str] = _SHORT
+) -> str:
+    """Return the orders as JSON, one a line: those `named` whole, of the others the `keys`."""
+    shown = (
+        order
+        if name in named and not is_outlined(order)
+        else {key: order[key] for key in (OUTLINED if name in named else keys) if order.get(key)}
+        for name, order in orders.items()
+    )
+    return "\n".join(json.dumps(each, ensure_ascii=False) for each in shown)
+
+
+def judge_outlined(
+    attempt: int, made: Made, inputs: CompileInputs, judge: Judge, kind: StageKind
+) -> Judged:
+    """Return the outcome of an attempt at an outline, or at the details of its orders.
+
+    Postconditions follow from the files. An order without details is judged by what the outline
+    has; where details were asked for, that it has none is a finding.
+    """
+    plan = parse_plan(_filled(made.reply.plan.document))
+    plan = replace(plan, problems=made.reply.plan.problems, is_json=made.reply.plan.is_json)
+    text = json.dumps(plan.document, ensure_ascii=False) if plan.is_json else made.reply.source
+
+    def judge_so_far(plan: Plan, answer: Answer | None) -> Report:
+        found = judge(plan, answer).findings
+        return Report(tuple(each for each in found if _counts(each, plan)))
+
+    judged = judge_reply(attempt, text, replace(made.reply, plan=plan), inputs, judge_so_far)
+    if kind is StageKind.OUTLINE:
+        return replace(judged, is_outline=True)
+    assert judged.plan is not None, "it was parsed"
+    found = [*judged.report.findings, *_missing(judged.plan, made.clashes)]
+    return replace(judged, report=Report(tuple(sorted(found, key=lambda each: each.position))))
+
+
+def _filled(document: JsonValue) -> JsonValue:
+    entries = document.get("work_orders") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or not isinstance(entries, list):
+        return document
+    filled = [_filled_order(each) if isinstance(each, dict) else each for each in entries]
+    return {**document, "work_orders": filled}
+
+
+def _filled_order(order: JsonObject) -> JsonValue:
+    allowed = order.get("allowed_files")
+    paths = [each for each in allowed if isinstance(each, str)] if isinstance(allowed, list) else []
+    promised: list[JsonValue] = [{"kind": "file_exists", "path": each} for each in paths]
+    missing: dict[str, JsonValue] = {
+        "context_files": [],
+        "forbidden": [],
+        "postconditions": promised,
+        "acceptance_commands": [NO_DETAILS],
+    }
+    return {**order, **{key: each for key, each in missing.items() if key not in order}}
+
+
+def _counts(finding: Finding, plan: Plan) -> bool:
+    """Say whether a finding counts where its order may have no details yet."""
+    if finding.position and not is_outlined(plan.drafts[finding.position - 1].raw):
+        return True
+    if finding.at.parts and finding.position and finding.at.parts[0] not in OUTLINED:
+        return False
+    return finding.severity == "error" or finding.code in _OF_OUTLINES
+
+
+def _missing(plan: Plan, clashes: Mapping[str, str]) -> Iterator[Finding]:
+    for draft in plan.drafts:
+        if key := clashes.get(draft.label):
+            said = "is not as the outline has it, so the order's details do not count"
+            yield Finding("E005", draft.position, draft.label, at(key), said)
+        if is_outlined(draft.raw):
+            field, said = at("acceptance_commands"), "is missing: the order has no details yet"
+            yield Finding("E005", draft.position, draft.label, field, said)
