@@ -23,6 +23,7 @@ from llmch.console.document import (
     Shape,
     Sign,
     Tone,
+    assumed,
 )
 from llmch.console.line import count, short
 from llmch.previews.plan_difference import PlanDifference, compare_plans
@@ -48,7 +49,7 @@ from shared.llm import budget
 from shared.settings.settings import Settings
 from shared.work_order.parse_order import DocumentInvalid, parse_document
 from shared.work_order.plan_folder import PlanFacts, StoredManifest
-from shared.work_order.work_order import MAX_LISTED, Asserted, Assumption, WithdrawnOrder
+from shared.work_order.work_order import MAX_LISTED, Asserted, WithdrawnOrder
 
 if TYPE_CHECKING:
     from factory.run.forecast import Forecast
@@ -229,18 +230,6 @@ def short_form(preview: PlanPreview, *, cost: bool = True) -> Iterator[Block]:
     if not whole:
         command = _show(preview.ground.folder)
         yield Remark((f"{command} shows the files, commands and requirements of each order",))
-
-
-def assumed(assumptions: Sequence[Assumption]) -> Iterator[Block]:
-    """Return what a plan reads into the specification; nothing if that is nothing."""
-    if assumptions:
-        yield Section("Read into the specification", tuple(map(_assumed, assumptions)))
-
-
-def _assumed(each: Assumption) -> Item:
-    sign = Sign.WARNING if each.kind == "contradiction" else Sign.NONE
-    tied = ", ".join((each.id, *each.requirements, *each.work_orders))
-    return Item(f"{each.kind}: {each.render()}", sign, aside=tied)
 
 
 def _show(folder: Path) -> str:

@@ -19,6 +19,7 @@ from llmch.console.document import (
     Section,
     Shape,
     Sign,
+    assumed,
 )
 from llmch.console.line import cost, count, duration, estimated, listed, one_line, short, shorten
 from shared.work_order.work_order import Asserted, CoveredRequirement
@@ -58,6 +59,7 @@ class RunReportDocument(Document):
         "page",
         "orders=run.orders",
         "requirements=run.requirements",
+        "assumptions=run.assumptions",
         "usage=run.usage",
         "gaps=run.gaps",
         orders=_ORDER,
@@ -78,6 +80,7 @@ class RunReportDocument(Document):
         yield from _failures(run)
         if run.requirements:
             yield Rows(tuple(_requirement_rows(run)), _REQUIREMENTS)
+        yield from assumed(run.assumptions)
         yield Paragraph(tuple(_taken(run)))
         if run.gaps:
             items = tuple(Item(each, Sign.WARNING) for each in run.gaps)

@@ -15,13 +15,12 @@ from llmch.ci.finding_reports import (
     reporting_failure,
 )
 from llmch.console import Console
-from llmch.console.document import Block, Conclusion, Document, Outcome, Remark, Shape
+from llmch.console.document import Block, Conclusion, Document, Outcome, Remark, Shape, assumed
 from llmch.console.line import count
 from llmch.entry import answers, wiring
 from llmch.entry.answers import note_edited, read_edits
 from llmch.entry.command_line import add_optional_repo, repo_meant
 from llmch.previews.plan_preview import EXPECTS_EXEMPTION
-from llmch.previews.preview_document import assumed
 from llmch.runs import run_report
 from planner.plan import parse_plan, plan_edits
 from planner.plan_flags import add_tree_argument

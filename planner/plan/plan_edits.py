@@ -127,9 +127,7 @@ def skip_bootstrap(plan: Plan, repo_files: Collection[str], *, verified: bool = 
     return replace(shorter, problems=(nothing,))
 
 
-def resting_on(
-    document: JsonObject, renamed: Callable[[str], str | None]
-) -> dict[str, JsonValue]:
+def resting_on(document: JsonObject, renamed: Callable[[str], str | None]) -> dict[str, JsonValue]:
     """Return a plan's document whose assumptions name orders as `renamed` does; `None` for none.
 
     An assumption on which no order is left is left out.

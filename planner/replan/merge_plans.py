@@ -226,9 +226,7 @@ def _head(said: Mapping[str, JsonValue], before: Plan) -> JsonObject:
     return {key: said.get(key) or old.get(key) for key in _HEAD}
 
 
-def _assumptions(
-    said: Mapping[str, JsonValue], task: FollowUp, gone: Collection[str]
-) -> JsonValue:
+def _assumptions(said: Mapping[str, JsonValue], task: FollowUp, gone: Collection[str]) -> JsonValue:
     """Return the assumptions of the reply, and those before that nobody answered since."""
     own = said.get("assumptions") or []
     if not isinstance(own, list):

@@ -1,4 +1,4 @@
-"""What a plan reads into its specification: each reading is tied, bounded, and stays in the plan."""
+"""What a plan reads into its specification: each reading is tied, bounded, and stays there."""
 
 from __future__ import annotations
 
