@@ -129,10 +129,17 @@ class FollowUp:
 
     @property
     def concerned(self) -> tuple[str, ...]:
-        """Return the ids of the orders that cover a requirement which changed or was removed."""
-        touched = self.touched_ids
-        drafts = self.predecessor.plan.drafts
-        return tuple(each.label for each in drafts if not touched.isdisjoint(covers_of(each)))
+        """Return the ids of the orders that cover a requirement which changed or was removed.
+
+        Those that rest on an assumption which was answered otherwise are concerned, too.
+        """
+        touched, plan = self.touched_ids, self.predecessor.plan
+        rest = {n for each in plan.assumptions if each.id in touched for n in each.work_orders}
+        return tuple(
+            each.label
+            for each in plan.drafts
+            if each.label in rest or not touched.isdisjoint(covers_of(each))
+        )
 
     @property
     def replaceable(self) -> tuple[str, ...]:
@@ -147,4 +154,5 @@ class FollowUp:
         These have not landed, and all that they cover was removed.
         """
         removed, drafts = self.removed_ids, self.predecessor.drafts
-        return tuple(each for each in self.replaceable if removed >= {*covers_of(drafts[each])})
+        covers = {each: frozenset(covers_of(drafts[each])) for each in self.replaceable}
+        return tuple(each for each, names in covers.items() if names and removed >= names)
