@@ -87,14 +87,14 @@ def _answered(spec: Path, assumptions: Sequence[Assumption], console: Console) -
     """
     known = {each.id for each in read_spec.read_spec(spec).answers}
     asked = [each for each in assumptions if each.kind != "assumption" and each.id not in known]
-    given: list[answers.Answer] = []
+    given: list[answers.SpecAnswer] = []
     changes = 0
     for each in sorted(asked, key=lambda each: each.kind):
         about = ", ".join((*each.requirements, *each.work_orders))
         answer = answer_to(
             f"{each.kind}: {each.text} ({about})\nEnter for: {each.reading}\n> ", MAX_SAID
         )
-        given.append(answers.Answer(each.text, answer or each.reading))
+        given.append(answers.SpecAnswer(each.text, answer or each.reading))
         changes += not given[-1].is_reading(each.reading)
     if given:
         console(Noted(f"the answers are in {answers.write_answers(spec, given)}"))

@@ -32,7 +32,7 @@ answers:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SpecAnswer:
     """Hold a question that a plan asked, and what a person answered."""
 
     question: str
@@ -56,7 +56,7 @@ class Answer:
 _Said = Annotated[str, Field(max_length=MAX_SAID, pattern=r"\S")]
 
 
-class _Entry(BaseModel):
+class _AnswerEntry(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     id: str = ""
@@ -67,7 +67,7 @@ class _Entry(BaseModel):
 class _Answers(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    answers: Annotated[list[_Entry], Field(max_length=_MOST)] = []
+    answers: Annotated[list[_AnswerEntry], Field(max_length=_MOST)] = []
 
 
 def answers_path(spec: Path) -> Path:
@@ -75,7 +75,7 @@ def answers_path(spec: Path) -> Path:
     return spec.with_name(spec.name + _SUFFIX)
 
 
-def read_answers(spec: Path) -> tuple[tuple[Answer, ...], TextInput | None]:
+def read_answers(spec: Path) -> tuple[tuple[SpecAnswer, ...], TextInput | None]:
     """Return the answers to a specification, and the file that has them, if it is there.
 
     Raises `InvalidInput`, which names the place, for a file of another form, an id that is not its
@@ -97,12 +97,12 @@ def read_answers(spec: Path) -> tuple[tuple[Answer, ...], TextInput | None]:
             "the form is a list `answers`, each with `question` and `answer`, texts in quotes of "
             f"at most {MAX_SAID} characters; `id` may be left out",
         ) from error
-    answers = tuple(Answer(each.question, each.answer) for each in document.answers)
+    answers = tuple(SpecAnswer(each.question, each.answer) for each in document.answers)
     _check(document.answers, answers, named)
     return answers, source
 
 
-def _check(entries: Sequence[_Entry], answers: Sequence[Answer], named: str) -> None:
+def _check(entries: Sequence[_AnswerEntry], answers: Sequence[SpecAnswer], named: str) -> None:
     first: dict[str, int] = {}
     for index, (entry, each) in enumerate(zip(entries, answers, strict=True)):
         if entry.id and entry.id != each.id:
@@ -118,13 +118,13 @@ def _check(entries: Sequence[_Entry], answers: Sequence[Answer], named: str) -> 
             )
 
 
-def render_answers(answers: Iterable[Answer]) -> str:
+def render_answers(answers: Iterable[SpecAnswer]) -> str:
     """Return the text that a specification gains by its answers."""
     lines = [f"- {each.id}: {each.requirement.text}" for each in answers]
     return "\n".join(("", "## Answers", "", *lines, "")) if lines else ""
 
 
-def write_answers(spec: Path, given: Iterable[Answer]) -> Path:
+def write_answers(spec: Path, given: Iterable[SpecAnswer]) -> Path:
     """Add answers to those of a specification, and return the file; a new one replaces an old."""
     before, _ = read_answers(spec)
     answers = {each.id: each for each in (*before, *given)}

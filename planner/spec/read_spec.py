@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from planner.spec.answers import Answer, read_answers, render_answers
+from planner.spec.answers import SpecAnswer, read_answers, render_answers
 from planner.spec.requirements import Requirement, derive_requirements
 from planner.spec.strict_yaml import NotText, Tree, parse_spec_json, parse_spec_yaml
 from shared.errors import InvalidInput
@@ -60,7 +60,7 @@ class Spec:
     text: str
     sha256: str
     requirements: tuple[Requirement, ...] = ()
-    answers: tuple[Answer, ...] = ()
+    answers: tuple[SpecAnswer, ...] = ()
     """What a person answered; each of them is among the requirements, too."""
 
     @property

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from planner.spec.answers import Answer, answers_path, read_answers, write_answers
+from planner.spec.answers import SpecAnswer, answers_path, read_answers, write_answers
 from planner.spec.read_spec import read_spec
 from planner.spec.requirements import Requirement
 from planner.spec.spec_difference import compare_requirements
@@ -80,14 +80,16 @@ def test_a_link_or_a_folder_in_its_place_is_not_read(spec: Path) -> None:
 
 @given(st.lists(st.tuples(st.text(min_size=1), st.text(min_size=1)), max_size=4))
 def test_what_is_written_is_read_again(pairs: list[tuple[str, str]]) -> None:
-    asked = {each.id: each for q, a in pairs if q.strip() and a.strip() for each in (Answer(q, a),)}
+    asked = {
+        each.id: each for q, a in pairs if q.strip() and a.strip() for each in (SpecAnswer(q, a),)
+    }
     assume(asked)
     with tempfile.TemporaryDirectory() as folder:
         spec = Path(folder) / "spec.md"
         write_answers(spec, asked.values())
         read, _ = read_answers(spec)
         assert [*read] == [*asked.values()]
-        write_answers(spec, [Answer(each.question, "other") for each in read[:1]])
+        write_answers(spec, [SpecAnswer(each.question, "other") for each in read[:1]])
         again, _ = read_answers(spec)
         assert [each.answer for each in again] == ["other", *(e.answer for e in read[1:])][
             : len(read)
@@ -96,6 +98,6 @@ def test_what_is_written_is_read_again(pairs: list[tuple[str, str]]) -> None:
 
 def test_an_answer_is_never_taken_for_the_requirement_that_it_is_about() -> None:
     old = Requirement("R-123abc", "Is Y a vowel at the end of a word?")
-    new = Answer("Is Y a vowel at the end of a word?", "no").requirement
+    new = SpecAnswer("Is Y a vowel at the end of a word?", "no").requirement
     difference = compare_requirements([old], [new])
     assert (difference.added, difference.removed) == ((new,), (old,))
