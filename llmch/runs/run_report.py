@@ -183,7 +183,8 @@ def render_asserted(rows: Sequence[CoveredRequirement]) -> str:
     counts = {each: sum(1 for row in rows if row.asserted_by is each) for each in Asserted}
     return (
         f"{counts[Asserted.TEST]} asserted by a test of the plan, "
-        f"{counts[Asserted.COMMAND]} by a command, {counts[Asserted.NOTHING]} mentioned only"
+        f"{counts[Asserted.COMMAND]} by a command, "
+        f"{counts[Asserted.COMMENT]} mentioned only, {counts[Asserted.NOTHING]} claimed only"
     )
 
 

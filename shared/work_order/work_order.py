@@ -436,10 +436,14 @@ def order_id(number: int) -> str:
 
 
 class Asserted(StrEnum):
-    """Name what of an order asserts a requirement: a test of the plan, a command, or nothing."""
+    """Name what of an order asserts a requirement: a test of the plan, a command, or nothing.
+
+    A test that names it in a comment alone mentions it.
+    """
 
     TEST = "test"
     COMMAND = "command"
+    COMMENT = "comment"
     NOTHING = "nothing"
 
     @property
@@ -455,9 +459,13 @@ class Asserted(StrEnum):
 _ASSERTED: Final = {
     Asserted.TEST: ("by a test", "asserted by a test of the plan"),
     Asserted.COMMAND: ("by a command", "asserted by a command"),
+    Asserted.COMMENT: (
+        "by a comment only",
+        "mentioned only: a test has it in a comment, which asserts nothing",
+    ),
     Asserted.NOTHING: (
-        "by mention only",
-        "mentioned only: no test of the plan and no command asserts it",
+        "by a claim only",
+        "claimed only: no test of the plan and no command asserts it",
     ),
 }
 

@@ -71,7 +71,7 @@ def test_each_order_is_shown_with_what_it_will_do(say: Say, folder: Path, repo: 
         "● WO-01    to do     Say hello",
         "    + hello.txt",
         "    $ test -f hello.txt",
-        "      covers R1 by mention only",
+        "      covers R1 by a claim only",
         "● WO-02    to do     Test the greeting",
         "    ~ README.md",
         "    + tests/__init__.py",
