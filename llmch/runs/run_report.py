@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -188,10 +188,35 @@ def render_asserted(rows: Sequence[CoveredRequirement]) -> str:
     )
 
 
-def render_assertions(rows: Sequence[CoveredRequirement]) -> tuple[str, ...]:
+def is_proven(row: CoveredRequirement, trials: Mapping[str, bool]) -> bool | None:
+    """Return whether what asserts a requirement failed on code that does nothing, if that is known.
+
+    `trials` says so of orders; the assertion of one of them is enough.
+    """
+    if row.asserted_by not in (Asserted.TEST, Asserted.COMMAND):
+        return None
+    tried = [
+        trials[each.id]
+        for each in row.orders
+        if each.asserted_by is row.asserted_by and each.id in trials
+    ]
+    return any(tried) if tried else None
+
+
+_ON_HOLLOW_CODE: Final = {
+    True: ", failing on code that does nothing",
+    False: ", but not all of its commands fail on code that does nothing",
+    None: "",
+}
+
+
+def render_assertions(
+    rows: Sequence[CoveredRequirement], trials: Mapping[str, bool]
+) -> tuple[str, ...]:
     """Return a line for each requirement that an order covers: what asserts it, and where."""
     return tuple(
-        f"{row.id}: {row.asserted_by.describe() if row.asserted_by else _REMOVED} "
+        f"{row.id}: {row.asserted_by.describe() if row.asserted_by else _REMOVED}"
+        f"{_ON_HOLLOW_CODE[is_proven(row, trials)]} "
         f"({', '.join(each.id for each in row.orders)})"
         for row in rows
         if row.asserted_by is not None or row.removed
