@@ -56,7 +56,7 @@ from shared.llm.stack import Mode, Model, ModelSource, open_model, transcript_of
 from shared.llm.usage import Tally, usage_counted, usage_record
 from shared.work_order.parse_order import order_key, parse_document
 from shared.work_order.plan_folder import write_plan
-from shared.work_order.work_order import Manifest
+from shared.work_order.work_order import Assumption, Manifest
 
 if TYPE_CHECKING:
     from planner.replan.predecessor import FollowUp
@@ -80,6 +80,8 @@ class PlanResult:
     """Whether the plan before carries out the spec already: no model was asked then."""
     change: PlanChange | None = None
     """The changes to the plan that this one follows, if it follows one and is valid."""
+    assumptions: tuple[Assumption, ...] = ()
+    """What a valid plan reads into the specification."""
 
 
 def plan_document(result: PlanResult) -> dict[str, Any]:
@@ -93,6 +95,7 @@ def plan_document(result: PlanResult) -> dict[str, Any]:
         "output_dir": str(result.output_dir) if result.output_dir else None,
         "findings": result.report.to_json()["findings"],
         "usage": asdict(usage_record(result.tally)),
+        "assumptions": [each.to_json() for each in result.assumptions],
         **_change_document(result),
     }
 
@@ -170,6 +173,7 @@ def _run_plan(
             tally=model.meter.run,
             error=_error(outcome, folder.path),
             change=_change(outcome),
+            assumptions=manifest.assumptions if manifest else (),
         )
         recording.emit(usage_counted(result.tally))
         recording.emit(_ended(result, manifest))
@@ -260,6 +264,7 @@ def _unchanged(
         error=None,
         unchanged=True,
         change=no_change(task),
+        assumptions=before.plan.assumptions,
     )
 
 

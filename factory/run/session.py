@@ -316,10 +316,16 @@ class Session:
             return
         commit = result.verdict.commit
         model = result.records[-1].model or ("unknown" if task.order.asks_model else "none")
-        listed = task.loaded.plan.requirements if task.loaded.plan else ()
-        demands = [(each.id, each.text) for each in listed if each.id in task.order.covers]
-        attempts = len(result.records)
-        note = render_note(self.run.folder.run_id, model, attempts, result.proof, demands)
+        plan, attempts = task.loaded.plan, len(result.records)
+        listed, assumed = (plan.requirements, plan.assumptions) if plan else ((), ())
+        note = render_note(
+            self.run.folder.run_id,
+            model,
+            attempts,
+            result.proof,
+            demands=[(each.id, each.text) for each in listed if each.id in task.order.covers],
+            assumed=[each for each in assumed if task.name in each.work_orders],
+        )
         try:
             commits.add_note(self.run.repo.git, NOTES_REF, commit, note, task.commit_facts(""))
         except GitFailed as failed:

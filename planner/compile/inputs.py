@@ -29,10 +29,11 @@ from planner.repo.planned_repo import (
     read_repo_hints,
     render_conventions,
 )
+from planner.spec.answers import answers_path
 from planner.spec.read_spec import Spec, read_spec
 from planner.spec.spec_difference import compare_requirements
 from shared.errors import InvalidInput
-from shared.events.events import Emit, ignore
+from shared.events.events import Emit, Warned, ignore
 from shared.llm.budget import likely_tokens
 from shared.llm.model_client import Api, CallPlace, Request, Role
 
@@ -209,7 +210,7 @@ def gather_inputs(
     template = replan_template() if options.follows else load_template(options.template)
     if options.change is not None:
         template, spec = replan_template("CHANGE_PROMPT.md"), replace(spec, requirements=())
-    task = _follow_up(options, spec)
+    task = _follow_up(options, spec, emit)
     repo = _read_repo(options.repo, options, spec, task, emit) if options.repo else RepoInputs()
     here = describe_machine(spec.text, repo.files, repo.sources, machine)
     return CompileInputs(
@@ -226,8 +227,11 @@ def gather_inputs(
     )
 
 
-def _follow_up(options: PlanOptions, spec: Spec) -> FollowUp | None:
-    """Return what changed since the plan that the new one follows, if there is one."""
+def _follow_up(options: PlanOptions, spec: Spec, emit: Emit) -> FollowUp | None:
+    """Return what changed since the plan that the new one follows, if there is one.
+
+    An answer that is the reading of that plan changes nothing.
+    """
     before = options.follows
     if before is None:
         return None
@@ -242,9 +246,19 @@ def _follow_up(options: PlanOptions, spec: Spec) -> FollowUp | None:
             f"what has changed since the plan in {before.folder}",
             "give each requirement an id, as in `- FR-001: ...`, or plan anew without that plan",
         )
-    difference = compare_requirements(
-        before.plan.requirements, spec.requirements, ids_given=spec.ids_given
-    )
+    readings = {each.id: each.reading for each in before.plan.assumptions}
+    kept = {each.id for each in spec.answers if each.is_reading(readings.get(each.id, ""))}
+    asked = readings.keys() | {each.id for each in before.plan.requirements}
+    for each in spec.answers:
+        if each.id not in asked:
+            emit(
+                Warned(
+                    f"{answers_path(spec.path)}: {each.id} answers a question that the plan in "
+                    f"{before.folder} does not ask: it counts as a new requirement"
+                )
+            )
+    required = [each for each in spec.requirements if each.id not in kept]
+    difference = compare_requirements(before.plan.requirements, required, ids_given=spec.ids_given)
     return FollowUp(before, difference)
 
 

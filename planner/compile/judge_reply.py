@@ -136,7 +136,9 @@ def _traced(plan: Plan, inputs: CompileInputs) -> Plan:
     Ids that the spec's author gave always count. Derived ids count only where the plan uses ids,
     or where coverage is required.
     """
-    uses_ids = any(draft.order and draft.order.covers for draft in plan.drafts)
+    uses_ids = any(draft.order and draft.order.covers for draft in plan.drafts) or any(
+        each.requirements for each in plan.assumptions
+    )
     all_count = inputs.require_coverage or uses_ids
     requirements = tuple(each for each in inputs.spec.requirements if all_count or each.given)
     return replace(

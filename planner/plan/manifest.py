@@ -93,6 +93,7 @@ def build_manifest(
             for each in plan.requirements
         ),
         require_coverage=plan.require_coverage,
+        assumptions=plan.assumptions,
         base_files=base(orders),
         supersedes=succession.supersedes,
         withdrawn=succession.withdrawn,

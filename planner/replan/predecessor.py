@@ -152,13 +152,16 @@ class FollowUp:
     def concerned(self) -> tuple[str, ...]:
         """Return the ids of the orders that are to be planned again.
 
-        They cover a requirement which changed or was removed, or cannot be done as they are.
+        They cover a requirement which changed or was removed, rest on an assumption which was
+        answered otherwise, or cannot be done as they are.
         """
-        touched, before = self.touched_ids, self.predecessor
+        touched, plan = self.touched_ids, self.predecessor.plan
+        rest = {n for each in plan.assumptions if each.id in touched for n in each.work_orders}
+        again = rest | {*self.predecessor.impossible}
         return tuple(
             each.label
-            for each in before.plan.drafts
-            if each.label in before.impossible or not touched.isdisjoint(covers_of(each))
+            for each in plan.drafts
+            if each.label in again or not touched.isdisjoint(covers_of(each))
         )
 
     @property
@@ -174,4 +177,5 @@ class FollowUp:
         These have not landed, and all that they cover was removed.
         """
         removed, drafts = self.removed_ids, self.predecessor.drafts
-        return tuple(each for each in self.replaceable if removed >= {*covers_of(drafts[each])})
+        covers = {each: frozenset(covers_of(drafts[each])) for each in self.replaceable}
+        return tuple(each for each, names in covers.items() if names and removed >= names)

@@ -25,6 +25,7 @@ KEYS = {
     "output_dir",
     "findings",
     "usage",
+    "assumptions",
     "forecast",
 }
 
