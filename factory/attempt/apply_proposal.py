@@ -447,7 +447,8 @@ def _formatted(attempt: Attempt, step: Step) -> tuple[FileWrite, ...]:
     logs = make_folder(step.attempt_folder(attempt) / "logs")
     seconds = min(SECONDS, step.run.options.settings.timeout_seconds)
     formatting = Formatting(step.bench, logs / "format", seconds)
-    formatting.format(formatters, writes, frozenset(each.path for each in attempt.placed))
+    tests = frozenset(each.path for each in attempt.placed)
+    formatting.format(formatters, writes, tests, read)
     for warning in formatting.warnings:
         step.emit(Warned(f"{order.id}: {warning}"))
     return tuple(

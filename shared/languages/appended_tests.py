@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _IMPORTS: Final = re.compile(
     r"(?:[ \t]*\n|(?:import|from|use)\b[^\n({]*(?:\([^)]*\)|\{[^}]*\})?[^\n]*(?:\n|\Z))*"
 )
+_PACKAGE: Final = re.compile(r"\s*(package[ \t]+[\w.]+)[ \t]*;?[ \t]*(?:\n|\Z)")
 _NEW_FILE: Final = "give the test a new file of its own"
 
 
@@ -82,6 +83,9 @@ def append_test(path: str, text: str | None, code: str) -> str:
     place, language = _place(path, text), language_of(path)
     if language is None or language.edits is None:
         return _spliced(text, [_added(text, code, place)])
+    clause = _PACKAGE.match(code)
+    if clause and not re.search(rf"^{re.escape(clause[1])}\b", text, re.MULTILINE):
+        raise CannotAppend(f"does not have the test's line `{clause[1]}`", "leave it out")
     imports, body = ("", code) if place.indent else split_imports(code)
     if taken := _taken(language.edits, text, body, place):
         raise CannotAppend(f"has `{taken}` already", "give the test another name")
@@ -130,7 +134,9 @@ def _place(path: str, text: str) -> PlaceForTests:
 
 
 def split_imports(code: str) -> tuple[str, str]:
-    """Return the imports that begin a test, and the rest of it."""
+    """Return the imports that begin a test, and the rest of it; a package clause is the file's."""
+    clause = _PACKAGE.match(code)
+    code = code[clause.end() :] if clause else code
     found = _IMPORTS.match(code)
     end = found.end() if found else 0
     return code[:end], code[end:]
