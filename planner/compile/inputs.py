@@ -213,13 +213,14 @@ def gather_inputs(
     task = _follow_up(options, spec, emit)
     repo = _read_repo(options.repo, options, spec, task, emit) if options.repo else RepoInputs()
     here = describe_machine(spec.text, repo.files, repo.sources, machine)
+    shown = repo.hints.strip("\n") or (NO_REPO if options.change is None else "")
     return CompileInputs(
         spec=spec,
         template=template,
         doctrine=default_doctrine(),
         repo=repo,
         compile_hash=_compile_hash(options, spec, template, here),
-        surroundings="\n\n".join(filter(None, (repo.hints.strip("\n") or NO_REPO, here))),
+        surroundings="\n\n".join(filter(None, (shown, here))),
         require_coverage=options.require_coverage,
         allowed=options.allowed,
         task=task,
