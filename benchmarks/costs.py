@@ -65,7 +65,7 @@ class Authored:
     def _reply(self, request: Request) -> str:
         match request.place.role:
             case Role.PLANNER:
-                return json.dumps(self.plan(), ensure_ascii=False, indent=1)
+                return json.dumps(self.plan(), ensure_ascii=False, indent=0)
             case Role.REVIEWER:
                 return '{"findings": []}'
             case _:

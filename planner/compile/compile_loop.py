@@ -35,7 +35,7 @@ from planner.prompts.prompt_templates import (
 )
 from planner.replan import replan_prompt
 from planner.repo.planned_repo import render_commands
-from planner.spec.requirements import render_requirements
+from planner.spec.requirements import render_requirements, with_ids
 from shared.errors import Interrupted, LlmchError, ModelUnavailable
 from shared.llm.model_client import (
     Completion,
@@ -66,14 +66,16 @@ def first_prompt(inputs: CompileInputs) -> str:
             render_commands(inputs.repo.verification),
             tests_given=bool(inputs.change.tests),
         )
+    template, spec = inputs.template, inputs.spec
+    shows_ids = "{{REQUIREMENTS}}" in template.text
     return render(
-        inputs.template,
-        inputs.spec.text,
+        template,
+        with_ids(spec.text, spec.requirements) if shows_ids else spec.text,
         inputs.doctrine,
         inputs.repo.hints,
-        render_requirements(inputs.spec.requirements, all_needed=inputs.require_coverage),
+        render_requirements(spec.requirements, all_needed=inputs.require_coverage),
         render_commands(inputs.repo.verification),
-        render_languages(inputs.spec.text, inputs.repo.files),
+        render_languages(spec.text, inputs.repo.files),
     )
 
 

@@ -15,7 +15,13 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from planner.plan.parse_plan import NO_SUCCESSION, Draft, Plan, Reply, with_history
-from planner.plan.plan_edits import left_out, plan_of_change, render_left_out, skip_bootstrap
+from planner.plan.plan_edits import (
+    completed,
+    left_out,
+    plan_of_change,
+    render_left_out,
+    skip_bootstrap,
+)
 from planner.prompts.prompt_templates import render_review
 from planner.replan.merge_plans import Answer, merge, reply_text
 from planner.replan.replan_prompt import render_difference, render_own
@@ -82,6 +88,7 @@ def judge_reply(
     attempt: int, text: str, reply: Reply, inputs: CompileInputs, judge: Judge
 ) -> Judged:
     """Return the outcome of an attempt whose reply `text` was read as `reply`."""
+    reply = replace(reply, plan=completed(reply.plan))
     if inputs.task is not None:
         return _judge_change(attempt, text, reply, inputs, inputs.task, judge)
     if inputs.change is not None:

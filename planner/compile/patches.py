@@ -136,7 +136,10 @@ class _Patched:
             else:
                 fields = {key: each for key, each in entry.items() if key != "new_id"}
                 fields["id"] = entry.get("new_id", name)
-                self.orders[name] = {**self.orders[name], **fields}
+                before = dict(self.orders[name])
+                if "allowed_files" in fields:
+                    before.pop("postconditions", None)  # they follow from the files
+                self.orders[name] = {**before, **fields}
                 self.revised.add(name)
 
     def remove(self, entries: JsonValue) -> int:
