@@ -19,6 +19,7 @@ import contextlib
 import ctypes
 import errno
 import fcntl
+import gc
 import json
 import os
 import resource
@@ -45,6 +46,7 @@ _SYS_LANDLOCK_RESTRICT_SELF = 446
 _TIOCSCTTY = 0x540E
 
 _libc = ctypes.CDLL(None, use_errno=True)
+_libc.prctl.argtypes = (ctypes.c_int, *[ctypes.c_ulong] * 4)
 
 
 class WardenJob(TypedDict):
@@ -72,7 +74,10 @@ def main() -> None:
     """Keep a supervisor for the next request, until the other side closes the socket."""
     requests = socket.socket(fileno=int(sys.argv[1]))
     requests.set_inheritable(False)
+    # A fork copies each page that it writes to, and a collection writes to all of them.
+    gc.disable()
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    signal.signal(signal.SIGCHLD, lambda *_: None)  # so that it writes to the wakeup descriptor
     wake = _wake_when_children_end()
     taken, taken_write = os.pipe2(os.O_CLOEXEC)
     poll = select.poll()
@@ -138,7 +143,6 @@ def _wake_when_children_end() -> int:
     """Return a descriptor that has something to read when a child has ended."""
     wake, write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     signal.set_wakeup_fd(write)
-    signal.signal(signal.SIGCHLD, lambda *_: None)
     return wake
 
 
@@ -285,7 +289,7 @@ def _become(job: WardenJob, fds: list[int], supervisor: int, failed: int) -> NoR
         os.chdir(job["cwd"])
         for kind, soft, hard in job["rlimits"]:
             _limit(kind, soft, hard)
-        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):  # Python ignores them
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them
             signal.signal(number, signal.SIG_DFL)
         if job["confine"]:
             _confine(ruleset, bytes.fromhex(job["seccomp"]))
@@ -307,8 +311,7 @@ def _limit(kind: int, soft: int, hard: int) -> None:
 def _confine(ruleset: int, program: bytes) -> None:
     """Give up every capability and the way back to them, then enter ruleset and filter."""
     for capability in range(64):
-        with contextlib.suppress(OSError):  # an ordinary user has none to drop
-            _prctl(_PR_CAPBSET_DROP, capability)
+        _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # an ordinary user has none to drop
     header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
     _checked(_libc.capset(header, (ctypes.c_uint32 * 6)()))
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
@@ -325,8 +328,7 @@ class _Filter(ctypes.Structure):
 
 
 def _prctl(option: int, value: int, extra: int = 0) -> None:
-    arguments = (ctypes.c_ulong(each) for each in (value, extra, 0, 0))
-    _checked(_libc.prctl(option, *arguments))
+    _checked(_libc.prctl(option, value, extra, 0, 0))
 
 
 def _checked(result: int) -> None:
