@@ -36,6 +36,7 @@ from factory.proposal.shown_code import (
     WantedPart,
     Window,
     choose_windows,
+    elided_lines,
     example_request,
     headings_said,
     lines_of,
@@ -181,6 +182,8 @@ def _window_of(part: WantedPart, outline: Sequence[OutlineEntry]) -> Window | No
 
 def render_parts(file: ShownFile) -> str:
     """Return what a prompt shows of a file in parts, without its heading."""
+    if file.elides:
+        return "\n".join(_fenced([*elided_lines(file)])) + "\n"
     lines = file.text.splitlines()
     said = [f"This file has {len(lines)} lines; parts of it are shown."]
     if file.outline:
@@ -306,6 +309,12 @@ def _bullets(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
+_LEFT_OUT = (
+    "Where `...` counts lines, the body of a function is left out. To see it first, reply with "
+    "lines like `{}` or `{}` and nothing else; you can do so once.\n"
+)
+
+
 def _render_files(order: WorkOrder, shown: Sequence[ShownFile], asked: ReplyFormat) -> str:
     if not shown:
         return ""
@@ -317,6 +326,8 @@ def _render_files(order: WorkOrder, shown: Sequence[ShownFile], asked: ReplyForm
         _render_file(each, _role(each.path, writable, placed), hashes and each.path not in placed)
         for each in shown
     ]
+    if asks := next((each.path for each in shown if each.elides and each.may_ask), None):
+        parts.append(_LEFT_OUT.format(*example_request(asks)))
     return "# Files as they are now\n\n" + "\n".join(parts) + "\n"
 
 
@@ -354,7 +365,7 @@ def _render_interfaces(
     own = [each.stub for each in order.interfaces]
     known = [each for each in known if each.stub not in own]
     staying = [each for each in known if each.path in order.allowed_files]
-    whole = {each.path for each in shown if each.text and each.parts is None}
+    whole = {each.path for each in shown if each.text and (each.parts is None or each.elides)}
     others = [each for each in known if each not in staying and each.path not in whole]
     but = f", but for {', '.join(order.changes)}" if order.changes else ""
     parts: list[str] = []
