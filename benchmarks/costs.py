@@ -117,7 +117,13 @@ def measure(folder: Path) -> Cost:
         settings = Settings(artifacts_dir=Path(scratch) / "artifacts")
         planner = PlannerModel(MODEL, None, None)
         asked = PlanOptions(
-            folder / "spec.md", settings.artifacts_dir, planner, 1, repo, reviewer=planner
+            folder / "spec.md",
+            settings.artifacts_dir,
+            planner,
+            1,
+            repo,
+            reviewer=planner,
+            review_all=False,
         )
         plan = run_plan(asked, source, ignore)
         if plan.output_dir is None:

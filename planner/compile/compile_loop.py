@@ -20,6 +20,7 @@ from planner.compile.judge_reply import (
     Review,
     judge_reply,
     no_reply,
+    orders_at_risk,
     read_review,
     review_prompt,
 )
@@ -107,6 +108,8 @@ class Compilation:
     max_attempts: int
     at_once: int = 1
     """How many questions of an attempt are under way at a time."""
+    review_all: bool = True
+    """Whether the reviewer reads all orders of a valid plan, or only those at risk."""
     is_staged: bool | None = False
     """`None` has a plan made in stages where one reply turns out to be too long for it."""
 
@@ -311,8 +314,11 @@ def _review(
 ) -> tuple[Claim, ...]:
     """Make one round of review and return the claims that count."""
     assert valid.plan is not None, "a valid plan was parsed"
-    record = compilation.record
-    prompt = review_prompt(compilation.inputs.spec.text, valid.plan, valid.answer)
+    record, spec = compilation.record, compilation.inputs.spec.text
+    only = None if compilation.review_all else orders_at_risk(valid.plan, valid.report)
+    if only is not None and not only:
+        return ()
+    prompt = review_prompt(spec, valid.plan, valid.answer, only)
     record.begin_review(number, prompt)
     try:
         completion = compilation.client.complete(reviewer.request(prompt, number, Role.REVIEWER))

@@ -13,7 +13,16 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from planner.compile.judge_reply import Judge, Judged, judge_reply
-from planner.compile.patches import NO_DETAILS, OUTLINED, Ask, Made, is_outlined, orders_of
+from planner.compile.patches import (
+    NO_DETAILS,
+    OUTLINED,
+    SHORT,
+    Ask,
+    Made,
+    in_short,
+    is_outlined,
+    orders_of,
+)
 from planner.plan.parse_plan import Plan, parse_plan
 from planner.plan.plan_edits import completed
 from planner.prompts.prompt_templates import (
@@ -34,8 +43,6 @@ if TYPE_CHECKING:
     from planner.compile.judge_reply import Claim
     from planner.replan.merge_plans import Answer
 
-# What orders rely on in other orders.
-_SHORT: Final = ("id", "title", "allowed_files", "removed_files", "interfaces")
 # An order takes some 1,200 tokens of a strong model's reply, so these keep below 16,000 by half.
 ORDERS_A_CALL: Final = 6
 # Findings on files and interfaces that are known before any command is.
@@ -181,13 +188,13 @@ def _with_remedy(finding: Finding) -> str:
 
 
 def _shown(
-    orders: Mapping[str, JsonObject], named: Collection[str], keys: Collection[str] = _SHORT
+    orders: Mapping[str, JsonObject], named: Collection[str], keys: Collection[str] = SHORT
 ) -> str:
     """Return the orders as JSON, one a line: those `named` whole, of the others the `keys`."""
     shown = (
         order
         if name in named and not is_outlined(order)
-        else {key: order[key] for key in (OUTLINED if name in named else keys) if order.get(key)}
+        else in_short(order, OUTLINED if name in named else keys)
         for name, order in orders.items()
     )
     return "\n".join(json.dumps(each, ensure_ascii=False) for each in shown)
