@@ -83,13 +83,13 @@ def compile_options(
     args: argparse.Namespace, settings: Settings, repo: Path | None, *, review: bool
 ) -> PlanOptions:
     """Return the options of a compilation for `repo` that is not exported to a folder."""
-    other = settings.reviewer.model != settings.planner.model
+    asked = [(each.model, each.base_url) for each in (settings.planner, settings.reviewer)]
     return PlanOptions(
         spec=args.spec,
         artifacts=settings.artifacts_dir,
         model=planning_model(settings.planner),
         reviewer=planning_model(settings.reviewer) if review else None,
-        review_all=bool(args.review) or other,
+        review_all=bool(args.review) or asked[0] != asked[1],
         max_attempts=settings.planner_attempts,
         repo=repo,
         branch=args.branch,

@@ -203,6 +203,7 @@ class Dialogue:
             note,
             hint,
             conventions=attempt.conventions,
+            short=is_small(self.asked.model),
         )
         return Question(self.asked, offer, prompt)
 

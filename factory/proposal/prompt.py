@@ -42,6 +42,7 @@ from factory.proposal.shown_code import (
     lines_of,
     merge_lines,
     names_said,
+    outline_lines,
     words_of,
 )
 from shared.files.text_sources import fill
@@ -50,7 +51,6 @@ from shared.languages.registry import language_of
 from shared.projects.conventions import Conventions
 from shared.work_order.work_order import Interface, WorkOrder
 
-_OUTLINE_BYTES = 8 * 1024
 _DOCUMENTS = (".md", ".markdown", ".rst", ".txt", ".adoc")
 _LONG_DOCUMENT = 16 * 1024
 _MORE_LINES = 400
@@ -187,7 +187,7 @@ def render_parts(file: ShownFile) -> str:
     lines = file.text.splitlines()
     said = [f"This file has {len(lines)} lines; parts of it are shown."]
     if file.outline:
-        said += ["Its outline:", *_fenced(_outline_lines(file.outline))]
+        said += ["Its outline:", *_fenced(outline_lines(file.outline))]
     for part in file.parts or ():
         said.append(f"Lines {part.first} to {part.last}:")
         said += _fenced(lines[part.first - 1 : part.last])
@@ -203,19 +203,6 @@ def render_parts(file: ShownFile) -> str:
 def _fenced(lines: Sequence[str]) -> Iterator[str]:
     fence = fence_for("\n".join(lines))
     yield from (fence, *lines, fence)
-
-
-def _outline_lines(outline: Sequence[OutlineEntry]) -> list[str]:
-    room = _OUTLINE_BYTES
-    found: list[str] = []
-    for entry in outline:
-        line = f"{entry.first}-{entry.last} {entry.name}"
-        room -= len(line.encode()) + 1
-        if room < 0:
-            found.append(f"(and {len(outline) - len(found)} more)")
-            break
-        found.append(line)
-    return found
 
 
 _PLACED = (
@@ -234,13 +221,15 @@ def render_prompt(
     note: str = "",
     hint: str = "",
     conventions: Conventions | None = None,
+    *,
+    short: bool = False,
 ) -> str:
     """Return the prompt of an order, after the failed attempts in `past`.
 
     `known` are interfaces that earlier orders declared for files that this order needs. `note` says
     why the reply before could not be used, if this is asked again within an attempt. `hint` is what
     the person who runs the order says, and `conventions` are what the repo says to those who
-    change it.
+    change it. A retry is to be `short` for a small model.
     """
     values = _values(order, shown, verification, offer, known)
     values["FILES"] = _render_conventions(conventions, shown) + values["FILES"]
@@ -248,7 +237,8 @@ def render_prompt(
     first = fill(_template(), values | {"PAST": advice})
     if not past and not note:
         return first
-    history = render_history(past, shown, offer.format, room_for_history(first, note))
+    room = room_for_history(first, note, short=short)
+    history = render_history(past, shown, offer.format, room)
     said = advice + (f"\n{history}" if history else "")
     return fill(_template(), values | {"PAST": said + (f"\n{note}\n" if note else "")})
 
@@ -461,7 +451,8 @@ def render_short_prompt(
     if said := _render_conventions(conventions, shown):
         parts.insert(0, said.rstrip("\n"))
     task = "\n\n".join([*parts, render_hint(hint)] if hint else parts)
-    history = render_history(past, shown, ReplyFormat.FILES, room_for_history(task, note))
+    room = room_for_history(task, note, short=not with_commands)
+    history = render_history(past, shown, ReplyFormat.FILES, room)
     all_parts = (task, history.rstrip("\n"), note, _how_to_reply(focus))
     return "\n\n".join(part for part in all_parts if part) + "\n"
 

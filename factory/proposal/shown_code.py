@@ -22,6 +22,7 @@ from shared.work_order.work_order import Interface, WorkOrder
 WINDOWS_BYTES: Final = 24 * 1024
 """How much of a large file is shown in windows."""
 
+_OUTLINE_BYTES = 8 * 1024
 _HEAD_LINES = 40
 _AROUND_DEFINITION = 3
 _AROUND_LINE = 15
@@ -84,6 +85,20 @@ def choose_windows(
             room -= cost
             chosen |= wanted
     return merge_lines(chosen)
+
+
+def outline_lines(outline: Sequence[OutlineEntry]) -> list[str]:
+    """Return a line for each definition, with its lines; further ones are only counted."""
+    room = _OUTLINE_BYTES
+    found: list[str] = []
+    for entry in outline:
+        line = f"{entry.first}-{entry.last} {entry.name}"
+        room -= len(line.encode()) + 1
+        if room < 0:
+            found.append(f"(and {len(outline) - len(found)} more)")
+            break
+        found.append(line)
+    return found
 
 
 def merge_lines(numbers: Iterable[int]) -> tuple[Window, ...]:
