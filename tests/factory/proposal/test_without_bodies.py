@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,7 +83,7 @@ def file(path: str, text: str) -> ShownFile:
     return ShownFile(path, FileState(FileKind.FILE, sha256_bytes(text.encode())), text)
 
 
-def work_order(**changes: object) -> WorkOrder:
+def work_order(**changes: Any) -> WorkOrder:
     return parse_document(WorkOrder, order(**{"allowed_files": ["new.py"], **changes}))
 
 
