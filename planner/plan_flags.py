@@ -78,7 +78,8 @@ def add_review_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say whether a valid plan is reviewed, and by which model."""
     parser.add_argument(
         "--review", action=argparse.BooleanOptionalAction, default=None,
-        help="have a model review a valid plan (default: yes; in a replay, if on record)",
+        help="have a model review a valid plan, all of it (default: by another model, yes; by the "
+        "same model only orders at risk; in a replay, if on record)",
     )  # fmt: skip
     add_setting_flags(parser, FlagGroup.REVIEW)
 
@@ -100,11 +101,13 @@ def compile_options(
     args: argparse.Namespace, settings: Settings, repo: Path | None, *, review: bool
 ) -> PlanOptions:
     """Return the options of a compilation for `repo` that is not exported to a folder."""
+    asked = [(each.model, each.base_url) for each in (settings.planner, settings.reviewer)]
     return PlanOptions(
         spec=args.spec,
         artifacts=settings.artifacts_dir,
         model=planning_model(settings.planner),
         reviewer=planning_model(settings.reviewer) if review else None,
+        review_all=bool(args.review) or asked[0] != asked[1],
         max_attempts=settings.planner_attempts,
         repo=repo,
         branch=args.branch,

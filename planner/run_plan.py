@@ -208,6 +208,7 @@ def _compile(
             inputs=inputs,
             model=options.model,
             reviewer=options.reviewer,
+            review_all=options.review_all,
             client=model.client,
             judge=judge,
             record=record,

@@ -82,7 +82,13 @@ from factory.proposal.read_reply import (
 from factory.proposal.reply_formats import ImpossibleClaim, parse_claim
 from factory.proposal.request import Question, build_request, offer_for
 from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState
-from factory.proposal.shown_code import Focus, ShownFile, focus_of, parse_show_request
+from factory.proposal.shown_code import (
+    Focus,
+    ShownFile,
+    focus_of,
+    parse_show_request,
+    show_what_is_called,
+)
 from factory.workbench.tree import NotReadable, Tree
 from shared.events.events import ModelAskedAgain
 from shared.files.atomic_io import write_json, write_text
@@ -202,6 +208,7 @@ class Dialogue:
             note,
             hint,
             conventions=attempt.conventions,
+            short=is_small(self.asked.model),
         )
         return Question(self.asked, offer, prompt)
 
@@ -333,6 +340,8 @@ def propose(state: FactoryState, step: Step) -> StateUpdate:
         attempt = replace(attempt, touched=bool(order.removed_files))
         in_parts = options.models.reply_format in (None, ReplyFormat.EDITS)
         shown = read_shown_files(order, step.workspace.tree, state["past"], in_parts=in_parts)
+        if not state["past"] and not is_small(options.models.ladder[0].model):
+            shown = show_what_is_called(order, step.task.loaded.known, shown)
         check_that_parts_may_be_written(order, shown, options.models.reply_format)
         placed = acceptance_writes(step.task.loaded, step.workspace.tree)
         said = find_conventions(_reading(step.workspace.tree), order.allowed_files)

@@ -97,6 +97,8 @@ class PlanOptions:
     allowed: Allowed = NOTHING_MORE
     reviewer: PlannerModel | None = None
     """The model that reviews a valid plan; `None` for no review."""
+    review_all: bool = True
+    """Whether all orders are reviewed, or only those at risk; none of them, and nobody is asked."""
     hints_tokens: int = 8_000
     """How much of the repo the model is shown."""
     follows: Predecessor | None = None

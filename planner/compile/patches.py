@@ -7,7 +7,7 @@ byte for byte. The details of an outline are patches, too.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -24,8 +24,14 @@ OUTLINED: Final = (
     *("context_files", "interfaces", "changes"),
 )
 """The fields of an order that its outline has; all others are details."""
+SHORT: Final = ("id", "title", "allowed_files", "removed_files", "interfaces")
 NO_DETAILS: Final = "true 'no details yet'"
 """The command of an order of an outline that has no details yet."""
+
+
+def in_short(order: Mapping[str, JsonValue], keys: Collection[str] = SHORT) -> JsonObject:
+    """Return those of the `keys` of an order that have a value: what others rely on in it."""
+    return {key: order[key] for key in keys if order.get(key)}
 
 
 def is_outlined(order: Mapping[str, JsonValue]) -> bool:
@@ -145,7 +151,10 @@ class _Patched:
             else:
                 fields = {key: each for key, each in entry.items() if key != "new_id"}
                 fields["id"] = entry.get("new_id", name)
-                self.orders[name] = {**self.orders[name], **fields}
+                before = dict(self.orders[name])
+                if "allowed_files" in fields:
+                    before.pop("postconditions", None)  # they follow from the files
+                self.orders[name] = {**before, **fields}
                 self.revised.add(name)
 
     def remove(self, entries: JsonValue) -> int:

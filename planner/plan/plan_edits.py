@@ -1,5 +1,5 @@
-"""Takes bootstrap orders out of a plan, puts a person's edits into it, and completes the order
-of a change.
+"""Takes bootstrap orders out of a plan, puts a person's edits into it, and completes orders by
+what follows from their fields.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from planner.plan.parse_plan import Draft, Plan, parse_plan, unreadable_plan
-from shared.files.paths import VERIFY_SCRIPT
+from planner.plan.parse_plan import Draft, Plan, parse_plan, strings, unreadable_plan
+from shared.files.paths import VERIFY_SCRIPT, PathProblem, check_path
 from shared.files.strict_documents import JsonObject, JsonValue, at
 from shared.work_order.parse_order import SchemaProblem
 from shared.work_order.plan_folder import (
@@ -45,6 +45,41 @@ class Change:
         return "\n\n".join(parts) + "\n"
 
 
+def completed(plan: Plan) -> Plan:
+    """Return the plan of a reply, each order with what `completed_order` derives."""
+    document = plan.document
+    entries = document.get("work_orders") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or not isinstance(entries, list):
+        return plan
+    whole = [completed_order(each) if isinstance(each, dict) else each for each in entries]
+    if whole == entries:
+        return plan
+    parsed = parse_plan({**document, "work_orders": whole})
+    return replace(parsed, problems=plan.problems, is_json=plan.is_json)
+
+
+def completed_order(order: JsonObject) -> dict[str, JsonValue]:
+    """Return an order with the fields that a reply may leave out.
+
+    Its postconditions promise its allowed files; a path that is not valid gets no promise, since it
+    is a finding by itself.
+    """
+    promised: list[JsonValue] = [
+        {"kind": "file_exists", "path": path}
+        for _, path in strings(order.get("allowed_files"))
+        if _is_path(path)
+    ]
+    derived = {"context_files": [], "forbidden": [], "postconditions": promised}
+    return {**order, **{key: each for key, each in derived.items() if key not in order}}
+
+
+def _is_path(text: str) -> bool:
+    try:
+        return check_path(text) == text
+    except PathProblem:
+        return False
+
+
 def plan_of_change(
     plan: Plan, change: Change, repo_files: Collection[str], regression: Sequence[str]
 ) -> Plan:
@@ -72,11 +107,8 @@ def _completed(
     given: JsonObject, change: Change, repo_files: frozenset[str]
 ) -> dict[str, JsonValue]:
     """Return the order with what follows from its fields; a field of another form stays."""
-    order: dict[str, JsonValue] = {"context_files": [], "forbidden": [], **given}
+    order = completed_order(given)
     allowed, context = order.get("allowed_files"), order["context_files"]
-    if isinstance(allowed, list) and "postconditions" not in order:
-        exists = [{"kind": "file_exists", "path": each} for each in allowed]
-        order["postconditions"] = [*exists]
     if isinstance(allowed, list) and isinstance(context, list):
         wanted = (*allowed, *context, *change.files)
         paths = [each for each in wanted if isinstance(each, str)]

@@ -13,6 +13,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from planner.plan import parse_plan
+from planner.plan.manifest import own_notes
 from shared.files.strict_documents import at
 from shared.work_order import parse_order, work_order
 
@@ -206,8 +207,10 @@ def _places(drafts: Sequence[Draft], task: FollowUp) -> list[Place]:
 
 
 def _work(draft: Draft) -> WorkOrder | None:
-    stated = {"provenance": None, "verify_exempt": False}
-    return draft.order.model_copy(update=stated) if draft.order is not None else None
+    if draft.order is None:
+        return None
+    own = {"provenance": None, "verify_exempt": False, "notes": own_notes(draft.order.notes or "")}
+    return draft.order.model_copy(update=own)
 
 
 def _own(draft: Draft) -> JsonObject:

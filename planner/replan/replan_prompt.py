@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from planner.plan.manifest import own_notes
 from planner.prompts.prompt_templates import fenced
 from planner.replan.predecessor import FollowUp, covers_of
 from shared.languages.registry import LANGUAGES
@@ -145,10 +146,11 @@ def _some(names: Sequence[str]) -> str:
 
 def _short_raw(draft: Draft) -> JsonValue:
     """Return an order as the model may write it, without lists that are empty."""
+    hidden = ("provenance", "verify_exempt", "postconditions")
     return {
-        key: value
+        key: own_notes(value) if key == "notes" and isinstance(value, str) else value
         for key, value in draft.raw.items()
-        if key not in ("provenance", "verify_exempt") and value not in ([], None)
+        if key not in hidden and value not in ([], None)
     }
 
 

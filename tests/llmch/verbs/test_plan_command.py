@@ -414,12 +414,12 @@ def test_planner_and_reviewer_are_asked_at_their_own_temperature(
 ) -> None:
     acts = (plan_reply(GOOD), plan_reply({"findings": []}))
     with model_server(monkeypatch, *acts) as server:
-        assert say("plan", "--spec", spec).code == 0
+        assert say("plan", "--spec", spec, "--review").code == 0
     assert temperatures(server.bodies) == [0, 0]
     monkeypatch.setenv("LLMCH_PLANNER_TEMPERATURE", "0.25")
     monkeypatch.setenv("LLMCH_REVIEWER_TEMPERATURE", "0.75")
     with model_server(monkeypatch, *acts) as server:
-        assert say("plan", "--spec", spec).code == 0
+        assert say("plan", "--spec", spec, "--review").code == 0
     assert temperatures(server.bodies) == [0.25, 0.75]
 
 
