@@ -8,9 +8,9 @@ used. What it does elsewhere is undone, and then its output is not used either.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
 from factory.orders.documents import MAX_WRITE_BYTES, FileWrite
@@ -37,14 +37,16 @@ class Formatting:
     warnings: list[str] = field(default_factory=list)
 
     def format(
-        self, formatters: Sequence[Formatter], writes: Sequence[FileWrite], tests: frozenset[str]
+        self,
+        formatters: Mapping[str, Formatter],
+        writes: Sequence[FileWrite],
+        tests: frozenset[str],
     ) -> None:
-        """Format what is written. The `tests` of the plan have to stay the same code."""
-        left, failed = self.seconds, set[str]()
+        """Format what is written by path. The `tests` of the plan have to stay the same code."""
+        left, failed = self.seconds, set[Formatter]()
         for number, write in enumerate(writes):
-            suffix = PurePosixPath(write.path).suffix
-            own = next((each for each in formatters if suffix in each.suffixes), None)
-            if own is None or own.name in failed or not write.content.strip():
+            own = formatters.get(write.path)
+            if own is None or own in failed or not write.content.strip():
                 continue
             log = self.log.with_name(f"{self.log.name}_{number}")
             argv = own.command(write.path)
@@ -61,7 +63,7 @@ class Formatting:
                 problem = f"it changes what {write.path} says, which is a test of the plan"
             if problem:
                 self.warnings.append(f"`{own.name}` of the project was not used: {problem}")
-                failed.add(own.name)
+                failed.add(own)
                 self.bench.workspace.undo()
             elif text != write.content:
                 self.formatted[write.path] = text

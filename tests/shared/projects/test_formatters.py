@@ -22,17 +22,59 @@ from shared.projects.formatters import find_formatters, same_code
         ({"Cargo.toml": "", ".github/workflows/a.yaml": "cargo fmt --check"}, ["rustfmt"]),
         ({"biome.json": "", ".prettierrc": ""}, ["biome"]),
         ({".prettierrc.json": "{}"}, ["prettier"]),
-        ({"package.json": '{"prettier": {}}'}, ["prettier"]),
+        ({"package.json": '{"prettier": {"semi": false}}'}, ["prettier"]),
     ],
 )
 def test_the_files_of_a_project_name_its_formatter(files: dict[str, str], names: list[str]) -> None:
-    assert [each.name for each in find_formatters(tuple(files), files.__getitem__)] == names
+    written = ("a.py", "a.go", "a.rs", "a.ts", "a.md")
+    found = find_formatters(tuple(files), files.__getitem__, written)
+    assert [each.name for each in found.values()] == names
+
+
+MONOREPO = {
+    "pyproject.toml": "[tool.black]\n",
+    ".prettierrc": "",
+    "Cargo.toml": '[workspace.package]\nedition = "2021"\n',
+    ".github/workflows/ci.yml": "cargo fmt --check",
+    "py/pyproject.toml": "[tool.ruff.format]\n",
+    "py/bare/pyproject.toml": "[project]\n",
+    "web/biome.json": "",
+    "web/package.json": '{"prettier": "@x/style"}',
+    "odd/package.json": "[" * 100_000,
+    "crates/a/Cargo.toml": "edition.workspace = true\n",
+    "crates/b/Cargo.toml": 'edition = "2018"\n',
+    "tools/go/go.mod": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "folder"),
+    [
+        ("a.py", "black", ""),
+        ("py/src/a.py", "ruff format", ""),
+        ("py/bare/a.py", "ruff format", ""),
+        ("web/src/a.ts", "biome", "web"),
+        ("site/src/a.ts", "prettier", ""),
+        ("odd/a.js", "prettier", ""),
+        ("crates/a/src/lib.rs", "rustfmt 2021", "crates/a"),
+        ("crates/b/src/lib.rs", "rustfmt 2018", "crates/b"),
+        ("tools/go/a.go", "gofmt", ""),
+        ("a.go", "", ""),
+        ("web/README.md", "", ""),
+    ],
+)
+def test_the_nearest_folder_decides_in_a_monorepo(path: str, name: str, folder: str) -> None:
+    found = find_formatters(frozenset(MONOREPO), MONOREPO.__getitem__, [path]).get(path)
+    edition = found.argv[-1:] if found and found.name == "rustfmt" else ()
+    assert " ".join((found.name if found else "", *edition)) == name
+    assert (found.folder if found else "") == folder
 
 
 def test_a_path_is_never_read_as_an_option() -> None:
-    (ruff,) = find_formatters(("ruff.toml",), lambda _: "[format]\n")
+    ruff = find_formatters(("ruff.toml",), lambda _: "[format]\n", ["-x.py"])["-x.py"]
     assert ruff.command("-x.py")[3:] == (
-        *("./-x.py", "python", "-m", "ruff", "format", "-q", "--stdin-filename", "./-x.py", "-"),
+        *("./", "./-x.py", "python", "-m", "ruff", "format", "-q"),
+        *("--stdin-filename", "./-x.py", "-"),
     )
 
 
