@@ -16,6 +16,7 @@ from typing import Final
 from factory.orders.documents import FALL_BACK_UP_TO_LINES
 from factory.orders.model_choice import PastAttempt
 from factory.proposal.scope import FileKind, FileState
+from shared.languages.appended_tests import files_of_tests
 from shared.languages.capabilities import DefinitionEdit, Edits, NamedCode, OutlineEntry
 from shared.languages.registry import language_of
 from shared.llm.model_client import ReplyMalformed, strip_reasoning
@@ -243,7 +244,7 @@ def _at_margin(code: str, file: ShownFile, name: str, edits: Edits) -> str:
 
 
 def _only_file(order: WorkOrder, shown: Sequence[ShownFile]) -> ShownFile | None:
-    placed = {each.path for each in order.acceptance_files}
+    placed = files_of_tests(order)
     needed = {*order.context_files, *order.allowed_files} - placed
     if len(order.allowed_files) != 1 or needed != set(order.allowed_files) or order.removed_files:
         return None
@@ -344,7 +345,7 @@ def pointers_of(order: WorkOrder, file: ShownFile, past: Sequence[PastAttempt]) 
     lines = tuple(line for text in failed for line in lines_of(file.path, text))
     if is_long_document(file):
         return Pointers(lines=(*lines, *headings_said(file.text, "\n".join(own))))
-    tests = (each.content for each in order.acceptance_files)
+    tests = (each.text for each in order.acceptance_files)
     return Pointers(
         names=_named_to_change(order, file.path),
         said=names_said(*own, *failed) | words_of(*order.acceptance_commands) | names_said(*tests),

@@ -1,9 +1,10 @@
-"""Finds the formatter that a project's files name, and says what of a text is layout."""
+"""Finds the formatter of a project, and says what of a text is layout."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -21,6 +22,7 @@ _BLACK: Final = re.compile(r"\[tool\.black\]|\bid: black\b|\bblack --check\b")
 _RUFF: Final = re.compile(r"\[(?:tool\.ruff\.)?format\]|\bid: ruff-format\b|\bruff format\b")
 _PRETTIER: Final = re.compile(r"\.prettierrc(?:\.\w+)?|prettier\.config\.\w+")
 _EDITION: Final = re.compile(r'^edition\s*=\s*"(\d{4})"', re.MULTILINE)
+_OF_WORKSPACE: Final = re.compile(r"^edition\s*(?:\.\s*workspace\b|=\s*\{)", re.MULTILINE)
 _MOST_CONFIGS: Final = 30
 _PYTHON: Final = (".py", ".pyi")
 _SCRIPTS: Final = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
@@ -41,12 +43,15 @@ class Formatter:
 
     It runs in the folder of the tree whose files name it. `{path}` in `argv` is the path that the
     text has from there. `in_node` says that the first word is a tool among packages of node.
+    A formatter that is not `named` by the project's files is its toolchain's, and may change only
+    the lines that an order writes.
     """
 
     name: str
     argv: tuple[str, ...]
     folder: str = ""
     in_node: bool = False
+    named: bool = True
 
     def command(self, path: str) -> tuple[str, ...]:
         """Return the command for a file of the tree, which it reads on its input."""
@@ -60,7 +65,7 @@ class Formatter:
 def find_formatters(
     paths: Collection[str], read: Callable[[str], str], written: Iterable[str]
 ) -> dict[str, Formatter]:
-    """Return the formatter of each `written` file for which the files of a project name one.
+    """Return the formatter of each `written` file for which a project has one.
 
     The nearest folder around a file decides. `read` returns the text of one of the `paths`.
     """
@@ -132,23 +137,40 @@ def _python_formatter(folder: _Folder) -> Formatter | None:
 
 def _rustfmt(around: Sequence[_Folder]) -> Formatter | None:
     crates = [each for each in around if each.has("Cargo.toml")]
-    own = ("rustfmt.toml", ".rustfmt.toml")
-    if not crates or not any(each.has(*own) or "cargo fmt" in each.said for each in around):
+    if not crates:
         return None
-    editions = (_EDITION.search(each.texts["Cargo.toml"]) for each in crates)
-    edition = next((each[1] for each in editions if each), "2021")
-    return Formatter("rustfmt", ("rustfmt", "--quiet", "--edition", edition), crates[0].path)
+    own = ("rustfmt.toml", ".rustfmt.toml")
+    named = any(each.has(*own) or "cargo fmt" in each.said for each in around)
+    edition = next(filter(None, (_edition(each.texts["Cargo.toml"]) for each in crates)), "2021")
+    argv = ("rustfmt", "--quiet", "--edition", edition)
+    return Formatter("rustfmt", argv, crates[0].path, named=named)
+
+
+def _edition(manifest: str) -> str:
+    """Return the edition that a manifest says; "" where it is for another manifest to say."""
+    if found := _EDITION.search(manifest):
+        return found[1]
+    return "" if "[package]" not in manifest or _OF_WORKSPACE.search(manifest) else "2015"
 
 
 def _script_formatter(folder: _Folder) -> Formatter | None:
     if folder.has("biome.json", "biome.jsonc"):
-        argv = ("biome", "format", "--stdin-file-path={path}")
+        argv: tuple[str, ...] = ("biome", "format", "--stdin-file-path={path}")
         return Formatter("biome", argv, folder.path, in_node=True)
+    if folder.has(".oxfmtrc.json", ".oxfmtrc.jsonc"):
+        argv = ("oxfmt", "--stdin-filepath", "{path}")
+        return Formatter("oxfmt", argv, folder.path, in_node=True)
     manifest = parse_json(folder.texts.get("package.json")) or {}
     if manifest.get("prettier") or any(map(_PRETTIER.fullmatch, folder.names)):
         argv = ("prettier", "--stdin-filepath", "{path}")
         return Formatter("prettier", argv, folder.path, in_node=True)
     return None
+
+
+def keeps_lines(before: str, written: str, formatted: str) -> bool:
+    """Return whether all lines that formatting changes were written, and not there before."""
+    lines, old = Counter(written.splitlines()), Counter(before.splitlines())
+    return lines - Counter(formatted.splitlines()) <= lines - old
 
 
 _TOKEN: Final = re.compile(
@@ -187,6 +209,9 @@ def _tree(text: str) -> str:
         match node:
             case ast.Expr(value=ast.Constant(value=str(said)) as constant):
                 constant.value = "\n".join(each.strip() for each in said.strip().split("\n"))
+                constant.kind = None
+            case ast.Constant():
+                node.kind = None  # `u` before a text
             case _:
                 pass
     # A comment on top decides how Python reads the bytes of the file.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.projects.formatters import find_formatters, same_code
+from shared.projects.formatters import find_formatters, keeps_lines, same_code
 
 
 @pytest.mark.parametrize(
@@ -18,9 +18,10 @@ from shared.projects.formatters import find_formatters, same_code
         ({".github/workflows/ci.yml": "run: uv run ruff format --check\n"}, ["ruff format"]),
         ({"pyproject.toml": "[tool.black]\n[tool.ruff.format]\n"}, ["black"]),
         ({"go.mod": "", "Cargo.toml": "", "rustfmt.toml": ""}, ["gofmt", "rustfmt"]),
-        ({"Cargo.toml": ""}, []),
+        ({"Cargo.toml": ""}, ["rustfmt, unnamed"]),
         ({"Cargo.toml": "", ".github/workflows/a.yaml": "cargo fmt --check"}, ["rustfmt"]),
         ({"biome.json": "", ".prettierrc": ""}, ["biome"]),
+        ({".oxfmtrc.json": "{}"}, ["oxfmt"]),
         ({".prettierrc.json": "{}"}, ["prettier"]),
         ({"package.json": '{"prettier": {"semi": false}}'}, ["prettier"]),
     ],
@@ -28,7 +29,7 @@ from shared.projects.formatters import find_formatters, same_code
 def test_the_files_of_a_project_name_its_formatter(files: dict[str, str], names: list[str]) -> None:
     written = ("a.py", "a.go", "a.rs", "a.ts", "a.md")
     found = find_formatters(tuple(files), files.__getitem__, written)
-    assert [each.name for each in found.values()] == names
+    assert [e.name if e.named else f"{e.name}, unnamed" for e in found.values()] == names
 
 
 MONOREPO = {
@@ -41,7 +42,8 @@ MONOREPO = {
     "web/biome.json": "",
     "web/package.json": '{"prettier": "@x/style"}',
     "odd/package.json": "[" * 100_000,
-    "crates/a/Cargo.toml": "edition.workspace = true\n",
+    "crates/a/Cargo.toml": "[package]\nedition.workspace = true\n",
+    "crates/c/Cargo.toml": "[package]\n",
     "crates/b/Cargo.toml": 'edition = "2018"\n',
     "tools/go/go.mod": "",
 }
@@ -57,6 +59,7 @@ MONOREPO = {
         ("site/src/a.ts", "prettier", ""),
         ("odd/a.js", "prettier", ""),
         ("crates/a/src/lib.rs", "rustfmt 2021", "crates/a"),
+        ("crates/c/src/lib.rs", "rustfmt 2015", "crates/c"),
         ("crates/b/src/lib.rs", "rustfmt 2018", "crates/b"),
         ("tools/go/a.go", "gofmt", ""),
         ("a.go", "", ""),
@@ -68,6 +71,35 @@ def test_the_nearest_folder_decides_in_a_monorepo(path: str, name: str, folder: 
     edition = found.argv[-1:] if found and found.name == "rustfmt" else ()
     assert " ".join((found.name if found else "", *edition)) == name
     assert (found.folder if found else "") == folder
+
+
+@pytest.mark.parametrize(
+    ("manifest", "edition"),
+    [
+        ('[package]\nname = "x"\n', "2015"),
+        ('[package]\nedition = "2018"\n', "2018"),
+        ('[workspace]\nmembers = ["a"]\n', "2021"),
+        ('[workspace.package]\nedition = "2024"\n[package]\nedition.workspace = true\n', "2024"),
+    ],
+)
+def test_rust_is_formatted_in_its_edition(manifest: str, edition: str) -> None:
+    rustfmt = find_formatters(("Cargo.toml",), lambda _: manifest, ["a.rs"])["a.rs"]
+    assert rustfmt.argv[-1] == edition
+
+
+@pytest.mark.parametrize(
+    ("before", "written", "formatted", "kept"),
+    [
+        ("", "a{b}\n", "a {\n    b\n}\n", True),
+        ("x {}\n", "x {}\na{b}\n", "x {}\na {\n    b\n}\n", True),
+        ("x{}\n", "x{}\na{b}\n", "x {}\na {\n    b\n}\n", False),
+        ("x{}\n", "x{}\nx{}\n", "x{}\nx {}\n", True),
+    ],
+)
+def test_a_line_that_was_there_is_kept_or_not(
+    before: str, written: str, formatted: str, kept: bool
+) -> None:
+    assert keeps_lines(before, written, formatted) is kept
 
 
 def test_a_path_is_never_read_as_an_option() -> None:
@@ -84,6 +116,8 @@ def test_a_path_is_never_read_as_an_option() -> None:
         ("a.py", "x = 'a'\n", 'x = (\n    "a"\n)\n', True),
         ("a.py", "def f():\n  '''A.\n  B.'''\n", 'def f():\n    """A.\n    B."""\n', True),
         ("a.py", "if a:\n  b\nc\n", "if a:\n    b\n    c\n", False),
+        ("a.py", "x = u'a', b'c'\n", 'x = "a", b"c"\n', True),
+        ("a.py", "x = b'a'\n", 'x = "a"\n', False),
         ("a.py", "x = 'a b'\n", "x = 'ab'\n", False),
         ("a.py", "x = 'é'\n", "# coding: utf-7\nx = 'é'\n", False),
         ("a.py", "x = (\n", "x = ( \n", False),
