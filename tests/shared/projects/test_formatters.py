@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from shared.projects.formatters import find_formatters, keeps_lines, same_code
@@ -100,6 +103,25 @@ def test_a_line_that_was_there_is_kept_or_not(
     before: str, written: str, formatted: str, kept: bool
 ) -> None:
     assert keeps_lines(before, written, formatted) is kept
+
+
+@pytest.mark.parametrize(("places", "said"), [(("", "a b/"), "a b/\nx"), (("",), "\nx"), ((), "")])
+def test_a_tool_of_node_is_the_nearest_of_the_tree(
+    tmp_path: Path, places: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "a b/src").mkdir(parents=True)
+    (tmp_path / "a b/src/f.ts").write_text("x")
+    for place in places:
+        tool = tmp_path / place / "node_modules/.bin/prettier"
+        tool.parent.mkdir(parents=True)
+        tool.write_text(f"#!/bin/sh\necho '{place}'; cat\n")
+        tool.chmod(0o755)
+    path = "a b/src/f.ts"
+    found = find_formatters(("a b/.prettierrc",), lambda _: "", [path])[path]
+    ran = subprocess.run(
+        found.command(path), cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (ran.stdout, ran.returncode == 0) == (said, bool(places))
 
 
 def test_a_path_is_never_read_as_an_option() -> None:
