@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from planner.plan.parse_plan import Reply, parse_plan, read_reply
+from planner.plan.plan_edits import resting_on
 from shared.files.strict_documents import FieldPath, JsonObject, JsonValue, at
 from shared.work_order.parse_order import SchemaProblem
 from shared.work_order.work_order import order_id, order_number
@@ -90,7 +91,7 @@ def put_together(before: str, said: Sequence[tuple[Ask, Reply]], *, renumber: bo
         return Made(reply)
     base = read_reply(before).plan.document
     assert isinstance(base, dict), "it has orders"
-    patched, others, moved = _Patched(orders), dict(base), 0
+    patched, others, moved = _Patched({**orders}), dict(base), 0
     patches = [(ask, patch) for ask, r in said if isinstance(patch := r.plan.document, dict)]
     for ask, patch in patches:
         if _PATCH.isdisjoint(patch) and not set(patch) & set(base):
@@ -101,8 +102,16 @@ def put_together(before: str, said: Sequence[tuple[Ask, Reply]], *, renumber: bo
             moved += patched.remove(patch.get("removed")) + patched.add(patch.get("added"))
             hidden = {*_PATCH, "work_orders"}
             others |= {key: each for key, each in patch.items() if key not in hidden}
-    entries = _renumbered(patched.orders) if moved and renumber else patched.orders.values()
-    plan = parse_plan({**others, "work_orders": [*entries]})
+    entries: list[JsonValue] = [*patched.orders.values()]
+    document: JsonObject = {**others, "work_orders": entries}
+    if moved and renumber:
+        names = {old: order_id(number) for number, old in enumerate(patched.orders, 1)}
+        gone = orders.keys() - names.keys()
+        document = resting_on(
+            {**document, "work_orders": [*_renumbered(patched.orders, names)]},
+            lambda name: None if name in gone else names.get(name, name),
+        )
+    plan = parse_plan(document)
     source = json.dumps(plan.document, indent=1, ensure_ascii=False)
     whole = Reply(source, replace(plan, problems=(*plan.problems, *patched.problems)))
     return Made(whole, patched.clashes)
@@ -184,9 +193,8 @@ def _clash(order: JsonObject, details: JsonObject) -> str:
     return next((key for key in given if (details[key] or []) != (order.get(key) or [])), "")
 
 
-def _renumbered(orders: Mapping[str, JsonObject]) -> Iterator[JsonObject]:
-    """Yield the orders with ids in sequence; `depends_on` follows, and texts stay as they are."""
-    names = {old: order_id(number) for number, old in enumerate(orders, 1)}
+def _renumbered(orders: Mapping[str, JsonObject], names: Mapping[str, str]) -> Iterator[JsonObject]:
+    """Yield the orders with their new ids; `depends_on` follows, and texts stay as they are."""
     for old, order in orders.items():
         needed = order.get("depends_on")
         if isinstance(needed, list):

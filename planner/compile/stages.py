@@ -123,6 +123,7 @@ def _part(
 ) -> Ask:
     """Return the question for a revision of some orders; of none, for that of the plan itself."""
     shown = _shown({name: orders[name] for name in part if name in orders}, part)
+    shown += _assumptions(judged) if not part else ""
     first = _outlined(stage, orders)
     prompt = render_revision(first, shown, texts, judged.attempt, kind, form=REVISION_FORM)
     return Ask(prompt, tuple(part))
@@ -171,8 +172,19 @@ def _prompt(
     if orders is None:
         shown, form = judged.reply, WHOLE_FORM
     else:
-        shown, form = _shown(orders, named), REVISION_FORM
+        shown, form = _shown(orders, named) + _assumptions(judged), REVISION_FORM
     return render_revision(first, shown, texts, judged.attempt, kind, form=form, needed=needed)
+
+
+def _assumptions(judged: Judged) -> str:
+    """Return the plan's assumptions as a line of JSON where a finding is about one."""
+    plan = judged.plan
+    if plan is None or not isinstance(plan.document, dict):
+        return ""
+    if not any(each.at.parts[:1] == ("assumptions",) for each in judged.report.findings):
+        return ""
+    shown = {"assumptions": plan.document.get("assumptions")}
+    return f"\n{json.dumps(shown, ensure_ascii=False)}"
 
 
 def _with_remedy(finding: Finding) -> str:

@@ -5,7 +5,7 @@ of a change.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -114,7 +114,10 @@ def skip_bootstrap(plan: Plan, repo_files: Collection[str], *, verified: bool = 
         for position, entry in enumerate(_entries(plan.document), 1)
         if position not in positions
     ]
-    document = {**plan.document, "work_orders": kept}
+    document = resting_on(
+        {**plan.document, "work_orders": kept},
+        lambda name: None if _number(name) in gone else str(_renumbered(name, gone)),
+    )
     if VERIFY_SCRIPT not in repo_files:
         document["verify_contract"] = None
     shorter = parse_plan(document)
@@ -122,6 +125,27 @@ def skip_bootstrap(plan: Plan, repo_files: Collection[str], *, verified: bool = 
         return shorter
     nothing = _NOTHING_LEFT if VERIFY_SCRIPT in repo_files else _NOTHING_NEEDED
     return replace(shorter, problems=(nothing,))
+
+
+def resting_on(document: JsonObject, renamed: Callable[[str], str | None]) -> dict[str, JsonValue]:
+    """Return a plan's document whose assumptions name orders as `renamed` does; `None` for none.
+
+    An assumption on which no order is left is left out.
+    """
+    listed = document.get("assumptions")
+    if not isinstance(listed, list):
+        return {**document}
+    kept: list[JsonValue] = []
+    for each in listed:
+        names = each.get("work_orders") if isinstance(each, dict) else None
+        if isinstance(each, dict) and isinstance(names, list) and names:
+            now: list[JsonValue] = [renamed(e) if isinstance(e, str) else e for e in names]
+            now = [name for name in now if name is not None]
+            if now:
+                kept.append({**each, "work_orders": now})
+        else:
+            kept.append(each)
+    return {**document, "assumptions": kept}
 
 
 def left_out(
