@@ -28,10 +28,11 @@ def needs(*programs: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(bool(missing), reason=f"needs {', '.join(missing)}")
 
 
-def needs_node_tools() -> pytest.MarkDecorator:
-    """Return a mark that skips a test where the packages of npm's registry are missing."""
-    there = (NODE_TOOLS / ".bin" / "tsc").exists()
-    return pytest.mark.skipif(not there, reason="needs tsc: make build/node/.installed")
+def needs_node_tools(*names: str) -> pytest.MarkDecorator:
+    """Return a mark that skips a test where one of these tools of npm's registry is missing."""
+    missing = [each for each in names or ("tsc",) if not (NODE_TOOLS / ".bin" / each).exists()]
+    reason = f"needs {', '.join(missing)}: make build/node/.installed"
+    return pytest.mark.skipif(bool(missing), reason=reason)
 
 
 def needs_sandbox() -> pytest.MarkDecorator:

@@ -438,12 +438,11 @@ def _formatted(attempt: Attempt, step: Step) -> tuple[FileWrite, ...]:
     def read(path: str) -> str:
         return (trees.content_of(workspace.git, step.parent, path) or b"").decode(errors="replace")
 
-    formatters = find_formatters(workspace.files, read)
-    suffixes = tuple(suffix for each in formatters for suffix in each.suffixes)
-    writes = [each for each in attempt.writes if each.path.endswith(suffixes)]
-    if not writes or not suffixes:
+    writes, paths = attempt.writes, [each.path for each in attempt.writes]
+    formatters = find_formatters(workspace.files, read, paths)
+    if not formatters:
         return ()
-    workspace.expect([each.path for each in attempt.writes], order.removed_files)
+    workspace.expect(paths, order.removed_files)
     logs = make_folder(step.attempt_folder(attempt) / "logs")
     seconds = min(SECONDS, step.run.options.settings.timeout_seconds)
     formatting = Formatting(step.bench, logs / "format", seconds)

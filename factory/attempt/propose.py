@@ -453,14 +453,15 @@ def read_shown_files(
     """Return the context files, all allowed files, and the acceptance files, in that sequence.
 
     They are shown whole; where they are too large together, the largest of them in parts, as are
-    long documents where a reply may change a file `in_parts`. Raises `_Refused` if even that is too
-    much, or a file cannot be shown at all, and `CannotPlace` if a test cannot be added to its file.
+    long documents and long code that the order names where a reply may change a file `in_parts`.
+    Raises `_Refused` if even that is too much, or a file cannot be shown at all, and `CannotPlace`
+    if a test cannot be added to its file.
     """
     placed = show_acceptance_files(order, tests_of(order, tree))
     paths = dict.fromkeys((*order.context_files, *order.allowed_files))
     known = {each.path for each in placed}
     files = (*(_show(path, tree) for path in paths if path not in known), *placed)
-    shown = show_large_in_parts(files, order, past, MAX_CONTEXT_BYTES, documents_in_parts=in_parts)
+    shown = show_large_in_parts(files, order, past, MAX_CONTEXT_BYTES, long_in_parts=in_parts)
     sizes = {each.path: _shown_size(each) for each in shown}
     if sum(sizes.values()) > MAX_CONTEXT_BYTES:
         largest = sorted(sizes, key=lambda path: -sizes[path])[:5]

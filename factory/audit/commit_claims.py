@@ -266,13 +266,13 @@ def _unlike(git: Git, case: Case, order: WorkOrder, written: Mapping[str, bytes]
 
 
 def _formatter_of(git: Git, parent: str, paths: Sequence[str]) -> str:
-    """Return the formatter that the parent's files name for all of the paths; "" if none."""
+    """Return a formatter if the parent's files name one for each of the paths; "" if not."""
 
     def read(path: str) -> str:
         return (trees.content_of(git, parent, path) or b"").decode(errors="replace")
 
-    found = find_formatters(trees.files_of(git, parent), read)
-    return next((e.name for e in found if all(path.endswith(e.suffixes) for path in paths)), "")
+    found = find_formatters(trees.files_of(git, parent), read, paths)
+    return found[paths[0]].name if len(found) == len(paths) else ""
 
 
 def _stored_by_a_filter(git: Git, paths: Sequence[str]) -> str:

@@ -38,12 +38,11 @@ from factory.proposal.shown_code import (
     choose_windows,
     elided_lines,
     example_request,
-    headings_said,
-    lines_of,
+    is_long_document,
+    is_named_long,
     merge_lines,
-    names_said,
     outline_lines,
-    words_of,
+    pointers_of,
 )
 from shared.files.text_sources import fill
 from shared.languages.appended_tests import files_of_tests, tests_beside_code
@@ -52,8 +51,6 @@ from shared.languages.registry import language_of
 from shared.projects.conventions import Conventions
 from shared.work_order.work_order import Interface, WorkOrder
 
-_DOCUMENTS = (".md", ".markdown", ".rst", ".txt", ".adoc")
-_LONG_DOCUMENT = 16 * 1024
 _MORE_LINES = 400
 """The most lines of a file that a model gets to see by asking for them."""
 
@@ -64,18 +61,20 @@ def show_large_in_parts(
     past: Sequence[PastAttempt],
     limit: int,
     *,
-    documents_in_parts: bool = False,
+    long_in_parts: bool = False,
 ) -> tuple[ShownFile, ...]:
     """Return the files, the largest of them in parts, so that all together keep within `limit`.
 
     The limit is in bytes. It may be exceeded where even the parts of all files have more. With
-    `documents_in_parts`, a long document such as a changelog is shown in parts in any case.
+    `long_in_parts`, a long document such as a changelog is shown in parts in any case, and so is
+    long code if the order names a definition of it.
     """
     shown = {each.path: each for each in files}
     sizes = {each.path: len(each.text.encode()) for each in files}
     for path in sorted(sizes, key=lambda path: -sizes[path]):
-        long_document = documents_in_parts and _is_long_document(shown[path])
-        if sum(sizes.values()) <= limit and not long_document:
+        if sum(sizes.values()) <= limit and not (
+            long_in_parts and (is_long_document(shown[path]) or is_named_long(order, shown[path]))
+        ):
             continue
         shown[path] = show_in_parts(shown[path], pointers_of(order, shown[path], past))
         sizes[path] = len(render_parts(shown[path]).encode())
@@ -87,43 +86,6 @@ def show_in_parts(file: ShownFile, pointers: Pointers) -> ShownFile:
     language = language_of(file.path)
     outline = language.edits.outline(file.text) if language and language.edits else ()
     return replace(file, outline=outline, parts=choose_windows(file.text, outline, pointers))
-
-
-def _is_long_document(file: ShownFile) -> bool:
-    is_document = file.path.lower().endswith(_DOCUMENTS) or "." not in file.path
-    return is_document and len(file.text.encode()) > _LONG_DOCUMENT
-
-
-def pointers_of(order: WorkOrder, file: ShownFile, past: Sequence[PastAttempt]) -> Pointers:
-    """Return what an order and its failures say about places in a file.
-
-    Of a document these are the headings that the order names.
-    """
-    briefs = [each.brief for each in past]
-    failed = [text for each in briefs for text in (each.primary_error_excerpt, *each.facts)]
-    own = (order.title, order.intent, order.notes or "")
-    lines = tuple(line for text in failed for line in lines_of(file.path, text))
-    if _is_long_document(file):
-        return Pointers(lines=(*lines, *headings_said(file.text, "\n".join(own))))
-    changed = {each.removesuffix("()").replace("::", ".") for each in order.changes}
-    tests = (each.text for each in order.acceptance_files)
-    return Pointers(
-        names=frozenset(changed) | _declared(order, file.path),
-        said=names_said(*own, *failed) | words_of(*order.acceptance_commands) | names_said(*tests),
-        lines=lines,
-    )
-
-
-def _declared(order: WorkOrder, path: str) -> frozenset[str]:
-    """Return the qualified names that an order's interface declares for a file."""
-    language = language_of(path)
-    edits = language.edits if language else None
-    found: set[str] = set()
-    for stub in (each.stub for each in order.interfaces if each.path == path and edits):
-        assert edits is not None
-        outline = edits.outline(stub)
-        found.update([each.name for each in outline] or edits.defined_names(stub))
-    return frozenset(found)
 
 
 def show_more(file: ShownFile, wanted: Sequence[WantedPart]) -> ShownFile | str:

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from textwrap import dedent
 from typing import Final
 
+from factory.orders.documents import FALL_BACK_UP_TO_LINES
+from factory.orders.model_choice import PastAttempt
 from factory.proposal.scope import FileKind, FileState
 from shared.languages.appended_tests import files_of_tests
 from shared.languages.capabilities import DefinitionEdit, Edits, NamedCode, OutlineEntry
@@ -404,6 +406,62 @@ def headings_said(text: str, said: str) -> tuple[int, ...]:
         if title and title["title"].casefold() in said.casefold():
             found.append(number)
     return tuple(found[:_MOST_HEADINGS])
+
+
+_DOCUMENTS: Final = (".md", ".markdown", ".rst", ".txt", ".adoc")
+_LONG_DOCUMENT: Final = 16 * 1024
+
+
+def is_long_document(file: ShownFile) -> bool:
+    is_document = file.path.lower().endswith(_DOCUMENTS) or "." not in file.path
+    return is_document and len(file.text.encode()) > _LONG_DOCUMENT
+
+
+def is_named_long(order: WorkOrder, file: ShownFile) -> bool:
+    """Return whether a file is long code, and the order names a definition that it has.
+
+    No reply is asked to write so long a file whole.
+    """
+    language = language_of(file.path)
+    if file.text.count("\n") <= FALL_BACK_UP_TO_LINES or not language or not language.edits:
+        return False
+    said = _named_to_change(order, file.path) | names_said(*_own_texts(order))
+    return any(_definitions(language.edits.outline(file.text), said, said))
+
+
+def pointers_of(order: WorkOrder, file: ShownFile, past: Sequence[PastAttempt]) -> Pointers:
+    """Return what an order and its failures say about places in a file.
+
+    Of a document these are the headings that the order names.
+    """
+    briefs = [each.brief for each in past]
+    failed = [text for each in briefs for text in (each.primary_error_excerpt, *each.facts)]
+    own = _own_texts(order)
+    lines = tuple(line for text in failed for line in lines_of(file.path, text))
+    if is_long_document(file):
+        return Pointers(lines=(*lines, *headings_said(file.text, "\n".join(own))))
+    tests = (each.text for each in order.acceptance_files)
+    return Pointers(
+        names=_named_to_change(order, file.path),
+        said=names_said(*own, *failed) | words_of(*order.acceptance_commands) | names_said(*tests),
+        lines=lines,
+    )
+
+
+def _own_texts(order: WorkOrder) -> tuple[str, ...]:
+    return (order.title, order.intent, order.notes or "")
+
+
+def _named_to_change(order: WorkOrder, path: str) -> frozenset[str]:
+    """Return the names that an order changes, and those that its interface declares for a file."""
+    language = language_of(path)
+    edits = language.edits if language else None
+    found = {each.removesuffix("()").replace("::", ".") for each in order.changes}
+    for stub in (each.stub for each in order.interfaces if each.path == path and edits):
+        assert edits is not None
+        outline = edits.outline(stub)
+        found.update([each.name for each in outline] or edits.defined_names(stub))
+    return frozenset(found)
 
 
 _MAX_PARTS = 20

@@ -8,9 +8,9 @@ used. What it does elsewhere is undone, and then its output is not used either.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
 from factory.orders.documents import MAX_WRITE_BYTES, FileWrite
@@ -38,20 +38,19 @@ class Formatting:
 
     def format(
         self,
-        formatters: Sequence[Formatter],
+        formatters: Mapping[str, Formatter],
         writes: Sequence[FileWrite],
         tests: frozenset[str],
         before: Callable[[str], str],
     ) -> None:
-        """Format what is written. The `tests` of the plan have to stay the same code.
+        """Format what is written by path. The `tests` of the plan have to stay the same code.
 
         `before` returns the text that a path had before the order, "" for a new file.
         """
-        left, failed = self.seconds, set[str]()
+        left, failed = self.seconds, set[Formatter]()
         for number, write in enumerate(writes):
-            suffix = PurePosixPath(write.path).suffix
-            own = next((each for each in formatters if suffix in each.suffixes), None)
-            if own is None or own.name in failed or not write.content.strip():
+            own = formatters.get(write.path)
+            if own is None or own in failed or not write.content.strip():
                 continue
             log = self.log.with_name(f"{self.log.name}_{number}")
             argv = own.command(write.path)
@@ -63,7 +62,7 @@ class Formatting:
             if problem:
                 if own.named:
                     self.warnings.append(f"`{own.name}` of the project was not used: {problem}")
-                failed.add(own.name)
+                failed.add(own)
                 self.bench.workspace.undo()
             elif write.path in tests and not same_code(write.path, write.content, text):
                 self.warnings.append(

@@ -5,78 +5,166 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import Final
 
+from shared.projects.manifests import parse_json
+
 _CONFIGS: Final = (
     *("pyproject.toml", "ruff.toml", ".ruff.toml", "tox.ini", "noxfile.py", "Makefile", "justfile"),
-    *(".pre-commit-config.yaml", "package.json", "go.mod", "Cargo.toml"),
+    *(".pre-commit-config.yaml", "package.json", "Cargo.toml"),
 )
 _WORKFLOW: Final = re.compile(r"\.github/workflows/[^/]+\.ya?ml")
+_BLACK: Final = re.compile(r"\[tool\.black\]|\bid: black\b|\bblack --check\b")
+_RUFF: Final = re.compile(r"\[(?:tool\.ruff\.)?format\]|\bid: ruff-format\b|\bruff format\b")
 _PRETTIER: Final = re.compile(r"\.prettierrc(?:\.\w+)?|prettier\.config\.\w+")
+_EDITION: Final = re.compile(r'^edition\s*=\s*"(\d{4})"', re.MULTILINE)
+_OF_WORKSPACE: Final = re.compile(r"^edition\s*(?:\.\s*workspace\b|=\s*\{)", re.MULTILINE)
 _MOST_CONFIGS: Final = 30
+_PYTHON: Final = (".py", ".pyi")
 _SCRIPTS: Final = (".js", ".mjs", ".cjs", ".jsx", ".ts", ".mts", ".cts", ".tsx")
-_FROM_FILE: Final = ("sh", "-c", 'exec "$@" < "$0"')
+_FORMATTED: Final = (*_PYTHON, ".go", ".rs", *_SCRIPTS)
+_FROM_FILE: Final = ("sh", "-c", 'cd "$0" && input=$1 && shift && exec "$@" < "$input"')
+# Workspaces have the tools of a package beside it, or in a folder above.
+_FROM_NODE: Final = (
+    *("sh", "-c"),
+    'at=$PWD/$1; cd "$0" && input=$2 && tool=node_modules/.bin/$3 && shift 3 || exit; '
+    'while [ ! -x "${at%/*}/$tool" ] && [ "${at%/*}" != "$OLDPWD" ]; do at=${at%/*}; done; '
+    'exec "${at%/*}/$tool" "$@" < "$input"',
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Formatter:
     """Hold a command that prints what it read on its input, formatted.
 
-    `{path}` in `argv` is the path that the text has in the tree. A formatter that is not `named` by
-    the project's files is its toolchain's, and may change only the lines that an order writes.
+    It runs in the folder of the tree whose files name it. `{path}` in `argv` is the path that the
+    text has from there. `in_node` says that the first word is a tool among packages of node.
+    A formatter that is not `named` by the project's files is its toolchain's, and may change only
+    the lines that an order writes.
     """
 
     name: str
-    suffixes: tuple[str, ...]
     argv: tuple[str, ...]
+    folder: str = ""
+    in_node: bool = False
     named: bool = True
 
     def command(self, path: str) -> tuple[str, ...]:
         """Return the command for a file of the tree, which it reads on its input."""
-        own = f"./{path}"  # a path cannot be read as an option
-        return (*_FROM_FILE, own, *(each.replace("{path}", own) for each in self.argv))
+        below = path.removeprefix(f"{self.folder}/")
+        own = f"./{below}"  # a path cannot be read as an option
+        place = (f"./{self.folder}", *([path] if self.in_node else []), own)
+        words = (each.replace("{path}", own) for each in self.argv)
+        return (*(_FROM_NODE if self.in_node else _FROM_FILE), *place, *words)
 
 
-def find_formatters(paths: Collection[str], read: Callable[[str], str]) -> tuple[Formatter, ...]:
-    """Return the formatters of a project, at most one for a suffix.
+def find_formatters(
+    paths: Collection[str], read: Callable[[str], str], written: Iterable[str]
+) -> dict[str, Formatter]:
+    """Return the formatter of each `written` file for which a project has one.
 
-    `read` returns the text of one of its `paths`.
+    The nearest folder around a file decides. `read` returns the text of one of the `paths`.
     """
-    named = [each for each in _CONFIGS if each in paths]
-    named += sorted(each for each in paths if _WORKFLOW.fullmatch(each))[:_MOST_CONFIGS]
-    texts = {each: read(each) for each in named}
-    said = "\n".join(texts.values())
-    return tuple(_found(paths, texts, said))
+    around = {path: _folders_around(path) for path in written if path.endswith(_FORMATTED)}
+    beside: dict[str, set[str]] = {each: set() for each in {*chain.from_iterable(around.values())}}
+    if not beside:
+        return {}
+    for path in paths:
+        folder, _, name = path.rpartition("/")
+        if folder in beside:
+            beside[folder].add(name)
+    workflows = sorted(each for each in paths if _WORKFLOW.fullmatch(each))[:_MOST_CONFIGS]
+    known = {
+        folder: _read_folder(folder, names, read, () if folder else workflows)
+        for folder, names in beside.items()
+    }
+    found = {path: _found(path, [known[each] for each in around[path]]) for path in around}
+    return {path: each for path, each in found.items() if each}
 
 
-def _found(paths: Collection[str], texts: Mapping[str, str], said: str) -> Iterator[Formatter]:
-    python = ("python", "-m")
-    argv: tuple[str, ...]
-    if re.search(r"\[tool\.black\]|\bid: black\b|\bblack --check\b", said):
-        argv = (*python, "black", "-q", "--stdin-filename", "{path}", "-")
-        yield Formatter("black", (".py", ".pyi"), argv)
-    elif re.search(r"\[(?:tool\.ruff\.)?format\]|\bid: ruff-format\b|\bruff format\b", said):
-        argv = (*python, "ruff", "format", "-q", "--stdin-filename", "{path}", "-")
-        yield Formatter("ruff format", (".py", ".pyi"), argv)
-    if "go.mod" in texts:
-        yield Formatter("gofmt", (".go",), ("gofmt",))
-    if "Cargo.toml" in texts:
-        manifest = texts["Cargo.toml"]
-        edition = re.search(r'^edition\s*=\s*"(\d{4})"', manifest, re.MULTILINE)
-        default = "2015" if "[package]" in manifest else "2021"  # a workspace's members have theirs
-        argv = ("rustfmt", "--quiet", "--edition", edition[1] if edition else default)
-        named = not {"rustfmt.toml", ".rustfmt.toml"}.isdisjoint(paths) or "cargo fmt" in said
-        yield Formatter("rustfmt", (".rs",), argv, named)
-    tools = "node_modules/.bin"
-    if not {"biome.json", "biome.jsonc"}.isdisjoint(paths):
-        yield Formatter("biome", _SCRIPTS, (f"{tools}/biome", "format", "--stdin-file-path={path}"))
-    elif not {".oxfmtrc.json", ".oxfmtrc.jsonc"}.isdisjoint(paths):
-        yield Formatter("oxfmt", _SCRIPTS, (f"{tools}/oxfmt", "--stdin-filepath", "{path}"))
-    elif any(map(_PRETTIER.fullmatch, paths)) or '"prettier": {' in texts.get("package.json", ""):
-        yield Formatter("prettier", _SCRIPTS, (f"{tools}/prettier", "--stdin-filepath", "{path}"))
+def _folders_around(path: str) -> list[str]:
+    """Return the folders that hold a file, the nearest one first; "" is the tree itself."""
+    return [str(each) if each.parts else "" for each in PurePosixPath(path).parents]
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """Hold what the files in a folder of the tree say, all of them together in `said`."""
+
+    path: str
+    names: frozenset[str]
+    texts: Mapping[str, str]
+    said: str
+
+    def has(self, *names: str) -> bool:
+        return not self.names.isdisjoint(names)
+
+
+def _read_folder(
+    path: str, names: Iterable[str], read: Callable[[str], str], others: Iterable[str]
+) -> _Folder:
+    own, above = frozenset(names), f"{path}/" if path else ""
+    texts: dict[str, str] = {each: read(f"{above}{each}") for each in _CONFIGS if each in own}
+    return _Folder(path, own, texts, "\n".join((*texts.values(), *map(read, others))))
+
+
+def _found(path: str, around: Sequence[_Folder]) -> Formatter | None:
+    """Return the formatter of a file with these folders around it, the nearest one first."""
+    suffix = PurePosixPath(path).suffix
+    if suffix == ".go":
+        return Formatter("gofmt", ("gofmt",)) if any(e.has("go.mod") for e in around) else None
+    if suffix == ".rs":
+        return _rustfmt(around)
+    language = _python_formatter if suffix in _PYTHON else _script_formatter
+    return next(filter(None, map(language, around)), None)
+
+
+def _python_formatter(folder: _Folder) -> Formatter | None:
+    # Both find the configuration of a file by its path.
+    if _BLACK.search(folder.said):
+        return Formatter(
+            "black", ("python", "-m", "black", "-q", "--stdin-filename", "{path}", "-")
+        )
+    if _RUFF.search(folder.said):
+        argv = ("python", "-m", "ruff", "format", "-q", "--stdin-filename", "{path}", "-")
+        return Formatter("ruff format", argv)
+    return None
+
+
+def _rustfmt(around: Sequence[_Folder]) -> Formatter | None:
+    crates = [each for each in around if each.has("Cargo.toml")]
+    if not crates:
+        return None
+    own = ("rustfmt.toml", ".rustfmt.toml")
+    named = any(each.has(*own) or "cargo fmt" in each.said for each in around)
+    edition = next(filter(None, (_edition(each.texts["Cargo.toml"]) for each in crates)), "2021")
+    argv = ("rustfmt", "--quiet", "--edition", edition)
+    return Formatter("rustfmt", argv, crates[0].path, named=named)
+
+
+def _edition(manifest: str) -> str:
+    """Return the edition that a manifest says; "" where it is for another manifest to say."""
+    if found := _EDITION.search(manifest):
+        return found[1]
+    return "" if "[package]" not in manifest or _OF_WORKSPACE.search(manifest) else "2015"
+
+
+def _script_formatter(folder: _Folder) -> Formatter | None:
+    if folder.has("biome.json", "biome.jsonc"):
+        argv: tuple[str, ...] = ("biome", "format", "--stdin-file-path={path}")
+        return Formatter("biome", argv, folder.path, in_node=True)
+    if folder.has(".oxfmtrc.json", ".oxfmtrc.jsonc"):
+        argv = ("oxfmt", "--stdin-filepath", "{path}")
+        return Formatter("oxfmt", argv, folder.path, in_node=True)
+    manifest = parse_json(folder.texts.get("package.json")) or {}
+    if manifest.get("prettier") or any(map(_PRETTIER.fullmatch, folder.names)):
+        argv = ("prettier", "--stdin-filepath", "{path}")
+        return Formatter("prettier", argv, folder.path, in_node=True)
+    return None
 
 
 def keeps_lines(before: str, written: str, formatted: str) -> bool:
@@ -106,7 +194,7 @@ def same_code(path: str, one: str, other: str) -> bool:
     if one == other:
         return True
     suffix = PurePosixPath(path).suffix
-    if suffix in (".py", ".pyi"):
+    if suffix in _PYTHON:
         try:
             return _tree(one) == _tree(other)
         except (SyntaxError, ValueError, RecursionError, MemoryError):

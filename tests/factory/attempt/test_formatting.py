@@ -13,7 +13,7 @@ from shared.events.events import Warned
 from shared.settings.settings import FormatChoice, SandboxSettings
 from tests.fakes import proposal
 from tests.harness import Factory, Json, blob, commit_all, order, stages
-from tests.real_tools import add_real_rust
+from tests.real_tools import NODE_TOOLS, add_real_rust, needs_node_tools
 
 PATH = "tests/test_score.py"
 UGLY = "def score(guess):\n    return {'a':1}[guess]\n"
@@ -134,3 +134,43 @@ def test_rust_is_formatted_in_its_edition_where_that_is_asked_or_changes_no_othe
     formatted = kept + "pub async fn a() -> u8 {\n    1\n}\n" if kept else written
     assert blob(factory.repo, "work", "src/a.rs").decode() == formatted, factory.seen(Warned)
     assert summary.verdict == "PASS"
+
+
+JS_UGLY = "export const f = (a)=>{ return {'a':1}[a] }\n"
+FOUR = "export const f = (a) => {\n    return { a: 1 }[a];\n};\n"
+
+
+@pytest.mark.rest
+@needs_node_tools("prettier", "biome")
+@pytest.mark.parametrize(
+    ("name", "config", "made"),
+    [
+        ("prettier", {".prettierrc": '{"semi": false, "tabWidth": 4}'}, FOUR.replace(";", "")),
+        (
+            "biome",
+            {"biome.json": '{"formatter": {"indentStyle": "space", "indentWidth": 4}}'},
+            FOUR,
+        ),
+    ],
+)
+def test_a_package_is_formatted_by_its_own_config_and_the_tool_in_a_folder_above(
+    factory: Factory, name: str, config: dict[str, str], made: str
+) -> None:
+    manifest = '{"name": "x", "private": true}'
+    commit_all(
+        factory.repo,
+        {
+            "package.json": manifest,
+            "package-lock.json": '{"lockfileVersion": 3}',
+            ".gitignore": "node_modules\n",
+            "packages/a b/package.json": manifest,
+            **{f"packages/a b/{path}": text for path, text in config.items()},
+        },
+    )
+    for each in (".bin", "prettier", "@biomejs"):
+        shutil.copytree(NODE_TOOLS / each, factory.repo / "node_modules" / each, symlinks=True)
+    path = "packages/a b/src/f.js"
+    document = order(allowed_files=[path], acceptance_commands=[f"test -f '{path}'"])
+    summary = factory.run(document, [proposal({path: JS_UGLY})], allow_red=True)
+    assert not [e.message for e in factory.seen(Warned) if name in e.message]
+    assert blob(factory.repo, "work", path).decode() == made, summary

@@ -14,7 +14,6 @@ from factory.orders.model_choice import PastAttempt
 from factory.orders.stages import Stage
 from factory.proposal.prompt import (
     doubt_about_parts,
-    pointers_of,
     render_parts,
     show_in_parts,
     show_large_in_parts,
@@ -30,6 +29,7 @@ from factory.proposal.shown_code import (
     lines_of,
     merge_lines,
     parse_show_request,
+    pointers_of,
     words_of,
 )
 from shared.languages.capabilities import OutlineEntry
@@ -139,7 +139,7 @@ CHANGES = "# Changes\n\n## Unreleased\n\n- New.\n\n" + "".join(
 def test_of_a_changelog_the_top_is_shown_and_the_heading_that_is_named() -> None:
     changelog = file(CHANGES, "CHANGELOG.md")
     order = work_order(intent="Correct the entries of 1.17.")
-    (shown,) = show_large_in_parts([changelog], order, (), 200_000, documents_in_parts=True)
+    (shown,) = show_large_in_parts([changelog], order, (), 200_000, long_in_parts=True)
     text = parts(shown)
     assert "## Unreleased" in text
     assert "## 1.17\n\n- What" in text
@@ -148,7 +148,42 @@ def test_of_a_changelog_the_top_is_shown_and_the_heading_that_is_named() -> None
     (whole,) = show_large_in_parts([changelog], order, (), 200_000)
     assert whole.parts is None
     short = file(CHANGES[:9_000], "CHANGELOG.md")
-    assert show_large_in_parts([short], order, (), 200_000, documents_in_parts=True) == (short,)
+    assert show_large_in_parts([short], order, (), 200_000, long_in_parts=True) == (short,)
+
+
+LONG_CODE = TEXT[: TEXT.index("def f700(")]
+
+
+@pytest.mark.parametrize(
+    ("order_says", "in_parts"),
+    [
+        ({"intent": "Make `f600` add 1."}, True),
+        ({"intent": "Make `big.f600` add 1."}, True),
+        ({"changes": ["f600"]}, True),
+        ({"interfaces": [{"path": "big.py", "stub": "def f600(x: int) -> int: ..."}]}, True),
+        ({"interfaces": [{"path": "big.py", "stub": "def new(x: int) -> int: ..."}]}, False),
+        ({"intent": "Tidy the module up."}, False),
+    ],
+)
+def test_of_long_code_the_definition_is_shown_that_the_order_names(
+    order_says: dict[str, Any], in_parts: bool
+) -> None:
+    assert len(LONG_CODE) < 100_000
+    order = work_order(**order_says)
+    (shown,) = show_large_in_parts([file(LONG_CODE)], order, (), 200_000, long_in_parts=True)
+    assert (shown.parts is not None) is in_parts
+    if in_parts:
+        assert "return x + 600\n" in parts(shown)
+        assert "return x + 500\n" not in parts(shown)
+        assert len(parts(shown)) < len(LONG_CODE) / 4
+    (whole,) = show_large_in_parts([file(LONG_CODE)], order, (), 200_000)
+    assert whole.parts is None, "a reply that may not write parts has to see the whole file"
+
+
+def test_code_that_a_reply_may_write_whole_is_shown_whole() -> None:
+    short = file(TEXT[: TEXT.index("def f190(")])
+    order = work_order(intent="Make `f100` add 1.")
+    assert show_large_in_parts([short], order, (), 200_000, long_in_parts=True) == (short,)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from shared.projects.formatters import find_formatters, keeps_lines, same_code
@@ -23,12 +26,54 @@ from shared.projects.formatters import find_formatters, keeps_lines, same_code
         ({"biome.json": "", ".prettierrc": ""}, ["biome"]),
         ({".oxfmtrc.json": "{}"}, ["oxfmt"]),
         ({".prettierrc.json": "{}"}, ["prettier"]),
-        ({"package.json": '{"prettier": {}}'}, ["prettier"]),
+        ({"package.json": '{"prettier": {"semi": false}}'}, ["prettier"]),
     ],
 )
 def test_the_files_of_a_project_name_its_formatter(files: dict[str, str], names: list[str]) -> None:
-    found = find_formatters(tuple(files), files.__getitem__)
-    assert [e.name if e.named else f"{e.name}, unnamed" for e in found] == names
+    written = ("a.py", "a.go", "a.rs", "a.ts", "a.md")
+    found = find_formatters(tuple(files), files.__getitem__, written)
+    assert [e.name if e.named else f"{e.name}, unnamed" for e in found.values()] == names
+
+
+MONOREPO = {
+    "pyproject.toml": "[tool.black]\n",
+    ".prettierrc": "",
+    "Cargo.toml": '[workspace.package]\nedition = "2021"\n',
+    ".github/workflows/ci.yml": "cargo fmt --check",
+    "py/pyproject.toml": "[tool.ruff.format]\n",
+    "py/bare/pyproject.toml": "[project]\n",
+    "web/biome.json": "",
+    "web/package.json": '{"prettier": "@x/style"}',
+    "odd/package.json": "[" * 100_000,
+    "crates/a/Cargo.toml": "[package]\nedition.workspace = true\n",
+    "crates/c/Cargo.toml": "[package]\n",
+    "crates/b/Cargo.toml": 'edition = "2018"\n',
+    "tools/go/go.mod": "",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "folder"),
+    [
+        ("a.py", "black", ""),
+        ("py/src/a.py", "ruff format", ""),
+        ("py/bare/a.py", "ruff format", ""),
+        ("web/src/a.ts", "biome", "web"),
+        ("site/src/a.ts", "prettier", ""),
+        ("odd/a.js", "prettier", ""),
+        ("crates/a/src/lib.rs", "rustfmt 2021", "crates/a"),
+        ("crates/c/src/lib.rs", "rustfmt 2015", "crates/c"),
+        ("crates/b/src/lib.rs", "rustfmt 2018", "crates/b"),
+        ("tools/go/a.go", "gofmt", ""),
+        ("a.go", "", ""),
+        ("web/README.md", "", ""),
+    ],
+)
+def test_the_nearest_folder_decides_in_a_monorepo(path: str, name: str, folder: str) -> None:
+    found = find_formatters(frozenset(MONOREPO), MONOREPO.__getitem__, [path]).get(path)
+    edition = found.argv[-1:] if found and found.name == "rustfmt" else ()
+    assert " ".join((found.name if found else "", *edition)) == name
+    assert (found.folder if found else "") == folder
 
 
 @pytest.mark.parametrize(
@@ -41,7 +86,7 @@ def test_the_files_of_a_project_name_its_formatter(files: dict[str, str], names:
     ],
 )
 def test_rust_is_formatted_in_its_edition(manifest: str, edition: str) -> None:
-    (rustfmt,) = find_formatters(("Cargo.toml",), lambda _: manifest)
+    rustfmt = find_formatters(("Cargo.toml",), lambda _: manifest, ["a.rs"])["a.rs"]
     assert rustfmt.argv[-1] == edition
 
 
@@ -60,10 +105,30 @@ def test_a_line_that_was_there_is_kept_or_not(
     assert keeps_lines(before, written, formatted) is kept
 
 
+@pytest.mark.parametrize(("places", "said"), [(("", "a b/"), "a b/\nx"), (("",), "\nx"), ((), "")])
+def test_a_tool_of_node_is_the_nearest_of_the_tree(
+    tmp_path: Path, places: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "a b/src").mkdir(parents=True)
+    (tmp_path / "a b/src/f.ts").write_text("x")
+    for place in places:
+        tool = tmp_path / place / "node_modules/.bin/prettier"
+        tool.parent.mkdir(parents=True)
+        tool.write_text(f"#!/bin/sh\necho '{place}'; cat\n")
+        tool.chmod(0o755)
+    path = "a b/src/f.ts"
+    found = find_formatters(("a b/.prettierrc",), lambda _: "", [path])[path]
+    ran = subprocess.run(
+        found.command(path), cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (ran.stdout, ran.returncode == 0) == (said, bool(places))
+
+
 def test_a_path_is_never_read_as_an_option() -> None:
-    (ruff,) = find_formatters(("ruff.toml",), lambda _: "[format]\n")
+    ruff = find_formatters(("ruff.toml",), lambda _: "[format]\n", ["-x.py"])["-x.py"]
     assert ruff.command("-x.py")[3:] == (
-        *("./-x.py", "python", "-m", "ruff", "format", "-q", "--stdin-filename", "./-x.py", "-"),
+        *("./", "./-x.py", "python", "-m", "ruff", "format", "-q"),
+        *("--stdin-filename", "./-x.py", "-"),
     )
 
 
