@@ -113,12 +113,12 @@ def find_fewer_tests(before: Tests, now: Tests, silent: Collection[str] = ()) ->
 def _fewer(before: Tests, now: Tests, silent: Collection[str]) -> Iterator[FewerTests]:
     lost = [command for command, then in before.items() if then.ran and command in silent]
     for command in lost:
-        yield FewerTests(command, before[command], None, _sum(now).ran)
+        yield FewerTests(command, before[command], None, sum_of(now).ran)
     for command, then in before.items():
         if command in now and _is_fewer(then, now[command]):
             yield FewerTests(command, then, now[command].ran)
     if now and not lost and not before.keys() <= now.keys():
-        then, sum_now = _sum(before), _sum(now)
+        then, sum_now = sum_of(before), sum_of(now)
         if _is_fewer(then, sum_now):
             yield FewerTests("", then, sum_now.ran)
 
@@ -127,7 +127,8 @@ def _is_fewer(then: CountedTests, now: CountedTests) -> bool:
     return now.ran < then.ran and (not now.ran or then.at_least == now.at_least)
 
 
-def _sum(tests: Tests) -> CountedTests:
+def sum_of(tests: Tests) -> CountedTests:
+    """Return what all commands counted together."""
     return documents.CountedTests(
         passed=sum(each.passed for each in tests.values()),
         failed=sum(each.failed for each in tests.values()),

@@ -12,9 +12,9 @@ from typing import Any
 
 from factory.attempt.attempt_state import Run
 from factory.judging.contract import warm_tools
-from factory.judging.proof import KnownCommit, KnownCommits
+from factory.judging.proof import KnownCommit, KnownCommits, sum_of
 from factory.landing.land import Landing, Notary
-from factory.orders.documents import RunSummary, count_of_tests
+from factory.orders.documents import RunSummary
 from factory.orders.order_commit import AS_REPOSITORY, CommitTerms
 from factory.orders.read_orders import NOT_EXEMPT, read_order
 from factory.orders.task import RunOptions
@@ -320,8 +320,9 @@ def try_base(options: RunOptions, emit: Emit) -> BaseTrial:
     with hold(place.common_dir) as lock:
         place = replace(place, git=place.git.holding(lock))
         repo = inspect_repo(place, allow_dirty=True, allow_detached=True)
-        counted = _verify(repo.head, repo, options, emit).tests.values()
-    tests = sum(each.ran for each in counted) if counted else None
-    said = "passes its verification" if tests is None else f"passes {count_of_tests(tests)}"
-    detail = f"HEAD {repo.head[:10]} {said}"
-    return BaseTrial(ok=True, detail=detail, tests=tests, commit=repo.head)
+        counts = _verify(repo.head, repo, options, emit).tests
+    said, tests = f"HEAD {repo.head[:10]} passes its verification", None
+    if counts:
+        counted = sum_of(counts)
+        said, tests = f"HEAD {repo.head[:10]} passes {counted.describe()}", counted.ran
+    return BaseTrial(ok=True, detail=said, tests=tests, commit=repo.head)

@@ -60,17 +60,16 @@ class Formatting:
             text, problem = _printed(log) if ended.ok else ("", _why(ended, self.seconds))
             if not problem and self.bench.workspace.undo():
                 problem = "it changes other files"
-            if (
-                not problem
-                and write.path in tests
-                and not same_code(write.path, write.content, text)
-            ):
-                problem = f"it changes what {write.path} says, which is a test of the plan"
             if problem:
                 if own.named:
                     self.warnings.append(f"`{own.name}` of the project was not used: {problem}")
                 failed.add(own.name)
                 self.bench.workspace.undo()
+            elif write.path in tests and not same_code(write.path, write.content, text):
+                self.warnings.append(
+                    f"`{own.name}` of the project was not used on {write.path}: it changes what "
+                    "the file says, which is a test of the plan"
+                )
             elif text != write.content and (
                 own.named or keeps_lines(before(write.path), write.content, text)
             ):

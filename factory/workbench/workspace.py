@@ -426,7 +426,7 @@ def workspace_refused(folder: Path, error: OSError) -> CommandFailed:
     there = Path(os.fsdecode(error.filename or folder))
     apart = not there.is_relative_to(folder.parent) and not folder.is_relative_to(there)
     if there.is_absolute() and apart and not is_disk_full(error):
-        hint = "make it readable for you, or name another one, such as --python for an interpreter"
+        hint = "make it readable for you, or name another one by the option or setting that has it"
         return CommandFailed(f"cannot use {there}: {error.strerror or error}", hint)
     refused = EnvironmentFault if is_disk_full(error) else CommandFailed
     return refused(

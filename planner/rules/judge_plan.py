@@ -19,7 +19,7 @@ from planner.rules import (
     interfaces,
     structure,
 )
-from planner.rules.acceptance import weak_commands, with_whole_tests
+from planner.rules.acceptance import unparsable_tests, weak_commands, with_whole_tests
 from planner.rules.command_needs import unmet_needs
 from planner.rules.rule_model import (
     Finding,
@@ -27,6 +27,7 @@ from planner.rules.rule_model import (
     PlanView,
     Rule,
     Step,
+    each_order,
     each_step,
     findings_of,
     passes_of,
@@ -51,7 +52,13 @@ def _needed_and_used(view: PlanView) -> Iterator[Finding]:
         yield from map(view.finding, code.interface_faults())
     # Languages that share a compiler miss it together.
     used = (view.finding(fault) for code in view.codes for fault in code.use_faults(view.tools))
-    yield from dict.fromkeys(used)
+    unread = [*each_order(unparsable_tests)(view)]
+    yield from unread
+    places = {(each.position, each.at) for each in unread}
+    # Of a test that does not parse, a compiler says so again.
+    yield from (
+        e for e in dict.fromkeys(used) if e.code != "E206" or (e.position, e.at) not in places
+    )
 
 
 def _made_of_others(view: PlanView) -> Iterator[Finding]:
@@ -62,10 +69,11 @@ def _made_of_others(view: PlanView) -> Iterator[Finding]:
 PASSES: Final = (
     Pass(("W230", "W231", "W232", "W233"), each_step(weak_commands)),
     # A module or name that only a later order brings is E217, whether the search for modules or the
-    # type checker misses it. An undefined name in an interface may take a compiler to find.
+    # type checker misses it. An undefined name in an interface may take a compiler to find, and so
+    # may a test that does not compile.
     Pass(
         (
-            *("E201", "E203", "E204", "W223"),
+            *("E201", "E203", "E204", "E206", "W223"),
             *("E210", "E211", "E212", "E213", "E214", "E215", "E216", "E217"),
             *("E241", "E242", "E299", "W101", "W221", "W222", "W224"),
         ),

@@ -121,6 +121,9 @@ def _tree(text: str) -> str:
         match node:
             case ast.Expr(value=ast.Constant(value=str(said)) as constant):
                 constant.value = "\n".join(each.strip() for each in said.strip().split("\n"))
+                constant.kind = None
+            case ast.Constant():
+                node.kind = None  # `u` before a text
             case _:
                 pass
     # A comment on top decides how Python reads the bytes of the file.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -278,8 +278,10 @@ def resolve(tree: Tree, importer: str, specifier: str) -> Target:
 def _file_or_missing(tree: Tree, path: str, *, must_be_folder: bool = False) -> Target:
     if path.startswith(".."):
         return _UNKNOWN
-    if found := find_module(tree, "" if path == "." else path, is_folder=must_be_folder):
+    if found := find_module(tree, path, is_folder=must_be_folder):
         return Target(Kind.FILE, found)
+    if _entries(tree, path):
+        return _UNKNOWN  # a build makes what the manifest names
     suffix = suffix_of(path)
     is_asset = suffix and suffix not in (*SUFFIXES, ".json") and suffix.isalpha()
     if _may_be_made(tree, path) or (is_asset and suffix in _ASSETS):
@@ -295,20 +297,20 @@ def _may_be_made(tree: Tree, path: str) -> bool:
 
 def find_module(tree: Tree, path: str, *, is_folder: bool = False) -> str:
     """Return the file that a path means: itself, with an ending, or a folder's index; else ""."""
-    if not is_folder:
-        for each in _as_file(path):
-            if tree.has_file(each):
-                return each
-    folder = f"{path}/" if path else ""
-    manifest = read_manifest(f"{folder}{MANIFEST}", tree.text(f"{folder}{MANIFEST}"))
-    if manifest is not None and folder:
-        for each in texts_in(manifest.table.get("main")):
-            entry = posixpath.normpath(posixpath.join(folder, each))
-            for candidate in (*_as_file(entry), *(f"{entry}/index{e}" for e in ENDINGS)):
-                if tree.has_file(candidate):
-                    return candidate
-    index = (f"{folder}index{ending}" for ending in ENDINGS)
-    return next((each for each in index if tree.has_file(each)), "")
+    candidates = [*_as_file(path)] if not is_folder else []
+    for entry in (*_entries(tree, path), path):
+        if entry != path:
+            candidates += _as_file(entry)
+        candidates += (posixpath.normpath(posixpath.join(entry, f"index{e}")) for e in ENDINGS)
+    return next((each for each in candidates if tree.has_file(each)), "")
+
+
+def _entries(tree: Tree, folder: str) -> Sequence[str]:
+    """Return the paths that the manifest of a folder names as its `main`."""
+    path = posixpath.normpath(f"{folder}/{MANIFEST}") if folder else MANIFEST
+    manifest = read_manifest(path, tree.text(path))
+    named = texts_in(manifest.table.get("main")) if manifest is not None else ()
+    return [posixpath.normpath(posixpath.join(folder, each)) for each in named]
 
 
 def _as_file(path: str) -> Iterator[str]:

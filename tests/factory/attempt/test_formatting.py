@@ -79,6 +79,21 @@ def test_a_formatter_that_misbehaves_is_not_used_and_leaves_nothing(
     assert problem in warning.message
 
 
+def test_a_test_that_the_formatter_would_change_stays_and_others_are_formatted(
+    factory: Factory,
+) -> None:
+    act = "print(text.replace('0', '1') if 'kept' in text else text.replace('( ', '('), end='')"
+    commit_all(factory.repo, {"black.py": BLACK.format(act), "pyproject.toml": "[tool.black]\n"})
+    kept = "def test_kept():\n    assert 0 == 0\n"
+    document = scoring()
+    document["acceptance_files"].insert(0, {"path": "tests/test_a.py", "content": kept})
+    factory.run(document, [proposal({"score.py": UGLY})])
+    assert blob(factory.repo, "work", "tests/test_a.py").decode() == kept
+    assert "score('a' )" in blob(factory.repo, "work", PATH).decode()
+    (warning,) = factory.seen(Warned)
+    assert "on tests/test_a.py" in warning.message
+
+
 @pytest.mark.rest
 @pytest.mark.skipif(shutil.which("gofmt") is None, reason="there is no gofmt")
 def test_go_is_formatted_by_gofmt(factory: Factory) -> None:

@@ -279,6 +279,12 @@ def test_the_doctor_tries_the_base_and_counts_its_tests(say: Say, repo: Path) ->
     assert say("doctor", "--repo", repo, "--no-base", "--json").document["base"] is None
 
 
+def test_the_doctor_says_so_where_a_runner_does_not_count_its_tests(say: Say, repo: Path) -> None:
+    commit_all(repo, {"scripts/verify.sh": "printf 'ok  \\texample.org/x\\t0.003s\\n'\n"})
+    base = say("doctor", "--repo", repo, "--base", "--json").document["base"]
+    assert base["detail"].endswith("passes at least 1 test")
+
+
 def test_the_doctor_names_declared_packages_that_are_not_there(say: Say, repo: Path) -> None:
     commit_all(repo, {"package.json": '{"devDependencies": {"ava": "^6.0.0"}}'})
 

@@ -26,11 +26,16 @@ RUST_TEST = (
     'use play::game::score;\n\n#[test]\nfn scores() {\n    assert_eq!(score("ab"{more}), 2);\n}\n'
 )
 GO_NONE = "go test -run TestNone ./game"
+GO_UNUSED = ') == 2 {\n\t\tunused := 1\n\t}\n\tif Score("ab"'
+RUST_UNUSED = '), 2);\n    let n = 1;\n    n = 2;\n    assert_eq!(score("ab"'
 every = pytest.mark.parametrize(
-    ("sample", "program", "test", "text", "right", "hollow"),
+    ("sample", "program", "test", "text", "spoilt", "right", "hollow"),
     [
-        (IN_GO, "go", "game/game_test.go", GO_TEST, "go test ./game", GO_NONE),
-        (IN_RUST, "cargo", "tests/game.rs", RUST_TEST, "cargo test", "cargo test nothing::here"),
+        (IN_GO, "go", "game/game_test.go", GO_TEST, GO_UNUSED, "go test ./game", GO_NONE),
+        (
+            *(IN_RUST, "cargo", "tests/game.rs", RUST_TEST, RUST_UNUSED),
+            *("cargo test", "cargo test nothing::here"),
+        ),
     ],
     ids=["go", "rust"],
 )  # fmt: skip
@@ -43,6 +48,7 @@ def test_a_wrong_call_and_a_hollow_command_are_found_and_a_right_plan_passes(
     program: str,
     test: str,
     text: str,
+    spoilt: str,
     right: str,
     hollow: str,
 ) -> None:
@@ -62,6 +68,8 @@ def test_a_wrong_call_and_a_hollow_command_are_found_and_a_right_plan_passes(
     with Tools(runner_for(tmp_path_factory, program)) as tools:
         assert codes("", right) == []
         assert codes(", 1", right, hollow) == ["E212", "W232"]
+        assert codes(spoilt, right) == ["E206"]
+        assert codes("(", right) == ["E206"]
 
 
 def test_a_compiler_that_two_languages_miss_is_named_once() -> None:

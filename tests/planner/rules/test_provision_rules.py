@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from planner.plan.file_projection import Allowed
-from tests.planner.plans import creating, findings, messages, of_command, order, plan
+from planner.plan.parse_plan import parse_plan
+from planner.rules.judge_plan import judge
+from tests.planner.plans import creating, exists, findings, messages, of_command, order, plan
 
 
 def python(code: str) -> list[str]:
@@ -231,3 +234,32 @@ def test_one_that_comes_later_is_too_late() -> None:
 )
 def test_modules_of_others_are_told_as_imports_are(command: str, codes: list[str]) -> None:
     assert of_command(command) == codes
+
+
+@pytest.mark.parametrize(
+    ("main", "there", "is_found"),
+    [
+        ("./lib/index.js", "lib/index.js", True),
+        ("lib", "lib/index.js", True),
+        ("./dist/index.js", "src/index.js", True),  # a build makes it
+        (None, "index.js", True),
+        (None, "lib/index.js", False),
+    ],
+)
+def test_a_test_may_import_the_package_that_it_is_in(
+    main: str | None, there: str, is_found: bool
+) -> None:
+    test = "const it = require('..');\nrequire('node:assert').equal(it(), 1);\n"
+    repo = {
+        "package.json": json.dumps({"name": "it"} | ({"main": main} if main else {})),
+        there: "module.exports = () => 0;\n",
+    }
+    one = order(
+        1,
+        allowed_files=[there],
+        postconditions=exists(there),
+        acceptance_files=[{"path": "test/one.test.js", "content": test}],
+        acceptance_commands=["node --test test/one.test.js"],
+    )
+    found = judge(parse_plan(plan(one)), repo, repo).errors
+    assert [each.code for each in found] == ([] if is_found else ["E210"])

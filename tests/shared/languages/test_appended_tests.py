@@ -40,6 +40,7 @@ IN_SCRIPT = "test('b', () => {\n  // exactly so\n});\n"
             f'import (\n\t"os"\n\t"testing"\n)\n\n{IN_GO}',
             f"{GO}\n{IN_GO}".replace('"testing"\n', '"testing"\nimport "os"\n'),
         ),
+        ("a_test.go", GO, f"{GO.partition(chr(10))[0]}\n\n{IN_GO}", f"{GO}\n{IN_GO}"),
         (
             "src/a.rs",
             RUST,
@@ -69,6 +70,7 @@ def test_a_test_is_added_below_the_others_and_its_imports_above(
         ("t.py", PYTHON, f"import os as pytest\n\n{IN_PYTHON}", "cannot have the imports"),
         ("t.py", "def f(:\n", IN_PYTHON, "does not parse"),
         ("a_test.go", GO, "func TestA(t *testing.T) {}\n", "has `TestA` already"),
+        ("a_test.go", GO, f"package other\n\n{IN_GO}", "`package other`: leave it out"),
         ("a.go", GO, IN_GO, "is not a file of tests"),
         ("src/a.rs", "pub fn a() {}\n", IN_RUST, "exactly one module of tests"),
         ("src/a.rs", RUST + RUST, IN_RUST, "exactly one module of tests"),

@@ -73,6 +73,8 @@ def test_a_path_is_never_read_as_an_option() -> None:
         ("a.py", "x = 'a'\n", 'x = (\n    "a"\n)\n', True),
         ("a.py", "def f():\n  '''A.\n  B.'''\n", 'def f():\n    """A.\n    B."""\n', True),
         ("a.py", "if a:\n  b\nc\n", "if a:\n    b\n    c\n", False),
+        ("a.py", "x = u'a', b'c'\n", 'x = "a", b"c"\n', True),
+        ("a.py", "x = b'a'\n", 'x = "a"\n', False),
         ("a.py", "x = 'a b'\n", "x = 'ab'\n", False),
         ("a.py", "x = 'é'\n", "# coding: utf-7\nx = 'é'\n", False),
         ("a.py", "x = (\n", "x = ( \n", False),
