@@ -30,6 +30,15 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--anew", action="store_true", help="use no reply of a planning that was interrupted"
     )
+    parser.add_argument(
+        "--ask", action=argparse.BooleanOptionalAction, default=None,
+        help="ask what the spec leaves open, and plan again what rests on an answer "
+        "(default: in a terminal)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--strict-spec", action="store_true",
+        help="exit with 2 where the spec contradicts itself and nobody has answered",
+    )  # fmt: skip
     add_planner_flags(parser)
     add_setting_flags(parser, FlagGroup.PLAN_ALONE)
     add_acceptance_arguments(parser)
@@ -53,14 +62,24 @@ def add_acceptance_arguments(parser: argparse.ArgumentParser) -> None:
         "--staged", action=argparse.BooleanOptionalAction, default=None,
         help="plan an outline first, then its details (default: where one reply would be too long)",
     )  # fmt: skip
+    add_dry_run_argument(parser)
     add_review_arguments(parser)
+
+
+def add_dry_run_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the flag that says whether the commands of a plan are tried before it is accepted."""
+    parser.add_argument(
+        "--dry-run", action=argparse.BooleanOptionalAction, default=True,
+        help="refuse a plan whose commands and tests cannot run here (default: yes)",
+    )  # fmt: skip
 
 
 def add_review_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say whether a valid plan is reviewed, and by which model."""
     parser.add_argument(
         "--review", action=argparse.BooleanOptionalAction, default=None,
-        help="have a model review a valid plan (default: yes; in a replay, if on record)",
+        help="have a model review a valid plan, all of it (default: by another model, yes; by the "
+        "same model only orders at risk; in a replay, if on record)",
     )  # fmt: skip
     add_setting_flags(parser, FlagGroup.REVIEW)
 
@@ -82,11 +101,13 @@ def compile_options(
     args: argparse.Namespace, settings: Settings, repo: Path | None, *, review: bool
 ) -> PlanOptions:
     """Return the options of a compilation for `repo` that is not exported to a folder."""
+    asked = [(each.model, each.base_url) for each in (settings.planner, settings.reviewer)]
     return PlanOptions(
         spec=args.spec,
         artifacts=settings.artifacts_dir,
         model=planning_model(settings.planner),
         reviewer=planning_model(settings.reviewer) if review else None,
+        review_all=bool(args.review) or asked[0] != asked[1],
         max_attempts=settings.planner_attempts,
         repo=repo,
         branch=args.branch,
@@ -96,6 +117,7 @@ def compile_options(
         allowed=allowed_by(settings),
         hints_tokens=settings.planner.hints_tokens,
         staged=args.staged,
+        dry_run=args.dry_run,
         anew=args.anew,
     )
 

@@ -99,7 +99,16 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "their ids are not used again",
         "not_removed": "lists requirements that the specification no longer has, "
         "and whose code stays",
+        "assumptions": "lists what the plan reads into the specification",
         "provenance": "says where the plan comes from; the planner writes it",
+    },
+    "Assumption": {
+        "kind": "says whether the specification contradicts itself, whether a person should "
+        "decide, or whether one reading is usual",
+        "text": "says what is open, or which sentences cannot both hold",
+        "reading": "says how the plan takes it",
+        "requirements": "names the requirements that it is about",
+        "work_orders": "names the orders that rest on it",
     },
     "Supersedes": {
         "manifest_sha256": "is the hash of the plan that this one follows",

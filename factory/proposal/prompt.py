@@ -18,7 +18,7 @@ from importlib import resources
 from factory.orders.documents import WHOLE_UP_TO_LINES, Offer, ReplyFormat
 from factory.orders.model_choice import PastAttempt
 from factory.orders.stages import TEXT_OF, Stage
-from factory.proposal.assemble_edits import render_format
+from factory.proposal.assemble_edits import render_claim, render_format
 from factory.proposal.prompt_parts import (
     REMOVED,
     name_removed,
@@ -36,11 +36,13 @@ from factory.proposal.shown_code import (
     WantedPart,
     Window,
     choose_windows,
+    elided_lines,
     example_request,
     headings_said,
     lines_of,
     merge_lines,
     names_said,
+    outline_lines,
     words_of,
 )
 from shared.files.text_sources import fill
@@ -50,7 +52,6 @@ from shared.languages.registry import language_of
 from shared.projects.conventions import Conventions
 from shared.work_order.work_order import Interface, WorkOrder
 
-_OUTLINE_BYTES = 8 * 1024
 _DOCUMENTS = (".md", ".markdown", ".rst", ".txt", ".adoc")
 _LONG_DOCUMENT = 16 * 1024
 _MORE_LINES = 400
@@ -182,10 +183,12 @@ def _window_of(part: WantedPart, outline: Sequence[OutlineEntry]) -> Window | No
 
 def render_parts(file: ShownFile) -> str:
     """Return what a prompt shows of a file in parts, without its heading."""
+    if file.elides:
+        return "\n".join(_fenced([*elided_lines(file)])) + "\n"
     lines = file.text.splitlines()
     said = [f"This file has {len(lines)} lines; parts of it are shown."]
     if file.outline:
-        said += ["Its outline:", *_fenced(_outline_lines(file.outline))]
+        said += ["Its outline:", *_fenced(outline_lines(file.outline))]
     for part in file.parts or ():
         said.append(f"Lines {part.first} to {part.last}:")
         said += _fenced(lines[part.first - 1 : part.last])
@@ -201,19 +204,6 @@ def render_parts(file: ShownFile) -> str:
 def _fenced(lines: Sequence[str]) -> Iterator[str]:
     fence = fence_for("\n".join(lines))
     yield from (fence, *lines, fence)
-
-
-def _outline_lines(outline: Sequence[OutlineEntry]) -> list[str]:
-    room = _OUTLINE_BYTES
-    found: list[str] = []
-    for entry in outline:
-        line = f"{entry.first}-{entry.last} {entry.name}"
-        room -= len(line.encode()) + 1
-        if room < 0:
-            found.append(f"(and {len(outline) - len(found)} more)")
-            break
-        found.append(line)
-    return found
 
 
 _PLACED = (
@@ -246,13 +236,15 @@ def render_prompt(
     note: str = "",
     hint: str = "",
     conventions: Conventions | None = None,
+    *,
+    short: bool = False,
 ) -> str:
     """Return the prompt of an order, after the failed attempts in `past`.
 
     `known` are interfaces that earlier orders declared for files that this order needs. `note` says
     why the reply before could not be used, if this is asked again within an attempt. `hint` is what
     the person who runs the order says, and `conventions` are what the repo says to those who
-    change it.
+    change it. A retry is to be `short` for a small model.
     """
     values = _values(order, shown, verification, offer, known)
     values["FILES"] = _render_conventions(conventions, shown) + values["FILES"]
@@ -260,7 +252,8 @@ def render_prompt(
     first = fill(_template(), values | {"PAST": advice})
     if not past and not note:
         return first
-    history = render_history(past, shown, offer.format, room_for_history(first, note))
+    room = room_for_history(first, note, short=short)
+    history = render_history(past, shown, offer.format, room)
     said = advice + (f"\n{history}" if history else "")
     return fill(_template(), values | {"PAST": said + (f"\n{note}\n" if note else "")})
 
@@ -285,6 +278,7 @@ def _values(
         "ALLOWED": _render_allowed(order, shown),
         "FORBIDDEN": _render_removed(order.removed_files) + _render_forbidden(order.forbidden),
         "COMMANDS": _bullets(commands) + _render_placed(order),
+        "IMPOSSIBLE": render_claim(offer.format),
         "FORMAT": render_format(offer.format, offer.forms),
     }
 
@@ -320,6 +314,12 @@ def _bullets(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
+_LEFT_OUT = (
+    "Where `...` counts lines, the body of a function is left out. To see it first, reply with "
+    "lines like `{}` or `{}` and nothing else; you can do so once.\n"
+)
+
+
 def _render_files(order: WorkOrder, shown: Sequence[ShownFile], asked: ReplyFormat) -> str:
     if not shown:
         return ""
@@ -331,6 +331,8 @@ def _render_files(order: WorkOrder, shown: Sequence[ShownFile], asked: ReplyForm
         _render_file(each, _role(each.path, writable, placed), hashes and each.path not in placed)
         for each in shown
     ]
+    if asks := next((each.path for each in shown if each.elides and each.may_ask), None):
+        parts.append(_LEFT_OUT.format(*example_request(asks)))
     return "# Files as they are now\n\n" + "\n".join(parts) + "\n"
 
 
@@ -368,7 +370,7 @@ def _render_interfaces(
     own = [each.stub for each in order.interfaces]
     known = [each for each in known if each.stub not in own]
     staying = [each for each in known if each.path in order.allowed_files]
-    whole = {each.path for each in shown if each.text and each.parts is None}
+    whole = {each.path for each in shown if each.text and (each.parts is None or each.elides)}
     others = [each for each in known if each not in staying and each.path not in whole]
     but = f", but for {', '.join(order.changes)}" if order.changes else ""
     parts: list[str] = []
@@ -464,7 +466,8 @@ def render_short_prompt(
     if said := _render_conventions(conventions, shown):
         parts.insert(0, said.rstrip("\n"))
     task = "\n\n".join([*parts, render_hint(hint)] if hint else parts)
-    history = render_history(past, shown, ReplyFormat.FILES, room_for_history(task, note))
+    room = room_for_history(task, note, short=not with_commands)
+    history = render_history(past, shown, ReplyFormat.FILES, room)
     all_parts = (task, history.rstrip("\n"), note, _how_to_reply(focus))
     return "\n\n".join(part for part in all_parts if part) + "\n"
 
@@ -513,6 +516,7 @@ def _told(
         parts.append(_render_forbidden(order.forbidden).strip())
     if commands:
         parts.append(f"These commands must succeed afterwards:\n{_bullets(commands)}")
+        parts.append(render_claim(ReplyFormat.FILES))
     return parts
 
 

@@ -7,11 +7,13 @@ reply, and little of what is further up.
 from __future__ import annotations
 
 import difflib
+import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from factory.orders.documents import FailureBrief, FileWrite, ReplyFormat, WriteProposal
+from factory.orders.documents import FailureBrief, ReplyFormat, WriteProposal
 from factory.orders.model_choice import PastAttempt
 from factory.orders.stages import Stage
 from factory.orders.task import MAX_HINT_CHARACTERS, MAX_REASON_CHARACTERS
@@ -19,11 +21,16 @@ from factory.proposal.reply_formats import fence_for
 from factory.proposal.shown_code import ShownFile
 from shared.errors import InvalidInput
 from shared.files.secret_values import redact
+from shared.languages.registry import language_of
 
 _RETRY_SHARE = 0.6
 """How much longer a prompt may get by what it says of earlier attempts, as a share of the first."""
 _LEAST_ROOM = 1000
 """The least room for this, in characters, however short the first prompt is."""
+
+_REPLY_ROOM = 24_000
+"""As many characters a retry has for them in any case, unless its model is small: a reply of some
+6,000 tokens is longer than what nearly all orders write."""
 
 _LINE_CHARACTERS = 200
 _CUT = "[... cut ...]"
@@ -32,9 +39,13 @@ _LINE_ENDS = 8  # of the lines around a change and an output
 _LEAST_CHARACTERS = 120  # a shorter piece of a change or of an output says nothing
 
 
-def room_for_history(first_prompt: str, note: str) -> int:
-    """Return how many characters a retry may say of earlier attempts, beside its `note`."""
-    return max(int(len(first_prompt) * _RETRY_SHARE), _LEAST_ROOM) - len(note) - _LINE_ENDS
+def room_for_history(first_prompt: str, note: str, *, short: bool = False) -> int:
+    """Return how many characters a retry may say of earlier attempts, beside its `note`.
+
+    It is to be `short` for a small model.
+    """
+    least = _LEAST_ROOM if short else _REPLY_ROOM
+    return max(int(len(first_prompt) * _RETRY_SHARE), least) - len(note) - _LINE_ENDS
 
 
 def render_history(
@@ -94,7 +105,9 @@ def _change_and_failure(
     room -= len(failed) + len(_CHANGED) + 2 * (len(fence_for(change)) + len(fence_for(output)))
     room -= _LINE_ENDS
     output = cut_lines(output, max(room // 2, room - len(change)))
-    change = cut_lines(change, room - len(output))
+    if attempt.proposal and len(change) > room - len(output):
+        said = "\n".join((output, *attempt.brief.facts))
+        change = _cut_change(attempt.proposal, shown, room - len(output), said)
     if change:
         fence = fence_for(change)
         yield from (_CHANGED, fence, change, fence)
@@ -112,20 +125,64 @@ def _failed_where(brief: FailureBrief) -> str:
 
 
 def render_change(proposal: WriteProposal, shown: Sequence[ShownFile]) -> str:
-    """Return what a proposal changes in the files shown, as a diff; of a new file all its lines."""
+    """Return what a proposal changes in the files shown, as a diff where that is shorter."""
+    return "\n".join(each.text for each in _pieces(proposal, shown))
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Hold a part of a change that says something alone: a definition, a hunk, the path above."""
+
+    text: str
+    name: str = ""
+
+
+def _pieces(proposal: WriteProposal, shown: Sequence[ShownFile]) -> Iterator[_Piece]:
     before = {file.path: file.text for file in shown}
-    return "\n".join(line for each in proposal.writes for line in _changed_lines(each, before))
+    for write in proposal.writes:
+        yield _Piece(f"{write.path}:", write.path)
+        old, new = before.get(write.path, "").splitlines(), write.content.splitlines()
+        diff = [*difflib.unified_diff(old, new, n=2, lineterm="")][2:]
+        if old and len(diff) <= len(new):
+            starts = {n: "" for n, line in enumerate(diff) if line.startswith("@@")}
+            yield from _between(diff, starts)
+        else:
+            language = language_of(write.path)
+            outline = language.edits.outline(write.content) if language and language.edits else ()
+            tops = {each.first - 1: each.name for each in outline if "." not in each.name}
+            yield from _between(new, tops)
 
 
-def _changed_lines(write: FileWrite, before: dict[str, str]) -> Iterator[str]:
-    old, new = before.get(write.path, "").splitlines(), write.content.splitlines()
-    yield f"{write.path}:"
-    if not old:
-        yield from new
-        return
-    for line in difflib.unified_diff(old, new, n=2, lineterm=""):
-        if not line.startswith(("--- ", "+++ ")):
-            yield line
+def _between(lines: Sequence[str], starts: Mapping[int, str]) -> Iterator[_Piece]:
+    """Yield the lines in pieces that begin at `starts`, which have their names."""
+    places = sorted({0, *starts})
+    for first, end in zip(places, (*places[1:], len(lines)), strict=True):
+        if end > first:
+            yield _Piece("\n".join(lines[first:end]), starts.get(first, ""))
+
+
+def _cut_change(proposal: WriteProposal, shown: Sequence[ShownFile], room: int, said: str) -> str:
+    """Return as many whole pieces of a change as fit, those that `said` names first."""
+    pieces = [*_pieces(proposal, shown)]
+    cuts = len(_CUT) + 1
+    kept: set[int] = set()
+    for n in sorted(range(len(pieces)), key=lambda n: (not _is_named(pieces[n], said), n)):
+        if (needed := len(pieces[n].text) + 1 + cuts) <= room:
+            kept.add(n)
+            room -= needed
+    if all(pieces[n].name.endswith(pieces[n].text[:-1]) for n in kept):
+        # Paths alone say nothing: rather a part of what is too long.
+        return cut_lines("\n".join(each.text for each in pieces), room + cuts * len(kept))
+    parts = (
+        pieces[n].text if n in kept else _CUT
+        for n in range(len(pieces))
+        if n in kept or n == 0 or n - 1 in kept
+    )
+    return "\n".join(parts)
+
+
+def _is_named(piece: _Piece, said: str) -> bool:
+    return bool(piece.name) and re.search(rf"\b{re.escape(piece.name)}\b", said) is not None
 
 
 def cut_lines(text: str, limit: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import dedent
 from typing import Final
 
@@ -18,11 +18,12 @@ from shared.languages.appended_tests import files_of_tests
 from shared.languages.capabilities import DefinitionEdit, Edits, NamedCode, OutlineEntry
 from shared.languages.registry import language_of
 from shared.llm.model_client import ReplyMalformed, strip_reasoning
-from shared.work_order.work_order import WorkOrder
+from shared.work_order.work_order import Interface, WorkOrder
 
 WINDOWS_BYTES: Final = 24 * 1024
 """How much of a large file is shown in windows."""
 
+_OUTLINE_BYTES = 8 * 1024
 _HEAD_LINES = 40
 _AROUND_DEFINITION = 3
 _AROUND_LINE = 15
@@ -85,6 +86,20 @@ def choose_windows(
             room -= cost
             chosen |= wanted
     return merge_lines(chosen)
+
+
+def outline_lines(outline: Sequence[OutlineEntry]) -> list[str]:
+    """Return a line for each definition, with its lines; further ones are only counted."""
+    room = _OUTLINE_BYTES
+    found: list[str] = []
+    for entry in outline:
+        line = f"{entry.first}-{entry.last} {entry.name}"
+        room -= len(line.encode()) + 1
+        if room < 0:
+            found.append(f"(and {len(outline) - len(found)} more)")
+            break
+        found.append(line)
+    return found
 
 
 def merge_lines(numbers: Iterable[int]) -> tuple[Window, ...]:
@@ -160,6 +175,8 @@ class ShownFile:
     outline: tuple[OutlineEntry, ...] = ()
     may_ask: bool = True
     """Whether the model may still ask for more parts."""
+    elides: bool = False
+    """Whether only bodies of functions are not in `parts`; a count is shown for each."""
 
 
 def hashes_of(shown: Sequence[ShownFile]) -> Mapping[str, FileState]:
@@ -170,6 +187,84 @@ def hashes_of(shown: Sequence[ShownFile]) -> Mapping[str, FileState]:
 def texts_of(shown: Sequence[ShownFile]) -> Mapping[str, str]:
     """Return the text of each shown file that exists, by its path."""
     return {file.path: file.text for file in shown if file.state.kind is FileKind.FILE}
+
+
+_LEAST_LEFT_OUT: Final = 400
+"""How many bytes less a file has to be without bodies, or it is shown whole."""
+_HEAD_OF_FUNCTION: Final = 12
+_NO_FUNCTION: Final = re.compile(
+    r"\s*(?:\w+\s+)*?(?:class|interface|struct|enum|trait|type|impl)\b"
+)
+_DOCSTRING: Final = re.compile(r"""\s*[rR]?(?P<quotes>\"{3}|'{3})(?P<rest>.*)""")
+
+
+def without_bodies(file: ShownFile) -> ShownFile:
+    """Return a file without the bodies of its functions, as what only calls them needs it.
+
+    A function keeps its signature and its docstring; one whose name begins with one `_` is left out
+    whole. The file is returned as it is where hardly anything would be left out.
+    """
+    language = language_of(file.path)
+    if language is None or language.edits is None or file.state.kind is not FileKind.FILE:
+        return file
+    lines, outline = file.text.splitlines(), language.edits.outline(file.text)
+    hidden = {n for each in outline if _is_leaf(each, outline) for n in _body(lines, each)}
+    kept = merge_lines(n for n in range(1, len(lines) + 1) if n not in hidden)
+    shorter = replace(file, parts=kept, outline=outline, elides=True)
+    saved = len(file.text.encode()) - len("\n".join(elided_lines(shorter)).encode())
+    return shorter if saved >= _LEAST_LEFT_OUT else file
+
+
+def elided_lines(file: ShownFile) -> Iterator[str]:
+    """Yield the lines of a file that are in its parts, and a count for those between them."""
+    lines, done = file.text.splitlines(), 0
+    for part in (*(file.parts or ()), Window(len(lines) + 1, len(lines))):
+        if left_out := lines[done : part.first - 1]:
+            first = next((each for each in left_out if each.strip()), "")
+            yield f"{first[: len(first) - len(first.lstrip())]}... ({len(left_out)} lines)"
+        yield from lines[part.first - 1 : part.last]
+        done = part.last
+
+
+def _is_leaf(entry: OutlineEntry, outline: Sequence[OutlineEntry]) -> bool:
+    return not any(each.name.startswith(f"{entry.name}.") for each in outline)
+
+
+def _body(lines: Sequence[str], entry: OutlineEntry) -> range:
+    """Return the numbers of the lines of a function that its callers do not need."""
+    name = entry.name.rpartition(".")[2]
+    head = lines[entry.first - 1 : min(entry.first - 1 + _HEAD_OF_FUNCTION, entry.last)]
+    signed = next((n for n, line in enumerate(head) if line.rstrip().endswith((":", "{"))), None)
+    if signed is None or any(map(_NO_FUNCTION.match, head)) or "(" not in "".join(head):
+        return range(0)
+    if name.startswith("_") and not name.startswith("__"):
+        blank = (n for n in range(entry.first - 1, 0, -1) if lines[n - 1].strip())
+        return range(next(blank, 0) + 1, entry.last + 1)
+    begins = entry.first + signed + 1
+    if begins <= entry.last and (found := _DOCSTRING.match(lines[begins - 1])):
+        texts = (found["rest"], *lines[begins : entry.last])
+        begins += 1 + next((n for n, text in enumerate(texts) if found["quotes"] in text), 0)
+    return range(begins, entry.last + (not lines[entry.last - 1].lstrip().startswith("}")))
+
+
+def show_what_is_called(
+    order: WorkOrder, known: Sequence[Interface], shown: Sequence[ShownFile]
+) -> tuple[ShownFile, ...]:
+    """Return the files, those that are only read without bodies, and first.
+
+    They come in the sequence in which the plan declares them, so that the prompts of orders which
+    read the same files begin alike. A test is read as a pattern, so it stays whole.
+    """
+    paths = [each.path for each in known]
+    placed = {*order.allowed_files, *(each.path for each in order.acceptance_files)}
+    read = [each for each in shown if each.path not in placed]
+    read.sort(key=lambda each: paths.index(each.path) if each.path in paths else len(paths))
+    rest = (each for each in shown if each.path in placed)
+    bare = (each if "test" in each.path else without_bodies(each) for each in read)
+    return (
+        *(new if old.parts is None else old for new, old in zip(bare, read, strict=True)),
+        *rest,
+    )
 
 
 _LARGEST_SHARE: Final = 0.5

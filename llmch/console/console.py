@@ -261,6 +261,16 @@ def agrees(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
+def answer_to(question: str, most: int) -> str:
+    """Ask the question and return the line that answers it, "" for none; a long one is refused."""
+    while True:
+        plain_printer.Stream(sys.stderr).write(question)
+        answer = " ".join(sys.stdin.readline().split())
+        if len(answer) <= most:
+            return answer
+        plain_printer.Stream(sys.stderr).write(f"(at most {most} characters)\n")
+
+
 def has_standard_streams() -> bool:
     # Python has `None` for one that was closed.
     return sys.stdin is not None and sys.stdout is not None

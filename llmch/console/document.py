@@ -9,13 +9,14 @@ This module is pure.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum, auto
 from pathlib import PurePath
 from typing import Any, ClassVar
 
 from shared.errors import ExitCode, ShownFinding
+from shared.work_order.work_order import Assumption
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,13 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Hold lines that accompany a result; `--quiet` leaves them out."""
+    """Hold lines that accompany a result; `--quiet` leaves them out.
+
+    A terminal shows a detail only with `--verbose`.
+    """
 
     lines: tuple[str, ...]
+    is_detail: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,3 +252,15 @@ class Outcome:
 
     document: Document
     exit_code: ExitCode = ExitCode.OK
+
+
+def assumed(assumptions: Sequence[Assumption]) -> Iterator[Block]:
+    """Return what a plan reads into the specification; nothing if that is nothing."""
+    if assumptions:
+        yield Section("Read into the specification", tuple(map(_assumed, assumptions)))
+
+
+def _assumed(each: Assumption) -> Item:
+    sign = Sign.WARNING if each.kind == "contradiction" else Sign.NONE
+    tied = ", ".join((each.id, *each.requirements, *each.work_orders))
+    return Item(f"{each.kind}: {each.render()}", sign, aside=tied)

@@ -24,7 +24,13 @@ from planner.rules.judge_plan import Report
 from shared.errors import ShownFinding
 from shared.git import refs
 from shared.git.client import Git
-from shared.work_order.work_order import Asserted, CoveredRequirement, WithdrawnOrder, WorkOrder
+from shared.work_order.work_order import (
+    Asserted,
+    Assumption,
+    CoveredRequirement,
+    WithdrawnOrder,
+    WorkOrder,
+)
 
 
 class Effect(StrEnum):
@@ -224,6 +230,7 @@ class PlanPreview:
     forecast: Forecast | None
     findings: tuple[ShownFinding, ...]
     problems: tuple[str, ...]
+    assumptions: tuple[Assumption, ...] = ()
 
     def count(self, stand: OrderStand) -> int:
         return sum(each.standing.stand is stand for each in self.orders)
@@ -286,6 +293,7 @@ def preview_of(
         forecast=sized.forecast(to_do) if sized else None,
         findings=tuple(findings.get(None, ())),
         problems=tuple(f"{each.field}: {each.message}" for each in plan.problems),
+        assumptions=plan.assumptions,
     )
 
 

@@ -23,6 +23,7 @@ from llmch.console.document import (
     Shape,
     Sign,
     Tone,
+    assumed,
 )
 from llmch.console.line import count, short
 from llmch.previews.plan_difference import PlanDifference, compare_plans
@@ -184,6 +185,7 @@ class PreviewDocument(Document):
             yield _order(each)
         for gone in preview.withdrawn:
             yield Section(gone.reason, name=gone.id, word="withdrawn", tone=Tone.FAINT)
+        yield from assumed(preview.assumptions)
         yield from _rest(preview)
         yield Paragraph((counts(preview),))
         if preview.ground.refusal:
@@ -221,6 +223,7 @@ def short_form(preview: PlanPreview, *, cost: bool = True) -> Iterator[Block]:
         yield Remark(
             (f"and {count(len(preview.orders) - _MAX_HEADS, 'more order', 'more orders')}",)
         )
+    yield from assumed(preview.assumptions)
     if whole:
         yield from _rest(preview)
     yield Remark((counts(preview, cost=cost),))
@@ -329,7 +332,7 @@ def _rest(preview: PlanPreview) -> Iterator[Block]:
 def _cost(forecast: Forecast) -> str:
     if not forecast.orders:
         return "asks no model"
-    return f"expected about {_amount(forecast.expected)}, at most {_amount(forecast.worst)}"
+    return f"expected about {_amount(forecast.expected)}"
 
 
 def _amount(usage: Usage) -> str:
@@ -375,6 +378,7 @@ _PREVIEW = Shape(
     "orders",
     "withdrawn",
     "requirements",
+    "assumptions",
     "counts",
     "forecast",
     "findings",

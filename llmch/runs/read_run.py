@@ -176,6 +176,7 @@ def read_run(found: FoundRun) -> RunView:
         error=head.error,
         version=head.llmch_version,
         overview=plan.overview,
+        assumptions=plan.assumptions,
         orders=orders,
         tracks=tracks,
         usage=usage + plan.usage,

@@ -34,6 +34,8 @@ from shared.files.typed_documents import Faults, read_record
 from shared.git import trees
 from shared.git.client import Git
 from shared.processes.shell_words import UnsplittableError, split_words
+from shared.work_order.parse_order import order_key
+from shared.work_order.work_order import WorkOrder
 
 VERIFICATION = "verification"
 ACCEPTANCE = "acceptance"
@@ -64,6 +66,32 @@ def trials_of_order(folder: Path, written: Written, faults: Faults) -> tuple[Com
         for name, purpose in _BEFORE
         for each in _results(folder / name / _RESULTS, faults)
     )
+
+
+_MOST_RUNS = 100
+
+
+def fail_on_hollow_code(
+    runs: Iterable[RunOnRecord], orders: Iterable[WorkOrder]
+) -> Mapping[str, bool]:
+    """Return, for orders with such a trial on record, whether all commands failed in it.
+
+    The trial is that of the newest of the `runs` that was asked for the very order. Commands that
+    are meant to pass before the order do not count.
+    """
+    keys = {order_key(each): each for each in orders}
+    found: dict[str, bool] = {}
+    for run in islice(runs, _MOST_RUNS):
+        for asked in run.head.orders:
+            order = keys.get(asked.order_key)
+            if order is None or order.id in found:
+                continue
+            before = as_written(order.regression)
+            tried = _results(run.folder_of(asked.id) / "hollow" / _RESULTS, Faults())
+            codes = [each.exit_code for each in tried if each.command not in before]
+            if codes:
+                found[order.id] = 0 not in codes
+    return found
 
 
 def _results(path: Path, faults: Faults) -> tuple[CmdResult, ...]:

@@ -50,7 +50,7 @@ from shared.events.run_record import TimedEvent, read_events
 from shared.files.typed_documents import Faults, read_record
 from shared.llm.usage import NO_USAGE, UNKNOWN_USAGE, UsageRecord
 from shared.work_order.plan_folder import MANIFEST_NAME
-from shared.work_order.work_order import WorkOrder, order_number
+from shared.work_order.work_order import Assumption, WorkOrder, order_number
 
 _NO_WORK = (CandidateDropped, UsageCounted)
 _SHORTEST_WAIT = 0.5  # seconds; what is shorter is work of the harness itself
@@ -275,6 +275,7 @@ class PlanView:
 
     title: str = ""
     overview: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
     orders: tuple[WorkOrder, ...] = ()
     roles: tuple[RoleUsage, ...] = ()
     usage: UsageRecord = NO_USAGE
@@ -306,6 +307,7 @@ def read_plan(run: Path, head: RunDocument) -> PlanView:
     return PlanView(
         title=facts.title if facts else "",
         overview=manifest.paragraphs,
+        assumptions=facts.assumptions if facts else (),
         orders=tuple(each.order for each in loaded),
         roles=tuple(_roles(records, usage)) if records else (),
         usage=usage,

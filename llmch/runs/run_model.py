@@ -13,7 +13,7 @@ from enum import StrEnum
 from factory.orders.documents import CommandFlag, FailureBrief, SandboxRecord
 from factory.orders.stages import Failure
 from shared.llm.usage import NO_USAGE, UsageRecord
-from shared.work_order.work_order import CoveredRequirement
+from shared.work_order.work_order import Assumption, CoveredRequirement
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +303,7 @@ class RunView:
     error: str = ""
     version: str = ""
     overview: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
     orders: tuple[OrderView, ...] = ()
     tracks: tuple[Track, ...] = ()
     usage: UsageRecord = NO_USAGE

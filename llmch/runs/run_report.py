@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -19,6 +19,7 @@ from llmch.console.document import (
     Section,
     Shape,
     Sign,
+    assumed,
 )
 from llmch.console.line import cost, count, duration, estimated, listed, one_line, short, shorten
 from shared.work_order.work_order import Asserted, CoveredRequirement
@@ -58,6 +59,7 @@ class RunReportDocument(Document):
         "page",
         "orders=run.orders",
         "requirements=run.requirements",
+        "assumptions=run.assumptions",
         "usage=run.usage",
         "gaps=run.gaps",
         orders=_ORDER,
@@ -78,6 +80,7 @@ class RunReportDocument(Document):
         yield from _failures(run)
         if run.requirements:
             yield Rows(tuple(_requirement_rows(run)), _REQUIREMENTS)
+        yield from assumed(run.assumptions)
         yield Paragraph(tuple(_taken(run)))
         if run.gaps:
             items = tuple(Item(each, Sign.WARNING) for each in run.gaps)
@@ -180,18 +183,54 @@ def render_asserted(rows: Sequence[CoveredRequirement]) -> str:
     counts = {each: sum(1 for row in rows if row.asserted_by is each) for each in Asserted}
     return (
         f"{counts[Asserted.TEST]} asserted by a test of the plan, "
-        f"{counts[Asserted.COMMAND]} by a command, {counts[Asserted.NOTHING]} mentioned only"
+        f"{counts[Asserted.COMMAND]} by a command, "
+        f"{counts[Asserted.COMMENT]} mentioned only, {counts[Asserted.NOTHING]} claimed only"
     )
 
 
-def render_assertions(rows: Sequence[CoveredRequirement]) -> tuple[str, ...]:
-    """Return a line for each requirement that an order covers: what asserts it, and where."""
-    return tuple(
-        f"{row.id}: {row.asserted_by.describe() if row.asserted_by else _REMOVED} "
+def is_proven(row: CoveredRequirement, trials: Mapping[str, bool]) -> bool | None:
+    """Return whether what asserts a requirement failed on code that does nothing, if that is known.
+
+    `trials` says so of orders; the assertion of one of them is enough.
+    """
+    if row.asserted_by not in (Asserted.TEST, Asserted.COMMAND):
+        return None
+    tried = [
+        trials[each.id]
+        for each in row.orders
+        if each.asserted_by is row.asserted_by and each.id in trials
+    ]
+    return any(tried) if tried else None
+
+
+_ON_HOLLOW_CODE: Final = {
+    True: ", failing on code that does nothing",
+    False: ", but not all of its commands fail on code that does nothing",
+    None: "",
+}
+
+
+def render_assertions(
+    rows: Sequence[CoveredRequirement], trials: Mapping[str, bool]
+) -> tuple[str, ...]:
+    """Return a line for each requirement that an order covers and no sound test asserts.
+
+    It says what asserts it, and where. The others are counted, so that these are seen.
+    """
+    proofs = {row.id: is_proven(row, trials) for row in rows}
+    tested = [r for r in rows if r.asserted_by is Asserted.TEST and proofs[r.id] is not False]
+    lines = [
+        f"{row.id}: {row.asserted_by.describe() if row.asserted_by else _REMOVED}"
+        f"{_ON_HOLLOW_CODE[proofs[row.id]]} "
         f"({', '.join(each.id for each in row.orders)})"
         for row in rows
-        if row.asserted_by is not None or row.removed
-    )
+        if row not in tested and (row.asserted_by is not None or row.removed)
+    ]
+    if tested:
+        proven = sum(proofs[row.id] is True for row in tested)
+        more = f", {proven} of them{_ON_HOLLOW_CODE[True][1:]}" if proven else ""
+        lines.append(f"{count(len(tested), 'requirement')} {Asserted.TEST.describe()}{more}")
+    return tuple(lines)
 
 
 def _row_lines(row: CoveredRequirement) -> Iterator[str]:

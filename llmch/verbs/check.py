@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from factory import preflight
+from factory.record.runs_on_record import runs_on_record
 from llmch.ci.finding_reports import (
     FindingFiles,
     add_finding_arguments,
@@ -15,26 +18,26 @@ from llmch.ci.finding_reports import (
     reporting_failure,
 )
 from llmch.console import Console
-from llmch.console.document import Block, Conclusion, Document, Outcome, Remark, Shape
+from llmch.console.document import Block, Conclusion, Document, Outcome, Remark, Shape, assumed
 from llmch.console.line import count
 from llmch.entry import answers, wiring
 from llmch.entry.answers import note_edited, read_edits
 from llmch.entry.command_line import add_optional_repo, repo_meant
 from llmch.previews.plan_preview import EXPECTS_EXEMPTION
-from llmch.runs import run_report
+from llmch.runs import recorded_attempts, run_report
 from planner.plan import parse_plan, plan_edits
 from planner.plan_flags import add_tree_argument
 from planner.repo import planned_repo
 from planner.rules import coverage, repair
-from shared.errors import ExitCode
+from shared.errors import ExitCode, LlmchError
+from shared.settings.settings import Settings
 from shared.work_order import work_order
 
 _CHECKED = Shape(
     "fixes=outcome.fixes",
     "edits",
-    "requirements",
     "exempt",
-    requirements=Shape("id", "asserted_by"),
+    "assumptions=outcome.plan.assumptions",
 )
 
 
@@ -44,9 +47,19 @@ class CheckDocument(Document):
 
     outcome: repair.RepairedPlan
     edits: tuple[plan_edits.OrderEdit, ...] = ()
+    trials: Mapping[str, bool] = field(default_factory=dict)
+    """Whether an order's commands failed on code that does nothing, where that is on record."""
 
     def to_json(self) -> object:
-        return {**self.outcome.report.to_json(), **_CHECKED(self)}
+        rows = [
+            {
+                "id": each.id,
+                "asserted_by": each.asserted_by,
+                "fails_on_hollow_code": run_report.is_proven(each, self.trials),
+            }
+            for each in self.requirements
+        ]
+        return {**self.outcome.report.to_json(), **_CHECKED(self), "requirements": rows}
 
     @property
     def requirements(self) -> tuple[work_order.CoveredRequirement, ...]:
@@ -64,7 +77,8 @@ class CheckDocument(Document):
         yield Remark(tuple(f"{taken}: {each.render()}" for each in self.edits))
         yield Remark(tuple(f"fixed {each.render()}" for each in fixes))
         yield from report.shown()
-        yield Remark(run_report.render_assertions(self.requirements))
+        yield Remark(run_report.render_assertions(self.requirements, self.trials))
+        yield from assumed(self.outcome.plan.assumptions)
         if self.exempt:
             yield Remark((f"{', '.join(self.exempt)}: {EXPECTS_EXEMPTION}",))
         counts = [
@@ -122,7 +136,20 @@ def _judge(args: argparse.Namespace, targets: FindingFiles, console: Console) ->
     _write(args, edits, plan, outcome, tree)
     report_findings(args.dir, outcome.report, targets, console)
     code = ExitCode.OK if outcome.report.ok else ExitCode.INVALID
-    return Outcome(CheckDocument(outcome, edits.taken.edits if edits else ()), code)
+    taken = edits.taken.edits if edits else ()
+    return Outcome(CheckDocument(outcome, taken, _trials(repo, settings, outcome.plan)), code)
+
+
+def _trials(repo: Path | None, settings: Settings, plan: parse_plan.Plan) -> Mapping[str, bool]:
+    """Return, by order, what the repo's records say of its commands on code that does nothing."""
+    if repo is None:
+        return {}
+    orders = [each.order for each in plan.drafts if each.order is not None]
+    with contextlib.suppress(LlmchError):  # a repo that no run could be in has none on record
+        place = preflight.find_repo(repo)
+        runs = runs_on_record(settings.artifacts_dir, place.common_dir, place.tree)
+        return recorded_attempts.fail_on_hollow_code(runs, orders)
+    return {}
 
 
 def _write(

@@ -20,6 +20,7 @@ from planner.compile.judge_reply import (
     Review,
     judge_reply,
     no_reply,
+    orders_at_risk,
     read_review,
     review_prompt,
 )
@@ -35,7 +36,7 @@ from planner.prompts.prompt_templates import (
 )
 from planner.replan import replan_prompt
 from planner.repo.planned_repo import name_commands, render_commands
-from planner.spec.requirements import render_requirements
+from planner.spec.requirements import render_requirements, with_ids
 from shared.errors import Interrupted, LlmchError, ModelUnavailable
 from shared.llm.model_client import (
     Completion,
@@ -66,14 +67,16 @@ def first_prompt(inputs: CompileInputs) -> str:
             name_commands(inputs.repo.verification),
             tests_given=bool(inputs.change.tests),
         )
+    template, spec = inputs.template, inputs.spec
+    shows_ids = "{{REQUIREMENTS}}" in template.text
     return render(
-        inputs.template,
-        inputs.spec.text,
+        template,
+        with_ids(spec.text, spec.requirements) if shows_ids else spec.text,
         inputs.doctrine,
-        inputs.repo.hints,
-        render_requirements(inputs.spec.requirements, all_needed=inputs.require_coverage),
+        inputs.surroundings,
+        render_requirements(spec.requirements, all_needed=inputs.require_coverage),
         render_commands(inputs.repo.verification),
-        render_languages(inputs.spec.text, inputs.repo.files),
+        render_languages(spec.text, inputs.repo.files, inputs.surroundings),
     )
 
 
@@ -86,9 +89,11 @@ def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
             "REPLACEABLE": replan_prompt.render_replaceable(task),
             "WITHDRAWN": replan_prompt.render_withdrawable(task),
         },
-        inputs.repo.hints,
+        inputs.surroundings,
         render_commands(inputs.repo.verification),
-        render_languages(replan_prompt.relevant_words(task), inputs.repo.files),
+        render_languages(
+            replan_prompt.relevant_words(task), inputs.repo.files, inputs.surroundings
+        ),
     )
 
 
@@ -105,6 +110,8 @@ class Compilation:
     max_attempts: int
     at_once: int = 1
     """How many questions of an attempt are under way at a time."""
+    review_all: bool = True
+    """Whether the reviewer reads all orders of a valid plan, or only those at risk."""
     is_staged: bool | None = False
     """`None` has a plan made in stages where one reply turns out to be too long for it."""
 
@@ -309,8 +316,11 @@ def _review(
 ) -> tuple[Claim, ...]:
     """Make one round of review and return the claims that count."""
     assert valid.plan is not None, "a valid plan was parsed"
-    record = compilation.record
-    prompt = review_prompt(compilation.inputs.spec.text, valid.plan, valid.answer)
+    record, spec = compilation.record, compilation.inputs.spec.text
+    only = None if compilation.review_all else orders_at_risk(valid.plan, valid.report)
+    if only is not None and not only:
+        return ()
+    prompt = review_prompt(spec, valid.plan, valid.answer, only)
     record.begin_review(number, prompt)
     try:
         completion = compilation.client.complete(reviewer.request(prompt, number, Role.REVIEWER))

@@ -10,12 +10,20 @@ something that the order really contains, and gives a command word for word.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from planner.plan.parse_plan import NO_SUCCESSION, Draft, Plan, Reply, with_history
-from planner.plan.plan_edits import left_out, plan_of_change, render_left_out, skip_bootstrap
+from planner.compile.patches import in_short
+from planner.plan.parse_plan import NO_SUCCESSION, Draft, Plan, Reply, strings, with_history
+from planner.plan.plan_edits import (
+    completed,
+    left_out,
+    plan_of_change,
+    render_left_out,
+    skip_bootstrap,
+)
 from planner.prompts.prompt_templates import render_review
 from planner.replan.merge_plans import Answer, merge, reply_text
 from planner.replan.replan_prompt import render_difference, render_own
@@ -26,13 +34,16 @@ from planner.rules.repair import Fix, repair_plan
 from shared.files.paths import VERIFY_SCRIPT
 from shared.files.strict_documents import JsonProblem, JsonValue, parse_json
 from shared.languages.acceptance_commands import analyse_command
+from shared.languages.registry import language_of
 from shared.llm.model_client import ReplyMalformed, extract_json_array, extract_json_object
 
 if TYPE_CHECKING:
+    from planner.compile.dry_run import DryRun
     from planner.compile.inputs import CompileInputs, RepoInputs
     from planner.plan.plan_edits import Change
     from planner.replan.predecessor import FollowUp
     from shared.languages.language_tools import Tools
+    from shared.work_order.work_order import WorkOrder
 
 Judge = Callable[[Plan, Answer | None], Report]
 """Applies all rules to a plan; the answer is `None` if the plan follows none."""
@@ -82,6 +93,7 @@ def judge_reply(
     attempt: int, text: str, reply: Reply, inputs: CompileInputs, judge: Judge
 ) -> Judged:
     """Return the outcome of an attempt whose reply `text` was read as `reply`."""
+    reply = replace(reply, plan=completed(reply.plan))
     if inputs.task is not None:
         return _judge_change(attempt, text, reply, inputs, inputs.task, judge)
     if inputs.change is not None:
@@ -135,7 +147,9 @@ def _traced(plan: Plan, inputs: CompileInputs) -> Plan:
     Ids that the spec's author gave always count. Derived ids count only where the plan uses ids,
     or where coverage is required.
     """
-    uses_ids = any(draft.order and draft.order.covers for draft in plan.drafts)
+    uses_ids = any(draft.order and draft.order.covers for draft in plan.drafts) or any(
+        each.requirements for each in plan.assumptions
+    )
     all_count = inputs.require_coverage or uses_ids
     requirements = tuple(each for each in inputs.spec.requirements if all_count or each.given)
     return replace(
@@ -150,19 +164,24 @@ def _traced(plan: Plan, inputs: CompileInputs) -> Plan:
 class PlanJudge:
     """Judge plans for the repo of `inputs`; `tools` stay warm from plan to plan.
 
-    The plan that a new one follows is judged once.
+    The plan that a new one follows is judged once. What no rule refuses goes through `dry_run`.
     """
 
     inputs: CompileInputs
     tools: Tools
+    dry_run: DryRun | None = None
     _before: Report | None = field(default=None, init=False)
 
     def __call__(self, plan: Plan, answer: Answer | None) -> Report:
         """Return the report on a plan; `answer` is what a reply changes in the plan before."""
         if answer is None:
-            return self._judge(plan, None)
-        before = self.before(answer.task)
-        return judge_answer(plan, answer, lambda each: self._judge(each, answer), before)
+            report = self._judge(plan, None)
+        else:
+            before = self.before(answer.task)
+            report = judge_answer(plan, answer, lambda each: self._judge(each, answer), before)
+        if self.dry_run is None or not report.ok:
+            return report
+        return report.with_more(self.dry_run.findings(plan, answer.own if answer else None))
 
     def before(self, task: FollowUp) -> Report:
         """Return the report on the orders of the plan before that have not landed."""
@@ -256,16 +275,57 @@ class Review:
         }
 
 
-def review_prompt(spec_text: str, plan: Plan, answer: Answer | None = None) -> str:
+_WEAK: Final = frozenset({"W230", "W231", "W232", "W233", "W235"})
+
+
+def orders_at_risk(plan: Plan, report: Report) -> frozenset[str]:
+    """Return the orders that a reviewer may find a fault in where the rules can find none.
+
+    Their tests are weak, no test or command of theirs uses a name that they declare, or the plan
+    says that they rest on what the specification leaves open.
+    """
+    weak = {each.order for each in report.warnings if each.code in _WEAK}
+    unused = {each.label for each in plan.drafts if each.order and _is_untried(each.order)}
+    stated = plan.document.get("assumptions") if isinstance(plan.document, dict) else None
+    resting = {
+        str(name)
+        for each in (stated if isinstance(stated, list) else ())
+        if isinstance(each, dict) and each.get("kind") != "assumption"
+        for _, name in strings(each.get("work_orders"))
+    }
+    there = {each.label for each in plan.drafts if not each.landed}
+    return frozenset((weak | unused | resting) & there)
+
+
+def _is_untried(order: WorkOrder) -> bool:
+    """Say whether an order declares names of which its tests and commands use none."""
+    texts = (*order.acceptance_commands, *(each.text for each in order.acceptance_files))
+    used = {word for text in texts for word in re.findall(r"\w+", text)}
+    names = {
+        name
+        for each in order.interfaces
+        if (language := language_of(each.path)) is not None and language.edits is not None
+        for name in language.edits.defined_names(each.stub)
+    }
+    return bool(names) and names.isdisjoint(used)
+
+
+def review_prompt(
+    spec_text: str, plan: Plan, answer: Answer | None = None, only: Collection[str] | None = None
+) -> str:
     """Return the reviewer's prompt: the spec, the plan, and the form of a claim.
 
-    Where the plan follows another one, both are cut down to what the `answer` changes.
+    Where the plan follows another one, both are cut down to what the `answer` changes. With `only`,
+    all other orders are shown by what orders rely on in them.
     """
     if answer is not None:
         return render_review(
             render_difference(answer.task), render_own(plan, answer), _steering(plan)
         )
-    orders: list[JsonValue] = [dict(draft.raw) for draft in plan.drafts]
+    orders: list[JsonValue] = [
+        dict(each.raw) if only is None or each.label in only else in_short(each.raw)
+        for each in plan.drafts
+    ]
     shown = {"system_overview": list(plan.overview), "work_orders": orders}
     return render_review(
         spec_text, json.dumps(shown, indent=1, ensure_ascii=False), _steering(plan)

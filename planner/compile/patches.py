@@ -7,11 +7,12 @@ byte for byte. The details of an outline are patches, too.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from planner.plan.parse_plan import Reply, parse_plan, read_reply
+from planner.plan.plan_edits import resting_on
 from shared.files.strict_documents import FieldPath, JsonObject, JsonValue, at
 from shared.work_order.parse_order import SchemaProblem
 from shared.work_order.work_order import order_id, order_number
@@ -23,8 +24,14 @@ OUTLINED: Final = (
     *("context_files", "interfaces", "changes"),
 )
 """The fields of an order that its outline has; all others are details."""
+SHORT: Final = ("id", "title", "allowed_files", "removed_files", "interfaces")
 NO_DETAILS: Final = "true 'no details yet'"
 """The command of an order of an outline that has no details yet."""
+
+
+def in_short(order: Mapping[str, JsonValue], keys: Collection[str] = SHORT) -> JsonObject:
+    """Return those of the `keys` of an order that have a value: what others rely on in it."""
+    return {key: order[key] for key in keys if order.get(key)}
 
 
 def is_outlined(order: Mapping[str, JsonValue]) -> bool:
@@ -90,7 +97,7 @@ def put_together(before: str, said: Sequence[tuple[Ask, Reply]], *, renumber: bo
         return Made(reply)
     base = read_reply(before).plan.document
     assert isinstance(base, dict), "it has orders"
-    patched, others, moved = _Patched(orders), dict(base), 0
+    patched, others, moved = _Patched({**orders}), dict(base), 0
     patches = [(ask, patch) for ask, r in said if isinstance(patch := r.plan.document, dict)]
     for ask, patch in patches:
         if _PATCH.isdisjoint(patch) and not set(patch) & set(base):
@@ -101,8 +108,16 @@ def put_together(before: str, said: Sequence[tuple[Ask, Reply]], *, renumber: bo
             moved += patched.remove(patch.get("removed")) + patched.add(patch.get("added"))
             hidden = {*_PATCH, "work_orders"}
             others |= {key: each for key, each in patch.items() if key not in hidden}
-    entries = _renumbered(patched.orders) if moved and renumber else patched.orders.values()
-    plan = parse_plan({**others, "work_orders": [*entries]})
+    entries: list[JsonValue] = [*patched.orders.values()]
+    document: JsonObject = {**others, "work_orders": entries}
+    if moved and renumber:
+        names = {old: order_id(number) for number, old in enumerate(patched.orders, 1)}
+        gone = orders.keys() - names.keys()
+        document = resting_on(
+            {**document, "work_orders": [*_renumbered(patched.orders, names)]},
+            lambda name: None if name in gone else names.get(name, name),
+        )
+    plan = parse_plan(document)
     source = json.dumps(plan.document, indent=1, ensure_ascii=False)
     whole = Reply(source, replace(plan, problems=(*plan.problems, *patched.problems)))
     return Made(whole, patched.clashes)
@@ -136,7 +151,10 @@ class _Patched:
             else:
                 fields = {key: each for key, each in entry.items() if key != "new_id"}
                 fields["id"] = entry.get("new_id", name)
-                self.orders[name] = {**self.orders[name], **fields}
+                before = dict(self.orders[name])
+                if "allowed_files" in fields:
+                    before.pop("postconditions", None)  # they follow from the files
+                self.orders[name] = {**before, **fields}
                 self.revised.add(name)
 
     def remove(self, entries: JsonValue) -> int:
@@ -184,9 +202,8 @@ def _clash(order: JsonObject, details: JsonObject) -> str:
     return next((key for key in given if (details[key] or []) != (order.get(key) or [])), "")
 
 
-def _renumbered(orders: Mapping[str, JsonObject]) -> Iterator[JsonObject]:
-    """Yield the orders with ids in sequence; `depends_on` follows, and texts stay as they are."""
-    names = {old: order_id(number) for number, old in enumerate(orders, 1)}
+def _renumbered(orders: Mapping[str, JsonObject], names: Mapping[str, str]) -> Iterator[JsonObject]:
+    """Yield the orders with their new ids; `depends_on` follows, and texts stay as they are."""
     for old, order in orders.items():
         needed = order.get("depends_on")
         if isinstance(needed, list):

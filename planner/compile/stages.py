@@ -13,8 +13,18 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from planner.compile.judge_reply import Judge, Judged, judge_reply
-from planner.compile.patches import NO_DETAILS, OUTLINED, Ask, Made, is_outlined, orders_of
+from planner.compile.patches import (
+    NO_DETAILS,
+    OUTLINED,
+    SHORT,
+    Ask,
+    Made,
+    in_short,
+    is_outlined,
+    orders_of,
+)
 from planner.plan.parse_plan import Plan, parse_plan
+from planner.plan.plan_edits import completed
 from planner.prompts.prompt_templates import (
     REVISION_FORM,
     WHOLE_FORM,
@@ -33,8 +43,6 @@ if TYPE_CHECKING:
     from planner.compile.judge_reply import Claim
     from planner.replan.merge_plans import Answer
 
-# What orders rely on in other orders.
-_SHORT: Final = ("id", "title", "allowed_files", "removed_files", "interfaces")
 # An order takes some 1,200 tokens of a strong model's reply, so these keep below 16,000 by half.
 ORDERS_A_CALL: Final = 6
 # Findings on files and interfaces that are known before any command is.
@@ -123,6 +131,7 @@ def _part(
 ) -> Ask:
     """Return the question for a revision of some orders; of none, for that of the plan itself."""
     shown = _shown({name: orders[name] for name in part if name in orders}, part)
+    shown += _assumptions(judged) if not part else ""
     first = _outlined(stage, orders)
     prompt = render_revision(first, shown, texts, judged.attempt, kind, form=REVISION_FORM)
     return Ask(prompt, tuple(part))
@@ -171,8 +180,19 @@ def _prompt(
     if orders is None:
         shown, form = judged.reply, WHOLE_FORM
     else:
-        shown, form = _shown(orders, named), REVISION_FORM
+        shown, form = _shown(orders, named) + _assumptions(judged), REVISION_FORM
     return render_revision(first, shown, texts, judged.attempt, kind, form=form, needed=needed)
+
+
+def _assumptions(judged: Judged) -> str:
+    """Return the plan's assumptions as a line of JSON where a finding is about one."""
+    plan = judged.plan
+    if plan is None or not isinstance(plan.document, dict):
+        return ""
+    if not any(each.at.parts[:1] == ("assumptions",) for each in judged.report.findings):
+        return ""
+    shown = {"assumptions": plan.document.get("assumptions")}
+    return f"\n{json.dumps(shown, ensure_ascii=False)}"
 
 
 def _with_remedy(finding: Finding) -> str:
@@ -180,13 +200,13 @@ def _with_remedy(finding: Finding) -> str:
 
 
 def _shown(
-    orders: Mapping[str, JsonObject], named: Collection[str], keys: Collection[str] = _SHORT
+    orders: Mapping[str, JsonObject], named: Collection[str], keys: Collection[str] = SHORT
 ) -> str:
     """Return the orders as JSON, one a line: those `named` whole, of the others the `keys`."""
     shown = (
         order
         if name in named and not is_outlined(order)
-        else {key: order[key] for key in (OUTLINED if name in named else keys) if order.get(key)}
+        else in_short(order, OUTLINED if name in named else keys)
         for name, order in orders.items()
     )
     return "\n".join(json.dumps(each, ensure_ascii=False) for each in shown)
@@ -197,10 +217,10 @@ def judge_outlined(
 ) -> Judged:
     """Return the outcome of an attempt at an outline, or at the details of its orders.
 
-    Postconditions follow from the files. An order without details is judged by what the outline
+    An order without details is judged by what the outline
     has; where details were asked for, that it has none is a finding.
     """
-    plan = parse_plan(_filled(made.reply.plan.document))
+    plan = parse_plan(_with_command(completed(made.reply.plan).document))
     plan = replace(plan, problems=made.reply.plan.problems, is_json=made.reply.plan.is_json)
     text = json.dumps(plan.document, ensure_ascii=False) if plan.is_json else made.reply.source
 
@@ -216,25 +236,17 @@ def judge_outlined(
     return replace(judged, report=Report(tuple(sorted(found, key=lambda each: each.position))))
 
 
-def _filled(document: JsonValue) -> JsonValue:
+def _with_command(document: JsonValue) -> JsonValue:
     entries = document.get("work_orders") if isinstance(document, dict) else None
     if not isinstance(document, dict) or not isinstance(entries, list):
         return document
-    filled = [_filled_order(each) if isinstance(each, dict) else each for each in entries]
+    filled = [
+        {**each, "acceptance_commands": each.get("acceptance_commands", [NO_DETAILS])}
+        if isinstance(each, dict)
+        else each
+        for each in entries
+    ]
     return {**document, "work_orders": filled}
-
-
-def _filled_order(order: JsonObject) -> JsonValue:
-    allowed = order.get("allowed_files")
-    paths = [each for each in allowed if isinstance(each, str)] if isinstance(allowed, list) else []
-    promised: list[JsonValue] = [{"kind": "file_exists", "path": each} for each in paths]
-    missing: dict[str, JsonValue] = {
-        "context_files": [],
-        "forbidden": [],
-        "postconditions": promised,
-        "acceptance_commands": [NO_DETAILS],
-    }
-    return {**order, **{key: each for key, each in missing.items() if key not in order}}
 
 
 def _counts(finding: Finding, plan: Plan) -> bool:

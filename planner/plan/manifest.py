@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from planner.plan.file_projection import exempted_orders
 from planner.plan.parse_plan import Plan, parse_succession
@@ -17,6 +17,7 @@ from shared.work_order.parse_order import (
 from shared.work_order.work_order import BaseFile, Manifest, Provenance, RequirementEntry, WorkOrder
 
 if TYPE_CHECKING:
+    from planner.spec.requirements import Requirement
     from shared.files.strict_documents import JsonObject, JsonValue
 
 
@@ -35,11 +36,12 @@ def compile_hash(
     model: str,
     reasoning_effort: str | None,
     follows: str | None = None,
+    machine: str = "",
 ) -> str:
     """Return the hash that identifies a compilation: equal inputs give an equal hash.
 
     `spec` and `template` are the hashes of their texts, and `follows` is that of the plan that the
-    new one follows.
+    new one follows. `machine` describes where commands will run.
     """
     inputs = {
         "spec": spec,
@@ -47,8 +49,12 @@ def compile_hash(
         "model": model,
         "reasoning_effort": reasoning_effort,
         **({"follows": follows} if follows else {}),
+        **({"machine": machine} if machine else {}),
     }
     return sha256_bytes(canonical_json(inputs))
+
+
+_SAID: Final = "\n\nThe specification says:\n"
 
 
 def no_base(orders: Sequence[WorkOrder]) -> tuple[BaseFile, ...]:
@@ -83,7 +89,7 @@ def build_manifest(
         system_overview=plan.overview,
         verify_contract=plan.contract,
         work_orders=tuple(
-            _with_provenance(order, origin) if own is None or position in own else order
+            _own(order, origin, plan.requirements) if own is None or position in own else order
             for position, order in enumerate(orders, 1)
         ),
         requirements=tuple(
@@ -91,6 +97,7 @@ def build_manifest(
             for each in plan.requirements
         ),
         require_coverage=plan.require_coverage,
+        assumptions=plan.assumptions,
         base_files=base(orders),
         supersedes=succession.supersedes,
         withdrawn=succession.withdrawn,
@@ -113,9 +120,22 @@ def reseal(document: JsonObject, exempt: Sequence[bool]) -> JsonObject:
     return _sealed(_attesting(whole, bootstrap=any(exempt)))
 
 
-def _with_provenance(order: WorkOrder, origin: PlanOrigin) -> WorkOrder:
+def own_notes(notes: str) -> str:
+    """Return the notes of an order without what the specification says."""
+    return notes.partition(_SAID)[0]
+
+
+def _own(order: WorkOrder, origin: PlanOrigin, stated: Sequence[Requirement]) -> WorkOrder:
+    """Return an order with its provenance, and with what it covers in its notes.
+
+    The executor sees no specification, so the words of a requirement come to it with the order.
+    """
+    notes = own_notes(order.notes or "")
+    texts = [" ".join(each.text.split()) for each in stated if each.id in order.covers]
+    if said := [f"- {text}" for text in texts if text not in notes]:
+        notes += "\n".join((_SAID, "", *said))
     provenance = _provenance(origin, bootstrap=order.verify_exempt)
-    return order.model_copy(update={"provenance": provenance})
+    return order.model_copy(update={"notes": notes or order.notes, "provenance": provenance})
 
 
 def _provenance(origin: PlanOrigin, *, bootstrap: bool) -> Provenance:

@@ -23,10 +23,12 @@ from shared.work_order.parse_order import (
     unknown_keys,
 )
 from shared.work_order.work_order import (
+    MAX_ASSUMPTIONS,
     MAX_COMMANDS,
     MAX_LISTED,
     MAX_ORDERS,
     AcceptanceFile,
+    Assumption,
     Condition,
     Interface,
     Manifest,
@@ -42,7 +44,7 @@ from shared.work_order.work_order import (
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-E = TypeVar("E", WithdrawnOrder, NotRemoved)
+E = TypeVar("E", Assumption, WithdrawnOrder, NotRemoved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +98,13 @@ def parse_succession(
 
 
 def parse_entries(
-    schema: type[E], key: str, value: JsonValue
+    schema: type[E], key: str, value: JsonValue, most: int = MAX_LISTED
 ) -> tuple[tuple[E, ...], tuple[SchemaProblem, ...]]:
     """Return the entries of the list at `key` that can be read, and the faults of the others."""
     if value is None:
         return (), ()
-    if not isinstance(value, list) or len(value) > MAX_LISTED:
-        return (), (SchemaProblem(at(key), f"is not a list of at most {MAX_LISTED} entries"),)
+    if not isinstance(value, list) or len(value) > most:
+        return (), (SchemaProblem(at(key), f"is not a list of at most {most} entries"),)
     entries: list[E] = []
     problems: list[SchemaProblem] = []
     for index, each in enumerate(value):
@@ -151,7 +153,8 @@ class Plan:
     `problems` are faults of the document itself, by field. `is_json` is false where the plan was
     to be read from a text that held no JSON document. `requirements` are the specification's
     requirements that the plan is traced to; with `require_coverage` each of them has to be covered.
-    `succession` is what it says of the plans before it.
+    `succession` is what it says of the plans before it, and `assumptions` what it reads into the
+    specification.
     """
 
     document: JsonValue
@@ -164,6 +167,7 @@ class Plan:
     requirements: tuple[Requirement, ...] = ()
     require_coverage: bool = False
     succession: Succession = NO_SUCCESSION
+    assumptions: tuple[Assumption, ...] = ()
 
 
 def with_history(plan: Plan, landed: Collection[str]) -> Plan:
@@ -187,6 +191,9 @@ def parse_plan(document: JsonValue) -> Plan:
     entries, entry_problems = _read_entries(document)
     requirements, requirement_problems = _parse_requirements(document.get("requirements"))
     succession, succession_problems = parse_succession(document)
+    assumptions, misread = parse_entries(
+        Assumption, "assumptions", document.get("assumptions"), MAX_ASSUMPTIONS
+    )
     return Plan(
         document=document,
         overview=_overview(document.get("system_overview")),
@@ -194,12 +201,13 @@ def parse_plan(document: JsonValue) -> Plan:
         drafts=tuple(parse_draft(position, entry) for position, entry in enumerate(entries, 1)),
         problems=(
             *(*contract_problems, *entry_problems),
-            *(*requirement_problems, *succession_problems),
+            *(*requirement_problems, *succession_problems, *misread),
         ),
         unknown=(*map(at, unknown_keys(Manifest, document)), *_unknown_in_contract(document)),
         requirements=requirements,
         require_coverage=document.get("require_coverage") is True,
         succession=succession,
+        assumptions=assumptions,
     )
 
 

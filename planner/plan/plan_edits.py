@@ -1,17 +1,17 @@
-"""Takes bootstrap orders out of a plan, puts a person's edits into it, and completes the order
-of a change.
+"""Takes bootstrap orders out of a plan, puts a person's edits into it, and completes orders by
+what follows from their fields.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from planner.plan.parse_plan import Draft, Plan, parse_plan, unreadable_plan
-from shared.files.paths import VERIFY_SCRIPT
+from planner.plan.parse_plan import Draft, Plan, parse_plan, strings, unreadable_plan
+from shared.files.paths import VERIFY_SCRIPT, PathProblem, check_path
 from shared.files.strict_documents import JsonObject, JsonValue, at
 from shared.work_order.parse_order import SchemaProblem
 from shared.work_order.plan_folder import (
@@ -45,6 +45,41 @@ class Change:
         return "\n\n".join(parts) + "\n"
 
 
+def completed(plan: Plan) -> Plan:
+    """Return the plan of a reply, each order with what `completed_order` derives."""
+    document = plan.document
+    entries = document.get("work_orders") if isinstance(document, dict) else None
+    if not isinstance(document, dict) or not isinstance(entries, list):
+        return plan
+    whole = [completed_order(each) if isinstance(each, dict) else each for each in entries]
+    if whole == entries:
+        return plan
+    parsed = parse_plan({**document, "work_orders": whole})
+    return replace(parsed, problems=plan.problems, is_json=plan.is_json)
+
+
+def completed_order(order: JsonObject) -> dict[str, JsonValue]:
+    """Return an order with the fields that a reply may leave out.
+
+    Its postconditions promise its allowed files; a path that is not valid gets no promise, since it
+    is a finding by itself.
+    """
+    promised: list[JsonValue] = [
+        {"kind": "file_exists", "path": path}
+        for _, path in strings(order.get("allowed_files"))
+        if _is_path(path)
+    ]
+    derived = {"context_files": [], "forbidden": [], "postconditions": promised}
+    return {**order, **{key: each for key, each in derived.items() if key not in order}}
+
+
+def _is_path(text: str) -> bool:
+    try:
+        return check_path(text) == text
+    except PathProblem:
+        return False
+
+
 def plan_of_change(
     plan: Plan, change: Change, repo_files: Collection[str], regression: Sequence[str]
 ) -> Plan:
@@ -72,11 +107,8 @@ def _completed(
     given: JsonObject, change: Change, repo_files: frozenset[str]
 ) -> dict[str, JsonValue]:
     """Return the order with what follows from its fields; a field of another form stays."""
-    order: dict[str, JsonValue] = {"context_files": [], "forbidden": [], **given}
+    order = completed_order(given)
     allowed, context = order.get("allowed_files"), order["context_files"]
-    if isinstance(allowed, list) and "postconditions" not in order:
-        exists = [{"kind": "file_exists", "path": each} for each in allowed]
-        order["postconditions"] = [*exists]
     if isinstance(allowed, list) and isinstance(context, list):
         wanted = (*allowed, *context, *change.files)
         paths = [each for each in wanted if isinstance(each, str)]
@@ -114,7 +146,10 @@ def skip_bootstrap(plan: Plan, repo_files: Collection[str], *, verified: bool = 
         for position, entry in enumerate(_entries(plan.document), 1)
         if position not in positions
     ]
-    document = {**plan.document, "work_orders": kept}
+    document = resting_on(
+        {**plan.document, "work_orders": kept},
+        lambda name: None if _number(name) in gone else str(_renumbered(name, gone)),
+    )
     if VERIFY_SCRIPT not in repo_files:
         document["verify_contract"] = None
     shorter = parse_plan(document)
@@ -122,6 +157,27 @@ def skip_bootstrap(plan: Plan, repo_files: Collection[str], *, verified: bool = 
         return shorter
     nothing = _NOTHING_LEFT if VERIFY_SCRIPT in repo_files else _NOTHING_NEEDED
     return replace(shorter, problems=(nothing,))
+
+
+def resting_on(document: JsonObject, renamed: Callable[[str], str | None]) -> dict[str, JsonValue]:
+    """Return a plan's document whose assumptions name orders as `renamed` does; `None` for none.
+
+    An assumption on which no order is left is left out.
+    """
+    listed = document.get("assumptions")
+    if not isinstance(listed, list):
+        return {**document}
+    kept: list[JsonValue] = []
+    for each in listed:
+        names = each.get("work_orders") if isinstance(each, dict) else None
+        if isinstance(each, dict) and isinstance(names, list) and names:
+            now: list[JsonValue] = [renamed(e) if isinstance(e, str) else e for e in names]
+            now = [name for name in now if name is not None]
+            if now:
+                kept.append({**each, "work_orders": now})
+        else:
+            kept.append(each)
+    return {**document, "assumptions": kept}
 
 
 def left_out(

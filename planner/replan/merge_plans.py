@@ -13,6 +13,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from planner.plan import parse_plan
+from planner.plan.manifest import own_notes
 from shared.files.strict_documents import at
 from shared.work_order import parse_order, work_order
 
@@ -101,7 +102,12 @@ def merge(reply: Plan, task: FollowUp, *, require_coverage: bool = False) -> Mer
     entries, orders = _put_together(drafts, said, task, gone)
     answer = Answer(task, entries, withdrawn, left)
     plan = parse_plan.parse_plan(
-        {**_head(said, before), "work_orders": orders, **_succession(answer, gone)}
+        {
+            **_head(said, before),
+            "work_orders": orders,
+            "assumptions": _assumptions(said, task, gone),
+            **_succession(answer, gone),
+        }
     )
     plan = replace(
         plan,
@@ -126,6 +132,9 @@ def reply_text(plan: Plan, answer: Answer) -> str:
     if isinstance(plan.document, dict) and isinstance(before, dict):
         reply = {key: plan.document[key] for key in _HEAD if plan.document[key] != before.get(key)}
     reply["work_orders"] = [*own]
+    known = {each.id for each in answer.task.predecessor.plan.assumptions}
+    new = [each.model_dump(mode="json") for each in plan.assumptions if each.id not in known]
+    reply |= {"assumptions": [*new]} if new else {}
     if answer.withdrawn:
         reply["withdrawn"] = [each.model_dump(mode="json") for each in answer.withdrawn]
     if answer.not_removed:
@@ -198,8 +207,10 @@ def _places(drafts: Sequence[Draft], task: FollowUp) -> list[Place]:
 
 
 def _work(draft: Draft) -> WorkOrder | None:
-    stated = {"provenance": None, "verify_exempt": False}
-    return draft.order.model_copy(update=stated) if draft.order is not None else None
+    if draft.order is None:
+        return None
+    own = {"provenance": None, "verify_exempt": False, "notes": own_notes(draft.order.notes or "")}
+    return draft.order.model_copy(update=own)
 
 
 def _own(draft: Draft) -> JsonObject:
@@ -216,6 +227,24 @@ def _head(said: Mapping[str, JsonValue], before: Plan) -> JsonObject:
     """Return overview and contract: those of the reply where it has any, else those before."""
     old = before.document if isinstance(before.document, dict) else {}
     return {key: said.get(key) or old.get(key) for key in _HEAD}
+
+
+def _assumptions(said: Mapping[str, JsonValue], task: FollowUp, gone: Collection[str]) -> JsonValue:
+    """Return the assumptions of the reply, and those before that nobody answered since."""
+    own = said.get("assumptions") or []
+    if not isinstance(own, list):
+        return own
+    required = {each.id for each in task.difference.requirements}
+    replied = {str(each.get("text")) for each in own if isinstance(each, dict)}
+    settled = required | {work_order.question_id(each) for each in replied}
+    kept: list[JsonValue] = []
+    for each in task.predecessor.plan.assumptions:
+        orders = tuple(name for name in each.work_orders if name not in gone)
+        if each.id not in settled and orders:
+            names = tuple(name for name in each.requirements if name in required)
+            update = {"work_orders": orders, "requirements": names}
+            kept.append(each.model_copy(update=update).model_dump(mode="json"))
+    return [*own, *kept[: max(0, work_order.MAX_ASSUMPTIONS - len(own))]]
 
 
 def _succession(answer: Answer, gone: Mapping[str, WithdrawnOrder]) -> JsonObject:

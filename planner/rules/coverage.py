@@ -16,6 +16,7 @@ from shared.errors import InvalidInput, quoted
 from shared.files.strict_documents import at
 from shared.languages.acceptance_commands import analyse_command, runs_tests
 from shared.languages.read_commands import CodeRun, Command, ProgramRun, ShellCodeRun
+from shared.languages.registry import language_of
 from shared.work_order import work_order
 
 if TYPE_CHECKING:
@@ -124,6 +125,45 @@ E302 = Rule(
 )
 
 
+def untied_assumptions(view: PlanView) -> Iterator[Finding]:
+    """Yield what assumptions name that is not there, and assumptions that name no order."""
+    orders = {step.draft.label for step in view.steps}
+    known = {each.id for each in view.plan.requirements}
+    known |= _known_before(view) if known else set()
+    for index, each in enumerate(view.plan.assumptions):
+        for name in each.requirements:
+            if known and name not in known:
+                message = f"{quoted(name)} is not a requirement of the specification"
+                yield plan_finding("E303", at("assumptions", index, "requirements"), message)
+        field = at("assumptions", index, "work_orders")
+        for name in each.work_orders:
+            if name not in orders:
+                yield plan_finding("E303", field, f"{quoted(name)} is not an order of the plan")
+        if not each.work_orders:
+            yield plan_finding("E303", field, "names no order that rests on the assumption")
+
+
+E303 = Rule(
+    "E303",
+    "assumption that is tied to nothing",
+    why=(
+        "A person who answers otherwise has to know which orders change with it, and which "
+        "requirements it is about."
+    ),
+    bad="""{"assumptions": [{"kind": "question", "text": "Is Y a vowel?", "reading": "no",
+   "work_orders": ["WO-07"]}],
+ "work_orders": [{"id": "WO-01"}]}""",
+    good="""{"assumptions": [{"kind": "question", "text": "Is Y a vowel?", "reading": "no",
+   "work_orders": ["WO-01"]}],
+ "work_orders": [{"id": "WO-01"}]}""",
+    remedy=(
+        "Name in `work_orders` the orders that rest on it, and in `requirements` ids of the list; "
+        "drop an assumption on which nothing rests."
+    ),
+    check=untied_assumptions,
+)
+
+
 _NOT_OF_A_NAME = re.compile(r"[^a-z0-9]+")
 
 
@@ -131,16 +171,18 @@ def assertions_of(order: WorkOrder, earlier: Mapping[str, str]) -> Mapping[str, 
     """Return what in an order asserts each of the requirements that it covers.
 
     A test or command counts for every requirement of its order. Where tests or commands of the
-    order name its requirements by their ids, each counts for those that it names. Tests that the
-    executor writes itself count for nothing. `earlier` has the texts of the acceptance files of
-    earlier orders by path: the commands may run them again.
+    order name its requirements by their ids, each counts for those that it names; a comment only
+    mentions them. Tests that the executor writes itself count for nothing. `earlier` has the texts
+    of the acceptance files of earlier orders by path: the commands may run them again.
     """
     commands = [analyse_command(each) for each in order.acceptance_commands]
     texts = {**earlier, **{each.path: each.content for each in order.acceptance_files}}
-    tests = [texts[path] for path in sorted(run_files(commands, texts))]
+    tests = {path: texts[path] for path in sorted(run_files(commands, texts))}
+    code = [_without_comments(*each) for each in tests.items()]
     asserting = [each.text for each in commands if _asserts(each)]
-    by_test, by_command = _named(tests, order.covers), _named(asserting, order.covers)
-    if not by_test | by_command:
+    by_test, by_command = _named(code, order.covers), _named(asserting, order.covers)
+    mentioned = _named(tests.values(), order.covers)
+    if not mentioned | by_command:
         by_test = frozenset(order.covers if tests else ())
         by_command = frozenset(order.covers if asserting else ())
     return {
@@ -148,6 +190,8 @@ def assertions_of(order: WorkOrder, earlier: Mapping[str, str]) -> Mapping[str, 
         if name in by_test
         else work_order.Asserted.COMMAND
         if name in by_command
+        else work_order.Asserted.COMMENT
+        if name in mentioned
         else work_order.Asserted.NOTHING
         for name in order.covers
     }
@@ -166,8 +210,21 @@ def _asserts(command: Command) -> bool:
             return False
 
 
+_COMMENTS: Final = {
+    "#": re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE),
+    "//": re.compile(r"(?:^|(?<=\s))//.*$|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/", re.MULTILINE),
+}
+
+
+def _without_comments(path: str, text: str) -> str:
+    """Return a test without its comments; a mark in a string may take the rest of its line."""
+    language = language_of(path)
+    mark = language.outliner.comment if language else "#"
+    return _COMMENTS[mark].sub("", text) if mark in _COMMENTS else text
+
+
 def _named(texts: Iterable[str], requirements: Iterable[str]) -> frozenset[str]:
-    """Return the requirements that a text names: in a comment, or in a name, as `test_r_2`."""
+    """Return the requirements that a text names, also as a part of a name, as `test_r_2`."""
     spelled = _spelled("\n".join(texts))
     return frozenset(each for each in requirements if _spelled(each) in spelled)
 
@@ -248,4 +305,4 @@ def _assertions(orders: Sequence[WorkOrder]) -> Iterator[Mapping[str, Asserted]]
             earlier[each.path] = each.content
 
 
-RULES: Final = (E301, E302, W302)
+RULES: Final = (E301, E302, E303, W302)

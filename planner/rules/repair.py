@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from planner.plan import parse_plan
+from planner.plan import parse_plan, plan_edits
 from planner.plan.file_projection import exempted_orders
 from planner.plan.manifest import reseal
 from planner.rules.judge_plan import Report
@@ -97,7 +97,10 @@ def _taken(
     if change is None or not change[1] or not isinstance(before.plan.document, dict):
         return before
     orders, fixes = change
-    document: Entry = {**before.plan.document, "work_orders": list(orders)}
+    renamed = {each.before: each.after for each in fixes if each.code == "E001"}
+    document: Entry = plan_edits.resting_on(
+        {**before.plan.document, "work_orders": list(orders)}, lambda name: renamed.get(name, name)
+    )
     plan = replace(
         parse_plan.parse_plan(document),
         requirements=before.plan.requirements,

@@ -11,16 +11,18 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from planner.spec.answers import SpecAnswer, read_answers, render_answers
 from planner.spec.requirements import Requirement, derive_requirements
 from planner.spec.strict_yaml import NotText, Tree, parse_spec_json, parse_spec_yaml
 from shared.errors import InvalidInput
 from shared.files.text_sources import read_text_input
+from shared.work_order.parse_order import sha256_bytes
 from shared.work_order.work_order import MAX_LISTED
 
 if TYPE_CHECKING:
@@ -49,8 +51,8 @@ MAX_TITLE = 80  # characters; a title is one line on a terminal
 class Spec:
     """Represent a specification of what is to be built.
 
-    `text` is the text that the model gets. `sha256` is the hash of the file's bytes. Each of
-    `requirements` says whether its id is the author's.
+    `text` is the text that the model gets. `sha256` is the hash of the file's bytes, and of those
+    of its answers where there are any. Each of `requirements` says whether its id is the author's.
     """
 
     path: Path
@@ -58,6 +60,8 @@ class Spec:
     text: str
     sha256: str
     requirements: tuple[Requirement, ...] = ()
+    answers: tuple[SpecAnswer, ...] = ()
+    """What a person answered; each of them is among the requirements, too."""
 
     @property
     def ids_given(self) -> bool:
@@ -70,7 +74,7 @@ def read_spec(path: Path) -> Spec:
 
     Raises `InvalidInput` where the file is missing, unreadable, not a regular file, over 1 MB, not
     UTF-8 or blank, departs from the form, gives an id twice, or still has words that `llmch init`
-    wrote.
+    wrote. A file of answers beside the spec is read as well.
     """
     spec = _read(path)
     left = list(find_placeholders(spec.text))
@@ -80,7 +84,20 @@ def read_spec(path: Path) -> Spec:
             "write your own in their place, or remove what you do not need"
             + (f" ({len(left)} such sentences are left)" if len(left) > 1 else ""),
         )
-    return spec
+    return _answered(spec)
+
+
+def _answered(spec: Spec) -> Spec:
+    answers, source = read_answers(spec.path)
+    if source is None or not answers:
+        return spec
+    return replace(
+        spec,
+        text=f"{spec.text.rstrip()}\n{render_answers(answers)}",
+        sha256=sha256_bytes(f"{spec.sha256} {source.sha256}".encode()),
+        requirements=(*spec.requirements, *(each.requirement for each in answers)),
+        answers=answers,
+    )
 
 
 def _read(path: Path) -> Spec:

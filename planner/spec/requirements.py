@@ -271,7 +271,6 @@ def _step_of(statement: Statement) -> str:
 MAX_DERIVED: Final = 300
 _MAX_LINES: Final = 20_000
 _MAX_STATEMENTS: Final = 3000
-_SHOWN_CHARACTERS: Final = 90
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,8 +330,17 @@ def _with_ids(statements: Sequence[Statement], given: Sequence[Statement]) -> It
         yield Requirement(name, each.text, each.line, given=bool(each.own_id))
 
 
+def with_ids(text: str, requirements: Sequence[Requirement]) -> str:
+    """Return the text of a specification with each derived id at the end of its line."""
+    lines = text.split("\n")
+    for each in requirements:
+        if each.line and not each.given:
+            lines[each.line - 1] = f"{lines[each.line - 1].rstrip()} [{each.id}]"
+    return "\n".join(lines)
+
+
 def render_requirements(requirements: Sequence[Requirement], *, all_needed: bool = False) -> str:
-    """Return the section of the planner's prompt that lists the requirements, if there are any.
+    """Return the section of the planner's prompt on the ids that `with_ids` shows, if any.
 
     With `all_needed`, the section demands an order for each requirement, also for one that only
     describes the product.
@@ -340,20 +348,14 @@ def render_requirements(requirements: Sequence[Requirement], *, all_needed: bool
     if not requirements:
         return ""
     exempt = "" if all_needed else "; one that only describes the product need not be"
-    lines = (f"- {_label(each)}: {_shortened(each.text)}" for each in requirements)
+    given = ", ".join(each.id for each in requirements if each.given)
+    places = [f"its own ids {given}"] if given else []
+    if not all(each.given for each in requirements):
+        places.append("the ids in brackets at the ends of its lines, one for each sentence or item")
     return (
-        "# Requirements\n\n"
-        "What the specification requires has these ids. Give each order one more key, `covers`: "
-        "the list of the ids of the requirements that it carries out, copied exactly, `[]` where "
-        f"it only prepares others. Each requirement is covered by at least one order{exempt}.\n\n"
-        + "\n".join(lines)
+        f"# Requirements\n\nThe specification's requirements have {' and '.join(places)}. Give "
+        "each order one more key, `covers`: the list of the ids of the requirements that it "
+        "carries out, copied exactly. Each requirement is covered by at least one order"
+        f"{exempt}. The executor reads the requirements that its order covers, word for word, "
+        "after `notes`: repeat none of it there, and say what it leaves open."
     )
-
-
-def _label(requirement: Requirement) -> str:
-    return f"{requirement.id} (line {requirement.line})" if requirement.line else requirement.id
-
-
-def _shortened(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _SHOWN_CHARACTERS else f"{line[:_SHOWN_CHARACTERS].rstrip()}..."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +15,8 @@ from shared.errors import quoted
 
 if TYPE_CHECKING:
     from shared.files.strict_documents import JsonObject
+
+_ANSWER: Final = re.compile(r"A-[0-9a-f]{6}")
 
 _Key = Callable[[Requirement], str]
 
@@ -95,7 +98,10 @@ class _Found:
         return pairing.ties
 
     def _pairs(self) -> list[tuple[int, int]]:
-        """Return the free pairs, without those to which the author gave two different ids."""
+        """Return the free pairs, without those to which the author gave two different ids.
+
+        An answer only resembles what its question is about.
+        """
         olds = [old for old in range(len(self.before)) if old not in self._taken]
         named = {old for old in olds if _is_named(self.before[old])}
         return [
@@ -103,7 +109,7 @@ class _Found:
             for new, each in enumerate(self.after)
             if new not in self.before_of
             for old in olds
-            if not (each.given and old in named)
+            if not (each.given and (old in named or _ANSWER.fullmatch(each.id)))
         ]
 
     def _take(self, old: int, new: int) -> None:

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from shared.errors import CommandFailed, InvalidInput
 from shared.files import atomic_io
@@ -27,13 +27,17 @@ from shared.files.strict_documents import (
 from shared.files.text_sources import read_regular_file
 from shared.work_order.parse_order import DocumentInvalid, manifest_sha256, parse_document
 from shared.work_order.work_order import (
+    Assumption,
     BaseFile,
     Condition,
     Manifest,
+    RequirementEntry,
     Supersedes,
     VerifyContract,
     order_number,
 )
+
+E = TypeVar("E", BaseFile, RequirementEntry, Assumption)
 
 MANIFEST_NAME: Final = "WORK_ORDERS_MANIFEST.json"
 
@@ -109,7 +113,8 @@ class PlanFacts:
     `title` says what the plan is about, in words of the plan; it may be long, or empty. `lineage`
     are the hashes of the plans that it follows, oldest first; the title is then the oldest one's.
     `base_files` are the files of the repo that the plan was made for, and `requires` is what its
-    verify contract waits for.
+    verify contract waits for. `requirements` are those of the specification that the plan lists,
+    and `assumptions` are what its orders rest on.
     """
 
     manifest_sha256: str
@@ -118,6 +123,8 @@ class PlanFacts:
     lineage: tuple[str, ...] = ()
     base_files: tuple[BaseFile, ...] = ()
     requires: tuple[Condition, ...] = ()
+    requirements: tuple[RequirementEntry, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
 
     @property
     def root(self) -> str:
@@ -193,8 +200,16 @@ class StoredManifest:
         follows = self._supersedes()
         lineage = follows.lineage if follows else ()
         title = follows.title if follows else ""
-        base, requires = tuple(self._base_files()), self._requires()
-        return PlanFacts(digest, run_id, title or self._title(), lineage, base, requires)
+        return PlanFacts(
+            digest,
+            run_id,
+            title or self._title(),
+            lineage,
+            tuple(self._entries("base_files", BaseFile)),
+            self._requires(),
+            tuple(self._entries("requirements", RequirementEntry)),
+            tuple(self._entries("assumptions", Assumption)),
+        )
 
     def _requires(self) -> tuple[Condition, ...]:
         match self.document:
@@ -214,14 +229,12 @@ class StoredManifest:
             case _:
                 return None
 
-    def _base_files(self) -> Iterator[BaseFile]:
-        match self.document:
-            case {"base_files": [*entries]}:
-                for each in entries:
-                    with contextlib.suppress(DocumentInvalid):
-                        yield parse_document(BaseFile, each)
-            case _:
-                pass
+    def _entries(self, key: str, schema: type[E]) -> Iterator[E]:
+        """Yield those entries of a list of the manifest that can be read."""
+        listed = self.document.get(key) if isinstance(self.document, dict) else None
+        for each in listed if isinstance(listed, list) else ():
+            with contextlib.suppress(DocumentInvalid):
+                yield parse_document(schema, each)
 
     def _title(self) -> str:
         match self.document:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from hashlib import sha256
 from typing import TYPE_CHECKING, Annotated, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
@@ -120,6 +121,8 @@ MAX_COMMANDS: Final = 100
 MAX_ACCEPTANCE_FILES: Final = 10
 MAX_LISTED: Final = 1000
 """The limit of any other list in an order or contract."""
+MAX_ASSUMPTIONS: Final = 50  # a person has to read them all
+MAX_SAID: Final = 500  # characters: two or three sentences
 
 # An id has at most nine digits: ten would number more orders than a document can hold.
 _ORDER_ID = re.compile(r"WO-(0[0-9]|[1-9][0-9]{1,8})")
@@ -349,6 +352,46 @@ class NotRemoved(_Document):
     reason: str
 
 
+def _check_said(text: str) -> str:
+    if not text.strip():
+        raise ValueError("says nothing")
+    if len(text) > MAX_SAID:
+        raise ValueError(f"has {len(text):,} characters, over the limit of {MAX_SAID}")
+    return text
+
+
+class Assumption(_Document):
+    """State what a plan reads into the specification, and the orders that rest on it.
+
+    `text` says what is open or contradicts itself, and `reading` how the plan takes it.
+    """
+
+    kind: Literal["assumption", "contradiction", "question"]
+    text: Annotated[str, AfterValidator(_check_said)]
+    reading: Annotated[str, AfterValidator(_check_said)]
+    requirements: Listed[RequirementId] = ()
+    work_orders: Listed[str] = ()
+
+    @property
+    def id(self) -> str:
+        """Return the id that follows from the words, such as `A-1a2b3c`."""
+        return question_id(self.text)
+
+    def render(self) -> str:
+        """Return what is open and how it is read, on one line."""
+        return " ".join(f"{self.text} -> {self.reading}".split())
+
+    def to_json(self) -> dict[str, object]:
+        """Return the assumption as verbs print it: with its id."""
+        return {"id": self.id, **self.model_dump(mode="json")}
+
+
+def question_id(text: str) -> str:
+    """Return the id of a question on the specification; white space and case do not count."""
+    words = " ".join(text.split()).casefold()
+    return f"A-{sha256(words.encode('utf-8', 'replace')).hexdigest()[:6]}"
+
+
 class BaseFile(_Document):
     """Hold the hash of a file as it was when the plan was made."""
 
@@ -359,6 +402,7 @@ class BaseFile(_Document):
 class Manifest(_Document):
     """Describe a valid plan with its provenance, as `WORK_ORDERS_MANIFEST.json` holds it.
 
+    `assumptions` are what it reads into the specification; older plans have none.
     `base_files` are the files that were there when the plan was made and that its orders touch or
     read. `supersedes`, `withdrawn` and `not_removed` are for a plan that follows another one.
     `name` is what the specification calls itself; older plans have none.
@@ -371,6 +415,9 @@ class Manifest(_Document):
     work_orders: Annotated[Listed[WorkOrder], Field(max_length=MAX_ORDERS)]
     requirements: Annotated[Listed[RequirementEntry], Field(exclude_if=_is_empty)] = ()
     require_coverage: Annotated[bool, Field(exclude_if=_is_false)] = False
+    assumptions: Annotated[
+        Listed[Assumption], Field(max_length=MAX_ASSUMPTIONS, exclude_if=_is_empty)
+    ] = ()
     base_files: Annotated[Listed[BaseFile], Field(exclude_if=_is_empty)] = ()
     supersedes: Annotated[Supersedes | None, Field(exclude_if=_is_none)] = None
     withdrawn: Annotated[Listed[WithdrawnOrder], Field(exclude_if=_is_empty)] = ()
@@ -389,10 +436,14 @@ def order_id(number: int) -> str:
 
 
 class Asserted(StrEnum):
-    """Name what of an order asserts a requirement: a test of the plan, a command, or nothing."""
+    """Name what of an order asserts a requirement: a test of the plan, a command, or nothing.
+
+    A test that names it in a comment alone mentions it.
+    """
 
     TEST = "test"
     COMMAND = "command"
+    COMMENT = "comment"
     NOTHING = "nothing"
 
     @property
@@ -408,9 +459,13 @@ class Asserted(StrEnum):
 _ASSERTED: Final = {
     Asserted.TEST: ("by a test", "asserted by a test of the plan"),
     Asserted.COMMAND: ("by a command", "asserted by a command"),
+    Asserted.COMMENT: (
+        "by a comment only",
+        "mentioned only: a test has it in a comment, which asserts nothing",
+    ),
     Asserted.NOTHING: (
-        "by mention only",
-        "mentioned only: no test of the plan and no command asserts it",
+        "by a claim only",
+        "claimed only: no test of the plan and no command asserts it",
     ),
 }
 

@@ -70,7 +70,7 @@ class World:
     def _plan(self, acts: tuple[Act, ...]) -> Said:
         (spec := self.scratch / "spec.md").write_text("# Greeter\n\nSay hello.\n")
         with model_server(self.monkeypatch, *(acts or (plan_reply(PLAN), REVIEW))) as server:
-            said = self.say("plan", "--spec", spec, "--json")
+            said = self.say("plan", "--spec", spec, "--review", "--json")
         self.received = server.bodies
         return said
 

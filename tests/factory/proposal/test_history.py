@@ -104,7 +104,7 @@ def test_a_cut_text_is_whole_lines_of_its_head_and_tail(text: str, limit: int) -
     st.integers(0, 2000),
     st.text(alphabet="xyz \n", max_size=3000),
 )
-def test_a_retry_is_at_most_1_6_times_as_long_as_the_first_prompt(
+def test_a_retry_of_a_small_model_is_at_most_1_6_times_as_long_as_the_first_prompt(
     numbers: list[int], size: int, text: str
 ) -> None:
     work_order = parse_document(WorkOrder, order(allowed_files=["a.py"]))
@@ -115,8 +115,56 @@ def test_a_retry_is_at_most_1_6_times_as_long_as_the_first_prompt(
     ]
 
     def prompt(*earlier: PastAttempt) -> str:
-        return render_prompt(
-            work_order, shown, ("bash scripts/verify.sh",), Offer(ReplyFormat.FILES), past=earlier
-        )
+        checks, offer = ("bash scripts/verify.sh",), Offer(ReplyFormat.FILES)
+        return render_prompt(work_order, shown, checks, offer, past=earlier, short=True)
 
     assert len(prompt(*past)) <= 1.6 * len(prompt())
+
+
+STEP = "".join(f"    total = total * 7 + {n}\n" for n in range(12))
+LONG = "import os\n\n\n" + "\n\n".join(
+    f"def step_{n}(total: int) -> int:\n{STEP}    return total\n" for n in range(30)
+)
+
+
+def test_a_retry_has_its_earlier_reply_whole() -> None:
+    work_order = parse_document(WorkOrder, order(allowed_files=["a.py"]))
+    past, offer = (attempt(content=LONG),), Offer(ReplyFormat.FILES)
+    prompt = render_prompt(work_order, [file("a.py", "")], (), offer, past=past)
+    assert len(LONG) > 0.6 * len(prompt) / 2
+    assert LONG.rstrip("\n") in prompt
+
+
+def test_a_reply_over_the_budget_is_cut_between_definitions() -> None:
+    text = told(attempt(content=LONG, excerpt="NameError in step_20"), room=2000)
+    assert "def step_20(total: int) -> int:\n" in text  # what the failure names comes first
+    whole = [each.rstrip("\n") for each in LONG.split("\n\n\n")]
+    shown = text.partition("```\n")[2].partition("\n```")[0]
+    for part in shown.removeprefix("a.py:\n").split("[... cut ...]"):
+        assert all(each.strip("\n") in whole for each in part.split("\n\n\n") if each.strip())
+    assert len(text) < 2400
+
+
+@given(st.integers(400, 5000), st.sampled_from(["", "step_3", "step_29", "a.py"]))
+def test_a_cut_reply_keeps_to_its_room(room: int, said: str) -> None:
+    text = told(attempt(content=LONG, excerpt=said or "x"), room=room)
+    assert len(text) <= room + 2 * len("[... cut ...]")
+
+
+def test_a_change_over_the_budget_is_cut_between_hunks() -> None:
+    before = LONG.replace("7 + 5\n", "7 + 500\n")
+    text = told(attempt(content=LONG), text=before, room=1500)
+    hunk = text.partition("a.py:\n")[2].partition("\n```")[0]
+    parts = [each.strip() for each in hunk.split("[... cut ...]") if each.strip()]
+    assert "[... cut ...]" in hunk
+    assert all(each.startswith("@@") for each in parts)
+
+
+def test_a_file_that_is_rewritten_is_cut_between_its_definitions() -> None:
+    text = told(attempt(content=LONG), text=LONG.replace("* 7", "* 5"), room=2500)
+    assert "* 5" not in text and "def step_1(total: int) -> int:" in text
+
+
+def test_of_a_definition_that_is_too_long_alone_the_ends_are_shown() -> None:
+    text = told(attempt(content=f"def only(total: int) -> int:\n{STEP * 60}"), room=1500)
+    assert "def only(total: int) -> int:" in text and "[... cut ...]" in text

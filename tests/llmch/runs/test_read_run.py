@@ -20,18 +20,26 @@ from llmch.runs.run_report import RunReportDocument
 from shared.errors import InvalidInput
 from tests.factory.batch.taking_over import Person
 from tests.fakes import proposal, refused
-from tests.harness import Factory, Json, git, manifest, order, writing
+from tests.harness import Factory, Json, git, hashed, manifest, order, writing
 
 GOOD = proposal({"two.py": "TWO = 2\n"})
 BAD = proposal({"two.py": "TWO = 'two'\n"})
 OTHER = proposal({"two.py": "TWO = 3\n"})
+ASSUMED = {
+    "kind": "question",
+    "text": "From one?",
+    "reading": "Yes.",
+    "requirements": ["FR-2"],
+    "work_orders": ["WO-02"],
+}
 CHECK = 'python -c "from two import TWO; assert TWO == 2, TWO"'
 
 
 def plan() -> Json:
     two = writing("two.py", 2, title="Count to two", acceptance_commands=[CHECK], covers=["FR-2"])
     two |= {"depends_on": ["WO-01"], "intent": "`TWO` is 2."}
-    return manifest([writing("one.txt", 1, title="Begin", covers=["FR-1"]), two])
+    document = manifest([writing("one.txt", 1, title="Begin", covers=["FR-1"]), two])
+    return hashed({**document, "assumptions": [ASSUMED]})
 
 
 def run_two(factory: Factory) -> None:

@@ -24,6 +24,9 @@ BASE = plan(
     creating(2, "more.py", preconditions=exists("app.py"), context_files=["app.py"]),
     order(3, depends_on=["WO-01"], allowed_files=["app.py"], forbidden=["x"]),
     system_overview=["one"],
+    assumptions=[
+        {"kind": "question", "text": "Which?", "reading": "All.", "work_orders": ["WO-01"]}
+    ],
     verify_contract=requiring("scripts/verify.sh"),
     schema_version="1.0",
 )

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.harness import commit_all, fingerprint, git
+from tests.factory.judging.test_evidence import RIGHT, STRONG, declaring
+from tests.fakes import proposal
+from tests.harness import Factory, Json, commit_all, fingerprint, git, manifest, write_plan, writing
 from tests.llmch.command_line import Say, own_environment
 from tests.planner.plans import creating, exists, order, plan
 
@@ -222,3 +224,34 @@ def test_the_same_plan_gives_the_same_report(say: Say, folder: Path) -> None:
     orders = [order(3, id="x"), creating(2, "a.py", context_files=["*", "b"]), 7, order(2)]
     write(folder, manifest=plan(*orders))
     assert say("check", folder, "--json") == say("check", folder, "--json")
+
+
+def test_an_assertion_that_was_tried_on_code_that_does_nothing_is_said_to_hold_or_not(
+    say: Say, factory: Factory
+) -> None:
+    def both(test: str) -> Json:
+        first = declaring(STRONG[0], covers=["R1"])
+        command = f"python -c 'from other import two; assert {test}'"
+        stub = [{"path": "other.py", "stub": "def two() -> int: ..."}]
+        fields: Json = {"interfaces": stub, "acceptance_commands": [command], "covers": ["R2"]}
+        return manifest([first, writing("other.py", 2, **fields)])
+
+    document = both("two() >= 0")
+    folder = write_plan(factory.scratch / "plan", document)
+    command = ("check", folder, "--repo", factory.repo)
+    rows = say(*command, "--json").document["requirements"]
+    assert [each["fails_on_hollow_code"] for each in rows] == [None, None]
+    two = proposal({"other.py": "def two() -> int:\n    return 2\n"})
+    factory.run_all(document, {"WO-01": [RIGHT], "WO-02": [two]})
+    said = say(*command)
+    assert "R1: asserted by a command, failing on code that does nothing (WO-01)" in said.out
+    rows = say(*command, "--json").document["requirements"]
+    assert rows[0] == {"id": "R1", "asserted_by": "command", "fails_on_hollow_code": True}
+    assert rows[1]["fails_on_hollow_code"] is False
+    not_all = (
+        "R2: asserted by a command, but not all of its commands fail on code that does nothing"
+    )
+    assert not_all in said.out
+    edited = write_plan(factory.scratch / "edited", both("two() == 2"))
+    rows = say(*command[:1], edited, *command[2:], "--json").document["requirements"]
+    assert [each["fails_on_hollow_code"] for each in rows] == [True, None]

@@ -25,6 +25,7 @@ def test_the_latest_run_is_shown_in_short(say: Say, told: Words, factory: Factor
     said = say("report", *told)
     assert said.code == 0
     assert "2 of 2 orders on work" in said.out
+    assert "question: From one? -> Yes." in said.out
     assert "Count to two" in said.out and factory.tip()[:10] in said.out
     assert "`llmch report --html report.html` writes a page" in said.out
 
@@ -35,6 +36,7 @@ def test_programs_get_the_run_as_one_document(say: Say, told: Words, factory: Fa
     assert [each["rejected"] for each in document["orders"]] == [0, 1]
     assert document["orders"][1]["commit"] == factory.tip()
     assert document["requirements"][1] == {"id": "FR-2", "orders": ["WO-02"]}
+    assert [each["reading"] for each in document["assumptions"]] == ["Yes."]
     assert document["page"] is None
 
 

@@ -71,7 +71,7 @@ def test_each_order_is_shown_with_what_it_will_do(say: Say, folder: Path, repo: 
         "● WO-01    to do     Say hello",
         "    + hello.txt",
         "    $ test -f hello.txt",
-        "      covers R1 by mention only",
+        "      covers R1 by a claim only",
         "● WO-02    to do     Test the greeting",
         "    ~ README.md",
         "    + tests/__init__.py",
@@ -307,3 +307,27 @@ def test_two_hundred_orders_are_shown_in_moments(say: Say, tmp_path: Path) -> No
     assert time.process_time() - started < 1.5
     assert said.code == 0
     assert "Plan: 200 orders, 200 to do; 200 files new" in said.out
+
+
+def test_what_the_plan_reads_into_the_specification_is_shown_and_stays_with_the_commit(
+    say: Say, factory: Factory
+) -> None:
+    open_one = {
+        "kind": "contradiction",
+        "text": "R1 says hello, R2 good day.",
+        "reading": "hello",
+        "requirements": ["R1"],
+        "work_orders": ["WO-01"],
+    }
+    document = manifest([order(covers=["R1"]), order(2, allowed_files=["b.txt"])])
+    folder = write_plan(factory.scratch / "plan", hashed({**document, "assumptions": [open_one]}))
+    line = "    ! contradiction: R1 says hello, R2 good day. -> hello  (A-"
+    said = say("show", folder, "--no-repo")
+    assert "Read into the specification\n" in said.out and line in said.out
+    (shown,) = say("show", folder, "--no-repo", "--json").document["assumptions"]
+    assert {**shown, "id": ""} == {"id": "", **open_one}
+    assert line in say("check", folder, "--no-repo").out
+    assert say("check", folder, "--no-repo", "--json").document["assumptions"] == [shown]
+    summary = factory.run(folder / "WO-01.json", [proposal({"hello.txt": "hello\n"})])
+    note = git(factory.repo, "notes", "--ref=llmch", "show", summary.commit or "")
+    assert note.endswith("\ncontradiction: R1 says hello, R2 good day. -> hello")

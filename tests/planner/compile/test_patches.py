@@ -143,3 +143,23 @@ def test_only_orders_with_ids_of_their_own_are_revised_in_parts() -> None:
     assert orders_of(json.dumps({"title": "one order", "allowed_files": []})) is None
     whole = {"work_orders": [creating(1, "z.py")]}
     assert put(whole) == (whole, [])
+
+
+def test_assumptions_follow_orders_that_move_and_are_shown_where_one_is_at_fault(
+    planner: Planner,
+) -> None:
+    said = {"kind": "question", "text": "Which?", "reading": "All.", "requirements": []}
+    before = {
+        **plan(creating(1, "a.py"), creating(2, "b.py"), creating(3, "c.py")),
+        "assumptions": [
+            {**said, "work_orders": ["WO-01", "WO-03"]},
+            {**said, "text": "Who?", "work_orders": ["WO-01"]},
+        ],
+    }
+    moved, _ = put({"removed": ["WO-01"]}, before)
+    assert [each["work_orders"] for each in moved["assumptions"]] == [["WO-02"]]
+    before["assumptions"][1]["work_orders"] = ["WO-09"]
+    result = planner.plan(before, {"assumptions": before["assumptions"][:1]})
+    assert (result.ok, [each.text for each in result.assumptions]) == (True, ["Which?"])
+    assert "[E303] plan assumptions[1].work_orders" in planner.prompts[1]
+    assert '"text": "Who?"' in planner.prompts[1]

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from planner.compile.judge_reply import MAX_CLAIMS, read_review
+from planner.compile.judge_reply import MAX_CLAIMS, orders_at_risk, read_review
 from planner.plan.parse_plan import parse_plan
 from shared.errors import BudgetReached, Interrupted, LlmchError, ModelUnavailable
 from shared.events.events import PlanReviewed, Warned
 from shared.llm.model_client import ReplyFailed, Role
-from tests.planner.planning import SPEC, Planner
+from tests.planner.planning import SPEC, Planner, judge_text
 from tests.planner.plans import creating, exists, plan
 
 COMMAND = 'python -c "from greet import greet; assert greet({}) == 1"'
@@ -229,3 +229,47 @@ def test_a_reviewer_that_replies_with_an_array_is_heard(planner: Planner) -> Non
     assert (result.ok, result.attempts) == (True, 2)
     assert final_notes(planner) == "Corrected as the review says."
     assert [each.failure for each in planner.seen(PlanReviewed)] == ["", ""]
+
+
+TRIED = creating(
+    2,
+    "greet.py",
+    interfaces=[{"path": "greet.py", "stub": "def greet(name: str) -> str: ..."}],
+    acceptance_commands=["python -c \"from greet import greet; assert greet('a') == 'A'\""],
+)
+UNTRIED = TRIED | {
+    "interfaces": [{"path": "greet.py", "stub": "def shout(name: str) -> str: ..."}],
+    "acceptance_commands": ["python -m pytest -q tests"],
+}
+
+
+def at_risk(*orders: dict[str, Any], **more: Any) -> frozenset[str]:
+    whole, report = judge_text(json.dumps(plan(*orders, **more)))
+    return orders_at_risk(whole, report)
+
+
+def test_an_order_is_at_risk_by_what_the_rules_cannot_see() -> None:
+    first = creating(1, "words.txt", acceptance_commands=["grep -q crane words.txt"])
+    assert at_risk(first, TRIED) == frozenset()
+    assert at_risk(first, UNTRIED) == {"WO-02"}
+    assert at_risk(creating(1, "a.txt", acceptance_commands=["test -f a.txt"]), TRIED) == {"WO-01"}
+    said = {"text": "T", "reading": "R", "requirements": [], "work_orders": ["WO-01", "WO-99"]}
+    assert at_risk(first, TRIED, assumptions=[said | {"kind": "assumption"}]) == frozenset()
+    assert at_risk(first, TRIED, assumptions=[said | {"kind": "contradiction"}]) == {"WO-01"}
+    assert at_risk(first, TRIED, assumptions=["no entry", 3]) == frozenset()
+
+
+def test_the_same_model_is_asked_only_about_orders_at_risk(planner: Planner) -> None:
+    first = creating(1, "words.txt", acceptance_commands=["grep -q crane words.txt"], notes="N-1")
+    risky = creating(2, "b.txt", acceptance_commands=["test -f b.txt"], notes="N-2")
+    planner.plan(plan(first, risky), reviews=[NOTHING], review_all=False)
+    prompt = planner.model.requests[-1].prompt
+    assert '"notes": "N-2"' in prompt and '"notes": "N-1"' not in prompt
+    assert '"allowed_files": [' in prompt.partition('"id": "WO-01"')[2].partition("WO-02")[0]
+
+
+def test_where_nothing_is_at_risk_nobody_is_asked(planner: Planner) -> None:
+    sure = creating(1, "words.txt", acceptance_commands=["grep -q crane words.txt"])
+    assert planner.plan(plan(sure), reviews=[], review_all=False).ok
+    assert [each.place.role for each in planner.model.requests] == [Role.PLANNER]
+    assert not planner.seen(PlanReviewed)

@@ -443,4 +443,4 @@ def test_a_repo_that_nothing_verifies_is_planned_with_a_script(
     commit_all(shop, {"main.c": ""})
     document = plan(creating(1, VERIFY))
     assert planner.plan({**document, "verify_contract": requiring(VERIFY)}, repo=shop).ok
-    assert "WO-01 creates it together with a first test file" in planner.prompts[0]
+    assert "WO-01 creates it and has a first test file" in planner.prompts[0]

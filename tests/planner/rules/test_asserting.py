@@ -64,14 +64,34 @@ def test_a_command_asserts_where_it_compares_something(command: str, wanted: Ass
 
 
 def test_a_test_that_names_requirements_asserts_these_alone() -> None:
-    named = covering(RUN, CODE, tests=(f"# R1\n{TEST}",))
+    named = covering(RUN, CODE, tests=(f"R1 = 'R1'\n{TEST}",))
     assert asserted_by(named, "R1") is Asserted.TEST
     assert asserted_by(named, "R-2") is Asserted.NOTHING
     by_function = covering(RUN, tests=("def test_r_2_score():\n    assert score('a') == 1\n",))
     assert asserted_by(by_function, "R-2") is Asserted.TEST
     assert asserted_by(by_function, "R1") is Asserted.NOTHING
-    longer = covering(RUN, tests=(f"# R11\n{TEST}",))
+    longer = covering(RUN, tests=(f"R11 = 1\n{TEST}",))
     assert asserted_by(longer, "R1") is Asserted.TEST, "another id is no id of the order"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "wanted"),
+    [
+        ("tests/test_score.py", "# R1: standard library only\n" + TEST, Asserted.COMMENT),
+        ("tests/test_score.py", TEST.replace("== 1", "== 1  # R1"), Asserted.COMMENT),
+        ("tests/test_score.py", TEST.replace("score()", "r1()", 1), Asserted.TEST),
+        ("tests/score.test.js", "// R1\ntest('score', () => {});\n", Asserted.COMMENT),
+        ("tests/score.test.js", "/* R1\n * and ** more */\ntest('s', f);\n", Asserted.COMMENT),
+        ("tests/score.test.js", "test('R1: see http://a.b', () => {});\n", Asserted.TEST),
+    ],
+)
+def test_a_comment_mentions_a_requirement_and_asserts_nothing(
+    path: str, text: str, wanted: Asserted
+) -> None:
+    run = RUN if path.endswith(".py") else f"node --test {path}"
+    made = covering(run, acceptance_files=[{"path": path, "content": text}])
+    assert asserted_by(made, "R1") is wanted
+    assert asserted_by(made, "R-2") is Asserted.NOTHING
 
 
 def test_a_test_of_an_earlier_order_that_is_run_again_asserts() -> None:
@@ -80,4 +100,6 @@ def test_a_test_of_an_earlier_order_that_is_run_again_asserts() -> None:
 
 
 def test_the_strongest_assertion_comes_first() -> None:
-    assert list(Asserted) == [Asserted.TEST, Asserted.COMMAND, Asserted.NOTHING]
+    assert list(Asserted) == [
+        *(Asserted.TEST, Asserted.COMMAND, Asserted.COMMENT, Asserted.NOTHING)
+    ]

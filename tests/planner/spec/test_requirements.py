@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,12 @@ from hypothesis import strategies as st
 
 from planner.rules.judge_plan import RULE_BY_CODE
 from planner.run_plan import PlanResult
-from planner.spec.requirements import MAX_DERIVED, derive_requirements, render_requirements
+from planner.spec.requirements import (
+    MAX_DERIVED,
+    derive_requirements,
+    render_requirements,
+    with_ids,
+)
 from tests.planner.planning import Planner
 from tests.planner.plans import creating, findings, order, plan
 
@@ -201,10 +207,29 @@ def test_without_requirements_the_prompt_says_nothing_of_them() -> None:
     assert render_requirements(()) == ""
 
 
-def test_the_planner_is_shown_the_ids_with_their_lines(planner: Planner) -> None:
+def test_the_planner_is_shown_the_ids_in_the_text_of_the_specification(planner: Planner) -> None:
+    planner.spec.write_text("# Greeter\n\n- Greet by name. Greet all.\n- FR-1: Greet twice.\n")
+    first, second = derive_requirements(planner.spec.read_text())
     planner.plan(plan(order()))
-    (requirement,) = derive_requirements(planner.spec.read_text())
-    assert f"- {requirement.id} (line 3): Say hello to whoever" in planner.prompts[0]
+    prompt = planner.prompts[0]
+    assert f"\n- Greet by name. Greet all. [{first.id}]\n- FR-1: Greet twice.\n" in prompt
+    assert f"its own ids {second.id} and the ids in brackets" in prompt
+
+
+def test_a_template_without_a_place_for_requirements_shows_no_ids(planner: Planner) -> None:
+    template = planner.scratch / "template.md"
+    template.write_text("{{PRODUCT_SPEC}}")
+    planner.plan(plan(order()), template=template)
+    assert planner.prompts[0].strip() == planner.spec.read_text().strip()
+
+
+@given(st.lists(st.sampled_from(["- Greet.", "", "Print it.", "```", "# Part", "| a | b |"])))
+def test_ids_change_nothing_else_in_a_text(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    found = derive_requirements(text)
+    shown = with_ids(text, found)
+    assert re.sub(r" \[R-[0-9a-f.]+\]", "", shown) == text
+    assert all(shown.count(f"[{each.id}]") == 1 for each in found)
 
 
 def test_text_that_no_order_names_the_ids_of_is_not_traced(planner: Planner) -> None:

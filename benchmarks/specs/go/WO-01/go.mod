@@ -1,0 +1,3 @@
+module lendbook
+
+go 1.23

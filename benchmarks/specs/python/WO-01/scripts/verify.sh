@@ -1,0 +1,3 @@
+set -eu
+python -m compileall -q .
+python -m pytest -q

@@ -1,0 +1,1 @@
+"""Shares the expenses of a group."""

@@ -1,0 +1,147 @@
+"""`llmch plan` asks what a specification leaves open, and plans anew what an answer changes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shared.work_order.work_order import question_id
+from tests.llmch.command_line import Say, model_server, plan_reply
+from tests.llmch.entry.test_consent import answering, read_until
+from tests.planner.plans import Document, plan
+from tests.planner.replanning import spec_file, writing
+
+BLANKS: Document = {
+    "kind": "contradiction",
+    "text": "The sample shows 6 blanks, R2 says 2.",
+    "reading": "2 blanks",
+    "requirements": ["R2"],
+    "work_orders": ["WO-02"],
+}
+WHO: Document = {
+    "kind": "question",
+    "text": "Who may read?",
+    "reading": "Everybody.",
+    "requirements": ["R1"],
+    "work_orders": ["WO-01"],
+}
+USUAL = {**WHO, "kind": "assumption", "text": "In which encoding?", "reading": "UTF-8."}
+TEXTS = {"R1": "Lines are read.", "R2": "Lines are indented by 2 blanks.", "R3": "Lines end."}
+FIRST = plan(
+    *(writing(number, f"R{number}", notes="x" * 4_000) for number in (1, 2, 3)),
+    assumptions=[WHO, USUAL, BLANKS],
+)
+BLANKS_ID = question_id(BLANKS["text"])
+
+
+def again(title: str = "6 blanks") -> Document:
+    return {"work_orders": [writing(2, "R2", BLANKS_ID, title=title)]}
+
+
+@pytest.fixture
+def spec(cwd: Path) -> Path:
+    return spec_file(cwd.parent, TEXTS)
+
+
+def orders_of(folder: Path) -> dict[str, Any]:
+    return {each.name: json.loads(each.read_text()) for each in sorted(folder.glob("WO-*.json"))}
+
+
+def test_a_contradiction_is_asked_answered_and_only_what_rests_on_it_is_planned_again(
+    say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("plan", "--spec", spec, "--no-review", "--no-repo", "--outdir", "plan")
+    replies = plan_reply(FIRST), plan_reply(again())
+    with (
+        answering(monkeypatch, "6 blanks\n\n") as terminal,
+        model_server(monkeypatch, *replies) as s,
+    ):
+        said = say(*command)
+        asked = read_until(terminal, "Everybody.\r\n> ")
+    assert said.code == 0, said.out
+    assert asked.index("contradiction: The sample shows 6") < asked.index("question: Who may read?")
+    assert "Enter for: 2 blanks" in asked and "encoding" not in asked
+    written = (cwd.parent / "spec.json.answers.yaml").read_text()
+    assert 'answer: "6 blanks"' in written and 'answer: "Everybody."' in written
+    first, second = (json.dumps(each["input"]) for each in s.bodies)
+    assert f"added {BLANKS_ID}: The answer to" in second and "Everybody" not in second
+    assert len(second) * 2 < len(first) + len(json.dumps(FIRST))
+    orders = orders_of(cwd / "plan")
+    assert [each["title"] for each in orders.values()] == ["Part 1", "6 blanks", "Part 3"]
+    assert orders["WO-02.json"]["covers"] == ["R2", BLANKS_ID]
+    shown = say("show", "plan", "--no-repo", "--json").document
+    assert [each["text"] for each in shown["assumptions"]] == [WHO["text"], USUAL["text"]]
+
+    with answering(monkeypatch, ""), model_server(monkeypatch) as server:
+        unchanged = say(*command[:-2], "--from", "plan")
+    assert (unchanged.code, server.received) == (0, [])
+
+
+def test_a_changed_answer_concerns_the_order_that_carries_it_out(
+    say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = cwd.parent / "spec.json.answers.yaml"
+    entry = "answers:\n  - question: {}\n    answer: '{}'\n"
+    command = ("plan", "--spec", spec, "--no-review", "--no-repo", "--json")
+    with model_server(monkeypatch, plan_reply(FIRST)):
+        assert say(*command, "--outdir", "one").code == 0
+    for answer, before, after in (("6 blanks", "one", "two"), ("8 blanks", "two", "three")):
+        answers.write_text(entry.format(BLANKS["text"], answer))
+        with model_server(monkeypatch, plan_reply(again(answer))) as server:
+            said = say(*command, "--from", before, "--outdir", after)
+        assert said.code == 0, said.out
+        assert answer in json.dumps(server.bodies[0]["input"])
+        one, two = orders_of(cwd / before), orders_of(cwd / after)
+        assert [name for name in one if one[name]["title"] != two[name]["title"]] == ["WO-02.json"]
+
+
+def test_who_takes_over_every_reading_pays_for_no_second_plan(
+    say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("plan", "--spec", spec, "--no-review", "--no-repo")
+    with answering(monkeypatch, "\n\n"), model_server(monkeypatch, plan_reply(FIRST)) as server:
+        assert say(*command, "--outdir", "plan").code == 0
+    assert len(server.received) == 1
+    with answering(monkeypatch, ""), model_server(monkeypatch) as server:
+        said = say(*command, "--from", "plan", "--strict-spec")
+    assert (said.code, server.received) == (0, [])
+
+
+@pytest.mark.parametrize("flags", [("--no-ask",), ("--json",)])
+def test_nobody_is_asked_where_that_is_not_wanted(
+    say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+) -> None:
+    with answering(monkeypatch, "6\n"), model_server(monkeypatch, plan_reply(FIRST)) as server:
+        assert say("plan", "--spec", spec, "--no-review", "--no-repo", *flags).code == 0
+    assert len(server.received) == 1
+    assert not (cwd.parent / "spec.json.answers.yaml").exists()
+
+
+def test_a_contradiction_that_nobody_answered_is_refused_where_the_spec_is_to_be_strict(
+    say: Say, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, plan_reply(FIRST)):
+        said = say("plan", "--spec", spec, "--no-review", "--no-repo", "--strict-spec", "--json")
+    assert said.code == 2
+    assert "contradicts itself: The sample shows 6 blanks" in said.error["message"]
+    assert BLANKS_ID in said.error["message"] and "spec.json.answers.yaml" in said.error["hint"]
+
+
+def test_an_answer_to_what_no_plan_asked_is_named_and_counts(
+    say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("plan", "--spec", spec, "--no-review", "--no-repo", "--json")
+    with model_server(monkeypatch, plan_reply(FIRST)):
+        assert say(*command, "--outdir", "one").code == 0
+    own = question_id("And tabs?")
+    (cwd.parent / "spec.json.answers.yaml").write_text(
+        "answers:\n  - question: And tabs?\n    answer: 'never'\n"
+    )
+    reply = plan_reply({"work_orders": [writing(4, own)]})
+    with model_server(monkeypatch, reply):
+        said = say(*command, "--from", "one")
+    assert said.code == 0, said.out
+    assert f"{own} answers a question that the plan in" in said.err
