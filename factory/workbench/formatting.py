@@ -60,19 +60,21 @@ class Formatting:
             if not problem and self.bench.workspace.undo():
                 problem = "it changes other files"
             if problem:
-                if own.named:
-                    self.warnings.append(f"`{own.name}` of the project was not used: {problem}")
+                self._warn(own, "", problem)
                 failed.add(own)
                 self.bench.workspace.undo()
             elif write.path in tests and not same_code(write.path, write.content, text):
-                self.warnings.append(
-                    f"`{own.name}` of the project was not used on {write.path}: it changes what "
-                    "the file says, which is a test of the plan"
-                )
+                changes = "it changes what the file says, which is a test of the plan"
+                self._warn(own, f" on {write.path}", changes)
             elif text != write.content and (
                 own.named or keeps_lines(before(write.path), write.content, text)
             ):
                 self.formatted[write.path] = text
+
+    def _warn(self, formatter: Formatter, where: str, problem: str) -> None:
+        if formatter.named:  # nobody asked for another one
+            said = f"`{formatter.name}` of the project was not used{where}: {problem}"
+            self.warnings.append(said)
 
 
 def _printed(log: Path) -> tuple[str, str]:

@@ -66,6 +66,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     if place.git is GitState.READY and place.verify:
         settings = wiring.settings_for(args, console, repo=place.root)
         base = tried_base(args, console, place.root, settings)
+    if base and not base.ok:
+        steps = ("make the base green, as said above", *steps)
     return Outcome(InitDocument(place, written, kept, steps, cwd, base))
 
 
@@ -245,7 +247,7 @@ class InitDocument(Document):
         yield Paragraph(tuple(files))
         if self.base:
             mark = "base      " if self.base.ok else "base red  "
-            remedy = (f"          {self.base.remedy}",) if self.base.remedy else ()
+            remedy = (f"          {line}" for line in (self.base.remedy or "").splitlines())
             yield Remark((f"{mark}{self.base.detail}", *remedy))
         yield Remark(("next:", *(f"  {each}" for each in self.steps)))
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from factory.batch import order_graph
+from factory import preflight
+from factory.batch import decide, order_graph
 from factory.orders import read_orders
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph
@@ -42,7 +43,10 @@ class GraphDocument(Document):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("dir", type=Path, metavar="DIR", help="the folder of the plan")
+    parser.add_argument(
+        "dir", type=Path, metavar="DIR", nargs="?",
+        help="the folder of the plan (default: the plan of the latest run)",
+    )  # fmt: skip
     add_optional_repo(parser, "the repo that the plan is meant for")
     parser.add_argument(
         "--branch", metavar="B",
@@ -63,8 +67,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Show the plan. The exit code is 2 if it could not be executed, and else 0."""
+    folder = args.dir or _latest_plan(args.repo or Path())
     if args.graph:
-        return Outcome(_graph(args.dir, order_graph.GraphFormat(args.format or "tree")))
+        return Outcome(_graph(folder, order_graph.GraphFormat(args.format or "tree")))
     if args.format:
         raise InvalidInput("--format belongs to --graph", "add --graph, or leave it out")
     repo = repo_meant(args, console, "the plan is shown for an empty one")
@@ -73,10 +78,20 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     if args.check:
         tree = wiring.tree_of(args, repo, settings, console)
         with wiring.judging(args, repo, settings, tree) as judge:
-            report = judge(plan_edits.read_plan_folder(args.dir))
-    preview = preview_document.read_preview(args.dir, repo, args.branch, settings, report)
+            report = judge(plan_edits.read_plan_folder(folder))
+    preview = preview_document.read_preview(folder, repo, args.branch, settings, report)
     code = ExitCode.OK if preview.executable else ExitCode.INVALID
     return Outcome(preview_document.PreviewDocument(preview), code)
+
+
+def _latest_plan(repo: Path) -> Path:
+    place = preflight.find_repo(repo)
+    plan = decide.plan_at_hand(place.common_dir)
+    if plan is None:
+        raise InvalidInput(
+            "no run of this repo says which plan is meant", "name its folder: `llmch show DIR`"
+        )
+    return plan.folder
 
 
 def _graph(folder: Path, form: order_graph.GraphFormat) -> GraphDocument:

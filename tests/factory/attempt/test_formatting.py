@@ -94,6 +94,17 @@ def test_a_test_that_the_formatter_would_change_stays_and_others_are_formatted(
     assert "on tests/test_a.py" in warning.message
 
 
+@pytest.mark.parametrize(("there", "warned"), [({}, 0), ({"rustfmt.toml": ""}, 1)])
+def test_a_formatter_that_no_file_names_fails_without_a_warning(
+    factory: Factory, there: dict[str, str], warned: int
+) -> None:
+    commit_all(factory.repo, {"Cargo.toml": "[package]\n", **there})
+    document = order(allowed_files=["a.rs"], acceptance_commands=["test -f a.rs"])
+    factory.run(document, [proposal({"a.rs": "fn (\n"})], allow_red=True)
+    assert blob(factory.repo, "work", "a.rs") == b"fn (\n"
+    assert len([e for e in factory.seen(Warned) if "`rustfmt`" in e.message]) == warned
+
+
 @pytest.mark.rest
 @pytest.mark.skipif(shutil.which("gofmt") is None, reason="there is no gofmt")
 def test_go_is_formatted_by_gofmt(factory: Factory) -> None:

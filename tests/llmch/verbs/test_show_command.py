@@ -156,6 +156,7 @@ def test_what_has_landed_is_shown_as_its_commit_made_it(
     assert [each["commit"] for each in document["orders"]] == [commit, None]
     assert document["orders"][0]["forecast"] is None
     assert document["forecast"]["orders"] == 1
+    assert say("show", "--repo", factory.repo).out == said.out
     other = say("show", folder, "--repo", factory.repo, "--branch", "main", "--json").document
     assert other["counts"]["landed"] == 0
 
@@ -226,6 +227,13 @@ def test_a_plan_without_orders_is_no_traceback(say: Say, tmp_path: Path, text: s
     said = say("show", tmp_path, "--no-repo")
     assert said.code == 2
     assert "llmch check" in said.out + said.err
+
+
+def test_without_a_run_no_plan_is_meant(say: Say, repo: Path) -> None:
+    said = say("show", "--repo", repo)
+    assert said.code == 2
+    assert "no run of this repo says which plan is meant" in said.err
+    assert "`llmch show DIR`" in said.err
 
 
 def test_a_folder_without_a_plan_is_refused(say: Say, tmp_path: Path) -> None:
