@@ -54,7 +54,8 @@ class DoctorDocument(Document):
         for each in self.checkups:
             yield Paragraph((f"{_MARKS[each.health]:<5} {each.name:<12} {each.detail}",))
             if each.remedy:
-                yield Paragraph((f"      {'':<12} -> {each.remedy}",))
+                remedy = each.remedy.replace("\n", f"\n{'':<22}")
+                yield Paragraph((f"      {'':<12} -> {remedy}",))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -144,9 +144,15 @@ def test_what_trying_the_base_shows_is_what_a_run_then_finds(say: Say, repo: Pat
     assert (base["ok"], base["commit"]) == (True, git(repo, "rev-parse", "HEAD"))
     assert "$ bash scripts/verify.sh" not in say("init", "--repo", repo, "--base").out
     commit_all(repo, {"scripts/verify.sh": "exit 3\n", "requirements.txt": "no-such-plugin\n"})
-    base = say("init", "--repo", repo, "--base", "--json").document["base"]
+    said = say("init", "--repo", repo, "--base", "--json").document
+    base = said["base"]
     assert base["ok"] is False and "ended with exit code 3" in base["detail"]
     assert base["remedy"].startswith("pass --deps auto") and "no-such-plugin" in base["remedy"]
+    where = os.path.relpath(repo, repo.parent / "cwd")
+    assert said["next"][0].endswith(f"init --repo {where} --base --deps auto")
+    assert said["next"][-1].endswith(" --deps auto")
+    lines = say("init", "--repo", repo, "--base").out.partition("base red")[2].splitlines()
+    assert "          Or pass --allow-red" in "\n".join(lines)
     assert say("init", "--repo", repo, "--json").document["base"] is None
 
 
