@@ -16,7 +16,9 @@ from benchmarks.contracts import measure_contracts
 from benchmarks.dependencies import measure_dependencies
 from benchmarks.edits import measure_edits
 from benchmarks.fleet import measure_fleet
+from benchmarks.hints import measure_hints
 from benchmarks.looking import measure_looking
+from benchmarks.one_change import measure_one_change
 from benchmarks.outlines import measure_outlines
 from benchmarks.planning import measure_planning
 from benchmarks.replanning import measure_replanning
@@ -41,7 +43,9 @@ SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "verification": measure_verification,
     "dependencies": measure_dependencies,
     "outlines": measure_outlines,
+    "hints": measure_hints,
     "run": measure_run,
+    "do": measure_one_change,
     "run-all": measure_run_all,
     "jobs": measure_side_by_side,
     "fleet": measure_fleet,

@@ -69,7 +69,8 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "AcceptanceFile": {
         "path": "names a file that the order may not write: with `content` a new one, or an "
-        "acceptance file of an earlier order, which is replaced; with `append` one that is there",
+        "acceptance file of an earlier order, which is replaced; with `append` one that is there "
+        "(a file of Rust code whose own tests it is added to may be the order's to write)",
         "append": "holds a test that is added to the file as it is before the order: its first "
         "imports go to those of the file, the rest to the end of the tests there",
         "content": "holds the whole text: UTF-8 with LF line ends, 16 KB at most; a command of "

@@ -37,7 +37,13 @@ from shared.files.atomic_io import is_disk_full, make_folder, write_json, write_
 from shared.git import commits, repos, trees
 from shared.git.client import Git, GitFailed, TreeEntry
 from shared.git.commits import is_id_of
-from shared.languages.appended_tests import CannotAppend, WholeTest, whole_tests
+from shared.languages.appended_tests import (
+    CannotAppend,
+    WholeTest,
+    files_of_tests,
+    tests_beside_code,
+    whole_tests,
+)
 from shared.projects.formatters import find_formatters
 from shared.settings.settings import FormatChoice
 from shared.work_order.parse_order import sha256_bytes
@@ -48,13 +54,16 @@ class CannotPlace(Exception):
     """Say why an acceptance file cannot be put in place: the plan is wrong, not the code."""
 
 
-def acceptance_writes(loaded: LoadedOrder, tree: Tree) -> tuple[FileWrite, ...]:
+def acceptance_writes(
+    loaded: LoadedOrder, tree: Tree, proposal: WriteProposal | None = None
+) -> tuple[FileWrite, ...]:
     """Return what puts the order's acceptance files into `tree`, as it is before the order.
 
-    Raises `CannotPlace` if one would replace something that is not an acceptance file of an
-    earlier order, or cannot be added to the file that is there.
+    A test that is added to a file of the `proposal` is added to it as the proposal has it. Raises
+    `CannotPlace` if one would replace something that is not an acceptance file of an earlier order,
+    or cannot be added to the file.
     """
-    tests = tests_of(loaded.order, tree)
+    tests = tests_of(loaded.order, tree, proposal)
     return tuple(
         FileWrite(
             path=each.path,
@@ -65,11 +74,14 @@ def acceptance_writes(loaded: LoadedOrder, tree: Tree) -> tuple[FileWrite, ...]:
     )
 
 
-def tests_of(order: WorkOrder, tree: Tree) -> tuple[WholeTest, ...]:
+def tests_of(
+    order: WorkOrder, tree: Tree, proposal: WriteProposal | None = None
+) -> tuple[WholeTest, ...]:
     """Return the acceptance files as they will be on `tree`, as it is before the order.
 
-    Raises `CannotPlace` if one cannot be added to the file that is there.
+    Raises `CannotPlace` if one cannot be added to the file that is there, or that is proposed.
     """
+    proposed = {each.path: each.content for each in proposal.writes} if proposal else {}
 
     def read(path: str) -> str | None:
         try:
@@ -78,9 +90,11 @@ def tests_of(order: WorkOrder, tree: Tree) -> tuple[WholeTest, ...]:
             return None
 
     try:
-        return tuple(whole_tests(order.acceptance_files, read))
+        return tuple(whole_tests(order.acceptance_files, read, proposed))
     except CannotAppend as refused:
-        raise CannotPlace(_because(refused.path, str(refused))) from None
+        if refused.path not in proposed:
+            raise CannotPlace(_because(refused.path, str(refused))) from None
+        raise CannotPlace(_spoilt(refused.path, refused.reason)) from None
 
 
 def _checked(file: WholeTest, loaded: LoadedOrder, tree: Tree) -> FileState:
@@ -106,8 +120,19 @@ def _because(path: str, problem: str) -> str:
     )
 
 
-def show_acceptance_files(tests: Iterable[WholeTest]) -> tuple[ShownFile, ...]:
-    """Return the acceptance files as a prompt shows them: as they will be."""
+def _spoilt(path: str, problem: str) -> str:
+    return (
+        f"the test that the plan adds to {path!r} cannot be added: the proposed file {problem}. "
+        "Leave the module of tests as it is, without the plan's test: that is added to it."
+    )
+
+
+def show_acceptance_files(order: WorkOrder, tests: Iterable[WholeTest]) -> tuple[ShownFile, ...]:
+    """Return the acceptance files as a prompt shows them: as they will be.
+
+    Files of code that tests are added to are not among them: a reply begins from what is there.
+    """
+    apart = files_of_tests(order)
     return tuple(
         ShownFile(
             each.path,
@@ -115,6 +140,7 @@ def show_acceptance_files(tests: Iterable[WholeTest]) -> tuple[ShownFile, ...]:
             each.content,
         )
         for each in tests
+        if each.path in apart
     )
 
 
@@ -369,6 +395,12 @@ def check_writes(attempt: Attempt, step: Step) -> Attempt:
     order, files = step.order, step.workspace.tree
     keep_removed(order, files)
     violations = check_proposal(order, attempt.proposed, hashes_of(attempt.shown), files)
+    if not violations and not tests_beside_code(order).keys().isdisjoint(attempt.proposed.paths):
+        try:
+            placed = acceptance_writes(step.task.loaded, files, attempt.proposed)
+            attempt = replace(attempt, placed=placed)
+        except CannotPlace as refused:
+            violations = (WriteRefusal(Stage.WRITE_SCOPE_VIOLATION, str(refused)),)
     if violations:
         attempt = replace(attempt, brief=_refused(violations, order))
         _record(step, attempt)
@@ -415,7 +447,8 @@ def _formatted(attempt: Attempt, step: Step) -> tuple[FileWrite, ...]:
     logs = make_folder(step.attempt_folder(attempt) / "logs")
     seconds = min(SECONDS, step.run.options.settings.timeout_seconds)
     formatting = Formatting(step.bench, logs / "format", seconds)
-    formatting.format(formatters, writes, frozenset(each.path for each in attempt.placed))
+    tests = frozenset(each.path for each in attempt.placed)
+    formatting.format(formatters, writes, tests, read)
     for warning in formatting.warnings:
         step.emit(Warned(f"{order.id}: {warning}"))
     return tuple(

@@ -62,7 +62,7 @@ class Attempt:
     touched: bool = False
     """Whether the workspace may differ from the baseline."""
     placed: tuple[FileWrite, ...] = ()
-    """The acceptance files of the plan, which are written beside the proposal."""
+    """The acceptance files of the plan, which are written beside the proposal or in its place."""
     formatted: tuple[FileWrite, ...] = ()
     """Those of all these files that the project's formatter changed, as it made them."""
     tree: str = ""
@@ -102,8 +102,8 @@ class Attempt:
 
         They are as the project's formatter made them, where it ran.
         """
-        formatted = {each.path: each for each in self.formatted}
-        return tuple(formatted.get(e.path, e) for e in (*self.proposed.writes, *self.placed))
+        files = (*self.proposed.writes, *self.placed, *self.formatted)
+        return tuple({each.path: each for each in files}.values())
 
 
 class FactoryState(TypedDict):

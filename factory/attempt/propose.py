@@ -424,7 +424,7 @@ def read_shown_files(
     long documents where a reply may change a file `in_parts`. Raises `_Refused` if even that is too
     much, or a file cannot be shown at all, and `CannotPlace` if a test cannot be added to its file.
     """
-    placed = show_acceptance_files(tests_of(order, tree))
+    placed = show_acceptance_files(order, tests_of(order, tree))
     paths = dict.fromkeys((*order.context_files, *order.allowed_files))
     known = {each.path for each in placed}
     files = (*(_show(path, tree) for path in paths if path not in known), *placed)

@@ -313,7 +313,7 @@ def _shown(git: Git, order: WorkOrder, parent: str) -> Iterator[ShownFile]:
         tests = tuple(whole_tests(order.acceptance_files, partial(text_at, git, parent)))
     except CannotAppend as refused:
         raise ProposalInvalid(f"{refused.path} {refused}") from None
-    placed = show_acceptance_files(tests)
+    placed = show_acceptance_files(order, tests)
     known = {each.path for each in placed}
     paths = dict.fromkeys((*order.context_files, *order.allowed_files))
     entries = trees.entries_of(git, parent, tuple(paths))

@@ -112,6 +112,8 @@ class EvidenceCollector:
         order = self._task.order
         # The path of an interface may be anything; the paths that the order may write are checked.
         interfaces = [each for each in order.interfaces if each.path in order.allowed_files]
+        if any(each.path in self._tests for each in interfaces):
+            return ()  # the file of a test beside its code is not empty
         if not interfaces or self._is_over():
             return ()
         sources = _sources(self._bench.workspace.tree, [each.path for each in interfaces])

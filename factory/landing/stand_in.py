@@ -30,7 +30,13 @@ from shared.files.atomic_io import make_folder, write_json
 from shared.git import trees
 from shared.git.client import Git, TreeEntry
 from shared.git.commits import is_id_of
-from shared.languages.appended_tests import CannotAppend, holds_test, whole_tests
+from shared.languages.appended_tests import (
+    CannotAppend,
+    holds_test,
+    tests_beside_code,
+    tests_in,
+    whole_tests,
+)
 from shared.languages.language_tools import Tools
 from shared.projects.formatters import same_code
 from shared.work_order.work_order import AcceptanceFile, WorkOrder
@@ -177,6 +183,14 @@ def _whole(git: Git, file: AcceptanceFile, parent: str) -> str:
     return test.content
 
 
+def _has_tests_of(path: str, text: str | None, wanted: str) -> bool:
+    try:
+        found = tests_in(path, text)
+        return bool(found) and same_code(path, found, tests_in(path, wanted))
+    except CannotAppend:
+        return False
+
+
 def as_text(path: str) -> str:
     """Return a path as JSON can hold it: bytes that are not text become their numbers."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
@@ -200,10 +214,10 @@ def faults_of_change(git: Git, order: WorkOrder, parent: str, commit: str) -> It
 def lacking(git: Git, order: WorkOrder, commit: str, parent: str = "") -> Iterator[str]:
     """Yield the tests and removals of the order that the commit's tree lacks.
 
-    With a `parent`, a test that is added to a file of it is all that changes in this file. A commit
-    that a person made only has to hold the test.
+    With a `parent`, a test that is added to a file of it is all that changes in this file, unless
+    the order may write the file. A commit that a person made only has to hold the test.
     """
-    placed = [each.path for each in order.acceptance_files]
+    placed, beside = [each.path for each in order.acceptance_files], tests_beside_code(order)
     if not placed and not order.removed_files:
         return
     entries = trees.entries_of(git, commit, sorted({*placed, *order.removed_files}))
@@ -214,6 +228,9 @@ def lacking(git: Git, order: WorkOrder, commit: str, parent: str = "") -> Iterat
         elif file.append is not None and not parent:
             if not holds_test(text_at(git, commit, path) or "", file.append):
                 yield f"its {path!r} does not hold the test that the plan adds to it"
+        elif path in beside:
+            if not _has_tests_of(path, text_at(git, commit, path), _whole(git, file, parent)):
+                yield f"the tests in its {path!r} are not those of before and the plan's"
         elif not is_laid_out(git, path, entries[path], _whole(git, file, parent).encode()):
             yield f"its {path!r} is not the plan's test but for its layout"
     for path in order.removed_files:

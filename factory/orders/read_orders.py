@@ -13,6 +13,7 @@ from shared.errors import InvalidInput
 from shared.files.paths import VERIFY_SCRIPT, fold_path, is_git_path
 from shared.files.strict_documents import JsonObject, JsonValue, at
 from shared.languages import registry
+from shared.languages.appended_tests import tests_beside_code
 from shared.processes.shell_words import UnsplittableError, split_words
 from shared.work_order.parse_order import (
     DocumentInvalid,
@@ -280,8 +281,9 @@ def _unusable(order: WorkOrder) -> Iterator[SchemaProblem]:
             if is_git_path(path):
                 yield SchemaProblem(at(field, number), f"`{path}` belongs to git")
     writable = {fold_path(path) for path in order.allowed_files}
+    beside = tests_beside_code(order)
     for number, file in enumerate(order.acceptance_files):
-        if fold_path(file.path) in writable:
+        if fold_path(file.path) in writable and file.path not in beside:
             message = f"`{file.path}` is in allowed_files too: the model could change it"
             yield SchemaProblem(at("acceptance_files", number, "path"), message)
     yield from _used_removals(order)

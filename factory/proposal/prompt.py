@@ -44,6 +44,7 @@ from factory.proposal.shown_code import (
     words_of,
 )
 from shared.files.text_sources import fill
+from shared.languages.appended_tests import files_of_tests, tests_beside_code
 from shared.languages.capabilities import OutlineEntry
 from shared.languages.registry import language_of
 from shared.projects.conventions import Conventions
@@ -104,7 +105,7 @@ def pointers_of(order: WorkOrder, file: ShownFile, past: Sequence[PastAttempt]) 
     if _is_long_document(file):
         return Pointers(lines=(*lines, *headings_said(file.text, "\n".join(own))))
     changed = {each.removesuffix("()").replace("::", ".") for each in order.changes}
-    tests = (each.content for each in order.acceptance_files)
+    tests = (each.text for each in order.acceptance_files)
     return Pointers(
         names=frozenset(changed) | _declared(order, file.path),
         said=names_said(*own, *failed) | words_of(*order.acceptance_commands) | names_said(*tests),
@@ -221,6 +222,20 @@ _PLACED = (
 )
 
 
+_BESIDE = (
+    "This test is added to the module of tests in {}, which your reply leaves as it is, without "
+    "this test:"
+)
+
+
+def _render_placed(order: WorkOrder) -> str:
+    placed, beside = sorted(files_of_tests(order)), tests_beside_code(order)
+    parts = [f"{_PLACED}\n{_bullets(placed)}"] if placed else []
+    for path, code in beside.items():
+        parts.append("\n".join((_BESIDE.format(path), *_fenced(code.split("\n")))))
+    return "".join(f"\n\n{each}" for each in parts)
+
+
 def render_prompt(
     order: WorkOrder,
     shown: Sequence[ShownFile],
@@ -258,7 +273,6 @@ def _values(
     known: Sequence[Interface],
 ) -> dict[str, str]:
     commands = (*verification, *order.acceptance_commands)
-    placed = [each.path for each in order.acceptance_files]
     return {
         "FILES": _render_files(order, shown, offer.format),
         "ID": order.id,
@@ -270,7 +284,7 @@ def _values(
         "WHICH": "this file" if len(order.allowed_files) == 1 else "these files",
         "ALLOWED": _render_allowed(order, shown),
         "FORBIDDEN": _render_removed(order.removed_files) + _render_forbidden(order.forbidden),
-        "COMMANDS": _bullets(commands) + (f"\n\n{_PLACED}\n{_bullets(placed)}" if placed else ""),
+        "COMMANDS": _bullets(commands) + _render_placed(order),
         "FORMAT": render_format(offer.format, offer.forms),
     }
 
@@ -312,7 +326,7 @@ def _render_files(order: WorkOrder, shown: Sequence[ShownFile], asked: ReplyForm
     writable = frozenset(order.allowed_files)
     # The format `files` needs no hashes, so it shows none that could be copied wrongly.
     hashes = asked is ReplyFormat.JSON
-    placed = frozenset(each.path for each in order.acceptance_files)
+    placed = files_of_tests(order)
     parts = [
         _render_file(each, _role(each.path, writable, placed), hashes and each.path not in placed)
         for each in shown
@@ -416,7 +430,7 @@ _DEFINITION = "Reply with the whole changed {kind} in one fenced code block."
 
 def has_short_prompt(order: WorkOrder, shown: Sequence[ShownFile]) -> bool:
     """Return whether an order is simple enough: one short file to write, and no other to read."""
-    placed = {each.path for each in order.acceptance_files}
+    placed = files_of_tests(order)
     listed = set(order.context_files) <= {*order.allowed_files, *placed}
     single = len(order.allowed_files) == 1 and listed
     return single and all(
@@ -488,9 +502,13 @@ def _told(
     if order.removed_files:
         parts.append(f"{REMOVED} Use none of them: {', '.join(name_removed(order.removed_files))}")
     texts = {each.path: each.text for each in shown}
+    apart = files_of_tests(order)
     for test in order.acceptance_files:
-        content = texts.get(test.path, test.text)
-        parts += [f"{test.path} is there, and has to pass:", _fenced_short_prompt(content)]
+        if test.path in apart:
+            content = texts.get(test.path, test.text)
+            parts += [f"{test.path} is there, and has to pass:", _fenced_short_prompt(content)]
+        else:
+            parts += [_BESIDE.format(test.path), _fenced_short_prompt(test.text)]
     if order.forbidden:
         parts.append(_render_forbidden(order.forbidden).strip())
     if commands:

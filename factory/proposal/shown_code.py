@@ -14,6 +14,7 @@ from textwrap import dedent
 from typing import Final
 
 from factory.proposal.scope import FileKind, FileState
+from shared.languages.appended_tests import files_of_tests
 from shared.languages.capabilities import DefinitionEdit, Edits, NamedCode, OutlineEntry
 from shared.languages.registry import language_of
 from shared.llm.model_client import ReplyMalformed, strip_reasoning
@@ -241,7 +242,7 @@ def _at_margin(code: str, file: ShownFile, name: str, edits: Edits) -> str:
 
 
 def _only_file(order: WorkOrder, shown: Sequence[ShownFile]) -> ShownFile | None:
-    placed = {each.path for each in order.acceptance_files}
+    placed = files_of_tests(order)
     needed = {*order.context_files, *order.allowed_files} - placed
     if len(order.allowed_files) != 1 or needed != set(order.allowed_files) or order.removed_files:
         return None

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from factory.orders.documents import FailureBrief, RunSummary, WriteProposal
+from factory.orders.documents import FailureBrief, FileWrite, RunSummary, WriteProposal
 from factory.preflight import name_paths
 from factory.record.journal import journal_path, read_understood
 from factory.record.journal_entries import CandidateCoupled, OrderBegun, RunBegun
@@ -208,8 +208,9 @@ class AttemptOnRecord:
     brief: FailureBrief | None
     proposal: WriteProposal | None
     placed: WriteProposal | None
-    formatted: WriteProposal | None
     """The acceptance files of the plan that were put in place beside the proposal."""
+    formatted: WriteProposal | None
+    """The files of both as the project's formatter made them, where it changed them."""
     written: bool
     """Whether all files of the proposal were written."""
     removed: tuple[str, ...] = ()
@@ -223,6 +224,15 @@ class AttemptOnRecord:
             return None
         return read_regular_file(path, "patch", _MOST_PATCH_BYTES).data
 
+    @property
+    def writes(self) -> tuple[FileWrite, ...]:
+        """Return the files that were judged: proposed and placed ones, as they were formatted."""
+        proposed, placed, formatted = (
+            each.writes if each else () for each in (self.proposal, self.placed, self.formatted)
+        )
+        made = {each.path: each for each in formatted}
+        return tuple(made.get(each.path, each) for each in (*proposed, *placed))
+
     def describe(self) -> str:
         """Return the attempt's name for messages."""
         return f"attempt {self.number} of {self.order} in run {self.run.run_id}"
@@ -235,13 +245,15 @@ def find_attempt(
     run: str | None,
     order: str | None,
     number: int | None,
+    *,
+    failed: bool = False,
 ) -> AttemptOnRecord:
     """Return an attempt on the repo whose git folder is `common_dir` and whose tree is `tree`.
 
     `run` is an id, the beginning of one, or `LATEST`. Without it, the newest run that made the
-    order counts, and without an order, the last attempt that failed. If `number` is `None`, it is
-    the last attempt. Raises `InvalidInput` if the run, order or attempt does not exist; the error
-    names those that do.
+    order counts, and without an order, the last attempt of the newest run, or the last that
+    `failed`. If `number` is `None`, it is the last attempt. Raises `InvalidInput` if the run, order
+    or attempt does not exist; the error names those that do.
     """
     runs = tuple(runs_on_record(artifacts, common_dir, tree))
     if not runs:
@@ -250,7 +262,7 @@ def find_attempt(
             "name the folder of the records with --artifacts-dir, or the repo with --repo",
         )
     if order is None:
-        return _last_failed((choose_run(runs, run),) if run else runs, common_dir)
+        return _last_attempt((choose_run(runs, run),) if run else runs, common_dir, failed=failed)
     if run is None:
         made = [each for each in runs if order in each.orders() and each.attempts_of(order)]
         if not made:
@@ -259,17 +271,23 @@ def find_attempt(
     return _attempt(choose_run(runs, run), order, number, common_dir)
 
 
-def _last_failed(runs: Sequence[RunOnRecord], common_dir: Path) -> AttemptOnRecord:
+def _last_attempt(
+    runs: Sequence[RunOnRecord], common_dir: Path, *, failed: bool
+) -> AttemptOnRecord:
+    name = "failure_brief.json" if failed else "se_prompt.txt"
     for run in runs:
-        briefs = [
+        found = [
             (path.stat().st_mtime_ns, order, number)
             for order in run.orders()
             for number in run.attempts_of(order)
-            if (path := run.folder_of(order) / f"attempt_{number}" / "failure_brief.json").is_file()
+            if (path := run.folder_of(order) / f"attempt_{number}" / name).is_file()
         ]
-        if briefs:
-            return _attempt(run, *max(briefs)[1:], common_dir)
-    raise InvalidInput("no attempt on record failed", "name one: [RUN] ORDER [ATTEMPT]")
+        if found:
+            return _attempt(run, *max(found)[1:], common_dir)
+    raise InvalidInput(
+        "no attempt on record failed" if failed else "no attempt is on record",
+        "name one: [RUN] ORDER [ATTEMPT]",
+    )
 
 
 def attempts_of_order(

@@ -356,8 +356,27 @@ def _remedy(
         ways = (fault.remedy_after(prepare), *other_versions)
         return f"{fault.what} To fix it, {', or '.join(ways)}.\nOr {_ALLOW}."
     others = (f"pass --python {each} if it passes there" for each in around.environments)
-    ways = (*prepare, *other_versions, *others, "commit a fix to the base")
+    ways = (
+        *prepare,
+        *other_versions,
+        *others,
+        _fix_of(f"{ended.stdout.text}\n{ended.stderr.text}"),
+    )
     return f"{', or '.join(ways)}.\nOr {_ALLOW}."
+
+
+_DECLARATION: Final = re.compile(
+    r"node_modules/((?:@[\w.-]{1,100}/)?[\w.-]{1,100})/[\w./-]{1,200}\.d\.[cm]?ts[:(]\d"
+)
+
+
+def _fix_of(output: str) -> str:
+    """Return what to do about a base where nothing else is known: its files are wrong, or those of
+    a package in which its own command finds a fault.
+    """
+    if found := _DECLARATION.search(output):
+        return f"declare a version of {found[1]} whose declarations this project's tools can read"
+    return "commit a fix to the base"
 
 
 def _undone_after(undone: Undone) -> str:

@@ -24,6 +24,7 @@ from shared.files.strict_documents import JsonProblem, JsonValue, parse_json
 from shared.files.text_sources import read_regular_file
 from shared.git import refs, trees
 from shared.git.client import Git
+from shared.languages.appended_tests import files_of_tests
 from shared.llm.budget import (
     DEFAULT_OUTPUT_LIMIT,
     TEMPLATE_TOKENS,
@@ -124,7 +125,7 @@ def _stand_in(path: str, size: int) -> ShownFile:
 
 
 def _paths(order: WorkOrder) -> tuple[str, ...]:
-    placed = {each.path for each in order.acceptance_files}
+    placed = files_of_tests(order)
     paths = dict.fromkeys((*order.context_files, *order.allowed_files))
     return tuple(path for path in paths if path not in placed)
 

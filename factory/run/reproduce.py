@@ -19,7 +19,6 @@ from factory.judging.judgement import Judgement
 from factory.judging.proof import KnownCommits
 from factory.judging.run_checks import parse_check, run_to_its_end
 from factory.landing.stand_in import StandIn
-from factory.orders.documents import WriteProposal
 from factory.orders.task import CommandSettings, OrderTask, RunOptions, command_settings
 from factory.preflight import Repo, RepoPlace, printable
 from factory.record.runs_on_record import AttemptOnRecord, RunDocument
@@ -121,14 +120,14 @@ def rejected_tree(
     killed. Raises `InvalidInput` if the attempt wrote no files, and `PreflightRefused` if
     they cannot be written on the base again.
     """
-    proposal = _written(attempt)
+    _refuse_unwritten(attempt)
     sweep_side_workspaces(place.git, place.common_dir)
     baseline = baseline_of(place.git, attempt)
     with (
         open_pool_beside_runs(baseline, place, options, emit) as (_, pool),
         pool.lend(baseline) as bench,
     ):
-        _put(bench, proposal, attempt)
+        _put(bench, attempt)
         bench.follow_manifests()
         yield bench
 
@@ -199,7 +198,7 @@ def _came_with_the_repo(folder: Path, place: RepoPlace) -> bool:
     return bool(tracked.exit_code or tracked.stdout)
 
 
-def _written(attempt: AttemptOnRecord) -> WriteProposal:
+def _refuse_unwritten(attempt: AttemptOnRecord) -> None:
     if attempt.proposal is None:
         raise InvalidInput(f"{attempt.describe()} proposed nothing", _look(attempt))
     if not attempt.written:
@@ -207,22 +206,18 @@ def _written(attempt: AttemptOnRecord) -> WriteProposal:
             f"the files of {attempt.describe()} were never written, so no command ran on them",
             _look(attempt),
         )
-    return attempt.proposal
 
 
-def _put(bench: Workbench, proposal: WriteProposal, attempt: AttemptOnRecord) -> None:
+def _put(bench: Workbench, attempt: AttemptOnRecord) -> None:
     tree = bench.workspace.tree
-    made = {each.path: each for each in (attempt.formatted.writes if attempt.formatted else ())}
-    proposed = (*proposal.writes, *(attempt.placed.writes if attempt.placed else ()))
-    writes = [made.get(each.path, each) for each in proposed]
     for path in attempt.removed:
         _remove(path, tree, attempt)
-    for write in writes:
+    for write in attempt.writes:
         if problem := _problem_with(write.path, write.base_sha256, tree):
             raise _cannot_apply(attempt, f"{printable(write.path)} {problem}")
     refusals = (
-        write_files(tree, writes)
-        or stage_files(bench.workspace.git, writes, attempt.removed).refusals
+        write_files(tree, attempt.writes)
+        or stage_files(bench.workspace.git, attempt.writes, attempt.removed).refusals
     )
     if refusals:
         raise _cannot_apply(attempt, refusals[0].message)

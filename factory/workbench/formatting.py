@@ -8,7 +8,7 @@ used. What it does elsewhere is undone, and then its output is not used either.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -17,7 +17,7 @@ from factory.orders.documents import MAX_WRITE_BYTES, FileWrite
 from factory.sandbox.policy import Cause, Ended
 from factory.sandbox.supervision import log_files
 from factory.workbench.pool import Workbench
-from shared.projects.formatters import Formatter, same_code
+from shared.projects.formatters import Formatter, keeps_lines, same_code
 
 SECONDS: Final = 60.0
 """The limit for all files of an attempt, where a command may take longer."""
@@ -37,9 +37,16 @@ class Formatting:
     warnings: list[str] = field(default_factory=list)
 
     def format(
-        self, formatters: Sequence[Formatter], writes: Sequence[FileWrite], tests: frozenset[str]
+        self,
+        formatters: Sequence[Formatter],
+        writes: Sequence[FileWrite],
+        tests: frozenset[str],
+        before: Callable[[str], str],
     ) -> None:
-        """Format what is written. The `tests` of the plan have to stay the same code."""
+        """Format what is written. The `tests` of the plan have to stay the same code.
+
+        `before` returns the text that a path had before the order, "" for a new file.
+        """
         left, failed = self.seconds, set[str]()
         for number, write in enumerate(writes):
             suffix = PurePosixPath(write.path).suffix
@@ -54,7 +61,8 @@ class Formatting:
             if not problem and self.bench.workspace.undo():
                 problem = "it changes other files"
             if problem:
-                self.warnings.append(f"`{own.name}` of the project was not used: {problem}")
+                if own.named:
+                    self.warnings.append(f"`{own.name}` of the project was not used: {problem}")
                 failed.add(own.name)
                 self.bench.workspace.undo()
             elif write.path in tests and not same_code(write.path, write.content, text):
@@ -62,7 +70,9 @@ class Formatting:
                     f"`{own.name}` of the project was not used on {write.path}: it changes what "
                     "the file says, which is a test of the plan"
                 )
-            elif text != write.content:
+            elif text != write.content and (
+                own.named or keeps_lines(before(write.path), write.content, text)
+            ):
                 self.formatted[write.path] = text
 
 

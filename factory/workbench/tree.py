@@ -283,7 +283,8 @@ def patch_of_attempt(git: Git, attempt: AttemptOnRecord) -> bytes:
     if attempt.proposal is None:
         return b""
     baseline = baseline_of(git, attempt)
-    return patch_of_proposal(git, baseline, attempt.proposal, removed=attempt.removed)
+    judged = attempt.proposal.model_copy(update={"writes": attempt.writes})
+    return patch_of_proposal(git, baseline, judged, removed=attempt.removed)
 
 
 def baseline_of(git: Git, attempt: AttemptOnRecord) -> str:

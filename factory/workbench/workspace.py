@@ -419,7 +419,15 @@ def how_to_remove(folder: Path) -> str:
 
 
 def workspace_refused(folder: Path, error: OSError) -> CommandFailed:
-    """Return the error that says that no workspace can be made at `folder`, and why."""
+    """Return the error that says that no workspace can be made at `folder`, and why.
+
+    What it is made of may be elsewhere: an interpreter that the user may not read.
+    """
+    there = Path(os.fsdecode(error.filename or folder))
+    apart = not there.is_relative_to(folder.parent) and not folder.is_relative_to(there)
+    if there.is_absolute() and apart and not is_disk_full(error):
+        hint = "make it readable for you, or name another one by the option or setting that has it"
+        return CommandFailed(f"cannot use {there}: {error.strerror or error}", hint)
     refused = EnvironmentFault if is_disk_full(error) else CommandFailed
     return refused(
         f"cannot make a workspace at {folder}: {error.strerror or error}",

@@ -268,16 +268,13 @@ class AttemptWords:
     attempt: int | None
 
 
-def add_attempt_arguments(
-    parser: argparse.ArgumentParser, or_else: str, *, needed: bool = True
-) -> None:
+def add_attempt_arguments(parser: argparse.ArgumentParser, or_else: str) -> None:
     """Declare the words that name an attempt, and the options that say where records are.
 
-    `or_else` says in the help what else the words may name, or what they name where none is
-    `needed` and given.
+    `or_else` says in the help what else the words may name, and what is meant without any.
     """
     parser.add_argument(
-        "attempt", nargs="+" if needed else "*", metavar="[RUN] ORDER [ATTEMPT]",
+        "attempt", nargs="*", metavar="[RUN] ORDER [ATTEMPT]",
         help="an order, as in WO-01; its run, by id, the beginning of an id, or `latest` (default: "
         "the newest run that made the order); the number of its attempt (default: the last)"
         + or_else,
@@ -311,9 +308,12 @@ def parse_attempt_words(words: list[str]) -> AttemptWords:
 
 
 def attempt_asked_for(
-    args: argparse.Namespace, settings: Settings, place: RepoPlace
+    args: argparse.Namespace, settings: Settings, place: RepoPlace, *, failed: bool = False
 ) -> AttemptOnRecord:
-    """Return the attempt that the command line means. Raises `InvalidInput` as `find_attempt`."""
+    """Return the attempt that the command line means; without words the last, or that `failed`.
+
+    Raises `InvalidInput` as `find_attempt`.
+    """
     words = parse_attempt_words(args.attempt)
     run = getattr(args, "run", None)
     if run is not None and words.run is not None:
@@ -327,6 +327,7 @@ def attempt_asked_for(
         run if run is not None else words.run,
         words.order,
         words.attempt,
+        failed=failed,
     )
 
 

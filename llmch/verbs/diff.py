@@ -65,7 +65,9 @@ class DiffDocument(Document):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_attempt_arguments(parser, or_else="; or the folders of two plans, which are compared")
+    add_attempt_arguments(
+        parser, "; or two plans' folders, which are compared; without words, the last"
+    )
     parser.add_argument(
         "--stat", action="store_true", help="print the number of changed lines for each file"
     )

@@ -34,6 +34,7 @@ from shared.files.text_sources import RepoSources
 from shared.git import refs, repos, trees
 from shared.git.client import Git
 from shared.projects.build_tools import find_verification
+from shared.projects.ci_checks import find_ci_checks
 from shared.projects.manifests import Project, VerifyCommand
 from shared.settings.declaration import FlagGroup, Key
 from shared.settings.settings import KEYS
@@ -118,6 +119,8 @@ class TargetFolder:
     verify: tuple[VerifyCommand, ...] = ()
     notes: tuple[str, ...] = ()
     interpreter: str = ""
+    checks: tuple[VerifyCommand, ...] = ()
+    """What the repo's CI runs beside its tests, which verifies nothing unless it is set."""
 
     @property
     def name(self) -> str:
@@ -149,10 +152,13 @@ def look_at(folder: Path) -> TargetFolder:
 
 
 def _described(root: Path, git: GitState, files: tuple[str, ...]) -> TargetFolder:
-    found = find_verification(RepoSources(root, files))
+    sources = RepoSources(root, files)
+    found = find_verification(sources)
     verify = found.commands if found.is_known else ()
+    named = {each.text for each in verify}
+    checks = tuple(each for each in find_ci_checks(sources) if each.text not in named)
     there = (each for each in _INTERPRETERS if (root / each).is_file())
-    return TargetFolder(root, git, found.projects, verify, found.notes, next(there, ""))
+    return TargetFolder(root, git, found.projects, verify, found.notes, next(there, ""), checks)
 
 
 def _files_below(root: Path) -> Iterator[str]:
@@ -203,7 +209,11 @@ def _word(path: Path, cwd: Path) -> str:
     return shlex.quote(as_seen(path, cwd))
 
 
+_CI_CHECKS = "they verify orders as well if you remove the # before `verify` in {}"
 _NO_VERIFY = "nothing that llmch knows says how this repo is verified"
+
+
+_COMMAND = Shape("command=text", "origin")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +228,14 @@ class InitDocument(Document):
         "kept",
         "projects=place.projects",
         "verify=place.verify",
+        "checks=place.checks",
         "notes=place.notes",
         "next=steps",
         "base",
         base=Shape("ok", "commit?", "tests", "detail", "remedy?"),
         projects=Shape("tool", "manifest", "name"),
-        verify=Shape("command=text", "origin"),
+        verify=_COMMAND,
+        checks=_COMMAND,
     )
 
     place: TargetFolder
@@ -254,6 +266,10 @@ class InitDocument(Document):
             yield f"verify    {each.text}  ({each.origin})"
         if not place.verify:
             yield f"verify    {_NO_VERIFY}"
+        for each in place.checks:
+            yield f"CI runs   {each.text}  ({each.origin})"
+        if place.checks:
+            yield f"          {_CI_CHECKS.format(_CONFIG)}"
         for note in place.notes:
             yield f"note      {note}"
 
@@ -308,14 +324,19 @@ def _head(place: TargetFolder) -> Iterator[str]:
         yield f"#   verified by  {one_line(each.text)}  ({one_line(each.origin)})"
     if not place.verify:
         yield "#   verified by  no command that llmch knows"
+    for each in place.checks:
+        yield f"#   CI runs      {one_line(each.text)}  ({one_line(each.origin)})"
     for note in place.notes:
         yield from _comment(one_line(note), "#   note         ", "#                ")
 
 
 def _setting(key: Key, place: TargetFolder) -> str:
-    value = [each.text for each in place.verify] if key.name == "verify" else key.default
+    value, help_text = key.default, key.help
+    if key.name == "verify":
+        value = [each.text for each in (*place.verify, *place.checks)]
+        help_text += ". This is what was found, with what CI runs" if place.checks else ""
     shown = _EXAMPLES.get(key.name, value)
-    return "\n".join([*_comment(key.help), f"# {key.name} = {_toml(shown)}"])
+    return "\n".join([*_comment(help_text), f"# {key.name} = {_toml(shown)}"])
 
 
 def _tail(place: TargetFolder) -> Iterator[str]:

@@ -76,7 +76,7 @@ class ShellDocument(Document):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_attempt_arguments(parser, "; without words, the last that failed", needed=False)
+    add_attempt_arguments(parser, "; without words, the last that failed")
     parser.add_argument(
         "--run", metavar="RUN", help="the run, if it is not among the words that name the attempt"
     )
@@ -95,7 +95,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """
     settings = wiring.settings_for(args, console, repo=args.repo)
     place = preflight.find_repo(args.repo)
-    attempt = attempt_asked_for(args, settings, place)
+    attempt = attempt_asked_for(args, settings, place, failed=True)
     python = dependencies.choose_python(settings.python, args.repo).python
     options = task.RunOptions(args.repo, settings, run_flags.model_choice(settings), python)
     options = reproduce.recorded_options(attempt, options, place, console)

@@ -34,7 +34,7 @@ from planner.prompts.prompt_templates import (
     render_replan,
 )
 from planner.replan import replan_prompt
-from planner.repo.planned_repo import render_commands
+from planner.repo.planned_repo import name_commands, render_commands
 from planner.spec.requirements import render_requirements
 from shared.errors import Interrupted, LlmchError, ModelUnavailable
 from shared.llm.model_client import (
@@ -61,9 +61,9 @@ def first_prompt(inputs: CompileInputs) -> str:
         return _change_prompt(inputs, inputs.task)
     if inputs.change is not None:
         return render_change(
-            inputs.spec.text,
+            inputs.change.render(shown=inputs.repo.whole),
             inputs.repo.hints,
-            render_commands(inputs.repo.verification),
+            name_commands(inputs.repo.verification),
             tests_given=bool(inputs.change.tests),
         )
     return render(

@@ -18,6 +18,7 @@ from planner.prompts.prompt_templates import (
 )
 from planner.replan.predecessor import FollowUp, Predecessor
 from planner.replan.replan_prompt import relevant_words
+from planner.repo.kept_hints import hints_of
 from planner.repo.planned_repo import (
     BaseTree,
     base_tree,
@@ -150,14 +151,16 @@ _CONVENTIONS_SHARE: Final = 4  # of as many characters, beside them
 # be little longer than one that would ask for the change itself.
 WHOLE_CHARACTERS: Final = 40_000
 ONE_ORDER_HINTS: Final = 12_000
-LEAST_HINTS: Final = 900  # of which 500 are for the sentences around a listing
+LEAST_HINTS: Final = 160
+_HINTS_SHARE: Final = 10  # of what is shown whole
 
 
 @dataclass(frozen=True, slots=True)
 class RepoInputs:
     """Hold the repo that a plan is for: its root, its files as git lists them, and their texts.
 
-    `sources` has the texts that rules read, and `hints` is the repo as the prompt shows it.
+    `sources` has the texts that rules read, and `hints` is the repo as the prompt shows it,
+    with the files of the paths in `whole` as they are.
     `verification` are the commands that verify the repo, where it has no script of its own for
     that. Without a repo, all fields are empty.
     """
@@ -166,6 +169,7 @@ class RepoInputs:
     files: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     hints: str = ""
+    whole: tuple[str, ...] = ()
     verification: tuple[VerifyCommand, ...] = ()
     base: BaseTree | None = None
     """The state of each file when the plan began."""
@@ -255,8 +259,12 @@ def _read_repo(
     if options.change is not None:
         whole = named_files(tree.files, options.change.files, words, WHOLE_CHARACTERS)
         shown = sum(map(len, whole.values()))
-        room = min(room, max(LEAST_HINTS, shown // 8) if shown else ONE_ORDER_HINTS)
-    hints = read_repo_hints(tree.files, words, room, tree.projects, whole).text
+        room = min(room, max(LEAST_HINTS, shown // _HINTS_SHARE) if shown else ONE_ORDER_HINTS)
+    hints = hints_of(
+        base,
+        *(paths, (words, room, tuple(whole))),
+        make=lambda: read_repo_hints(tree.files, words, room, tree.projects, whole).text,
+    )
     said = render_conventions(tree.files, room // _CONVENTIONS_SHARE, whole)
     text = "\n\n".join(filter(None, (*whole.values(), hints, said)))
-    return RepoInputs(tree.root, paths, tree.files, text, tree.verification, base)
+    return RepoInputs(tree.root, paths, tree.files, text, tuple(whole), tree.verification, base)

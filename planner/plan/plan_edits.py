@@ -36,11 +36,11 @@ class Change:
     files: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
 
-    def render(self) -> str:
-        """Return what was asked for as the text that the model gets."""
+    def render(self, shown: Collection[str] = ()) -> str:
+        """Return what was asked for as a text; files that are `shown` beside it are not named."""
         parts = [self.text.strip()]
-        if self.files:
-            parts.append(f"Files that matter: {', '.join(self.files)}")
+        if files := [each for each in self.files if each not in shown]:
+            parts.append(f"Files that matter: {', '.join(files)}")
         parts += [f"It is tested by `{each}`." for each in self.tests]
         return "\n\n".join(parts) + "\n"
 

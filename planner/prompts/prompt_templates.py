@@ -121,15 +121,13 @@ def render_change(
     `asked` is what the person asks for. With `tests_given`, the person brings the test along, so
     none is asked for.
     """
-    keys = "" if tests_given else '"acceptance_files": [{"path": P, "content": C}], '
-    rules = "" if tests_given else _packaged("CHANGE_TEST.md")
-    ends = "" if tests_given else '"acceptance_commands": [...]'
+    keys, _, rules = ("" if tests_given else _packaged("CHANGE_TEST.md")).partition("\n")
     values = {
         "CHANGE": asked.strip("\n"),
-        "TEST_KEYS": keys + ends,
-        "TEST_RULES": rules,
-        "VERIFICATION": verification or SCRIPT_ONLY,
-        "REPO_HINTS": repo_hints.strip("\n") or NO_REPO,
+        "TEST_KEYS": keys,
+        "TEST_RULES": f"{rules.strip()} " if rules else "",
+        "VERIFICATION": f" Run in any case: {verification}" if verification else "",
+        "REPO_HINTS": repo_hints.strip("\n"),
     }
     return _fill(_packaged("CHANGE_PROMPT.md"), values)
 

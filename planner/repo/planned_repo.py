@@ -207,6 +207,11 @@ def render_commands(commands: Sequence[VerifyCommand]) -> str:
     return fenced("\n".join(named)) if named else ""
 
 
+def name_commands(commands: Sequence[VerifyCommand]) -> str:
+    """Return the commands that verify a repo in one line, empty where there are none."""
+    return ", ".join(f"`{_line(each.text)}`" for each in commands[:_MAX_SCRIPTS])
+
+
 _NAMED = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)*")
 
 
@@ -289,6 +294,8 @@ def render_conventions(files: TreeSources, limit: int, shown: Collection[str] = 
 
 
 _LEAST_CONVENTIONS: Final = 200  # characters; less of them says nothing
+_LEAST_FOR_CODE: Final = 900  # characters; with less, paths and names alone are shown
+_THERE_TOO: Final = "Also there:"
 _HEADINGS: Final = 500  # characters set aside for the sentences around listing and outlines
 _MANIFEST_SHARE: Final = 4  # the manifests take at most a quarter of the room
 _LISTING_SHARE: Final = 5  # and a fifth is reserved for the listing
@@ -324,8 +331,12 @@ def read_repo_hints(
     scores = {path: path_score(path, spec) for path in files.paths if _can_be_named(path)}
     sources = repo_outlines.rank_files(files, scores, spec)
     scores |= {each.path: each.score for each in sources}
-    nearest = _landmarks_first(sorted(scores, key=lambda path: (-scores[path], path)))
+    nearest = sorted(scores, key=lambda path: (-scores[path], path))
     sources = [each for each in sources if each.path not in whole]
+    if budget_chars < _LEAST_FOR_CODE:
+        others = [path for path in nearest if scores[path] > 0 and path not in whole]
+        return _compose_in_brief(others, sources, len(files.paths), budget_chars)
+    nearest = _landmarks_first(nearest)
     room = max(0, budget_chars - _HEADINGS)
     manifests = render_manifests(projects, room // _MANIFEST_SHARE)
     return _compose(nearest, sources, manifests, len(files.paths), budget_chars)
@@ -357,6 +368,24 @@ def _compose(
     if len(text) <= budget:
         return RepoHints(text, tracked - left_out, left_out, len(code.paths))
     return RepoHints("", 0, tracked)
+
+
+def _compose_in_brief(
+    nearest: Sequence[str], sources: Sequence[repo_outlines.SourceFile], tracked: int, budget: int
+) -> RepoHints:
+    """Spend a small budget on paths: the nearest tests and sources, with names in them, first."""
+    sources = sorted(sources, key=lambda each: not each.is_test)
+    names = {each.path: [part.last_name for part in each.parts if part.name] for each in sources}
+    room, lines = budget - len(_THERE_TOO), list[str]()
+    for path in dict.fromkeys((*names, *nearest)):
+        words = repo_outlines.fitting(names.get(path, ()), room // 2 - len(path), stop=True)
+        line = f"{path}: {' '.join(words)}" if words else path
+        if len(line) >= room:
+            break
+        lines.append(line)
+        room -= len(line) + 1
+    text = "\n".join((_THERE_TOO, *lines)) if lines else ""
+    return RepoHints(text, len(lines), tracked - len(lines))
 
 
 def _listing(paths: Sequence[str], others: Sequence[str], left_out: int, below: int) -> str:

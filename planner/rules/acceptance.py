@@ -18,7 +18,7 @@ from shared.errors import quoted
 from shared.files.paths import VERIFY_SCRIPT, fold_path, glob_characters
 from shared.files.strict_documents import at
 from shared.languages.acceptance_commands import SHELLS, analyse_command, runs_tests
-from shared.languages.appended_tests import CannotAppend, append_test
+from shared.languages.appended_tests import CannotAppend, append_test, tests_beside_code
 from shared.languages.read_commands import (
     CodeRun,
     Command,
@@ -296,10 +296,14 @@ def _paths(order: WorkOrder) -> Iterator[tuple[FieldPath, str]]:
 
 
 def writable_tests(view: PlanView) -> Iterator[Finding]:
-    """Yield each order that may write an acceptance file, its own or an earlier order's."""
+    """Yield each order that may write an acceptance file, its own or an earlier order's.
+
+    An order may write a file that its own test is added to: the harness adds it to what it writes.
+    """
     owners: dict[str, str] = {}
     for step, order in view.orders:
         own = {fold_path(path): field for field, path in _paths(order)}
+        shared = tests_beside_code(order)
         reported: set[str] = set()
         for index, path in enumerate(order.allowed_files):
             folded = fold_path(path)
@@ -307,6 +311,8 @@ def writable_tests(view: PlanView) -> Iterator[Finding]:
                 continue
             reported.add(folded)
             if folded in own:
+                if path in shared:
+                    continue
                 message = f"{quoted(path)} is in allowed_files too: the executor could change it"
                 yield step.finding("E107", own[folded], message)
             elif folded in owners:
@@ -331,7 +337,8 @@ E107 = Rule(
     good=_TESTED,
     remedy=(
         "Drop the path from allowed_files and postconditions. A later order that needs another "
-        "test lists the file in its own acceptance_files, with its new content."
+        "test lists the file in its own acceptance_files, with its new content. Only a file "
+        "of code that holds its unit tests may be written by the order whose `append` adds to it."
     ),
     check=writable_tests,
 )
@@ -488,7 +495,7 @@ def forbidden_tests(step: Step, order: WorkOrder) -> Iterator[Finding]:
     for field, path in _paths(order):
         folded = fold_path(path)
         if folded in writable:
-            continue  # E107 wants it out of there first
+            continue  # E107 wants it out of there first, or the order writes it itself
         if by := next((each for each in order.forbidden if _covers(each, folded)), None):
             message = f"{quoted(path)} is forbidden by {quoted(by)} of the same order"
             yield step.finding("E110", field, message)

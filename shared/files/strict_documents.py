@@ -120,7 +120,7 @@ def _decode(source: str | bytes) -> str:
         data = source if isinstance(source, bytes) else source.encode()
         if len(data) > MAX_DOCUMENT_BYTES:
             raise JsonProblem(f"is over {MAX_DOCUMENT_BYTES // 1024 // 1024} MB")
-        return data.decode("utf-8-sig")
+        return data.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise JsonProblem(f"is not UTF-8: byte {error.start} is {data[error.start]:#04x}") from None
     except UnicodeEncodeError as error:

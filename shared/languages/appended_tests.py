@@ -8,8 +8,9 @@ else, and linters ask for it in the others.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import DefinitionEdit, NamedCode, PlaceForTests, Splice
@@ -18,7 +19,7 @@ from shared.languages.registry import language_of
 
 if TYPE_CHECKING:
     from shared.languages.capabilities import Edits
-    from shared.work_order.work_order import AcceptanceFile
+    from shared.work_order.work_order import AcceptanceFile, WorkOrder
 
 _IMPORTS: Final = re.compile(
     r"(?:[ \t]*\n|(?:import|from|use)\b[^\n({]*(?:\([^)]*\)|\{[^}]*\})?[^\n]*(?:\n|\Z))*"
@@ -32,6 +33,10 @@ class CannotAppend(Exception):
 
     path: str = ""
 
+    def __init__(self, reason: str, remedy: str = _NEW_FILE) -> None:
+        super().__init__(f"{reason}: {remedy}")
+        self.reason = reason
+
 
 @dataclass(frozen=True, slots=True)
 class WholeTest:
@@ -43,19 +48,27 @@ class WholeTest:
 
 
 def whole_tests(
-    files: Iterable[AcceptanceFile], read: Callable[[str], str | None]
+    files: Iterable[AcceptanceFile],
+    read: Callable[[str], str | None],
+    proposed: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[WholeTest]:
     """Yield the acceptance files of an order as they will be.
 
     `read` returns the text of a file as it is before the order, `None` if there is no such text; it
-    is asked only for files that are added to. Raises `CannotAppend`.
+    is asked only for files that are added to. Where `proposed` has the file, the test is added to
+    that text. Raises `CannotAppend`.
     """
     for each in files:
         if each.append is None:
             yield WholeTest(each.path, each.content)
             continue
         try:
-            yield WholeTest(each.path, append_test(each.path, read(each.path), each.append), True)
+            before = read(each.path)
+            text = before if before is None else proposed.get(each.path, before)
+            whole = append_test(each.path, text, each.append)
+            if text != before and tests_in(each.path, text) != tests_in(each.path, before):
+                raise CannotAppend("has other tests than before")
+            yield WholeTest(each.path, whole, True)
         except CannotAppend as refused:
             refused.path = each.path
             raise
@@ -64,26 +77,60 @@ def whole_tests(
 def append_test(path: str, text: str | None, code: str) -> str:
     """Return the text of the file at `path` with a test added. Raises `CannotAppend`."""
     if text is None:
-        raise CannotAppend(f"is not a text file that is there before the order: {_NEW_FILE}")
+        raise CannotAppend("is not a text file that is there before the order")
     if "\r" in text:
-        raise CannotAppend(f"has CRLF line ends: {_NEW_FILE}")
-    language = language_of(path)
+        raise CannotAppend("has CRLF line ends")
+    place, language = _place(path, text), language_of(path)
     if language is None or language.edits is None:
-        return _spliced(text, [_added(text, code, PlaceForTests(len(text)))])
-    try:
-        place = language.edits.place_for_tests(path, text)
-    except Refused as refused:
-        raise CannotAppend(f"{refused.reason}: {_NEW_FILE}") from None
+        return _spliced(text, [_added(text, code, place)])
     clause = _PACKAGE.match(code)
     if clause and not re.search(rf"^{re.escape(clause[1])}\b", text, re.MULTILINE):
-        raise CannotAppend(f"does not have the test's line `{clause[1]}`: leave it out")
+        raise CannotAppend(f"does not have the test's line `{clause[1]}`", "leave it out")
     imports, body = ("", code) if place.indent else split_imports(code)
     if taken := _taken(language.edits, text, body, place):
-        raise CannotAppend(f"has `{taken}` already: give the test another name")
+        raise CannotAppend(f"has `{taken}` already", "give the test another name")
     splices = [_added(text, body, place)]
     if imports.strip():
         splices += _hoisted(language.edits, path, text, imports)
     return _spliced(text, splices)
+
+
+def tests_in(path: str, text: str | None) -> str:
+    """Return what of a file of code belongs to its tests; "" for other files. As `append_test`."""
+    return "" if text is None else _place(path, text).around
+
+
+def tests_beside_code(order: WorkOrder) -> dict[str, str]:
+    """Return the tests that are added to files of code which the order itself writes, by path.
+
+    Only a file of code has no place for a test unless it has tests already.
+    """
+    writable = frozenset(order.allowed_files)
+    found = {e.path: e.append for e in order.acceptance_files if e.append and e.path in writable}
+    return {path: code for path, code in found.items() if _is_code(path)}
+
+
+def files_of_tests(order: WorkOrder) -> frozenset[str]:
+    """Return the acceptance files that the harness alone writes."""
+    return frozenset(each.path for each in order.acceptance_files) - {*tests_beside_code(order)}
+
+
+def _is_code(path: str) -> bool:
+    try:
+        _place(path, "")
+    except CannotAppend:
+        return True
+    return False
+
+
+def _place(path: str, text: str) -> PlaceForTests:
+    language = language_of(path)
+    if language is None or language.edits is None:
+        return PlaceForTests(len(text))
+    try:
+        return language.edits.place_for_tests(path, text)
+    except Refused as refused:
+        raise CannotAppend(refused.reason) from None
 
 
 def split_imports(code: str) -> tuple[str, str]:

@@ -248,11 +248,16 @@ class OutlineEntry:
 
 @dataclass(frozen=True, slots=True)
 class PlaceForTests:
-    """Say where a test goes into a file: the character, its indentation, the blank lines above."""
+    """Say where a test goes into a file: the character, its indentation, the blank lines above.
+
+    `around` is set where tests live in a file of code: all of it that belongs to the tests, and
+    what decides whether they are compiled.
+    """
 
     at: int
     indent: str = ""
     blanks: int = 1
+    around: str = ""
 
 
 class Edits(Protocol):

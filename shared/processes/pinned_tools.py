@@ -69,13 +69,18 @@ def build_here(tool: PinnedTool) -> Build | None:
     return tool.builds.get(platform.machine())
 
 
+def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """Return llmch's folder in the user's cache. Raises `RuntimeError` without a home folder."""
+    cache = environ.get("XDG_CACHE_HOME", "")
+    root = Path(cache) if Path(cache).is_absolute() else Path.home() / ".cache"
+    return root / "llmch"
+
+
 def tools_root(environ: Mapping[str, str] = os.environ) -> Path:
     """Return the folder of fetched programs: `LLMCH_TOOLS`, else one in the user's cache."""
     if given := environ.get("LLMCH_TOOLS", ""):
         return Path(given).absolute()
-    cache = environ.get("XDG_CACHE_HOME", "")
-    root = Path(cache) if Path(cache).is_absolute() else Path.home() / ".cache"
-    return root / "llmch" / "tools"
+    return cache_folder(environ) / "tools"
 
 
 def folder_of(tool: PinnedTool, environ: Mapping[str, str] = os.environ) -> Path:

@@ -1,9 +1,10 @@
-"""Finds the formatter that a project's files name, and says what of a text is layout."""
+"""Finds the formatter of a project, and says what of a text is layout."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -24,12 +25,14 @@ _FROM_FILE: Final = ("sh", "-c", 'exec "$@" < "$0"')
 class Formatter:
     """Hold a command that prints what it read on its input, formatted.
 
-    `{path}` in `argv` is the path that the text has in the tree.
+    `{path}` in `argv` is the path that the text has in the tree. A formatter that is not `named` by
+    the project's files is its toolchain's, and may change only the lines that an order writes.
     """
 
     name: str
     suffixes: tuple[str, ...]
     argv: tuple[str, ...]
+    named: bool = True
 
     def command(self, path: str) -> tuple[str, ...]:
         """Return the command for a file of the tree, which it reads on its input."""
@@ -38,7 +41,7 @@ class Formatter:
 
 
 def find_formatters(paths: Collection[str], read: Callable[[str], str]) -> tuple[Formatter, ...]:
-    """Return the formatters that the files of a project name, at most one for a suffix.
+    """Return the formatters of a project, at most one for a suffix.
 
     `read` returns the text of one of its `paths`.
     """
@@ -60,17 +63,26 @@ def _found(paths: Collection[str], texts: Mapping[str, str], said: str) -> Itera
         yield Formatter("ruff format", (".py", ".pyi"), argv)
     if "go.mod" in texts:
         yield Formatter("gofmt", (".go",), ("gofmt",))
-    if "Cargo.toml" in texts and (
-        not {"rustfmt.toml", ".rustfmt.toml"}.isdisjoint(paths) or "cargo fmt" in said
-    ):
-        edition = re.search(r'^edition\s*=\s*"(\d{4})"', texts["Cargo.toml"], re.MULTILINE)
-        argv = ("rustfmt", "--quiet", "--edition", edition[1] if edition else "2021")
-        yield Formatter("rustfmt", (".rs",), argv)
+    if "Cargo.toml" in texts:
+        manifest = texts["Cargo.toml"]
+        edition = re.search(r'^edition\s*=\s*"(\d{4})"', manifest, re.MULTILINE)
+        default = "2015" if "[package]" in manifest else "2021"  # a workspace's members have theirs
+        argv = ("rustfmt", "--quiet", "--edition", edition[1] if edition else default)
+        named = not {"rustfmt.toml", ".rustfmt.toml"}.isdisjoint(paths) or "cargo fmt" in said
+        yield Formatter("rustfmt", (".rs",), argv, named)
     tools = "node_modules/.bin"
     if not {"biome.json", "biome.jsonc"}.isdisjoint(paths):
         yield Formatter("biome", _SCRIPTS, (f"{tools}/biome", "format", "--stdin-file-path={path}"))
+    elif not {".oxfmtrc.json", ".oxfmtrc.jsonc"}.isdisjoint(paths):
+        yield Formatter("oxfmt", _SCRIPTS, (f"{tools}/oxfmt", "--stdin-filepath", "{path}"))
     elif any(map(_PRETTIER.fullmatch, paths)) or '"prettier": {' in texts.get("package.json", ""):
         yield Formatter("prettier", _SCRIPTS, (f"{tools}/prettier", "--stdin-filepath", "{path}"))
+
+
+def keeps_lines(before: str, written: str, formatted: str) -> bool:
+    """Return whether all lines that formatting changes were written, and not there before."""
+    lines, old = Counter(written.splitlines()), Counter(before.splitlines())
+    return lines - Counter(formatted.splitlines()) <= lines - old
 
 
 _TOKEN: Final = re.compile(

@@ -65,7 +65,7 @@ class RustChain(PlannedRust):
             path: text
             for path in self.chain.listing
             if path.endswith(SUFFIX) or path.rpartition("/")[2] in (MANIFEST, "Cargo.lock")
-            if not self.chain.is_gone(path, position) and not _is_own_test(path)
+            if not self.chain.is_gone(path, position) and not self._is_own_test(path)
             if (text := self.chain.sources.get(path)) is not None
         }
         contracts = self.states[position]
@@ -78,6 +78,10 @@ class RustChain(PlannedRust):
                 view.setdefault(crate.path(MANIFEST), _manifest(crate))
             self._add_modules(view, crate, position)
         return view
+
+    def _is_own_test(self, path: str) -> bool:
+        """Return whether a file is a crate of tests by itself: `tests/words.rs`."""
+        return posixpath.dirname(path) in [each.path("tests") for each in self.crates]
 
     def _add_modules(self, view: dict[str, str], crate: Crate, position: int) -> None:
         """Have the root of a crate name its modules, if the root's content is unknown."""
@@ -218,11 +222,6 @@ def _of_known_tests(command: CargoCommand, tests: list[RustTest]) -> Weakness | 
 def _no_match(command: CargoCommand) -> Weakness:
     shown = " ".join(command.filters) or "its options"
     return Weakness("W232", f"runs no test: {shown} matches none")
-
-
-def _is_own_test(path: str) -> bool:
-    """Return whether a file is a crate of tests by itself: `tests/words.rs`."""
-    return is_test_file(path) and posixpath.basename(posixpath.dirname(path)) == "tests"
 
 
 def _manifest(crate: Crate) -> str:

@@ -32,7 +32,8 @@ class Crate:
 
     `is_guessed` says that its manifest is not there yet, and `has_named_targets` that the manifest
     names files of tests itself, `has_named_programs` the same of programs. `package` is the name
-    of the program in `src/main.rs`.
+    of the program in `src/main.rs`. `is_rooted` says that it has the edition of 2015, whose `use`
+    begins at the root of the crate.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Crate:
     has_named_targets: bool = False
     has_named_programs: bool = False
     package: str = ""
+    is_rooted: bool = False
 
     def path(self, inside: str) -> str:
         """Return the path in the repository of a file of the crate."""
@@ -67,6 +69,7 @@ def read_crates(sources: Mapping[str, str], paths: Iterable[str]) -> tuple[Crate
             has_named_targets="test" in document,
             has_named_programs="bin" in document,
             package=str(_table(document, "package").get("name", "")),
+            is_rooted=_table(document, "package").get("edition", "2015") == "2015",
         )
         for folder, document in documents.items()
         if _name_of(document)

@@ -126,6 +126,9 @@ note_syntax = _EDITS.note_syntax
 find_unwritten = _EDITS.find_unwritten
 
 
+_CONDITION: Final = re.compile(r"#!\s*\[\s*cfg[^\]]*\]")
+
+
 def place_for_tests(path: str, text: str) -> PlaceForTests:
     """Return the end of a file of tests, or of the one module of tests that a file ends with."""
     if is_test_file(path):
@@ -138,7 +141,8 @@ def place_for_tests(path: str, text: str) -> PlaceForTests:
     inner = text[: modules[0].end - 1].rstrip(" \t")
     if not inner.endswith("\n"):
         raise Refused("has its module of tests on one line")
-    return PlaceForTests(len(inner), _INDENT)
+    around = "\n".join((modules[0].text, *_CONDITION.findall(text)))
+    return PlaceForTests(len(inner), _INDENT, around=around)
 
 
 def note_errors(output: str, sources: Mapping[str, str], files: Iterable[str]) -> tuple[str, ...]:

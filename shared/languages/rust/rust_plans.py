@@ -175,6 +175,8 @@ class PlannedRust(PlannedCode[Crate | None]):
                 continue
             if root == own.name:
                 yield from self._module_need(own, rest, position)
+            elif own.is_rooted and self.has_module(own, root, position):
+                continue
             elif not self._is_declared(root, own):
                 yield undeclared_package("imports", each.source, root)
 

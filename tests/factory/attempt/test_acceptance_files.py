@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import pwd
+import shutil
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from factory.landing.stand_in import lacking
 from factory.orders.documents import ReplyFormat
 from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.stages import Stage
 from shared.errors import InvalidInput
+from shared.git.client import Git
+from shared.work_order.work_order import WorkOrder
 from tests.fakes import proposal
 from tests.harness import Factory, Json, blob, commit_all, git, manifest, order, stages, writing
 
@@ -296,3 +303,101 @@ def test_two_orders_add_to_one_file_one_after_the_other(factory: Factory) -> Non
     tip = summary.orders[-1].commit
     assert tip is not None
     assert blob(factory.repo, tip, PATH).decode() == f"{WHOLE}\n\n{more}"
+
+
+# A test that is added to the file of code which the order writes
+
+LIB = "src/lib.rs"
+RUST = "pub fn add(a: i32, b: i32) -> i32 {\n    a\n}\n"
+INSIDE = (
+    "\n#[cfg(test)]\nmod tests {\n    use super::*;\n\n    fn one() -> i32 {\n        1\n    }\n}\n"
+)
+IN_RUST = "#[test]\nfn adds() {\n    assert_eq!(add(one(), 2), 3);\n}\n"
+ADDS = "\n    #[test]\n    fn adds() {\n        assert_eq!(add(one(), 2), 3);\n    }\n}\n"
+BETTER = RUST.replace("    a\n", "    a + b\n")
+
+
+def beside(**changes: Any) -> Json:
+    fields = {"acceptance_commands": ["grep -q 'a + b' src/lib.rs"], **changes}
+    return order(allowed_files=[LIB], acceptance_files=[{"path": LIB, "append": IN_RUST}], **fields)
+
+
+def test_a_test_is_added_to_the_code_that_the_order_writes(factory: Factory) -> None:
+    commit_all(factory.repo, {LIB: RUST + INSIDE})
+    summary = factory.run(beside(), [proposal({LIB: BETTER + INSIDE})])
+    assert summary.verdict == "PASS", summary.failure
+    assert blob(factory.repo, "work", LIB).decode() == BETTER + INSIDE[:-2] + ADDS
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        INSIDE[:-2] + ADDS,  # with the plan's test
+        INSIDE.replace("        1\n", "        3\n"),
+        INSIDE.replace("cfg(test)", "cfg(all(test, unix))"),
+        INSIDE.replace(
+            "    use super::*;", "    fn add(_: i32, _: i32) -> i32 {\n        3\n    }"
+        ),
+        "",
+        f"{INSIDE}\n#![cfg(windows)]\n",
+    ],
+    ids=[
+        "the test",
+        "its helper",
+        "its condition",
+        "what it calls",
+        "none",
+        "the file's condition",
+    ],
+)
+def test_a_reply_that_changes_the_tests_beside_its_code_is_refused(
+    factory: Factory, inside: str
+) -> None:
+    commit_all(factory.repo, {LIB: RUST + INSIDE})
+    replies = [proposal({LIB: BETTER + inside}), proposal({LIB: BETTER + INSIDE})]
+    summary = factory.run(beside(), replies)
+    assert (summary.verdict, stages(summary)) == ("PASS", [Stage.WRITE_SCOPE_VIOLATION, ""])
+    assert "that is added to it" in factory.prompt(1)
+
+
+def test_tests_apart_from_the_code_are_not_the_orders_to_write(factory: Factory) -> None:
+    commit_all(factory.repo, {PATH: OLD})
+    with pytest.raises(InvalidInput, match="the model could change it"):
+        factory.run(adding(allowed_files=["score.py", PATH]), [])
+
+
+@pytest.mark.rest
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
+def test_a_unit_test_of_rust_is_run_beside_the_code_that_it_judges(
+    factory: Factory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)  # the tests have one of their own
+    if (home / ".rustup").is_dir():
+        monkeypatch.setenv("RUSTUP_HOME", str(home / ".rustup"))
+        monkeypatch.setenv("CARGO_HOME", str(home / ".cargo"))
+    crate = 'name = "sums"\nversion = "0.1.0"\n'
+    files = {
+        LIB: RUST + INSIDE,
+        "Cargo.toml": f'[package]\n{crate}edition = "2021"\n',
+        "Cargo.lock": f"version = 3\n\n[[package]]\n{crate}",
+        ".gitignore": "target\n",
+    }
+    commit_all(factory.repo, files)
+    wrong = BETTER.replace("a + b", "a - b")
+    replies = [proposal({LIB: wrong + INSIDE}), proposal({LIB: BETTER + INSIDE})]
+    summary = factory.run(beside(acceptance_commands=["cargo test --offline adds"]), replies)
+    assert (summary.verdict, stages(summary)) == ("PASS", [Stage.ACCEPTANCE_FAILED, ""])
+
+
+def test_a_commit_is_looked_at_for_the_tests_beside_its_code(factory: Factory) -> None:
+    base = commit_all(factory.repo, {LIB: RUST + INSIDE})
+    loaded = WorkOrder.model_validate(beside())
+    whole = INSIDE[:-2] + ADDS
+    right = commit_all(factory.repo, {LIB: BETTER + whole})
+    softer = commit_all(factory.repo, {LIB: BETTER + whole.replace("        1\n", "        3\n")})
+    none = commit_all(factory.repo, {LIB: BETTER})
+    where = Git(factory.repo)
+    assert [*lacking(where, loaded, right, base)] == []
+    for other in (softer, none):
+        (said,) = lacking(where, loaded, other, base)
+        assert "are not those of before and the plan's" in said

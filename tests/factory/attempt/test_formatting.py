@@ -106,18 +106,31 @@ def test_go_is_formatted_by_gofmt(factory: Factory) -> None:
 
 @pytest.mark.rest
 @pytest.mark.skipif(shutil.which("rustfmt") is None, reason="there is no rustfmt")
-def test_rust_is_formatted_by_rustfmt_in_the_edition_of_its_crate(
-    factory: Factory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("there", "kept"),
+    [
+        ({"rustfmt.toml": "", "src/a.rs": "fn b( ){}\n"}, "fn b() {}\n"),
+        ({"src/a.rs": "fn b() {}\n"}, "fn b() {}\n"),
+        ({"src/a.rs": "fn b( ){}\n"}, ""),
+    ],
+)
+def test_rust_is_formatted_in_its_edition_where_that_is_asked_or_changes_no_other_line(
+    factory: Factory,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    there: dict[str, str],
+    kept: str,
 ) -> None:
     programs = add_real_rust(tmp_path / "home")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     crate = '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n'
-    commit_all(factory.repo, {"Cargo.toml": crate, "rustfmt.toml": "", "src/lib.rs": ""})
-    document = order(allowed_files=["src/a.rs"], acceptance_commands=["test -f src/a.rs"])
-    reply = proposal({"src/a.rs": "pub async  fn a( )->u8{1}\n"})
+    commit_all(factory.repo, {"Cargo.toml": crate, "src/lib.rs": "", **there})
+    written = there["src/a.rs"] + "pub async  fn a( )->u8{1}\n"
+    document = order(allowed_files=["src/a.rs"], acceptance_commands=["grep -q async src/a.rs"])
+    reply = proposal({"src/a.rs": written})
     contained = SandboxSettings(backend=Backend.BWRAP)
     summary = factory.run(document, [reply], allow_red=True, sandbox=contained)
-    formatted = "pub async fn a() -> u8 {\n    1\n}\n"
+    formatted = kept + "pub async fn a() -> u8 {\n    1\n}\n" if kept else written
     assert blob(factory.repo, "work", "src/a.rs").decode() == formatted, factory.seen(Warned)
     assert summary.verdict == "PASS"

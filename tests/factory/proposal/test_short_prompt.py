@@ -23,7 +23,10 @@ def an_order(**changes: Any) -> WorkOrder:
 
 def test_the_tests_of_the_plan_are_shown_whole() -> None:
     order = an_order(acceptance_files=[TEST], context_files=["test_score.py"])
-    shown = (ABSENT, *show_acceptance_files(whole_tests(order.acceptance_files, lambda _: None)))
+    shown = (
+        ABSENT,
+        *show_acceptance_files(order, whole_tests(order.acceptance_files, lambda _: None)),
+    )
     assert has_short_prompt(order, shown)
     prompt = render_short_prompt(order, shown, with_commands=False)
     assert f"test_score.py is there, and has to pass:\n\n```\n{TEST['content']}```\n" in prompt
@@ -32,7 +35,11 @@ def test_the_tests_of_the_plan_are_shown_whole() -> None:
 def test_a_long_test_needs_the_long_prompt() -> None:
     order = an_order(acceptance_files=[TEST | {"content": "x = 1\n" * 151}])
     assert not has_short_prompt(
-        order, (ABSENT, *show_acceptance_files(whole_tests(order.acceptance_files, lambda _: None)))
+        order,
+        (
+            ABSENT,
+            *show_acceptance_files(order, whole_tests(order.acceptance_files, lambda _: None)),
+        ),
     )
 
 

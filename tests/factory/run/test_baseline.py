@@ -250,6 +250,23 @@ def test_a_version_that_the_base_asks_for_and_does_not_get_is_named(
     assert f"install {said}, which {path} asks for: commands have " in refused.value.hint
 
 
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("node_modules/@types/node/url.d.ts(12,3): error TS1005", "a version of @types/node whose"),
+        ("node_modules/left/index.d.mts:3:1", "a version of left whose"),
+        ("src/node_modules.d.ts:3:1", "commit a fix to the base"),
+    ],
+)
+def test_a_package_in_which_a_red_base_finds_a_fault_is_named(
+    factory: Factory, place: str, said: str
+) -> None:
+    verified_by(factory, f"echo '  {place}'\nexit 1\n")
+    with pytest.raises(PreflightRefused) as refused:
+        factory.run(order(), [])
+    assert said in refused.value.hint
+
+
 # Kept
 
 

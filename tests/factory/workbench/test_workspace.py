@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import stat
@@ -13,7 +14,13 @@ import pytest
 from benchmarks.measure import counting
 from factory.workbench.leftovers import NOTHING_UNDONE, Undone
 from factory.workbench.tree_watch import TreeWatch
-from factory.workbench.workspace import Workspace, close_workspace, open_workspace, workspaces_root
+from factory.workbench.workspace import (
+    Workspace,
+    close_workspace,
+    open_workspace,
+    workspace_refused,
+    workspaces_root,
+)
 from shared.errors import CommandFailed
 from shared.git import commits, trees
 from shared.git.client import Git, GitFailed
@@ -334,6 +341,20 @@ def test_a_place_that_is_no_folder_is_refused_in_words(repo: Path, tmp_path: Pat
     with pytest.raises(CommandFailed, match="cannot make a workspace") as refused:
         opened(repo, tmp_path / "file" / "run")
     assert "LLMCH_WORKSPACES" in refused.value.hint
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("/opt/python/bin/python", "cannot use /opt/python/bin/python: Permission denied"),
+        ("/data/spaces/run/private", "cannot make a workspace at /data/spaces/run"),
+        ("/data", "cannot make a workspace at /data/spaces/run"),
+        (None, "cannot make a workspace at /data/spaces/run"),
+    ],
+)
+def test_what_cannot_be_used_is_named(file: str | None, said: str) -> None:
+    error = PermissionError(errno.EACCES, "Permission denied", file)
+    assert workspace_refused(Path("/data/spaces/run"), error).message.startswith(said)
 
 
 def test_other_worktrees_of_the_user_are_left_alone(repo: Path, tmp_path: Path) -> None:

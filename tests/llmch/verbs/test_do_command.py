@@ -123,6 +123,25 @@ def test_a_refused_order_is_revised_as_a_plan_is(do: Do, monkeypatch: pytest.Mon
     assert "E003" in json.dumps(server.received[1].body)
 
 
+def test_diff_and_repro_show_the_order_as_it_was_judged_and_need_no_words(
+    do: Do, say: Say, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, PLAN, writes({"shop.py": SHOP.format(4)})):
+        assert do("--yes", "--max-attempts", "1").code == 1
+    again = say("repro", "--repo", shop, "--json")
+    assert (again.code, again.document["exit_code"], again.document["exit_code_in_run"]) == (
+        (1, 1, 1)
+    )
+    assert again.document["command"] == ORDER["acceptance_commands"][0]
+    with model_server(monkeypatch, WRITES):
+        landed = do("--yes", "--json").document
+    shown = say("diff", "--repo", shop, "--json").document
+    assert shown["passed"] and shown["run_id"] == landed["run_id"]
+    committed = git(shop, "diff", "--no-renames", "HEAD", landed["branch"])
+    assert shown["patch"].strip() == committed
+    assert say("repro", "--repo", shop, "--json").document["run_id"] == again.document["run_id"]
+
+
 def test_what_was_interrupted_while_planning_is_not_paid_twice(
     do: Do, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

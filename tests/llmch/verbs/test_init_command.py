@@ -31,6 +31,7 @@ FOUND = TargetFolder(
     (NPM_TEST, VerifyCommand("""bash -c 'true && echo "ü"'""", "scripts/verify.sh")),
     ("The lock file is missing.",),
     ".venv/bin/python",
+    (VerifyCommand("ruff check .", ".github/workflows/ci.yml"),),
 )
 EVIL = TargetFolder(
     Path("/shop"),
@@ -38,6 +39,7 @@ EVIL = TargetFolder(
     (Project("evil" + HOSTILE, "m" + HOSTILE, HOSTILE),),
     (VerifyCommand("run" + HOSTILE, HOSTILE),),
     (HOSTILE,),
+    checks=(VerifyCommand("ruff check " + HOSTILE, HOSTILE),),
 )
 
 
@@ -274,8 +276,26 @@ def test_the_settings_say_what_was_found() -> None:
     text = render_config(FOUND)
     assert "built with   npm (package.json)" in text
     assert "verified by  npm test  (package.json: scripts.test)" in text
+    assert "CI runs      ruff check .  (.github/workflows/ci.yml)" in text
+    assert 'true && echo \\"ü\\"\'", "ruff check ."]' in text
     assert "note         The lock file is missing." in text
     assert "--python .venv/bin/python" in text
+
+
+def test_what_ci_runs_beside_tests_is_offered_and_not_run(say: Say, repo: Path) -> None:
+    steps = "".join(f"      - run: {each}\n" for each in ("ruff check . && pytest", "mypy src"))
+    commit_all(repo, {".github/workflows/ci.yml": f"jobs:\n  test:\n    steps:\n{steps}"})
+    said = say("init", "--repo", repo)
+    assert "CI runs   ruff check .  (.github/workflows/ci.yml)\n" in said.out
+    assert "CI runs   mypy src  (.github/workflows/ci.yml)\n" in said.out
+    assert "if you remove the # before `verify` in llmch.toml" in said.out
+    assert '"ruff check .", "mypy src"]\n' in (repo / "llmch.toml").read_text()
+    document = say("init", "--repo", repo, "--json").document
+    assert document["checks"] == [
+        {"command": each, "origin": ".github/workflows/ci.yml"}
+        for each in ("ruff check .", "mypy src")
+    ]
+    assert "mypy src" not in json.dumps(document["verify"])
 
 
 def test_the_steps_lead_to_a_commit(

@@ -73,3 +73,5 @@ def test_what_was_asked_is_the_text_that_the_model_gets() -> None:
     assert change.render() == (
         "Faster.\n\nFiles that matter: a.py, b.py\n\nIt is tested by `pytest -q a`.\n"
     )
+    beside = change.render(shown=("a.py",))
+    assert beside == "Faster.\n\nFiles that matter: b.py\n\nIt is tested by `pytest -q a`.\n"

@@ -48,6 +48,23 @@ def listing_of(hints: RepoHints) -> list[str]:
 # The text
 
 
+def test_little_room_has_tests_and_names_and_no_sentences(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {
+        "shop.py": "def price(n):\n    return n\n",
+        "till.py": "from shop import price\n\n\ndef pay(n):\n    return price(n)\n",
+        "tests/test_shop.py": "def test_price():\n    pass\n\n\ndef test_none():\n    pass\n",
+        ".gitignore": "x\n",
+    }
+    tracked = RepoSources(tmp_path, repo_of(tmp_path, files))
+    hints = read_repo_hints(tracked, "The price in shop.py", 160, whole=("shop.py",))
+    said = "Also there:\ntests/test_shop.py: test_price test_none\ntill.py: pay"
+    assert (hints.text, hints.listed, hints.left_out) == (said, 2, 2)
+    for budget in range(200):
+        text = read_repo_hints(tracked, "The price in shop.py", budget).text
+        assert len(text) <= budget
+        assert all(line.partition(":")[0] in files for line in text.splitlines()[1:])
+
+
 def test_a_small_repo_is_shown_whole(tmp_path: Path) -> None:
     grid = "WIDTH: int = 9\n\ndef carve(seed: int = 0) -> list[str]:\n    return []\n"
     hints = hints_of(

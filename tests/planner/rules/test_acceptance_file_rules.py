@@ -178,6 +178,21 @@ def test_a_test_that_cannot_be_added_is_a_finding(
     assert reason in found[0]
 
 
+BESIDE = "pub fn sum() -> i32 {\n    1\n}\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n}\n"
+IN_RUST = "#[test]\nfn sums() {\n    assert_eq!(sum(), 2);\n}\n"
+
+
+def test_only_tests_beside_code_are_added_to_a_file_that_the_order_writes() -> None:
+    inside = {"path": "src/lib.rs", "append": IN_RUST}
+    fields: dict[str, Any] = {"interfaces": [], "acceptance_files": [inside]}
+    fields["acceptance_commands"] = ["cargo test sums"]
+    repo = {"src/lib.rs": BESIDE, "Cargo.toml": '[package]\nname = "sums"\nversion = "0.1.0"\n'}
+    within = judged(order(1, allowed_files=["src/lib.rs"], **fields), repo=repo)
+    assert not [each for each in within if each.startswith("E")]
+    apart = judged(adding(allowed_files=["score.py", PATH]))
+    assert [each for each in apart if each.startswith("E107 WO-01")]
+
+
 def test_a_file_is_either_given_or_added_to() -> None:
     both = {"path": PATH, "append": ADDED, "content": TEST}
     assert findings(plan(scored(acceptance_files=[both]))) == [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shared.projects.formatters import find_formatters, same_code
+from shared.projects.formatters import find_formatters, keeps_lines, same_code
 
 
 @pytest.mark.parametrize(
@@ -18,15 +18,46 @@ from shared.projects.formatters import find_formatters, same_code
         ({".github/workflows/ci.yml": "run: uv run ruff format --check\n"}, ["ruff format"]),
         ({"pyproject.toml": "[tool.black]\n[tool.ruff.format]\n"}, ["black"]),
         ({"go.mod": "", "Cargo.toml": "", "rustfmt.toml": ""}, ["gofmt", "rustfmt"]),
-        ({"Cargo.toml": ""}, []),
+        ({"Cargo.toml": ""}, ["rustfmt, unnamed"]),
         ({"Cargo.toml": "", ".github/workflows/a.yaml": "cargo fmt --check"}, ["rustfmt"]),
         ({"biome.json": "", ".prettierrc": ""}, ["biome"]),
+        ({".oxfmtrc.json": "{}"}, ["oxfmt"]),
         ({".prettierrc.json": "{}"}, ["prettier"]),
         ({"package.json": '{"prettier": {}}'}, ["prettier"]),
     ],
 )
 def test_the_files_of_a_project_name_its_formatter(files: dict[str, str], names: list[str]) -> None:
-    assert [each.name for each in find_formatters(tuple(files), files.__getitem__)] == names
+    found = find_formatters(tuple(files), files.__getitem__)
+    assert [e.name if e.named else f"{e.name}, unnamed" for e in found] == names
+
+
+@pytest.mark.parametrize(
+    ("manifest", "edition"),
+    [
+        ('[package]\nname = "x"\n', "2015"),
+        ('[package]\nedition = "2018"\n', "2018"),
+        ('[workspace]\nmembers = ["a"]\n', "2021"),
+        ('[workspace.package]\nedition = "2024"\n[package]\nedition.workspace = true\n', "2024"),
+    ],
+)
+def test_rust_is_formatted_in_its_edition(manifest: str, edition: str) -> None:
+    (rustfmt,) = find_formatters(("Cargo.toml",), lambda _: manifest)
+    assert rustfmt.argv[-1] == edition
+
+
+@pytest.mark.parametrize(
+    ("before", "written", "formatted", "kept"),
+    [
+        ("", "a{b}\n", "a {\n    b\n}\n", True),
+        ("x {}\n", "x {}\na{b}\n", "x {}\na {\n    b\n}\n", True),
+        ("x{}\n", "x{}\na{b}\n", "x {}\na {\n    b\n}\n", False),
+        ("x{}\n", "x{}\nx{}\n", "x{}\nx {}\n", True),
+    ],
+)
+def test_a_line_that_was_there_is_kept_or_not(
+    before: str, written: str, formatted: str, kept: bool
+) -> None:
+    assert keeps_lines(before, written, formatted) is kept
 
 
 def test_a_path_is_never_read_as_an_option() -> None:

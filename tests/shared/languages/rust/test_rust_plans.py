@@ -143,6 +143,32 @@ def test_what_a_test_imports_has_to_be_there(imported: str, code: str | None) ->
     assert [each.code for each in needs] == ([code] if code else [])
 
 
+@pytest.mark.parametrize(
+    ("edition", "codes"), [("", []), ('edition = "2018"\n', ["W221", "W221", "W221"])]
+)
+def test_in_the_edition_of_2015_a_use_begins_at_the_root(edition: str, codes: list[str]) -> None:
+    repo = {
+        "Cargo.toml": f'[package]\nname = "walk"\nversion = "0.1.0"\n{edition}',
+        "src/lib.rs": "pub struct Walk;\n#[cfg(test)]\nmod tests;\n",
+        "src/tests/mod.rs": "mod util;\n",
+    }
+    test = file_of("", "use Walk;\nuse tests::util::Dir;\nuse rand::Rng;")
+    chain = chain_of(Order({}, {"src/tests/deep.rs": test}, writes=["src/o.rs"]), repo=repo)
+    needs = [*read(chain).needs_of_file(1, chain.orders[0].acceptance_files[0])]
+    assert [each.code for each in needs] == (codes or ["W221"])
+
+
+def test_modules_of_tests_below_the_source_are_part_of_the_crate(runner: SandboxRunner) -> None:
+    repo = {
+        **CRATE,
+        "src/lib.rs": "pub mod game;\n#[cfg(test)]\nmod tests;\n",
+        "src/tests/mod.rs": "mod deep;\n",
+    }
+    test = file_of("assert_eq!(score(5), 1);", "use crate::game::*;")
+    found = uses(runner, Order({"src/game.rs": GAME}, {"src/tests/deep.rs": test}), repo=repo)
+    assert [each.code for each in found] == ["E213"]
+
+
 def test_a_missing_module_is_one_finding(runner: SandboxRunner) -> None:
     test = file_of("assert_eq!(f(), 1);", "use my_play::board::f;")
     order = Order({"src/game.rs": GAME}, {"tests/game.rs": test})
