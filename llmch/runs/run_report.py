@@ -186,13 +186,20 @@ def render_asserted(rows: Sequence[CoveredRequirement]) -> str:
 
 
 def render_assertions(rows: Sequence[CoveredRequirement]) -> tuple[str, ...]:
-    """Return a line for each requirement that an order covers: what asserts it, and where."""
-    return tuple(
+    """Return a line for each requirement that an order covers and no test asserts.
+
+    It says what asserts it, and where. The others are counted, so that these are seen.
+    """
+    tested = [row for row in rows if row.asserted_by is Asserted.TEST]
+    lines = [
         f"{row.id}: {row.asserted_by.describe() if row.asserted_by else _REMOVED} "
         f"({', '.join(each.id for each in row.orders)})"
         for row in rows
-        if row.asserted_by is not None or row.removed
-    )
+        if row not in tested and (row.asserted_by is not None or row.removed)
+    ]
+    if tested:
+        lines.append(f"{count(len(tested), 'requirement')} {Asserted.TEST.describe()}")
+    return tuple(lines)
 
 
 def _row_lines(row: CoveredRequirement) -> Iterator[str]:

@@ -39,7 +39,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         options = wiring.following(
             options, args.follows, preflight.find_repo(repo) if repo else None
         )
-    result = run_plan.run_plan(options, source, console, wiring.tool_runner(settings, repo))
+    runner, trial = wiring.tool_runner(settings, repo), wiring.trial_runner(settings, options)
+    result = run_plan.run_plan(options, source, console, runner, trial)
     if args.print_summary:
         summary = (result.run_dir / "compile_summary.json").read_text("utf-8").rstrip()
         console.say(Paragraph((summary,)))

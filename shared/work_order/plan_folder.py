@@ -30,6 +30,7 @@ from shared.work_order.work_order import (
     BaseFile,
     Condition,
     Manifest,
+    RequirementEntry,
     Supersedes,
     VerifyContract,
     order_number,
@@ -109,7 +110,7 @@ class PlanFacts:
     `title` says what the plan is about, in words of the plan; it may be long, or empty. `lineage`
     are the hashes of the plans that it follows, oldest first; the title is then the oldest one's.
     `base_files` are the files of the repo that the plan was made for, and `requires` is what its
-    verify contract waits for.
+    verify contract waits for. `requirements` are those of the specification that the plan lists.
     """
 
     manifest_sha256: str
@@ -118,6 +119,7 @@ class PlanFacts:
     lineage: tuple[str, ...] = ()
     base_files: tuple[BaseFile, ...] = ()
     requires: tuple[Condition, ...] = ()
+    requirements: tuple[RequirementEntry, ...] = ()
 
     @property
     def root(self) -> str:
@@ -194,7 +196,25 @@ class StoredManifest:
         lineage = follows.lineage if follows else ()
         title = follows.title if follows else ""
         base, requires = tuple(self._base_files()), self._requires()
-        return PlanFacts(digest, run_id, title or self._title(), lineage, base, requires)
+        return PlanFacts(
+            digest,
+            run_id,
+            title or self._title(),
+            lineage,
+            base,
+            requires,
+            requirements=tuple(self._requirements()),
+        )
+
+    def _requirements(self) -> Iterator[RequirementEntry]:
+        match self.document:
+            case {"requirements": [*entries]}:
+                for each in entries:
+                    if isinstance(each, dict):
+                        with contextlib.suppress(DocumentInvalid):
+                            yield parse_document(RequirementEntry, each)
+            case _:
+                pass
 
     def _requires(self) -> tuple[Condition, ...]:
         match self.document:
