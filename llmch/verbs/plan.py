@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from factory import preflight
 from factory.factory_checkups import warn_before_plan
 from llmch.ci.finding_reports import annotate_spec
 from llmch.console import Console
 from llmch.console.document import Outcome, Paragraph
+from llmch.console.line import this_program
 from llmch.entry import command_line, wiring
 from llmch.entry.answers import PlanDocument
 from llmch.previews import preview_document
@@ -51,4 +53,6 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         return Outcome(PlanDocument(result), ExitCode.INVALID)
     assert result.output_dir is not None, "a valid plan is written"
     preview = preview_document.read_preview(result.output_dir, repo, args.branch, settings)
-    return Outcome(PlanDocument(result, preview))
+    where = f" --repo {shlex.quote(str(args.repo))}" if args.repo else ""
+    then = f"run-all{where} --workdir {shlex.quote(str(result.output_dir))}"
+    return Outcome(PlanDocument(result, preview, f"{this_program()} {then}" if repo else ""))
