@@ -394,7 +394,8 @@ def _lines(text: str) -> list[str]:
 def _facts(findings: Sequence[FaultReport]) -> tuple[str, ...]:
     facts = [*dict.fromkeys(each.fact for each in findings if each.fact)]
     more = len(facts) - _MAX_FACTS
-    return (*facts[:_MAX_FACTS], *([f"{more} more failures are reported"] if more > 0 else []))
+    rest = "1 more failure is reported" if more == 1 else f"{more} more failures are reported"
+    return (*facts[:_MAX_FACTS], *([rest] if more > 0 else []))
 
 
 def _excerpt(reason: str, *streams: tuple[Sequence[str], Sequence[FaultReport]]) -> str:

@@ -235,6 +235,11 @@ _WholeEvent = OrderStarted | OrderSkipped | OrderEnded | BatchStarted | BatchEnd
 OrderEvent = _CommandEvent | _AttemptEvent | _TrainEvent | _WholeEvent
 
 _MAX_SUMMARY = 160
+_MAX_NOTE = 320  # the reason comes last, behind the place
+_DOUBTS = {
+    "blocks refused": "parts of the reply do not fit the files",
+    "more wanted": "the reply asks to see more of a file",
+}
 _MAX_FACTS = 3
 
 
@@ -310,7 +315,8 @@ class OrderNarrator:
             case StageStarted(order, _, stage):
                 yield Line(Mark.STEP, "begins", order, stage, weight=Weight.VERBOSE)
             case ModelAskedAgain(order, _, reason, note):
-                text = f"the reply is {reason}; the model is asked again"
+                said = _DOUBTS.get(reason, f"the reply is {reason}")
+                text = f"{said}; the model is asked again"
                 yield Line(Mark.WARNED, text, order, "propose", shorten(note, _MAX_SUMMARY))
             case WritesApplied(order, _, files, summary, removed):
                 parts = [self._measure.files(files)] if files else []

@@ -96,10 +96,14 @@ def _result(summary: documents.RunSummary) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlanDocument(Document):
-    """Represent a plan, or why there is none; `preview` says what the plan will do."""
+    """Represent a plan, or why there is none; `preview` says what the plan will do.
+
+    `then` is the command that executes it.
+    """
 
     result: run_plan.PlanResult
     preview: plan_preview.PlanPreview | None = None
+    then: str = ""
 
     def to_json(self) -> object:
         foreseen = self.preview.forecast if self.preview else None
@@ -120,6 +124,8 @@ class PlanDocument(Document):
         if self.preview is not None:
             yield from preview_document.short_form(self.preview, cost=False)
             yield from _forecast(self.preview)
+        if self.then:
+            yield Remark(("next:", f"  {self.then}"))
 
 
 def _forecast(preview: plan_preview.PlanPreview) -> Iterator[Block]:

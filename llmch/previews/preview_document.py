@@ -182,7 +182,7 @@ class PreviewDocument(Document):
         preview = self.preview
         yield Remark(tuple(_place(preview)))
         for each in preview.orders:
-            yield _order(each)
+            yield _order(each, alone=len(preview.orders) == 1)
         for gone in preview.withdrawn:
             yield Section(gone.reason, name=gone.id, word="withdrawn", tone=Tone.FAINT)
         yield from assumed(preview.assumptions)
@@ -218,7 +218,7 @@ def short_form(preview: PlanPreview, *, cost: bool = True) -> Iterator[Block]:
     """
     whole = len(preview.orders) <= _MAX_WHOLE
     for each in preview.orders[:_MAX_HEADS]:
-        yield _order(each) if whole else _head(each)
+        yield _order(each, alone=len(preview.orders) == 1) if whole else _head(each)
     if len(preview.orders) > _MAX_HEADS:
         yield Remark(
             (f"and {count(len(preview.orders) - _MAX_HEADS, 'more order', 'more orders')}",)
@@ -282,11 +282,12 @@ def _head(order: OrderPreview) -> Section:
     )
 
 
-def _order(order: OrderPreview) -> Section:
-    return replace(_head(order), items=tuple(_items(order)))
+def _order(order: OrderPreview, *, alone: bool) -> Section:
+    return replace(_head(order), items=tuple(_items(order, alone=alone)))
 
 
-def _items(order: OrderPreview) -> Iterator[Item]:
+def _items(order: OrderPreview, *, alone: bool) -> Iterator[Item]:
+    """Yield the lines of an order. The cost of one that is alone is that of the plan."""
     yield from (Item(each, Sign.WARNING) for each in order.problems)
     for file in order.files:
         aside = "a test of the plan" if file.is_test else ""
@@ -300,7 +301,7 @@ def _items(order: OrderPreview) -> Iterator[Item]:
     if order.covers:
         yield Item(_covers(order))
     yield from map(_finding, order.findings)
-    if order.forecast is not None:
+    if order.forecast is not None and not alone:
         yield Item(_cost(order.forecast))
 
 

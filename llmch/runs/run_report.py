@@ -123,7 +123,8 @@ def _failures(run: RunView) -> Iterator[Block]:
         if order.failure is None or order.is_on_branch:
             continue
         brief = next((each.brief for each in reversed(order.attempts) if each.brief), order.failure)
-        items = tuple(Item(each) for each in reversed(brief.facts[-_MOST_LISTED:]))
+        facts = brief.facts or (() if brief.command else (one_line(order.failure.excerpt),))
+        items = tuple(Item(each) for each in reversed(facts[-_MOST_LISTED:]))
         command = (Item(brief.command, Sign.COMMAND, literal=True),) if brief.command else ()
         yield Section(brief.stage.replace("_", " "), (*command, *items), name=order.id)
 

@@ -21,6 +21,7 @@ from typing import Final
 
 from factory.run.run_order import BaseTrial
 from factory.run_flags import add_trial_arguments
+from factory.workbench.dependencies import HELPS
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Shape
 from llmch.console.line import this_program
@@ -39,6 +40,7 @@ from shared.settings.declaration import FlagGroup, Key
 from shared.settings.settings import KEYS
 
 _CONFIG: Final = "llmch.toml"
+_DEPS: Final = " --deps auto"
 _SPECS: Final = ("spec.yaml", "spec.yml", "spec.json", "spec.md", "spec.txt")
 
 
@@ -61,12 +63,14 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     files = {config: render_config(place), spec: render_spec(place.name, spec.suffix)}
     written = atomic_io.write_new_files(files)
     kept = tuple(each for each in files if each not in written)
-    steps = tuple(_steps(place, spec, cwd, "".join(_passed_on(args))))
     base = None
     if place.git is GitState.READY and place.verify:
         settings = wiring.settings_for(args, console, repo=place.root)
         base = tried_base(args, console, place.root, settings)
-    if base and not base.ok:
+    prepares = base is not None and HELPS in base.remedy and args.deps != "auto"
+    flags = [*_passed_on(args), *([_DEPS] if prepares else [])]
+    steps = tuple(_steps(place, spec, cwd, "".join(flags), prepares=prepares))
+    if base and not base.ok and not prepares:
         steps = ("make the base green, as said above", *steps)
     return Outcome(InitDocument(place, written, kept, steps, cwd, base))
 
@@ -74,7 +78,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 def _passed_on(args: argparse.Namespace) -> Iterator[str]:
     """Yield what a run needs of the flags with which the base was tried."""
     if args.deps == "auto":
-        yield " --deps auto"
+        yield _DEPS
     for key in KEYS.values():
         if key.flag and key.flag.group is FlagGroup.SANDBOX:
             given = getattr(args, key.name) or ()
@@ -183,7 +187,9 @@ def as_seen(path: Path, cwd: Path) -> str:
     return str(path) if relative.startswith("../../..") else relative
 
 
-def _steps(place: TargetFolder, spec: Path, cwd: Path, flags: str) -> Iterator[str]:
+def _steps(
+    place: TargetFolder, spec: Path, cwd: Path, flags: str, *, prepares: bool
+) -> Iterator[str]:
     """Yield the steps from here to verified commits; paths are written as seen from `cwd`."""
     here = Path(os.path.realpath(cwd)).is_relative_to(os.path.realpath(place.root))
     git = "git" if here else f"git -C {_word(place.root, cwd)}"
@@ -191,10 +197,12 @@ def _steps(place: TargetFolder, spec: Path, cwd: Path, flags: str) -> Iterator[s
     plan = _word(place.root.parent / f"{place.root.name}-plan", cwd)
     if place.git is GitState.NONE:
         yield f"{git} init"
+    program = this_program()
+    if prepares:
+        yield f"{program} init{repo} --base{flags}"
     yield f"edit {_word(spec, cwd)}"
     if place.git is not GitState.READY:  # files that git does not track stop no run
         yield f"{git} add -A && {git} commit -m start"
-    program = this_program()
     yield f"{program} plan --spec {_word(spec, cwd)}{repo} --outdir {plan}"
     yield f"{program} run-all{repo} --workdir {plan}{flags}"
 

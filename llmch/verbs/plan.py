@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from llmch.ci.finding_reports import annotate_spec
 from llmch.console import Console, Format
 from llmch.console.console import answer_to, someone_is_there
 from llmch.console.document import Outcome, Paragraph
+from llmch.console.line import this_program
 from llmch.entry import command_line, wiring
 from llmch.entry.answers import PlanDocument
 from llmch.previews import preview_document
@@ -71,7 +73,9 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         _refuse_contradictions(args.spec, result)
     assert result.output_dir is not None, "a valid plan is written"
     preview = preview_document.read_preview(result.output_dir, repo, args.branch, settings)
-    return Outcome(PlanDocument(result, preview))
+    where = f" --repo {shlex.quote(str(args.repo))}" if args.repo else ""
+    then = f"run-all{where} --workdir {shlex.quote(str(result.output_dir))}"
+    return Outcome(PlanDocument(result, preview, f"{this_program()} {then}" if repo else ""))
 
 
 def _may_ask(args: argparse.Namespace) -> bool:

@@ -94,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "commits", nargs="?", metavar="COMMIT|FROM..TO",
         help="a commit, or all commits of a branch since another one (default: those on the branch "
-        "of the latest run, or HEAD)",
+        "of the latest run that made any, or HEAD)",
     )  # fmt: skip
     parser.add_argument(
         "--plan", type=Path, metavar="DIR",
@@ -145,14 +145,16 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 
 
 def _of_latest_run(runs: Sequence[runs_on_record.RunOnRecord], git: Git) -> str:
-    """Return the range of commits on the branch of the latest run; HEAD if none is on record."""
-    branch = runs[0].head.branch if runs else ""
-    tip = refs.tip_of_branch(git, branch) if branch else ""
-    bases = (
-        runs_on_record.object_id(each.head.base) for each in runs if each.head.branch == branch
-    )
-    reached = [each for each in bases if each and tip and commits.is_ancestor(git, each, tip)]
-    return f"{reached[-1]}..{branch}" if reached else "HEAD"
+    """Return the range of commits on the branch of the latest run that has any; else HEAD."""
+    for branch in filter(None, dict.fromkeys(each.head.branch for each in runs)):
+        tip = refs.tip_of_branch(git, branch)
+        bases = (
+            runs_on_record.object_id(each.head.base) for each in runs if each.head.branch == branch
+        )
+        reached = [each for each in bases if each and tip and commits.is_ancestor(git, each, tip)]
+        if reached and reached[-1] != tip:
+            return f"{reached[-1]}..{branch}"
+    return "HEAD"
 
 
 def _outcome(found: Audit, args: argparse.Namespace) -> Outcome:

@@ -36,6 +36,7 @@ from shared.languages.go.go_modules import (
 )
 from shared.languages.go.go_source import is_test_file, read_go
 from shared.languages.planned_code import (
+    MAY_BE_ADDED,
     AcceptanceText,
     Chain,
     ChainCode,
@@ -276,7 +277,7 @@ class PlannedGo(PlannedCode[str]):
             if later is not None:
                 return "E217", declared_only_by(self.chain.source(later))
             if self.is_open(folder, position, with_tests=not reading.package):
-                return ("W222", "") if self.names_of_package(folder, position) else None
+                return ("W222", MAY_BE_ADDED) if self.names_of_package(folder, position) else None
             if code == "E216" and not _is_qualifier(complaint, test):
                 code = "E211"
             name = name.rpartition(".")[0]

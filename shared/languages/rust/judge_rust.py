@@ -10,7 +10,13 @@ from typing import Final
 from shared.languages.declared.declared_contracts import Complaint, Reading, has_name
 from shared.languages.declared.declared_plans import Asked, Judged
 from shared.languages.language_tools import ToolResult
-from shared.languages.planned_code import AcceptanceText, Chain, ChainCode, declared_only_by
+from shared.languages.planned_code import (
+    MAY_BE_ADDED,
+    AcceptanceText,
+    Chain,
+    ChainCode,
+    declared_only_by,
+)
 from shared.languages.read_commands import Weakness
 from shared.languages.rust.rust_commands import (
     CargoCommand,
@@ -156,7 +162,7 @@ class RustChain(PlannedRust):
         if later is not None and not has_name(read_rust(test.text), reading.name):
             return "E217", declared_only_by(self.chain.source(later))
         if reading.code == "E211" and self.is_open(position):
-            return "W222", ""
+            return "W222", MAY_BE_ADDED
         return reading.code, ""
 
     def weakness_of_tests(self, words: Sequence[str], position: int) -> Weakness | None:

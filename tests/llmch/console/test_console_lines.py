@@ -161,6 +161,11 @@ GOLDEN: list[tuple[Event, str]] = [
         "(It holds no block.)\n",
     ),
     (
+        ModelAskedAgain("WO-02", 1, "blocks refused", "1 of 2 blocks."),
+        "! WO-02    propose   parts of the reply do not fit the files; the model is asked again  "
+        "(1 of 2 blocks.)\n",
+    ),
+    (
         WritesApplied("WO-02", 1, ("game.py", "tests/test_game.py"), "the loop"),
         "✓ WO-02    apply     game.py, tests/test_game.py  (the loop)\n",
     ),

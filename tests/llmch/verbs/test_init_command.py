@@ -148,11 +148,13 @@ def test_what_trying_the_base_shows_is_what_a_run_then_finds(say: Say, repo: Pat
     commit_all(repo, {"scripts/verify.sh": "exit 3\n", "requirements.txt": "no-such-plugin\n"})
     said = say("init", "--repo", repo, "--base", "--json").document
     base = said["base"]
-    assert said["next"][0] == "make the base green, as said above"
-    for verb in ("init", "doctor"):
-        assert "          Or pass --allow-red" in say(verb, "--repo", repo, "--base").out
     assert base["ok"] is False and "ended with exit code 3" in base["detail"]
     assert base["remedy"].startswith("pass --deps auto") and "no-such-plugin" in base["remedy"]
+    where = os.path.relpath(repo, repo.parent / "cwd")
+    assert said["next"][0].endswith(f"init --repo {where} --base --deps auto")
+    assert said["next"][-1].endswith(" --deps auto")
+    for verb in ("init", "doctor"):
+        assert "          Or pass --allow-red" in say(verb, "--repo", repo, "--base").out
     assert say("init", "--repo", repo, "--json").document["base"] is None
 
 

@@ -462,3 +462,14 @@ def test_a_plan_that_cannot_run_here_is_refused_unless_that_is_declined(
     (found,) = (each for each in refused.document["findings"] if each["code"] == "E402")
     assert found["field"] == "acceptance_commands[0]"
     assert "unrecognized arguments: --runslow" in found["message"]
+
+
+def test_a_plan_for_a_repo_ends_with_the_command_that_executes_it(
+    say: Say, spec: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = plan_reply(plan(creating(1, "a.py")))
+    with model_server(monkeypatch, made):
+        said = say("plan", "--spec", spec, "--no-review", "--repo", repo, "--outdir", "a plan")
+    assert said.code == 0, said.out
+    step = said.out.splitlines()[-1]
+    assert step.strip() == f"llmch run-all --repo {repo} --workdir 'a plan'"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness import Factory, git
+from tests.harness import Factory, git, order
 from tests.llmch.command_line import Say, Words
 from tests.llmch.runs.test_read_run import kill, run_two
 
@@ -28,6 +28,13 @@ def test_the_latest_run_is_shown_in_short(say: Say, told: Words, factory: Factor
     assert "question: From one? -> Yes." in said.out
     assert "Count to two" in said.out and factory.tip()[:10] in said.out
     assert "`llmch report --html report.html` writes a page" in said.out
+
+
+def test_an_order_that_ended_by_an_error_is_shown_with_it(say: Say, factory: Factory) -> None:
+    with pytest.raises(AssertionError):
+        factory.run(order(), [])
+    said = say("report", "--repo", factory.repo, "--artifacts-dir", factory.artifacts)
+    assert "AssertionError('the script has no further reply" in said.out
 
 
 def test_programs_get_the_run_as_one_document(say: Say, told: Words, factory: Factory) -> None:

@@ -41,6 +41,21 @@ def test_an_honest_branch_passes_and_stays_as_it_is(say: Say, repo: Path, branch
     assert snapshot(repo) == before
 
 
+def test_a_run_that_landed_nothing_is_passed_over(
+    say: Say, repo: Path, cwd: Path, branch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = say("verify", "--repo", repo)
+    workdir = write_plan(cwd.parent / "other", manifest([writing("3.txt", 1)]))
+    with model_server(monkeypatch, write_reply({"4.txt": "text\n"})):
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+        said = say(
+            "run-all", "--repo", repo, "--workdir", workdir, "--branch", "later",
+            "--sandbox", "off", "--reply-format", "json", "--max-attempts", "1",
+        )  # fmt: skip
+    assert said.code == 1, said.err
+    assert say("verify", "--repo", repo) == before
+
+
 def test_the_document_has_each_claim(say: Say, repo: Path, branch: str) -> None:
     said = say("verify", branch, "--repo", repo, "--json")
     document = said.document
