@@ -41,6 +41,7 @@ def plan_once(
     source: stack.ModelSource,
     emit: Emit,
     runner: language_tools.ToolRunner | None = None,
+    trial: language_tools.ToolRunner | None = None,
 ) -> BuildPlan:
     """Return the plan for these inputs: the one this repo was built from before, else a new one.
 
@@ -54,7 +55,7 @@ def plan_once(
         return BuildPlan(known)
     if options.follows is not None:
         emit(Noted(f"the plan in {options.follows.folder} is followed by a new one"))
-    result = plan_anew(options, common_dir, source, emit, runner)
+    result = plan_anew(options, common_dir, source, emit, runner, trial)
     return BuildPlan(result.output_dir, result)
 
 
@@ -64,9 +65,10 @@ def plan_anew(
     source: stack.ModelSource,
     emit: Emit,
     runner: language_tools.ToolRunner | None = None,
+    trial: language_tools.ToolRunner | None = None,
 ) -> PlanResult:
     """Plan, whatever is on file, and put a valid plan on file; raises as `run_plan` does."""
-    result = run_plan(options, source, emit, runner)
+    result = run_plan(options, source, emit, runner, trial)
     if result.output_dir is not None:
         remember_plan(plan_identity(options), result.output_dir, common_dir)
     return result

@@ -62,7 +62,16 @@ def add_acceptance_arguments(parser: argparse.ArgumentParser) -> None:
         "--staged", action=argparse.BooleanOptionalAction, default=None,
         help="plan an outline first, then its details (default: where one reply would be too long)",
     )  # fmt: skip
+    add_dry_run_argument(parser)
     add_review_arguments(parser)
+
+
+def add_dry_run_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the flag that says whether the commands of a plan are tried before it is accepted."""
+    parser.add_argument(
+        "--dry-run", action=argparse.BooleanOptionalAction, default=True,
+        help="refuse a plan whose commands and tests cannot run here (default: yes)",
+    )  # fmt: skip
 
 
 def add_review_arguments(parser: argparse.ArgumentParser) -> None:
@@ -105,6 +114,7 @@ def compile_options(
         allowed=allowed_by(settings),
         hints_tokens=settings.planner.hints_tokens,
         staged=args.staged,
+        dry_run=args.dry_run,
         anew=args.anew,
     )
 

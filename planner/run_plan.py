@@ -9,6 +9,7 @@ goes from the prompt to the reviewed plan. `planner.plan.manifest` seals the pla
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from planner.compile.compile_record import (
     export_plan,
     summarised,
 )
+from planner.compile.dry_run import DryRun
 from planner.compile.inputs import (
     CompileInputs,
     PlannerModel,
@@ -32,8 +34,10 @@ from planner.compile.inputs import (
     settings_document,
 )
 from planner.compile.judge_reply import Judged, PlanJudge, chosen, remarks_on, remarks_on_kept
+from planner.plan.file_projection import TargetRepo
 from planner.plan.manifest import PlanOrigin, build_manifest, no_base
 from planner.replan.merge_plans import PlanChange, change_of, no_change
+from planner.repo.machine import Machine, known_answers, recorded
 from planner.rules.judge_plan import Report
 from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events.events import Emit, Noted, PlanEnded, PlanStarted, Warned
@@ -48,7 +52,7 @@ from shared.events.run_record import (
 from shared.files.atomic_io import make_folder
 from shared.files.paths import VERIFY_SCRIPT
 from shared.languages.language_tools import ToolRunner, Tools
-from shared.llm.stack import Mode, Model, ModelSource, open_model
+from shared.llm.stack import Mode, Model, ModelSource, open_model, transcript_of
 from shared.llm.usage import Tally, usage_counted, usage_record
 from shared.work_order.parse_order import order_key, parse_document
 from shared.work_order.plan_folder import write_plan
@@ -103,14 +107,34 @@ def _change_document(result: PlanResult) -> dict[str, Any]:
 
 
 def run_plan(
-    options: PlanOptions, source: ModelSource, emit: Emit, runner: ToolRunner | None = None
+    options: PlanOptions,
+    source: ModelSource,
+    emit: Emit,
+    runner: ToolRunner | None = None,
+    trial: ToolRunner | None = None,
 ) -> PlanResult:
     """Compile the spec and return the outcome.
+
+    `runner` has the compilers that judge a plan, and `trial` tries its commands on the files that
+    the plan begins with.
 
     Raises `InvalidInput` before any model call where an input or the export cannot be used, and
     the model layer's errors where asking again would not help.
     """
-    inputs = gather_inputs(options, emit)
+    with contextlib.ExitStack() as opened:
+        if trial is not None:
+            opened.callback(trial.close)
+        return _run_plan(options, source, emit, runner, _machine(source, trial))
+
+
+def _run_plan(
+    options: PlanOptions,
+    source: ModelSource,
+    emit: Emit,
+    runner: ToolRunner | None,
+    machine: Machine,
+) -> PlanResult:
+    inputs = gather_inputs(options, emit, machine)
     if options.outdir is not None:
         check_export(options.outdir, overwrite=options.overwrite, repo=inputs.repo.root)
     end_killed_plans(options.artifacts / "planner")
@@ -123,7 +147,7 @@ def run_plan(
         if inputs.task is not None:
             for remark in remarks_on(inputs.task, template=options.template is not None):
                 recording.emit(Warned(remark))
-            if inputs.task.difference.is_empty:
+            if inputs.task.is_empty:
                 kept = _copied(inputs.task, options)
                 return _unchanged(inputs.task, kept, folder, model.meter.run, recording)
         stages = 2 if plans_in_stages(options, inputs) else 1
@@ -131,7 +155,8 @@ def run_plan(
         recording.emit(PlanStarted(str(options.spec), folder.run_id, most))
         if earlier and source.mode is Mode.LIVE:
             recording.emit(Noted(f"going on from the replies in {earlier[0].transcript}"))
-        attempts = _compile(options, inputs, model, recording, runner)
+        with recorded(machine, transcript_of(source, folder.path)):
+            attempts = _compile(options, inputs, model, recording, runner, machine)
         outcome = chosen(attempts)
         assert outcome is not None, "at least one attempt is made"
         manifest = _manifest(outcome, inputs, folder.run_id)
@@ -164,12 +189,18 @@ def _compile(
     model: Model,
     recording: Recording,
     runner: ToolRunner | None,
+    machine: Machine,
 ) -> Sequence[Judged]:
     """Return all attempts. The run's folder records how they ended, also where an error did."""
     folder = recording.folder.path
     record = CompileRecord(make_folder(folder / "compile"), recording.emit)
-    with summarised(folder, settings_document(options)) as attempts, Tools(runner) as tools:
-        judge = PlanJudge(inputs, tools)
+    with (
+        summarised(folder, settings_document(options)) as attempts,
+        Tools(runner) as tools,
+    ):
+        target = TargetRepo(frozenset(inputs.repo.files), inputs.repo.sources, inputs.allowed)
+        dry_run = DryRun(machine, target, recording.emit) if options.dry_run else None
+        judge = PlanJudge(inputs, tools, dry_run)
         if inputs.task is not None:
             for remark in remarks_on_kept(judge.before(inputs.task), inputs.task):
                 recording.emit(Warned(remark))
@@ -186,6 +217,13 @@ def _compile(
         )
         attempts.extend(compile_plan(compilation))  # the list keeps the attempts before an error
     return attempts
+
+
+def _machine(source: ModelSource, trial: ToolRunner | None) -> Machine:
+    """Return what tries commands; in a replay it only repeats what was found then."""
+    if source.mode is Mode.REPLAY:
+        return Machine(None, known_answers(source.transcript) if source.transcript else {})
+    return Machine(trial)
 
 
 def _copied(task: FollowUp, options: PlanOptions) -> Path:

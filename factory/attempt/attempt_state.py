@@ -23,6 +23,7 @@ from factory.orders.documents import (
 from factory.orders.model_choice import PastAttempt
 from factory.orders.task import OrderTask, RunOptions, Verdict
 from factory.preflight import Repo
+from factory.proposal.reply_formats import ImpossibleClaim
 from factory.proposal.shown_code import ShownFile
 from factory.record.journal import Journal
 from factory.record.progress import AttemptProgress
@@ -59,6 +60,8 @@ class Attempt:
     replies: tuple[ReplyRecord, ...] = ()
     """The replies of this attempt so far."""
     proposal: WriteProposal | None = None
+    claim: ImpossibleClaim | None = None
+    """The last reply's claim that the order cannot be done, if it makes one."""
     touched: bool = False
     """Whether the workspace may differ from the baseline."""
     placed: tuple[FileWrite, ...] = ()

@@ -26,8 +26,9 @@ from factory.judging.acceptance_evidence import (
     Evidence,
     EvidenceCollector,
     beside,
-    may_come,
+    named_by,
     programs_not_found,
+    why_not_so,
 )
 from factory.judging.contract import notes_on, warm_up
 from factory.judging.environment_faults import missing_command, surroundings_of
@@ -41,6 +42,7 @@ from factory.orders.documents import (
     MAX_CONTEXT_BYTES,
     MAX_EDITED_BYTES,
     AskedAgain,
+    AttemptRecord,
     FailureBrief,
     Form,
     Offer,
@@ -77,6 +79,7 @@ from factory.proposal.read_reply import (
     doubt_refused,
     doubt_unreadable,
 )
+from factory.proposal.reply_formats import ImpossibleClaim, parse_claim
 from factory.proposal.request import Question, build_request, offer_for
 from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState
 from factory.proposal.shown_code import Focus, ShownFile, focus_of, parse_show_request
@@ -85,7 +88,7 @@ from shared.events.events import ModelAskedAgain
 from shared.files.atomic_io import write_json, write_text
 from shared.git import trees
 from shared.llm.model_client import Completion, ReplyFailed, Request
-from shared.projects.build_tools import BRINGING
+from shared.projects.build_tools import BRINGING, may_come
 from shared.projects.conventions import find_conventions
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 from shared.work_order.work_order import WorkOrder
@@ -151,6 +154,8 @@ class Dialogue:
         if wanted := parse_show_request(reply):
             more = show_more_of(attempt.shown, wanted)
             return replace(attempt, shown=more), doubt_about_parts(attempt.shown, wanted)
+        if claim := parse_claim(reply):
+            return replace(attempt, claim=claim), None
         try:
             parsed = self._reader.read(reply, attempt.shown, question.offer.format, question.focus)
         except BlocksRefused as refused:
@@ -350,6 +355,9 @@ def propose(state: FactoryState, step: Step) -> StateUpdate:
     if order.asks_model:
         warm_up(step.run.tools, _declared_paths(step))
         attempt, evidence = _asked(state, step, attempt, collector)
+        if attempt.claim:
+            brief = _brief_of_claim(attempt.claim, step, evidence, state["records"])
+            return {"evidence": evidence, **_ended(attempt, brief)}
     else:
         _, evidence = beside(lambda: None, collector)
         attempt = replace(attempt, proposal=removals_alone(order))
@@ -378,6 +386,21 @@ def _asked(
         return completion
 
     return ask(state, step, attempt, first), evidence
+
+
+def _brief_of_claim(
+    claim: ImpossibleClaim, step: Step, evidence: Evidence | None, earlier: Sequence[AttemptRecord]
+) -> FailureBrief:
+    """Return the brief that ends the order, or only the attempt where the claim is not so."""
+    checks = step.verification.checks().commands
+    named = named_by(claim, step.order, [each.text for each in checks])
+    said = f"The model says that the order cannot be done: {claim.reason}"
+    if denied := why_not_so(claim, named, step.order, evidence, earlier):
+        return brief_of(Stage.LLM_OUTPUT_INVALID, step.order, f"{said}\nThat is not so: {denied}.")
+    if not named:
+        said += "\nIt names no command or test, so nothing of this could be checked."
+    command = named[0] if named else None
+    return brief_of(Stage.IMPOSSIBLE, step.order, said, command=command)
 
 
 def _ended(attempt: Attempt, brief: FailureBrief) -> StateUpdate:

@@ -11,7 +11,7 @@ from factory.batch.batch import run_orders
 from factory.batch.order_graph import derive_graph
 from factory.orders.documents import RunSummary
 from factory.orders.read_orders import LoadedOrder, read_order, read_workdir
-from factory.orders.stages import NOTHING_DECIDED, Decision, DecisionKey, PlanAtHand
+from factory.orders.stages import NOTHING_DECIDED, Decision, DecisionKey, PlanAtHand, Stage
 from factory.orders.task import RunOptions
 from factory.preflight import RepoPlace, hold
 from factory.record.decisions import (
@@ -24,6 +24,7 @@ from factory.record.decisions import (
 from factory.record.journal import journal_path, read_understood
 from factory.record.journal_entries import RunBegun
 from factory.record.landed import LandedOrders, find_landed, plan_branch
+from factory.record.run_status import read_status
 from factory.record.runs_on_record import RunDocument, read_run_document
 from factory.run.run_request import Request, place_option
 from shared.errors import InvalidInput, PreflightRefused
@@ -82,6 +83,23 @@ class PlanOnBranch:
         found = self.history(git)
         accepted = accepted_commits(self.decisions(common_dir), found.first_parents)
         return found.with_accepted(accepted).landed
+
+    def impossible(self, common_dir: Path) -> Mapping[str, str]:
+        """Return why orders cannot be done, by id, as the model said in the latest run.
+
+        An order that was worded anew since then is not among them. Raises `Busy` as `read_status`.
+        """
+        status = read_status(common_dir)
+        if status is None or status.branch != self.branch:
+            return {}
+        keys = {each.order.id: self.key_of(each.order.id) for each in self.orders}
+        return {
+            each.id: "\n".join((each.failure.excerpt, each.failure.command or ""))
+            for each in status.orders.values()
+            if each.failure is not None
+            and each.failure.stage is Stage.IMPOSSIBLE
+            and keys.get(each.id) == DecisionKey(status.branch, status.plan, each.id, each.key)
+        }
 
     def still_to_make(self, git: Git, common_dir: Path) -> tuple[str, ...]:
         """Return the orders that are neither landed nor accepted nor left out, in sequence."""

@@ -148,7 +148,7 @@ class _RunningStep:
 
 
 class OrderDriver:
-    """Drive the orders of a run, at most `jobs` steps at a time.
+    """Drive the orders of a run, at most `jobs` steps at a time; judging does not count asking.
 
     `tasks` holds each order that has begun, and `progress` how far it has come.
     """
@@ -192,12 +192,19 @@ class OrderDriver:
         self._train.drop(position)
 
     def start_steps(self) -> None:
-        """Start the steps for which there is room, those of earlier orders first."""
+        """Start the steps for which there is room, those of earlier orders first.
+
+        Steps that wait for models, which may take minutes, leave the room for judging free.
+        """
         for position, parent in sorted(self._startable()):
-            if len(self._running) >= self._jobs:
-                return
-            if position not in self._running:
+            if position not in self._running and self._has_room(judging=bool(parent)):
                 self._start(position, parent)
+
+    def _has_room(self, *, judging: bool) -> bool:
+        if judging and self._jobs > 1:  # with one job, a step ends before the next begins
+            judged = sum(bool(each.assignment.parent) for each in self._running.values())
+            return judged < self._jobs
+        return len(self._running) < self._jobs
 
     def _startable(self) -> Iterator[tuple[int, str]]:
         yield from ((position, "") for position in self._schedule.startable())

@@ -17,18 +17,17 @@ a reply costs less than an order that ends too early.
 
 from __future__ import annotations
 
-import re
 import threading
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 from typing import Final, TypeVar
 
 from factory.judging.proof import W234, W252, why_nothing_is_proven
 from factory.judging.run_checks import Trial, try_acceptance
-from factory.orders.documents import CmdResult, CommandFlag
+from factory.orders.documents import AttemptRecord, CmdResult, CommandFlag
 from factory.orders.task import OrderTask, RunOptions
+from factory.proposal.reply_formats import ImpossibleClaim
 from factory.record.progress import AnnouncedProgress
 from factory.workbench.pool import Workbench
 from factory.workbench.tree import NotReadable, Tree
@@ -36,7 +35,7 @@ from shared.events.events import CommandTried, Emit
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.languages.registry import LANGUAGES, language_of
 from shared.processes.shell_words import split_words
-from shared.projects.build_tools import BRINGING
+from shared.work_order.work_order import WorkOrder
 
 T = TypeVar("T")
 
@@ -63,6 +62,48 @@ class Evidence:
             for each in self.on_skeleton
         )
         return (*green, *hollow)
+
+
+def named_by(
+    claim: ImpossibleClaim, order: WorkOrder, verification: Sequence[str]
+) -> tuple[str, ...]:
+    """Return the commands of the order that a claim names, itself or by a test that they run.
+
+    Where the claim has no field for them, these are the commands that its reason quotes.
+    """
+    commands = dict.fromkeys((*order.acceptance_commands, *verification))
+    tests = [each.path for each in order.acceptance_files if each.path in (claim.command or "")]
+    if claim.command is None:
+        return tuple(each for each in commands if each in claim.reason)
+    if claim.command in commands:
+        return (claim.command,)
+    return tuple(each for each in commands if any(path in each for path in tests))
+
+
+def why_not_so(
+    claim: ImpossibleClaim,
+    named: Sequence[str],
+    order: WorkOrder,
+    evidence: Evidence | None,
+    earlier: Sequence[AttemptRecord],
+) -> str:
+    """Return what shows that an order is not impossible as claimed; "" if nothing does.
+
+    A command that passed on code that does nothing, or in an attempt, contradicts nothing by
+    itself. `named` are the commands that the claim names.
+    """
+    if claim.command and not named:
+        return f"the order has no command or test `{claim.command}`"
+    found = evidence or Evidence()
+    passed = dict.fromkeys(found.on_skeleton, "on code that keeps the interfaces and does nothing")
+    passed |= dict.fromkeys(found.on_baseline, "before anything is written")
+    for record in earlier:
+        for command, result in zip(order.acceptance_commands, record.acceptance, strict=False):
+            if result.exit_code == 0:
+                passed[command] = f"in attempt {record.attempt_index}"
+    if not named or not all(each in passed for each in named):
+        return ""
+    return "; ".join(f"`{each}` passes {passed[each]}" for each in named)
 
 
 class EvidenceCollector:
@@ -254,20 +295,3 @@ def programs_not_found(
     return tuple(
         each for each in named if "/" not in each.program and not has_program(each.program)
     )
-
-
-def may_come(
-    program: str, files: Collection[str], allowed: Collection[str], bringing: Iterable[str]
-) -> bool:
-    """Return whether the project may bring the program before the command runs.
-
-    `files` are the paths of the project, `allowed` those that the order may write, and `bringing`
-    are the texts of its files named in `BRINGING`.
-    """
-    if any(path in BRINGING for path in allowed):
-        return True
-    named = (PurePosixPath(path) for path in (*files, *allowed))
-    if any(program in (path.name, path.stem) for path in named):
-        return True
-    word = re.compile(rf"(?<![\w.-]){re.escape(program)}(?![\w-])")
-    return any(word.search(text) for text in bringing)

@@ -199,9 +199,10 @@ _PACKAGE = re.compile(r'"Package":"([^"]+)"')
 def read_go(text: str) -> Counted | None:
     """Return the tests of all packages, without subtests.
 
-    Without -v or -json, go names failed tests alone. A package that passed then counts as one
-    test, and the numbers are not exact. Whether all tests of such a package were skipped is not
-    seen. A package that cannot be built counts as a failure. Failed subtests are among the names.
+    Where the output is not verbose, because a command sets GOFLAGS itself, go names failed tests
+    alone. A package that passed then counts as one test, and the numbers are not exact. Whether all
+    tests of such a package were skipped is not seen. A package that cannot be built counts as a
+    failure. Failed subtests are among the names.
     """
     runs = [each for each in (_read_lines(text), _read_events(text)) if each is not None]
     return add_up(runs) if runs else None
@@ -213,13 +214,19 @@ def _read_lines(text: str) -> Counted | None:
     passed, failed, skipped = 0, 0, 0
     names: list[str] = []
     own: list[str] = []  # failed tests of the package whose end comes next
+    own_passed = 0
     seen = False  # whether the package's own tests have been listed
+    verbose = "=== RUN" in text
     for found in _RESULT.finditer(text):
         how, test, end, package, rest = found.groups()
         if how is not None and ("/" in test or found[0][0] == " "):
             own += [test] if how == "FAIL" and "/" in test else []
             continue
-        passed += how == "PASS" or (end == "ok  " and not seen and "[no tests to run]" not in rest)
+        own_passed += how == "PASS" or (end == "ok  " and not seen and not verbose)
+        if end is not None:
+            # Code that go found no test in may print lines that look like a test's.
+            passed += 0 if "[no tests to run]" in rest else own_passed
+            own_passed = 0
         skipped += how == "SKIP"
         if how == "FAIL":
             own.append(test)
@@ -229,7 +236,8 @@ def _read_lines(text: str) -> Counted | None:
             names += [package] if end == "FAIL" and not seen else []
             own = []
         seen = how is not None
-    listed = "=== RUN" in text or not (passed or failed)
+    passed += own_passed
+    listed = verbose or not (passed or failed)
     return Counted(passed, failed, skipped, frozenset((*names, *own)), listed)
 
 

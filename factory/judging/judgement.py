@@ -5,8 +5,8 @@ The tree is what a proposal wrote or, later, what a landing merged.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from factory.judging.count_tests import is_cut
@@ -35,6 +35,7 @@ from factory.judging.proof import (
 from factory.judging.run_checks import (
     Check,
     LookUp,
+    Ran,
     Trial,
     likely_cause,
     observe,
@@ -53,6 +54,7 @@ from factory.workbench.leftovers import Undone
 from factory.workbench.pool import Workbench
 from factory.workbench.tree import NotReadable, Tree
 from shared.errors import EnvironmentFault, InvalidInput
+from shared.events.events import CommandEnded, CommandStarted
 from shared.languages.registry import LANGUAGES, language_of, steering
 from shared.projects.build_tools import LOCK_FILES
 from shared.work_order.work_order import WorkOrder
@@ -203,7 +205,8 @@ class Judgement:
 class _Phase:
     """Hold one series of commands, their results, and the brief of a failure.
 
-    `known` looks up which checks may fail, and `red` collects those that did. `tests` collects the
+    `known` looks up which checks may fail, and `red` collects those that did. `proven` are commands
+    that came to a success of their own and left the tree as it was. `tests` collects the
     tests that commands reported, `silent` the commands that succeeded and reported none, and
     `touched` the files that commands changed or made.
     """
@@ -213,6 +216,7 @@ class _Phase:
     known: LookUp = lambda: NOTHING_RED
     results: list[CmdResult] = field(default_factory=list)
     red: dict[str, RedCheck] = field(default_factory=dict)
+    proven: dict[tuple[str, ...], Ran] = field(default_factory=dict)
     tests: dict[str, CountedTests] = field(default_factory=dict)
     silent: set[str] = field(default_factory=set)
     touched: set[str] = field(default_factory=set)
@@ -244,7 +248,7 @@ def run_checks(trial: Trial) -> Judgement:
         acceptance.brief = brief_of(acceptance.stage, trial.order, trial.excerpt(problem))
     else:
         commands = tuple(parse_check(each) for each in trial.order.acceptance_commands)
-        _run_phase(acceptance, commands, trial)
+        _run_phase(acceptance, commands, trial, verify.proven)
     record_results(trial, "acceptance_result.json", acceptance.results)
     proof = verified_by(verify.results, acceptance.results, trial.exempt)
     return Judgement(
@@ -265,12 +269,26 @@ def _verification_key(trial: Trial) -> str:
     return verification_key(trial.staged, trial.checks, trial.bench, trial.options)
 
 
-def _run_phase(phase: _Phase, checks: Sequence[Check], trial: Trial) -> None:
-    """Run the commands up to the first that fails; if none does, check the written files."""
+_NOT_PROVEN: Final[Mapping[tuple[str, ...], Ran]] = {}
+
+
+def _run_phase(
+    phase: _Phase,
+    checks: Sequence[Check],
+    trial: Trial,
+    proven: Mapping[tuple[str, ...], Ran] = _NOT_PROVEN,
+) -> None:
+    """Run the commands up to the first that fails; if none does, check the written files.
+
+    Those that are `proven` on the same tree are not run again: their results are used.
+    """
     trial.progress.begin_stage(trial.attempt, phase.purpose)
     for number, check in enumerate(checks, 1):
         name = f"{phase.purpose}_{number}"
-        ran = run_check(check, trial, phase.purpose, phase.known, name)
+        if before := proven.get(check.argv):
+            ran = _use_again(before, check, trial, phase.purpose)
+        else:
+            ran = run_check(check, trial, phase.purpose, phase.known, name)
         result, ended = ran.result, ran.ended
         phase.results.append(result)
         phase.touched.update(ran.undone.all)
@@ -281,6 +299,8 @@ def _run_phase(phase: _Phase, checks: Sequence[Check], trial: Trial) -> None:
                 account = trial.excerpt(describe_tampering(harm, trial))
                 phase.brief = brief_of_success(phase.stage, trial.order, account, result)
                 return
+            if not (result.exit_code or result.flaky or ran.undone.all):
+                phase.proven[check.argv] = ran
             if result.tests is None and not is_cut(ended):
                 phase.silent.add(check.text)
             why = why_nothing_is_proven(check.text, result.tests)
@@ -296,6 +316,21 @@ def _run_phase(phase: _Phase, checks: Sequence[Check], trial: Trial) -> None:
         brief = _failed_command(phase, check, ended, trial)
         phase.brief = _billed(_compared(brief, known, now), ended, trial)
         return
+
+
+_AS_VERIFIED: Final = "not run again: the verification just ran it on this tree"
+
+
+def _use_again(before: Ran, check: Check, trial: Trial, purpose: AttemptStage) -> Ran:
+    """Return how a command ended, for another purpose on the same tree; events and record say so.
+
+    Each command begins on the tree that would be committed, so it would end as it did.
+    """
+    result = before.result.model_copy(update={"note": _AS_VERIFIED, "duration_seconds": 0.0})
+    order, code = trial.order.id, result.exit_code
+    trial.emit(CommandStarted(order, purpose, check.text))
+    trial.emit(CommandEnded(order, purpose, check.text, code, 0.0, _AS_VERIFIED))
+    return replace(before, result=result)
 
 
 def _nothing_ran(fewer: FewerTests, phase: _Phase, trial: Trial) -> FailureBrief:

@@ -354,16 +354,33 @@ _ACCEPTED: Final = "accepted: {}"
 _PROOF = re.compile(r"^proof: (\S.*)$", re.MULTILINE)
 
 
+_MOST_REQUIREMENTS: Final = 50
+_REQUIREMENT_CHARACTERS: Final = 500
+
+
 def render_note(
-    run_id: str, model: str, attempts: int, proof: str, assumed: Iterable[Assumption] = ()
+    run_id: str,
+    model: str,
+    attempts: int,
+    proof: str,
+    *,
+    demands: Sequence[tuple[str, str]] = (),
+    assumed: Iterable[Assumption] = (),
 ) -> str:
     """Return the text of a note; `proof` is one line, empty if nothing is known.
 
-    `assumed` is what the plan reads into the specification for the order.
+    `demands` are the requirements that the commit covers, each an id and its text: the repo need
+    not have the specification that the ids are from. `assumed` is what the plan reads into the
+    specification for the order.
     """
     lines = [f"run: {run_id}", f"model: {model}", f"attempts: {attempts}"]
     if proof:
         lines.append(f"proof: {proof}")
+    for name, text in demands[:_MOST_REQUIREMENTS]:
+        said = _one_line(f"{name}: {text[: 2 * _REQUIREMENT_CHARACTERS]}")
+        lines.append(f"requirement {_cut(said, _REQUIREMENT_CHARACTERS)}")
+    if len(demands) > _MOST_REQUIREMENTS:
+        lines.append(f"requirements: {len(demands) - _MOST_REQUIREMENTS} more")
     lines += [f"{each.kind}: {_one_line(each.render())}" for each in assumed]
     return "".join(f"{line}\n" for line in lines)
 

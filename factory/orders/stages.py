@@ -6,6 +6,7 @@ all say the same. `status` reads the journal by these types, so nothing here imp
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -43,6 +44,7 @@ class Stage(StrEnum):
     CONTRACT_VIOLATED = "contract_violated"
     ACCEPTANCE_FAILED = "acceptance_failed"
     ENVIRONMENT = "environment"
+    IMPOSSIBLE = "impossible"
 
     @property
     def retryable(self) -> bool:
@@ -150,6 +152,16 @@ STAGE_TEXTS: Final = (
         retryable=False,
     ),
     StageText(
+        Stage.IMPOSSIBLE,
+        "The model says that the order cannot be done, and why. The command or test that it names "
+        "belongs to the order, and passed neither before the work nor in an earlier attempt.",
+        "Another attempt would be paid for in vain, so the order ends.",
+        "Correct the order, or plan it again by `llmch plan --from PLAN`, whose prompt has the "
+        "reason.",
+        "",  # depends on the plan: see `_plan_again`
+        retryable=False,
+    ),
+    StageText(
         Stage.CONTRACT_VIOLATED,
         "The files break a declared interface, or drop public names or most of a file that the "
         "order does not name in `changes`.",
@@ -223,6 +235,8 @@ def next_step(
         return ""
     if stage is Stage.PREFLIGHT:
         return _correct(order, plan)
+    if stage is Stage.IMPOSSIBLE:
+        return _plan_again(order, place, plan)
     return TEXT_OF[stage].next_step.format(order=order, place=place)
 
 
@@ -234,6 +248,13 @@ def _correct(order: str, plan: PlanAtHand | None) -> str:
     if plan.edited:
         return f"{command} takes what you edited in the plan"
     return f"correct {order} and take the edit by {command}, or plan again"
+
+
+def _plan_again(order: str, place: str, plan: PlanAtHand | None) -> str:
+    """Return how an order is planned again whose model says that it contradicts itself."""
+    folder = shlex.quote(str(plan.folder)) if plan else "PLAN"
+    command = f"llmch plan --spec SPEC --from {folder}{place}"
+    return f"correct {order}, or plan it alone again with this reason in the prompt: `{command}`"
 
 
 class OrderState(StrEnum):

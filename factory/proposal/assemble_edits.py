@@ -367,6 +367,19 @@ def render_format(asked: ReplyFormat, forms: Mapping[str, Form] | None = None) -
             return _render_edits(forms or {})
 
 
+_CLAIM_IN_JSON = '`{"impossible": {"reason": WHY, "command": IT}, "summary": "", "writes": []}`'
+
+
+def render_claim(asked: ReplyFormat) -> str:
+    """Return how to reply that the order cannot be done, for the end of its commands."""
+    in_text = "`IMPOSSIBLE: ` and why, then a line `Command: ` with it"
+    said = _CLAIM_IN_JSON if asked is ReplyFormat.JSON else in_text
+    return (
+        "Only if one of them contradicts the task, so that no code can do both, reply without "
+        f"files: {said}."
+    )
+
+
 def describe_form(form: Form) -> str:
     """Return what a block of a form holds, with an example."""
     return f"{_FORMS[form]}\n\n{render_block(_EXAMPLES[form])}".rstrip("\n")

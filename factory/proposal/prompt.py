@@ -18,7 +18,7 @@ from importlib import resources
 from factory.orders.documents import WHOLE_UP_TO_LINES, Offer, ReplyFormat
 from factory.orders.model_choice import PastAttempt
 from factory.orders.stages import TEXT_OF, Stage
-from factory.proposal.assemble_edits import render_format
+from factory.proposal.assemble_edits import render_claim, render_format
 from factory.proposal.prompt_parts import (
     REMOVED,
     name_removed,
@@ -285,6 +285,7 @@ def _values(
         "ALLOWED": _render_allowed(order, shown),
         "FORBIDDEN": _render_removed(order.removed_files) + _render_forbidden(order.forbidden),
         "COMMANDS": _bullets(commands) + _render_placed(order),
+        "IMPOSSIBLE": render_claim(offer.format),
         "FORMAT": render_format(offer.format, offer.forms),
     }
 
@@ -513,6 +514,7 @@ def _told(
         parts.append(_render_forbidden(order.forbidden).strip())
     if commands:
         parts.append(f"These commands must succeed afterwards:\n{_bullets(commands)}")
+        parts.append(render_claim(ReplyFormat.FILES))
     return parts
 
 

@@ -22,8 +22,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from factory.orders.documents import Form
-from shared.llm.model_client import ReplyMalformed, strip_reasoning
+from factory.orders.documents import MAX_REPLY_CHARACTERS, Form
+from shared.files.strict_documents import JsonProblem, parse_json
+from shared.llm.model_client import ReplyMalformed, extract_json_object, strip_reasoning
 
 _PLAIN_PATH = re.compile(r"[\w.@+-]*[./][\w./@+-]*")
 _NAMED_PATH = re.compile(r"(?:.*\s)?(?:path|file|filename|title|name)\s*[=:]\s*(?P<path>\S.*)")
@@ -340,6 +341,63 @@ def _header_of(block: _Block, allowed: Sequence[str], repairs: list[str]) -> Hea
 def _is_commentary(header: Header, block: _Block) -> bool:
     """Return whether the block shows how to run something; models like to add such blocks."""
     return header.path is None and block.info.lower() in _COMMENTARY
+
+
+@dataclass(frozen=True, slots=True)
+class ImpossibleClaim:
+    """Hold what a reply says that gives no files because the order cannot be done.
+
+    `command` is the command or test that contradicts the order; `None` if the reply has no field
+    for it, or nothing in the field.
+    """
+
+    reason: str
+    command: str | None = None
+
+
+_CLAIM = re.compile(r"(?:```\w*\n)?[*_`]{0,3}IMPOSSIBLE[*_]{0,2}:(?P<reason>.*)", re.DOTALL)
+_COMMAND = re.compile(r"^command:(.*)$", re.IGNORECASE | re.MULTILINE)
+_CLAIM_KEYS = frozenset({"impossible", "summary", "writes"})
+_MAX_CLAIM = 1_500
+"""A claim may be longer. The next prompt of the planner, and records, have this much of it."""
+
+
+def parse_claim(reply: str) -> ImpossibleClaim | None:
+    """Return the claim in a reply that the order cannot be done; `None` for any other reply.
+
+    In JSON it is the key `impossible`, in text a first line that begins with `IMPOSSIBLE:`.
+    """
+    if "impossible" not in reply[:MAX_REPLY_CHARACTERS].lower():
+        return None
+    try:
+        text = strip_reasoning(reply).strip()
+    except ReplyMalformed:
+        return None
+    if found := _CLAIM.match(text):
+        command = _COMMAND.search(found["reason"])
+        return _claim(_COMMAND.sub("", found["reason"]), command[1] if command else None)
+    if not text.startswith(("{", "```json\n", "```\n")):
+        return None  # a file of another format may have such a key
+    try:
+        value = parse_json(extract_json_object(text))
+    except (ReplyMalformed, JsonProblem):
+        return None
+    if not isinstance(value, dict) or not value.keys() <= _CLAIM_KEYS:
+        return None
+    match value.get("impossible"):
+        case {"reason": str(reason), "command": str(named)}:
+            return _claim(reason, named)
+        case {"reason": str(reason)}:
+            return _claim(reason, None)
+        case _:
+            return None
+
+
+def _claim(reason: str, command: str | None) -> ImpossibleClaim | None:
+    """Return the claim, bounded; `None` if it gives no reason."""
+    reason = re.sub(r"\s*\n\s*", "\n", reason.strip(" \t\r\n`*"))[:_MAX_CLAIM]
+    named = (command or "").strip().strip("`").strip()[:_MAX_CLAIM]
+    return ImpossibleClaim(reason, named or None) if reason else None
 
 
 def render_block(file: ProposedFile) -> str:

@@ -9,8 +9,8 @@ module bounds whatever can be bounded.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from factory.orders.documents import (
     FALL_BACK_UP_TO_LINES,
@@ -158,11 +158,14 @@ def _json_type(value: object) -> str:
             return "string"
 
 
-# A file that an order of usual size creates has about this many bytes: a module of 100 lines.
-NEW_FILE_BYTES = 4_000
+# A file that an order of the demos creates has 500 to 1,700 bytes, and its reply some marks and a
+# sentence besides.
+NEW_FILE_BYTES = 1_000
+_ASIDE_TOKENS = 80
 
-# The reply has a summary and marks around its files, and a model may reason before it answers.
-_ASIDE_TOKENS = 1_000
+# A large new file is a module of 100 lines, and a model may reason before it answers.
+_LARGE_FILE_BYTES = 4_000
+_REASONING_TOKENS = 1_000
 
 
 def likely_reply_tokens(sizes: Iterable[int | None]) -> int:
@@ -175,7 +178,7 @@ def likely_reply_tokens(sizes: Iterable[int | None]) -> int:
 
 def ample_reply_tokens(sizes: Iterable[int | None]) -> int:
     """Return with how many tokens a reply that writes files whole should not be cut short."""
-    return _ASIDE_TOKENS + sum(most_tokens(size or NEW_FILE_BYTES) for size in sizes)
+    return _REASONING_TOKENS + sum(most_tokens(size or _LARGE_FILE_BYTES) for size in sizes)
 
 
 _NEVER_WHOLE = FALL_BACK_UP_TO_LINES + 1
@@ -231,7 +234,28 @@ def _written_size(file: ShownFile, offer: Offer) -> int:
 def _schema(order: WorkOrder, shown: Sequence[FileState]) -> ReplySchema:
     hashes = sorted({state.sha256 for state in shown})
     choices = {"path": order.allowed_files, "base_sha256": hashes}
-    return reply_schema("write_proposal", ModelProposal, choices=choices)
+    asked = reply_schema("write_proposal", ModelProposal, choices=choices)
+    properties = {"impossible": _CLAIM, **asked.schema["properties"]}
+    del properties["writes"]["minItems"]  # a claim comes without files
+    keys = {"properties": properties, "required": list(properties)}
+    return replace(asked, schema={**asked.schema, **keys})
+
+
+_CLAIM: Final[Mapping[str, Any]] = {
+    "anyOf": [
+        {
+            "type": "object",
+            "properties": {
+                "reason": {"type": "string"},
+                "command": {"anyOf": [{"type": "string"}, {"type": "null"}]},
+            },
+            "required": ["reason", "command"],
+            "additionalProperties": False,
+        },
+        {"type": "null"},
+    ]
+}
+"""The schema of what `parse_claim` reads."""
 
 
 def offer_for(

@@ -40,9 +40,11 @@ from factory.workbench.pool import Workbench, WorkbenchPool
 from shared.errors import PreflightRefused
 from shared.events.events import CommandEnded, CommandStarted, Emit, Noted
 from shared.files.atomic_io import make_folder, write_json, write_refused
+from shared.files.paths import VERIFY_SCRIPT
 from shared.git import trees
 from shared.projects.build_tools import Verification
 from shared.projects.manifests import holds_only_documents, required_versions
+from shared.work_order.work_order import WorkOrder
 
 _MOST_KEPT: Final = 200
 _LARGEST_FILE: Final = 256 * 1024  # bytes; 200 keys with the tests of three commands take 60,000
@@ -166,10 +168,16 @@ class Baseline:
             bench.used = False  # its tree is only read
             return verification_of(bench.workspace, self.options.settings.verify).found
 
-    def announce(self, commit: str) -> Verification:
-        """Report what verifies `commit` and what is not run there; return it."""
+    def announce(self, commit: str, orders: Sequence[WorkOrder]) -> Verification:
+        """Report what verifies `commit`, or orders to come, and what is not run there; return it.
+
+        `orders` are those to be made, in their sequence.
+        """
         found = self.look(commit)
-        for line in (found.describe(), *found.notes):
+        writing = [n for n, each in enumerate(orders) if VERIFY_SCRIPT in each.allowed_files]
+        maker = orders[writing[0]].id if writing else ""
+        described = found.describe(maker, is_first=writing[:1] == [0])
+        for line in (described, *found.notes):
             self.emit(Noted(line))
         return found
 

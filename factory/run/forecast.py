@@ -229,8 +229,8 @@ _RETRY_GROWTH = 1.6
 # The first question of an attempt, and at most two more where a reply is empty.
 QUESTIONS = 3
 
-# Without any record, every second order is taken to need a second call.
-_ASSUMED_CALLS = 1.5
+# Without any record, every fourth order is taken to need a second call; in the demos it is a third.
+_ASSUMED_CALLS = 1.25
 
 
 @dataclass(frozen=True, slots=True)

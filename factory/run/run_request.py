@@ -308,6 +308,8 @@ def after_the_orders(
             return f"{step}; then {goes_on}"
         case Stage.PREFLIGHT:
             return f"{step}; the same command would refuse this order again"
+        case Stage.IMPOSSIBLE:
+            return f"{step}; the same command would end in the same way"
         case Stage.REPEATED:
             return step
         case _ if continuation.replayed:

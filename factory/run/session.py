@@ -116,7 +116,8 @@ class Session:
         compiled and not run. Raises `PreflightRefused` if the base is red.
         """
         request = self.request
-        found = self.baseline.announce(self.tip)
+        to_come = [each.order for each in request.orders[first:]]
+        found = self.baseline.announce(self.tip, to_come)
         if request.source.mode is Mode.REPLAY and not request.options.allow_red:
             self.run.known.assume(KnownCommit(NOT_SEEN))
             return
@@ -315,12 +316,16 @@ class Session:
             return
         commit = result.verdict.commit
         model = result.records[-1].model or ("unknown" if task.order.asks_model else "none")
-        plan = task.loaded.plan
-        resting = [
-            each for each in (plan.assumptions if plan else ()) if task.name in each.work_orders
-        ]
-        attempts = len(result.records)
-        note = render_note(self.run.folder.run_id, model, attempts, result.proof, resting)
+        plan, attempts = task.loaded.plan, len(result.records)
+        listed, assumed = (plan.requirements, plan.assumptions) if plan else ((), ())
+        note = render_note(
+            self.run.folder.run_id,
+            model,
+            attempts,
+            result.proof,
+            demands=[(each.id, each.text) for each in listed if each.id in task.order.covers],
+            assumed=[each for each in assumed if task.name in each.work_orders],
+        )
         try:
             commits.add_note(self.run.repo.git, NOTES_REF, commit, note, task.commit_facts(""))
         except GitFailed as failed:

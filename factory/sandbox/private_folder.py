@@ -43,6 +43,8 @@ NODE_END = "own_end.cjs"
 GO_END = "llmch-go-exec"
 # Git shows commands a part of the repo, which Go's stamp of the commit trips over.
 _GO_FLAGS = "-buildvcs=false"
+# As `-v`, for `go test` alone: without it, only packages could be counted.
+_GO_NAMES_TESTS = "-test.v"
 
 
 def import_roots(workspace: Path) -> tuple[Path, Path]:
@@ -72,7 +74,7 @@ def build(
         # and not read, as the user's own is under Landlock. It knows no other way to stop it.
         "__CARGO_TEST_ROOT": str(workspace),
         "NODE_OPTIONS": f"{_required(site)} {extra.get('NODE_OPTIONS', '')}".rstrip(),
-        "GOFLAGS": f"{extra.get('GOFLAGS', _GO_FLAGS)} -exec={GO_END}",
+        "GOFLAGS": f"{extra.get('GOFLAGS', _GO_FLAGS)} -exec={GO_END} {_GO_NAMES_TESTS}",
         "PATH": path,
         "LANG": "C.UTF-8",
         "HOME": str(temporary),

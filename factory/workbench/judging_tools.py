@@ -55,13 +55,18 @@ class SandboxRunner:
     Several threads may ask; they take turns. `close` removes all folders.
     """
 
-    def __init__(self, settings: SandboxSettings, checkout: Path | None = None) -> None:
+    def __init__(
+        self, settings: SandboxSettings, checkout: Path | None = None, python: Path | None = None
+    ) -> None:
         """Run tools as `settings` say; none is taken from the folder `checkout`.
+
+        They find the interpreter `python`, and without one that which runs llmch.
 
         Tools have no network and write to no path of the settings, whatever these allow commands.
         """
         self._settings = settings
         self._checkout = checkout
+        self._python = python or Path(sys.executable)
         self._lock = threading.Lock()
         self._folders: list[Path] = []
         self._opened: dict[str, _Opened] = {}
@@ -130,7 +135,7 @@ class SandboxRunner:
             workspace=files,
             git_dir=None,
             private=private,
-            python=Path(sys.executable),
+            python=self._python,
             network=SandboxNet.NONE,
             read=(*settings.read, *crates),
             environment=named,

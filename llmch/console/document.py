@@ -28,9 +28,13 @@ class Paragraph:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Hold lines that accompany a result; `--quiet` leaves them out."""
+    """Hold lines that accompany a result; `--quiet` leaves them out.
+
+    A terminal shows a detail only with `--verbose`.
+    """
 
     lines: tuple[str, ...]
+    is_detail: bool = False
 
 
 @dataclass(frozen=True, slots=True)

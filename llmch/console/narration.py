@@ -292,7 +292,8 @@ class OrderNarrator:
                 return Line(Mark.STEP, text, order, purpose, weight=Weight.PASSING)
             case CommandEnded(order, purpose, _, exit_code, seconds, note):
                 passed = exit_code == 0 or bool(note)
-                ended = f": exit {exit_code}{f', {note}' if note else ''}" if exit_code else ""
+                said = (f"exit {exit_code}" if exit_code else "", note)
+                ended = f": {', '.join(filter(None, said))}" if any(said) else ""
                 mark = Mark.DONE if passed else Mark.FAILED
                 return Line(mark, f"{repeated}{ended}", order, purpose, duration(seconds))
             case CommandTried(order, tree, _, exit_code, seconds):

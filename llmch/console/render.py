@@ -218,8 +218,8 @@ def _lines(block: Block) -> Iterator[Line]:
     match block:
         case Paragraph(lines):
             yield from _plain_lines(lines, Weight.VERDICT)
-        case Remark(lines):
-            yield from _plain_lines(lines, Weight.NORMAL)
+        case Remark(lines, is_detail):
+            yield from _plain_lines(lines, Weight.VERBOSE if is_detail else Weight.NORMAL)
         case Rows(rows, headings):
             every = [headings, *rows] if headings else rows
             yield from _plain_lines(render_table(every), Weight.VERDICT)

@@ -124,7 +124,9 @@ class PlanDocument(Document):
 
 def _forecast(preview: plan_preview.PlanPreview) -> Iterator[Block]:
     if preview.forecast is not None:
-        yield Remark(forecasts.forecast_lines(preview.forecast))
+        expected, *worst = forecasts.forecast_lines(preview.forecast)
+        yield Remark((expected,))
+        yield Remark(tuple(worst), is_detail=True)
 
 
 @dataclass(frozen=True, slots=True)

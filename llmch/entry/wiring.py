@@ -19,6 +19,7 @@ from factory.fleet import submission
 from factory.orders import read_orders
 from factory.record import decisions
 from factory.record import landed as landings
+from factory.run import dry_run
 from factory.workbench import judging_tools
 from planner import plan_flags
 from planner.compile import inputs
@@ -38,7 +39,7 @@ from shared.llm.stack import Mode, ModelSource
 from shared.llm.transcript import Transcript
 from shared.llm.transport import check_access
 from shared.settings.loading import flags_given, load_settings
-from shared.settings.settings import RoleSettings, Settings
+from shared.settings.settings import RoleSettings, SandboxBackend, Settings
 
 
 def settings_for(
@@ -182,6 +183,19 @@ def tool_runner(settings: Settings, repo: Path | None) -> language_tools.ToolRun
     return judging_tools.SandboxRunner(settings.sandbox, repo)
 
 
+def trial_runner(
+    settings: Settings, options: inputs.PlanOptions
+) -> language_tools.ToolRunner | None:
+    """Return what tries the commands of a plan where a run would execute them.
+
+    Nothing is opened before the first command. Without a sandbox nothing is tried: nobody has read
+    the plan yet.
+    """
+    if settings.sandbox.backend is SandboxBackend.OFF:
+        return None
+    return dry_run.DryRunner(settings, options.repo, options.branch, options.start)
+
+
 @dataclass(frozen=True, slots=True)
 class Submission:
     """Say where a plan lands, and the settings of the person and the repo together."""
@@ -243,9 +257,8 @@ def following(
     Without a branch in the options it is the one that `run-all` would choose for the plan. Without
     a `place` nothing has landed. Raises `InvalidInput` if the folder has no plan.
     """
-    before = predecessor.read_predecessor(
-        folder, ()
-    )  # says what is wrong with a plan in a planner's words
+    # It says what is wrong with a plan in a planner's words.
+    before = predecessor.read_predecessor(folder, ())
     if place is None:
         return replace(options, follows=before)
     orders = read_orders.read_workdir(folder)
@@ -255,9 +268,9 @@ def following(
     plan = decide.PlanOnBranch(folder, orders, branch or own)
     landed = plan.landed(place.git, place.common_dir)
     reasons = decisions.left_out(plan.decisions(place.common_dir))
-    return replace(
-        options, follows=predecessor.read_predecessor(folder, landed, reasons), branch=branch
-    )
+    impossible = plan.impossible(place.common_dir)
+    before = predecessor.read_predecessor(folder, landed, reasons, impossible)
+    return replace(options, follows=before, branch=branch)
 
 
 def tree_of(

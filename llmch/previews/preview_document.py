@@ -332,7 +332,7 @@ def _rest(preview: PlanPreview) -> Iterator[Block]:
 def _cost(forecast: Forecast) -> str:
     if not forecast.orders:
         return "asks no model"
-    return f"expected about {_amount(forecast.expected)}, at most {_amount(forecast.worst)}"
+    return f"expected about {_amount(forecast.expected)}"
 
 
 def _amount(usage: Usage) -> str:

@@ -213,14 +213,24 @@ _ON_HOLLOW_CODE: Final = {
 def render_assertions(
     rows: Sequence[CoveredRequirement], trials: Mapping[str, bool]
 ) -> tuple[str, ...]:
-    """Return a line for each requirement that an order covers: what asserts it, and where."""
-    return tuple(
+    """Return a line for each requirement that an order covers and no sound test asserts.
+
+    It says what asserts it, and where. The others are counted, so that these are seen.
+    """
+    proofs = {row.id: is_proven(row, trials) for row in rows}
+    tested = [r for r in rows if r.asserted_by is Asserted.TEST and proofs[r.id] is not False]
+    lines = [
         f"{row.id}: {row.asserted_by.describe() if row.asserted_by else _REMOVED}"
-        f"{_ON_HOLLOW_CODE[is_proven(row, trials)]} "
+        f"{_ON_HOLLOW_CODE[proofs[row.id]]} "
         f"({', '.join(each.id for each in row.orders)})"
         for row in rows
-        if row.asserted_by is not None or row.removed
-    )
+        if row not in tested and (row.asserted_by is not None or row.removed)
+    ]
+    if tested:
+        proven = sum(proofs[row.id] is True for row in tested)
+        more = f", {proven} of them{_ON_HOLLOW_CODE[True][1:]}" if proven else ""
+        lines.append(f"{count(len(tested), 'requirement')} {Asserted.TEST.describe()}{more}")
+    return tuple(lines)
 
 
 def _row_lines(row: CoveredRequirement) -> Iterator[str]:

@@ -86,7 +86,9 @@ def _plan_and_run(
     console: Console,
 ) -> Outcome:
     runner = wiring.tool_runner(ground.settings, args.repo)
-    plan = known_plans.plan_once(planning, ground.place.common_dir, ground.planner, console, runner)
+    trial = wiring.trial_runner(ground.settings, planning)
+    asked = (planning, ground.place.common_dir, ground.planner, console)
+    plan = known_plans.plan_once(*asked, runner, trial)
     if plan.folder is not None:
         return _run_plan(plan.folder, plan.result, options, args, ground, console)
     assert plan.result is not None, "a plan that is not on file was just asked for"

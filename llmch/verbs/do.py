@@ -98,7 +98,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
             return _run_order(known, options, args, ground, console, is_new=False)
         runner = wiring.tool_runner(ground.settings, args.repo)
         made = known_plans.plan_anew(
-            planning, ground.place.common_dir, ground.planner, console, runner
+            *(planning, ground.place.common_dir, ground.planner, console, runner),
+            wiring.trial_runner(ground.settings, planning),
         )
         if made.error is not None:
             raise made.error

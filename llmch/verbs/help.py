@@ -178,6 +178,7 @@ LAYOUT: Final = (
         {
             **_EVERY_RUN,
             "compile_summary.json": "how the plan came about: attempts, usage, findings",
+            "transcript.machine.json": "what is installed, and what commands said, for a replay",
             "validation_errors.json": "the errors that are left where no plan is valid",
             "output/WO-NN.json": "the orders of the plan",
             "output/WORK_ORDERS_MANIFEST.json": "the plan as a whole, with its hash",

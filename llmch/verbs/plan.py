@@ -47,9 +47,9 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         options = wiring.following(
             options, args.follows, preflight.find_repo(repo) if repo else None
         )
-    runner = wiring.tool_runner(settings, repo)
+    runner, trial = wiring.tool_runner(settings, repo), wiring.trial_runner(settings, options)
     source = replace(source, purse=SharedBudget(source.budget))
-    result = run_plan.run_plan(options, source, console, runner)
+    result = run_plan.run_plan(options, source, console, runner, trial)
     if result.ok and _may_ask(args) and _answered(args.spec, result.assumptions, console):
         # The plan is the run's own: the one in `--outdir` is about to be replaced.
         own = result.run_dir / "output"
@@ -57,7 +57,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         assert before is not None, "a valid plan is written"
         place = preflight.find_repo(repo) if repo else None
         options = wiring.following(replace(options, overwrite=True), before, place)
-        result = run_plan.run_plan(options, source, console, runner)
+        trial = wiring.trial_runner(settings, options)
+        result = run_plan.run_plan(options, source, console, runner, trial)
     if args.print_summary:
         summary = (result.run_dir / "compile_summary.json").read_text("utf-8").rstrip()
         console.say(Paragraph((summary,)))

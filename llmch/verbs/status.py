@@ -71,7 +71,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
 def _plan_at_fault(document: dict[str, Any] | None, common_dir: Path) -> PlanAtHand | None:
     """Return the plan of the run where an order of it failed because the plan is wrong."""
     failures = (order["failure"] for order in document["orders"]) if document else ()
-    if not any(each and each["stage"] == "preflight" for each in failures):
+    if not any(each and each["stage"] in ("preflight", "impossible") for each in failures):
         return None
     return decide.plan_at_hand(common_dir)
 

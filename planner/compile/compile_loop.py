@@ -70,10 +70,10 @@ def first_prompt(inputs: CompileInputs) -> str:
         inputs.template,
         inputs.spec.text,
         inputs.doctrine,
-        inputs.repo.hints,
+        inputs.surroundings,
         render_requirements(inputs.spec.requirements, all_needed=inputs.require_coverage),
         render_commands(inputs.repo.verification),
-        render_languages(inputs.spec.text, inputs.repo.files),
+        render_languages(inputs.spec.text, inputs.repo.files, inputs.surroundings),
     )
 
 
@@ -86,9 +86,11 @@ def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
             "REPLACEABLE": replan_prompt.render_replaceable(task),
             "WITHDRAWN": replan_prompt.render_withdrawable(task),
         },
-        inputs.repo.hints,
+        inputs.surroundings,
         render_commands(inputs.repo.verification),
-        render_languages(replan_prompt.relevant_words(task), inputs.repo.files),
+        render_languages(
+            replan_prompt.relevant_words(task), inputs.repo.files, inputs.surroundings
+        ),
     )
 
 

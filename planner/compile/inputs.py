@@ -11,6 +11,7 @@ from planner.plan.file_projection import NOTHING_MORE, Allowed
 from planner.plan.manifest import compile_hash
 from planner.plan.plan_edits import Change
 from planner.prompts.prompt_templates import (
+    NO_REPO,
     Template,
     default_doctrine,
     load_template,
@@ -19,6 +20,7 @@ from planner.prompts.prompt_templates import (
 from planner.replan.predecessor import FollowUp, Predecessor
 from planner.replan.replan_prompt import relevant_words
 from planner.repo.kept_hints import hints_of
+from planner.repo.machine import NO_MACHINE, Machine, describe_machine
 from planner.repo.planned_repo import (
     BaseTree,
     base_tree,
@@ -103,6 +105,8 @@ class PlanOptions:
     """The change to plan as one order; the spec then has its words. `None` for any other plan."""
     staged: bool | None = None
     """Whether an outline is asked for first; `None` decides it by the length of the plan."""
+    dry_run: bool = True
+    """Whether a plan that no rule refuses has to run here, as far as that can be tried."""
     anew: bool = False
     """Whether the model is asked again for what a run on the same inputs that was cut off has."""
 
@@ -180,9 +184,9 @@ class RepoInputs:
 class CompileInputs:
     """Hold everything that a plan is made from.
 
-    `compile_hash` covers the spec, the template, the model and its reasoning effort, and the plan
-    that the new one follows. `task` says what changed since that plan; it is `None` for a plan of
-    the whole specification.
+    `compile_hash` covers the spec, the template, the model and its reasoning effort, the machine,
+    and the plan that the new one follows. `task` says what changed since that plan; it is `None`
+    for a plan of the whole specification.
     """
 
     spec: Spec
@@ -194,21 +198,29 @@ class CompileInputs:
     allowed: Allowed = NOTHING_MORE
     task: FollowUp | None = None
     change: Change | None = None
+    surroundings: str = ""
+    """The machine and the repo, as the prompt describes them."""
 
 
-def gather_inputs(options: PlanOptions, emit: Emit = ignore) -> CompileInputs:
+def gather_inputs(
+    options: PlanOptions, emit: Emit = ignore, machine: Machine = NO_MACHINE
+) -> CompileInputs:
     """Return the inputs of the plan. Raises `InvalidInput` if one of them cannot be used."""
     spec = read_spec(options.spec)
     template = replan_template() if options.follows else load_template(options.template)
     if options.change is not None:
         template, spec = replan_template("CHANGE_PROMPT.md"), replace(spec, requirements=())
     task = _follow_up(options, spec, emit)
+    repo = _read_repo(options.repo, options, spec, task, emit) if options.repo else RepoInputs()
+    here = describe_machine(spec.text, repo.files, repo.sources, machine)
+    shown = repo.hints.strip("\n") or (NO_REPO if options.change is None else "")
     return CompileInputs(
         spec=spec,
         template=template,
         doctrine=default_doctrine(),
-        repo=_read_repo(options.repo, options, spec, task, emit) if options.repo else RepoInputs(),
-        compile_hash=_compile_hash(options, spec, template),
+        repo=repo,
+        compile_hash=_compile_hash(options, spec, template, here),
+        surroundings="\n\n".join(filter(None, (shown, here))),
         require_coverage=options.require_coverage,
         allowed=options.allowed,
         task=task,
@@ -251,13 +263,14 @@ def _follow_up(options: PlanOptions, spec: Spec, emit: Emit) -> FollowUp | None:
     return FollowUp(before, difference)
 
 
-def _compile_hash(options: PlanOptions, spec: Spec, template: Template) -> str:
+def _compile_hash(options: PlanOptions, spec: Spec, template: Template, machine: str) -> str:
     return compile_hash(
         spec=spec.sha256,
         template=template.sha256,
         model=options.model.model,
         reasoning_effort=options.model.reasoning_effort,
         follows=options.follows.facts.manifest_sha256 if options.follows else None,
+        machine=machine,
     )
 
 

@@ -29,6 +29,7 @@ from shared.languages.acceptance_commands import analyse_command
 from shared.llm.model_client import ReplyMalformed, extract_json_array, extract_json_object
 
 if TYPE_CHECKING:
+    from planner.compile.dry_run import DryRun
     from planner.compile.inputs import CompileInputs, RepoInputs
     from planner.plan.plan_edits import Change
     from planner.replan.predecessor import FollowUp
@@ -152,19 +153,24 @@ def _traced(plan: Plan, inputs: CompileInputs) -> Plan:
 class PlanJudge:
     """Judge plans for the repo of `inputs`; `tools` stay warm from plan to plan.
 
-    The plan that a new one follows is judged once.
+    The plan that a new one follows is judged once. What no rule refuses goes through `dry_run`.
     """
 
     inputs: CompileInputs
     tools: Tools
+    dry_run: DryRun | None = None
     _before: Report | None = field(default=None, init=False)
 
     def __call__(self, plan: Plan, answer: Answer | None) -> Report:
         """Return the report on a plan; `answer` is what a reply changes in the plan before."""
         if answer is None:
-            return self._judge(plan, None)
-        before = self.before(answer.task)
-        return judge_answer(plan, answer, lambda each: self._judge(each, answer), before)
+            report = self._judge(plan, None)
+        else:
+            before = self.before(answer.task)
+            report = judge_answer(plan, answer, lambda each: self._judge(each, answer), before)
+        if self.dry_run is None or not report.ok:
+            return report
+        return report.with_more(self.dry_run.findings(plan, answer.own if answer else None))
 
     def before(self, task: FollowUp) -> Report:
         """Return the report on the orders of the plan before that have not landed."""

@@ -35,11 +35,12 @@ def compile_hash(
     model: str,
     reasoning_effort: str | None,
     follows: str | None = None,
+    machine: str = "",
 ) -> str:
     """Return the hash that identifies a compilation: equal inputs give an equal hash.
 
     `spec` and `template` are the hashes of their texts, and `follows` is that of the plan that the
-    new one follows.
+    new one follows. `machine` describes where commands will run.
     """
     inputs = {
         "spec": spec,
@@ -47,6 +48,7 @@ def compile_hash(
         "model": model,
         "reasoning_effort": reasoning_effort,
         **({"follows": follows} if follows else {}),
+        **({"machine": machine} if machine else {}),
     }
     return sha256_bytes(canonical_json(inputs))
 

@@ -312,20 +312,20 @@ def _packaged(name: str) -> str:
     return files("planner.prompts").joinpath(name).read_text(encoding="utf-8")
 
 
-def render_languages(spec_text: str, paths: Collection[str]) -> str:
+def render_languages(spec_text: str, paths: Collection[str], machine: str = "") -> str:
     """Return the rules of each language that the repository has files of or the spec names.
 
     The result is empty where that is none of those with rules of their own. `paths` are the files
-    of the repository.
+    of the repository, and `machine` describes what commands find.
     """
     used = {language.name for path in paths if (language := language_of(path)) is not None}
-    return "\n\n".join(_rules(spec_text, used))
+    return "\n\n".join(_rules(spec_text, used, machine))
 
 
-def _rules(spec_text: str, used: Collection[str]) -> Iterator[str]:
+def _rules(spec_text: str, used: Collection[str], machine: str) -> Iterator[str]:
     for language in LANGUAGES:
         if _is_needed(language, spec_text, used) and language.advice is not None:
-            yield language.advice.read()
+            yield language.advice.read(machine)
 
 
 def _is_needed(language: capabilities.Language, spec_text: str, used: Collection[str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from planner.plan import parse_plan
@@ -18,13 +18,15 @@ class Predecessor:
     """Hold a valid plan that another one follows, and how far it has been carried out.
 
     `plan` has the orders as the manifest in `folder` holds them; those that landed are marked.
-    `left_out` are the ids of orders that a person left out; they count as not begun.
+    `left_out` are the ids of orders that a person left out; they count as not begun. `impossible`
+    are orders that cannot be done, by id, with what the model that was to do them says of that.
     """
 
     folder: Path
     facts: plan_folder.PlanFacts
     plan: parse_plan.Plan
     left_out: frozenset[str] = frozenset()
+    impossible: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def drafts(self) -> Mapping[str, parse_plan.Draft]:
@@ -56,13 +58,17 @@ def covers_of(draft: parse_plan.Draft) -> tuple[str, ...]:
 
 
 def read_predecessor(
-    folder: Path, landed: Collection[str], left_out: Collection[str] = ()
+    folder: Path,
+    landed: Collection[str],
+    left_out: Collection[str] = (),
+    impossible: Mapping[str, str] | None = None,
 ) -> Predecessor:
     """Return the plan in `folder`, as a plan that follows it sees it.
 
     `landed` are the ids of the orders that the branch has, and `left_out` those of orders that a
-    person left out. Raises `InvalidInput` if the plan or its manifest is missing, if the plan was
-    edited or cannot be read, or if it names no requirements that its orders carry out.
+    person left out. `impossible` is that of `Predecessor`. Raises `InvalidInput` if the plan or its
+    manifest is missing, if the plan was edited or cannot be read, or if it names no requirements
+    that its orders carry out.
     """
     stored = plan_folder.read_stored_plan(folder)
     if stored.manifest is None:
@@ -79,7 +85,10 @@ def read_predecessor(
     plan = parse_plan.parse_plan(stored.document)
     _refuse_unreadable(plan, folder)
     _refuse_untraced(plan, folder)
-    return Predecessor(folder, facts, parse_plan.with_history(plan, landed), frozenset(left_out))
+    before = Predecessor(folder, facts, parse_plan.with_history(plan, landed), frozenset(left_out))
+    open_ones = {each.label for each in before.plan.drafts if not each.landed}
+    due = {name: why for name, why in (impossible or {}).items() if name in open_ones}
+    return replace(before, impossible=due)
 
 
 def _refuse_unreadable(plan: parse_plan.Plan, folder: Path) -> None:
@@ -110,6 +119,18 @@ class FollowUp:
     difference: spec_difference.SpecDifference
 
     @property
+    def is_empty(self) -> bool:
+        """Return whether nothing is to be planned."""
+        return self.difference.is_empty and not self.predecessor.impossible
+
+    @property
+    def contradicted_ids(self) -> frozenset[str]:
+        """Return the requirements of the orders that cannot be done as they are."""
+        drafts = self.predecessor.drafts
+        due = self.predecessor.impossible
+        return frozenset(each for name in due for each in covers_of(drafts[name]))
+
+    @property
     def new_ids(self) -> tuple[str, ...]:
         changed = (each.after.id for each in self.difference.changed)
         return (*changed, *(each.id for each in self.difference.added))
@@ -129,16 +150,18 @@ class FollowUp:
 
     @property
     def concerned(self) -> tuple[str, ...]:
-        """Return the ids of the orders that cover a requirement which changed or was removed.
+        """Return the ids of the orders that are to be planned again.
 
-        Those that rest on an assumption which was answered otherwise are concerned, too.
+        They cover a requirement which changed or was removed, rest on an assumption which was
+        answered otherwise, or cannot be done as they are.
         """
         touched, plan = self.touched_ids, self.predecessor.plan
         rest = {n for each in plan.assumptions if each.id in touched for n in each.work_orders}
+        again = rest | {*self.predecessor.impossible}
         return tuple(
             each.label
             for each in plan.drafts
-            if each.label in rest or not touched.isdisjoint(covers_of(each))
+            if each.label in again or not touched.isdisjoint(covers_of(each))
         )
 
     @property

@@ -23,6 +23,7 @@ _MAX_BESIDE: Final = 90
 _MAX_OVERVIEW: Final = 600
 _MAX_TITLE: Final = 100
 _MAX_FILES: Final = 12
+_MAX_REASON: Final = 800
 
 
 def render_difference(task: FollowUp) -> str:
@@ -35,6 +36,9 @@ def render_difference(task: FollowUp) -> str:
     added = (f"- added {each.id}: {_line(each)}" for each in difference.added)
     removed = (f"- removed {each.id}: {_line(each)}" for each in difference.removed)
     parts = ["\n".join((*changed, *added, *removed))]
+    if impossible := task.predecessor.impossible:
+        said = (f"- {name}: {_cut(_line_of(why), _MAX_REASON)}" for name, why in impossible.items())
+        parts = [*filter(None, parts), "\n".join((_IMPOSSIBLE, "", *said))]
     names = frozenset(name for each in _concerned(task) for name in covers_of(each))
     beside = [each for each in difference.untouched if each.id in names]
     if beside:
@@ -44,6 +48,12 @@ def render_difference(task: FollowUp) -> str:
     if others:
         parts.append(f"Further requirements that are untouched: {others}.")
     return "\n\n".join(parts)
+
+
+_IMPOSSIBLE: Final = (
+    "Orders that cannot be done as they are planned, as the executor says. Replace each, by one "
+    "order or by several that cover the same ids, so that nothing contradicts any more:"
+)
 
 
 def render_orders(task: FollowUp) -> str:
@@ -179,7 +189,11 @@ def _fitting(interfaces: Iterable[Interface]) -> Iterator[Interface]:
 
 
 def _line(requirement: Requirement) -> str:
-    return " ".join(requirement.text.split())
+    return _line_of(requirement.text)
+
+
+def _line_of(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _cut(text: str, limit: int) -> str:

@@ -194,6 +194,52 @@ W221 = Rule(
 )
 
 
+E401 = Rule(
+    "E401",
+    "program that is not here",
+    why="A dry run looks for the program of each command where commands will run.",
+    bad="""{"repo": {"build.gradle": ""}, "acceptance_commands": ["gradle test --tests Score"]}""",
+    good="""{"repo": {"build.gradle": ""},
+ "acceptance_commands": ["python -m compileall -q ."]}""",
+    remedy="Use a program that is here, as the section on this machine lists them.",
+)
+
+E402 = Rule(
+    "E402",
+    "command that cannot run here",
+    why=(
+        "A dry run starts each test runner with the command's own words on a test that can only "
+        "pass. No code of any executor passes where that test does not."
+    ),
+    bad=r"""{"acceptance_files": [
+  {"path": "test_sum.py", "content": "def test_sum():\n    assert sum([]) == 0\n"}],
+ "acceptance_commands": ["python -m pytest -q --runslow test_sum.py"]}""",
+    good=r"""{"acceptance_files": [
+  {"path": "test_sum.py", "content": "def test_sum():\n    assert sum([]) == 0\n"}],
+ "acceptance_commands": ["python -m pytest -q test_sum.py"]}""",
+    remedy=(
+        "Write the command as the versions on this machine need it, or the tests for a runner that "
+        "works here: the finding has the runner's own words."
+    ),
+)
+
+E403 = Rule(
+    "E403",
+    "test that cannot be collected",
+    why=(
+        "A dry run has pytest collect the plan's tests, on code that keeps the interfaces and does "
+        "nothing. A test that it cannot collect fails whatever the code does."
+    ),
+    bad=r"""{"acceptance_files": [
+  {"path": "test_sum.py", "content":
+    "import pytest\n@pytest.mark.parametrize('a', [2])\ndef test_sum():\n assert sum([]) == 0\n"}],
+ "acceptance_commands": ["python -m pytest -q test_sum.py"]}""",
+    good=r"""{"acceptance_files": [
+  {"path": "test_sum.py", "content": "def test_sum():\n    assert sum([]) == 0\n"}],
+ "acceptance_commands": ["python -m pytest -q test_sum.py"]}""",
+    remedy="Correct the test file; import only what the project has and what is installed here.",
+)
+
 W101 = Rule(
     "W101",
     "acceptance needs what nobody provides",
@@ -396,6 +442,6 @@ W236 = Rule(
 
 
 RULES: Final = (
-    E210, E211, E212, E213, E214, E216, E217, E240, E241, E242, E299, W101, W221, W222, W224,
-    W236,
+    E210, E211, E212, E213, E214, E216, E217, E240, E241, E242, E299, E401, E402,
+    E403, W101, W221, W222, W224, W236,
 )  # fmt: skip

@@ -49,7 +49,7 @@ def needless_orders(view: PlanView) -> Iterator[Finding]:
         yield view.steps[position - 1].finding("E311", at("id"), message)
     task = view.answer.task
     never_covered = {each.id for each in task.difference.untouched} - task.covered_before
-    due = task.touched_ids | never_covered
+    due = task.touched_ids | task.contradicted_ids | never_covered
     for position in view.answer.positions(Place.NEW):
         step = view.steps[position - 1]
         if step.draft.order is None or not due.isdisjoint(step.draft.order.covers):
@@ -200,6 +200,8 @@ def forgotten_changes(view: PlanView) -> Iterator[Finding]:
             yield _finding(index, each, "has changed, and no new or changed order covers it")
         elif each.id in added and each.id not in own:
             yield _finding(index, each, "is new, and no new order covers it")
+        elif each.id in answer.task.contradicted_ids - own:
+            yield _finding(index, each, "belongs to an order that cannot be done: plan it anew")
         elif each.id in lost:
             yield _finding(index, each, "has lost its order: none covers it any more")
 

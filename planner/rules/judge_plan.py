@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -62,7 +62,7 @@ def _needed_and_used(view: PlanView) -> Iterator[Finding]:
 
 
 def _made_of_others(view: PlanView) -> Iterator[Finding]:
-    """Yield nothing: `planner.rules.judge_plan` makes E315 of the findings of other codes."""
+    """Yield nothing: E315 is made of the findings of other codes, and E4xx of a dry run."""
     return iter(())
 
 
@@ -79,7 +79,7 @@ PASSES: Final = (
         ),
         _needed_and_used,
     ),
-    Pass(("E315",), _made_of_others),
+    Pass(("E315", "E401", "E402", "E403"), _made_of_others),
 )
 
 
@@ -131,6 +131,10 @@ class Report:
     def ok(self) -> bool:
         """Return whether the report has no error; warnings do not make a plan invalid."""
         return not self.errors
+
+    def with_more(self, findings: Iterable[Finding]) -> Report:
+        """Return the report with these findings in their places."""
+        return Report(tuple(sorted((*self.findings, *findings), key=_sort_key)))
 
     def to_json(self) -> ReportDocument:
         """Return the report as the document that `check --json` prints."""

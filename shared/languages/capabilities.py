@@ -19,7 +19,7 @@ from shared.errors import Example
 
 if TYPE_CHECKING:
     from shared.languages.language_tools import Dependencies, Packages, Reports, Tools
-    from shared.languages.planned_code import Plans
+    from shared.languages.planned_code import Plans, Rehearsals
     from shared.languages.read_commands import CommandReader
     from shared.work_order.work_order import Interface, WorkOrder
 
@@ -29,23 +29,29 @@ class Advice:
     """Say where a language's rules for plans are, and which words ask for them.
 
     `package` has the `file`. A specification asks for the language by one of `words`, which are
-    matched whole and with their letters as they are.
+    matched whole and with their letters as they are. Each of `adapted` holds words of the machine's
+    description (`Rehearsals.version_argv`), a text of the rules, and what replaces it there.
     """
 
     package: str
     words: tuple[str, ...]
     file: str = "PLANNING.md"
+    adapted: tuple[tuple[str, str, str], ...] = ()
 
     def is_asked_for(self, text: str) -> bool:
         """Return whether a specification names the language."""
         words = "|".join(map(re.escape, self.words))
         return re.search(rf"(?<!\w)(?:{words})(?!\w)", text) is not None
 
-    def read(self) -> str:
+    def read(self, machine: str = "") -> str:
         """Return the rules, as Markdown that begins with a heading of the second level."""
         from importlib import resources
 
-        return resources.files(self.package).joinpath(self.file).read_text("utf-8").strip()
+        text = resources.files(self.package).joinpath(self.file).read_text("utf-8").strip()
+        for words, usual, here in self.adapted:
+            if words in machine:
+                text = text.replace(usual, here)
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,13 +368,15 @@ class Language:
 
     `more_suffixes` are those of source files without an outline, dots included, and `contracted`
     those of files that may have an interface, for `plans` to judge. `commands` reads
-    what the language's tools run, and `plans` judges code that is only planned. `conformance`
+    what the language's tools run, `plans` judges code that is only planned, and `rehearsals` try
+    commands before it exists. `conformance`
     compares code with contracts, `edits` replaces definitions by their names, `notes` points out
     what a person would, `packages` knows what manifests declare, `dependencies` prepares it for
     commands, and `failures` knows which of it a failed command lacks. `reports` reads what the
     language's tools print of faults. `advice` is for the model that plans; a language without it is
     described by the planner's own prompt, or not at all. `examples` are for the person who looks up
-    a rule that the language decides.
+    a rule that the language decides. `telling` has names of files in the root folder, each with a
+    pattern of the lines that decide what can run.
     """
 
     outliner: Outliner
@@ -376,6 +384,7 @@ class Language:
     contracted: tuple[str, ...] = ()
     commands: CommandReader | None = None
     plans: Plans | None = None
+    rehearsals: Rehearsals | None = None
     conformance: Conformance | None = None
     edits: Edits | None = None
     notes: Notes | None = None
@@ -385,6 +394,7 @@ class Language:
     reports: Reports | None = None
     advice: Advice | None = None
     examples: Examples | None = None
+    telling: tuple[tuple[str, str], ...] = ()
 
     @property
     def name(self) -> str:

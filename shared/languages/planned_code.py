@@ -11,14 +11,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from shared.errors import quoted
 from shared.files import strict_documents
 
 if TYPE_CHECKING:
     from shared.files.strict_documents import FieldPath
-    from shared.languages.language_tools import Tools
+    from shared.languages.language_tools import ToolResult, Tools
     from shared.languages.read_commands import Command, Weakness
 
 DOES_NOT_PARSE: Final = "does not parse"
@@ -267,6 +267,70 @@ class ChainCode(Protocol):
 
         The reasons that the text alone shows are those of `CommandReader.weakness`.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFiles:
+    """Hold the files that a command of a plan will find, before any of its code exists.
+
+    `tests` are the texts of the plan's test files, and `written` the paths of what its orders may
+    write. `repo` has the texts of the repository's files, whose paths are `listing`. The user
+    allows the packages `dependencies` besides those that the repository declares.
+    """
+
+    tests: Mapping[str, str] = field(default_factory=dict)
+    written: frozenset[str] = frozenset()
+    repo: Mapping[str, str] = field(default_factory=dict)
+    listing: frozenset[str] = frozenset()
+    dependencies: tuple[str, ...] = ()
+
+    def may_write(self, name: str) -> bool:
+        """Return whether an order may write a file of this name, in whatever folder."""
+        return any(path.rpartition("/")[2] == name for path in self.written)
+
+    def has(self, path: str) -> bool:
+        return path in self.tests or path in self.written or path in self.listing
+
+
+@dataclass(frozen=True, slots=True)
+class CannotRun:
+    """Say why a command cannot run here, in the runner's words where there are any.
+
+    The code is that of a rule: E401 for its program, E402 for its words, E403 for a test.
+    """
+
+    code: Literal["E401", "E402", "E403"]
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """Hold how to see whether a command can run here although its code does not exist.
+
+    `argv` is run with `files` in the tree, texts by path, and `with_code` with code besides that
+    keeps the plan's interfaces and does nothing. `refusal` reads how that ended. `named` are the
+    last words of `argv` where one run may be made for several commands: a run that succeeds, and
+    prints the names of all their files, answers for each.
+    """
+
+    argv: tuple[str, ...]
+    files: Mapping[str, str]
+    refusal: Callable[[ToolResult], CannotRun | None]
+    with_code: bool = False
+    named: tuple[str, ...] = ()
+
+
+class Rehearsals(Protocol):
+    """Say how to see what commands find here, and whether they can run before their code exists."""
+
+    def version_argv(self, packages: Sequence[str]) -> tuple[str, ...]:
+        """Return a command that says in one line what is here: versions, and what they run.
+
+        It also says which of these `packages`, which manifests declare, commands do not find.
+        """
+
+    def rehearsal(self, command: Command, planned: PlannedFiles) -> Rehearsal | None:
+        """Return how to try a command; `None` if nothing can be learnt. Never raises."""
 
 
 class Plans(Protocol):

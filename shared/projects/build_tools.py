@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import PurePosixPath
 from typing import Final
 
 from shared.files.paths import VERIFY_SCRIPT
@@ -98,6 +99,23 @@ PACKAGE_TOOLS: Final = frozenset({"npm", "pnpm", "yarn", "bun"})
 
 BRINGING: Final = ("pyproject.toml", "setup.cfg", "setup.py", VERIFY_SCRIPT)
 """The files of a project that may say which programs its installation brings."""
+
+
+def may_come(
+    program: str, files: Collection[str], allowed: Collection[str], bringing: Iterable[str]
+) -> bool:
+    """Return whether the project may bring the program before the command runs.
+
+    `files` are the paths of the project, `allowed` those that the order may write, and `bringing`
+    are the texts of its files named in `BRINGING`.
+    """
+    if any(path in BRINGING for path in allowed):
+        return True
+    named = (PurePosixPath(path) for path in (*files, *allowed))
+    if any(program in (path.name, path.stem) for path in named):
+        return True
+    word = re.compile(rf"(?<![\w.-]){re.escape(program)}(?![\w-])")
+    return any(word.search(text) for text in bringing)
 
 
 _NAMED: Final = 3  # manifests that a note is made of; further ones are counted
@@ -201,8 +219,18 @@ class Verification:
         """Return whether the user or the repository says how it is verified."""
         return self.ground not in (Ground.USUAL, Ground.NOTHING)
 
-    def describe(self) -> str:
-        """Return the commands, and where they come from, as one line."""
+    def describe(self, maker: str = "", *, is_first: bool = True) -> str:
+        """Return the commands, and where they come from, as one line.
+
+        `maker` is the order of a plan that writes the verification script, if one does, and
+        `is_first` says that no order is made before it.
+        """
+        if not self.is_known and maker:
+            before = "" if is_first else "; those before it rest on their acceptance commands alone"
+            return (
+                f"nothing says yet how this repo is verified: {maker} writes {VERIFY_SCRIPT}, "
+                f"which verifies it and each order after it{before}"
+            )
         if not self.is_known:
             return (
                 "nothing says how this repo is verified, so commits rest on the acceptance "

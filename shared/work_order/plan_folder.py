@@ -31,12 +31,13 @@ from shared.work_order.work_order import (
     BaseFile,
     Condition,
     Manifest,
+    RequirementEntry,
     Supersedes,
     VerifyContract,
     order_number,
 )
 
-E = TypeVar("E", BaseFile, Assumption)
+E = TypeVar("E", BaseFile, RequirementEntry, Assumption)
 
 MANIFEST_NAME: Final = "WORK_ORDERS_MANIFEST.json"
 
@@ -111,8 +112,9 @@ class PlanFacts:
 
     `title` says what the plan is about, in words of the plan; it may be long, or empty. `lineage`
     are the hashes of the plans that it follows, oldest first; the title is then the oldest one's.
-    `base_files` are the files of the repo that the plan was made for, `requires` is what its
-    verify contract waits for, and `assumptions` are what its orders rest on.
+    `base_files` are the files of the repo that the plan was made for, and `requires` is what its
+    verify contract waits for. `requirements` are those of the specification that the plan lists,
+    and `assumptions` are what its orders rest on.
     """
 
     manifest_sha256: str
@@ -121,6 +123,7 @@ class PlanFacts:
     lineage: tuple[str, ...] = ()
     base_files: tuple[BaseFile, ...] = ()
     requires: tuple[Condition, ...] = ()
+    requirements: tuple[RequirementEntry, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
 
     @property
@@ -197,9 +200,16 @@ class StoredManifest:
         follows = self._supersedes()
         lineage = follows.lineage if follows else ()
         title = follows.title if follows else ""
-        base, read = tuple(self._entries("base_files", BaseFile)), self._requires()
-        assumed = tuple(self._entries("assumptions", Assumption))
-        return PlanFacts(digest, run_id, title or self._title(), lineage, base, read, assumed)
+        return PlanFacts(
+            digest,
+            run_id,
+            title or self._title(),
+            lineage,
+            tuple(self._entries("base_files", BaseFile)),
+            self._requires(),
+            tuple(self._entries("requirements", RequirementEntry)),
+            tuple(self._entries("assumptions", Assumption)),
+        )
 
     def _requires(self) -> tuple[Condition, ...]:
         match self.document:

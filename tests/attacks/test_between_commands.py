@@ -119,6 +119,20 @@ def test_a_command_judges_what_is_committed(name: str, backend: Backend, target:
     assert not summary.attempt_records[0].acceptance
 
 
+@pytest.mark.parametrize("name", ["rewrites the test", "plants a conftest"])
+def test_what_bends_the_verification_is_no_acceptance_by_the_same_command(
+    name: str, target: Factory
+) -> None:
+    document = writing("app.py", acceptance_commands=[PYTEST])
+    code = attacking(ATTACKS[name])
+    (target.repo / "app.py").write_text("def double(number):\n    return 2 * number\n")
+    commit_all(target.repo)
+    verify = ("python -c 'import app'", PYTEST)
+    summary = target.run(document, [proposal({"app.py": code})], max_attempts=1, verify=verify)
+    assert summary.verdict == "FAIL"
+    assert not summary.attempt_records[0].acceptance
+
+
 def test_the_brief_names_what_a_command_changed(target: Factory) -> None:
     code = attacking(ATTACKS["rewrites the test"])
     summary = target.run(APP, [proposal({"app.py": code})], max_attempts=1)

@@ -16,7 +16,9 @@ from pathlib import Path
 
 import pytest
 
+from factory.judging.count_tests import tests_of
 from factory.judging.run_checks import parse_check, run_to_its_end
+from factory.orders.documents import CountedTests
 from factory.orders.stages import Stage
 from factory.sandbox.detect import Sandbox, find_backends, open_sandbox
 from factory.sandbox.lent_folders import go_seed
@@ -396,6 +398,33 @@ def test_a_go_package_that_is_ended_before_its_tests_proves_nothing(go: Bench) -
         assert go.judged(command).ok, command
     go.write({"w.go": honest.replace("return 2", "return 1")})
     assert "w_test.go:7: 1" in go.judged("go test ./...").stdout.text
+
+
+_FAKE = """package w
+
+import "fmt"
+
+func F() int { return 2 }
+
+func init() { fmt.Print("=== RUN   TestA\\n--- PASS: TestA (0.00s)\\n") }
+"""
+
+
+@needs("go")
+@pytest.mark.rest
+def test_go_tests_are_counted_one_by_one_and_none_that_a_package_without_tests_prints(
+    go: Bench,
+) -> None:
+    go.write({"w.go": _FAKE.replace('fmt.Print("', '_ = fmt.Sprint("')})
+    more = "".join(f"func TestN{each}(t *testing.T) {{}}\n" for each in range(3))
+    go.write({"n_test.go": f'package w\n\nimport "testing"\n\n{more}'})
+    assert tests_of(go.judged("go test ./...")) == CountedTests(passed=4, failed=0, skipped=0)
+    go.write({"w.go": _FAKE})
+    ended = go.judged("go test -run TestNone ./...")
+    assert "--- PASS: TestA" in ended.stdout.text, "the attack does not work"
+    counted = tests_of(ended)
+    assert counted is not None
+    assert not counted.ran
 
 
 @needs("go")

@@ -6,15 +6,22 @@ before, `follows` has that plan, with the ids of the orders that `landed`.
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any, Final
 
+from factory.run.dry_run import DryRunner
+from planner.compile.dry_run import DryRun
+from planner.plan.file_projection import TargetRepo
 from planner.plan.parse_plan import Plan, parse_plan, with_history
 from planner.replan.merge_plans import Answer, merge
 from planner.replan.predecessor import FollowUp, Predecessor
+from planner.repo.machine import Machine
 from planner.rules.judge_plan import Report, judge, judge_answer
 from planner.spec.spec_difference import compare_requirements
+from shared.events.events import ignore
 from shared.files.strict_documents import JsonValue, parse_json
+from shared.settings.settings import Settings
 from shared.work_order.plan_folder import PlanFacts
 from shared.work_order.work_order import order_id
 
@@ -53,6 +60,17 @@ def judged_example(example: str, **more: Any) -> Report:
         return judge(each, repo, repo, history=follows.landed, answer=answer, **more)
 
     return judge_answer(merged.plan, merged.answer, judge_all, judge_all(old, None))
+
+
+def tried_example(example: str) -> list[str]:
+    """Return the codes that a dry run of an example finds."""
+    repo = example_repo(example)
+    runner = DryRunner(Settings(), None, None, None)
+    with contextlib.closing(runner):
+        target = TargetRepo(frozenset(repo), repo)
+        tried = DryRun(Machine(runner), target, ignore)
+        found = tried.findings(parse_plan(example_plan(example)), None)
+        return [each.code for each in found]
 
 
 def _filled(fragment: dict[str, JsonValue]) -> JsonValue:

@@ -28,6 +28,7 @@ from shared.languages.ecmascript import (
     empty_code,
     node_commands,
     node_modules,
+    node_rehearsals,
 )
 from shared.languages.ecmascript.ecmascript_syntax import (
     ENDINGS,
@@ -327,6 +328,17 @@ class NodeFailures:
 
 
 _FOLDER: Final = "shared.languages.ecmascript"
+# The test of the example, where node cannot run it (`node_rehearsals.version_argv`).
+_UNREADABLE: Final = "no TypeScript:"
+_ADAPTED: Final = (
+    ("files with --experimental", "node --test", "node --experimental-strip-types --test"),
+    (_UNREADABLE, ", or `node --test` where the project has no other", ""),
+    (_UNREADABLE, "`tsc` and", "`node` cannot run TypeScript here. `tsc` and"),
+    (_UNREADABLE, "node --test tests/", "npx vitest run tests/"),
+    (_UNREADABLE, r"import assert from 'node:assert/strict';\n", ""),
+    (_UNREADABLE, "{ test } from 'node:test'", "{ expect, test } from 'vitest'"),
+    (_UNREADABLE, "assert.equal(score('abc', 'abd'), 2)", "expect(score('abc', 'abd')).toBe(2)"),
+)
 
 _SCRIPTS: Final = EcmaCode("JavaScript", SCRIPT_SUFFIXES, reads_commands=True)
 _TYPED: Final = EcmaCode("TypeScript", TYPED_SUFFIXES)
@@ -339,6 +351,7 @@ JAVASCRIPT: Final = Language(
     notes=_SCRIPTS,
     conformance=_SCRIPTS,
     plans=_SCRIPTS,
+    rehearsals=node_rehearsals,
     packages=NodePackages(MANIFEST),
     dependencies=NamedManifests(
         names=_MANIFESTS,
@@ -351,6 +364,7 @@ JAVASCRIPT: Final = Language(
         _FOLDER, ("JavaScript", "Node.js", "npm", ".js", ".mjs"), "JAVASCRIPT_PLANNING.md"
     ),
     examples=Examples(_FOLDER, "JAVASCRIPT_EXAMPLES.toml"),
+    telling=((MANIFEST, r'^\s*"(?:type|engines|node|packageManager)"\s*:.*'),),
 )
 
 TYPESCRIPT: Final = Language(
@@ -360,7 +374,8 @@ TYPESCRIPT: Final = Language(
     notes=_TYPED,
     conformance=_TYPED,
     plans=_TYPED,
+    rehearsals=node_rehearsals,
     reports=ToolReports(lambda: node_commands.TSC_TOOLS),
-    advice=Advice(_FOLDER, ("TypeScript", ".ts", ".tsx"), "TYPESCRIPT_PLANNING.md"),
+    advice=Advice(_FOLDER, ("TypeScript", ".ts", ".tsx"), "TYPESCRIPT_PLANNING.md", _ADAPTED),
     examples=Examples(_FOLDER, "TYPESCRIPT_EXAMPLES.toml"),
 )

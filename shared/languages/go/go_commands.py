@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import name_of, read_root, text_of, walk
 from shared.languages.language_tools import LESS_INDENTED, Tool
-from shared.languages.read_commands import Weakness
+from shared.languages.planned_code import CannotRun, PlannedFiles, Rehearsal
+from shared.languages.read_commands import Command, Weakness, program_words
 
 if TYPE_CHECKING:
     from tree_sitter import Node
+
+    from shared.languages.language_tools import ToolResult
 
 
 PROGRAMS: Final = frozenset({"go", "gofmt"})
@@ -108,6 +111,40 @@ def makes_files(argv: Sequence[str]) -> bool:
     words = argv[argv.index("go") + 1 :] if "go" in argv else argv[1:]
     read = read_go_command(words)
     return read.verb not in _LEAVES_NOTHING or bool(_LEAVING & read.flags.keys())
+
+
+_PACKAGE: Final = "llmchnothing"
+_NOTHING: Final = f"""package {_PACKAGE}
+
+import "testing"
+
+func TestNothing(t *testing.T) {{}}
+"""
+
+
+def version_argv(packages: Sequence[str]) -> tuple[str, ...]:
+    return ("go", "version")
+
+
+def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
+    """Return `go test` with the command's flags, on a package whose only test passes."""
+    read = read_go_command(program_words(command) or ())
+    if read.verb != "test" or {"C", "args", "coverpkg"} & read.flags.keys():
+        return None
+    nested = any(path.endswith("/go.mod") for path in planned.listing)
+    if nested or command.argv[:1] != ("go",):
+        return None
+    files = {f"{_PACKAGE}/nothing_test.go": _NOTHING}
+    if "go.mod" not in planned.listing:
+        files["go.mod"] = f"module {_PACKAGE}\n"
+    flags = (f"-{name}={value}" if value else f"-{name}" for name, value in read.flags.items())
+
+    def refusal(done: ToolResult) -> CannotRun | None:
+        lines = [each.strip() for each in f"{done.stderr}\n{done.stdout}".splitlines()]
+        words = next((each for each in lines if each and not each.startswith("#")), "")
+        return CannotRun("E402", words) if done.exit_code and words else None
+
+    return Rehearsal(("go", "test", *flags, f"./{_PACKAGE}"), files, refusal)
 
 
 _TEST: Final = re.compile(r"(?:Test|Fuzz|Example)(?![a-z])\w*")

@@ -50,6 +50,7 @@ GO: Final = Language(
     contracted=(".go",),
     commands=GoCommands(),
     plans=judge_go,
+    rehearsals=go_commands,
     conformance=go_conformance,
     edits=go_edits,
     notes=go_edits,
@@ -69,4 +70,5 @@ GO: Final = Language(
         ("Golang", "in Go", "Go 1", "Go module", "Go package", "Go program", "go.mod", ".go"),
     ),
     examples=Examples("shared.languages.go"),
+    telling=(("go.mod", r"^(?:go|toolchain)\s.*"),),
 )

@@ -29,6 +29,7 @@ from shared.languages.python import (
     python_commands,
     python_packages,
     python_reports,
+    rehearsals,
     second_look,
     skeletons,
     type_checker,
@@ -197,6 +198,7 @@ PYTHON: Final = Language(
     contracted=_SUFFIXES,
     commands=PythonCommands(),
     plans=PythonPlans(),
+    rehearsals=rehearsals,
     conformance=PythonConformance(),
     edits=definition_edits,
     notes=code_notes,
@@ -205,4 +207,10 @@ PYTHON: Final = Language(
     failures=python_packages,
     reports=PythonReports(),
     examples=Examples("shared.languages.python"),
+    telling=(
+        (
+            "pyproject.toml",
+            r"^(?:requires-python|addopts|testpaths|pythonpath|required_plugins)\b.*",
+        ),
+    ),
 )

@@ -15,6 +15,9 @@ from shared.languages.language_tools import BLANK_LINE, Tool
 if TYPE_CHECKING:
     from tree_sitter import Node
 
+    from shared.languages.planned_code import PlannedFiles, Rehearsal
+    from shared.languages.read_commands import Command
+
 
 PROGRAMS: Final = frozenset({"cargo", "rustc", "rustfmt"})
 _SHORT_VERBS: Final = {"t": "test", "b": "build", "c": "check", "r": "run", "d": "doc"}
@@ -228,3 +231,12 @@ TOOLS: Final = (
         told=re.compile(r"(?P<told>.*)$"),
     ),
 )
+
+
+def version_argv(packages: Sequence[str]) -> tuple[str, ...]:
+    return ("cargo", "--version")
+
+
+def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
+    """Return nothing: an empty crate has to be compiled with all that the project depends on."""
+    return None

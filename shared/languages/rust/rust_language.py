@@ -53,6 +53,7 @@ RUST: Final = Language(
     contracted=(".rs",),
     commands=RustCommands(),
     plans=judge_rust,
+    rehearsals=rust_commands,
     conformance=rust_conformance,
     edits=rust_edits,
     notes=rust_edits,
@@ -68,4 +69,5 @@ RUST: Final = Language(
     reports=ToolReports(lambda: rust_commands.TOOLS),
     advice=Advice("shared.languages.rust", ("Rust", "Cargo.toml", ".rs")),
     examples=Examples("shared.languages.rust"),
+    telling=(("Cargo.toml", r"^(?:edition|rust-version)\b.*"),),
 )

@@ -264,7 +264,8 @@ def test_what_lands_is_what_lands_with_one_job(
     assert together.landed == alone.landed
     assert all(together.bases[each] == alone.bases[each] for each in together.landed)
     assert together.schedule.states == alone.schedule.states
-    assert together.worker.most_at_once <= jobs
+    assert together.worker.most_at_once <= (2 * jobs if jobs > 1 else 1)
+    assert alone.worker.most_at_once <= 1
     assert together.driver.progress.keys() <= together.driver.tasks.keys()
     assert alone.dropped_orders == []
 
@@ -314,6 +315,23 @@ class WrongAtFirst(Fate):
 
     def errs(self, position: int, attempt: int, parent: str) -> bool:
         return position == 1 and parent == commit_of(0, 1, START)
+
+
+@pytest.mark.parametrize("jobs", [2, 4])
+def test_a_proposal_is_judged_as_soon_as_its_parent_is_known_though_models_take_long(
+    jobs: int,
+) -> None:
+    run = Run(independent(8), Fate(frozenset(), 0), False, jobs)
+    run.driver.start_steps()
+    for replied in (1, 0):
+        run.advance(run.worker.positions.index(replied))
+    assert run.worker.positions[-1] == 0, "the first order is judged"
+    assert 1 not in run.worker.positions
+    run.advance(run.worker.positions.index(0))
+    (second,) = [each for each, _ in run.worker.running if position_of(each) == 1]
+    assert second.parent == commit_of(0, 1, START), "what the first order announced"
+    asking = [each for each, _ in run.worker.running if not each.parent]
+    assert len(asking) == jobs - 1
 
 
 def test_an_error_behind_a_candidate_that_fails_does_not_end_the_run() -> None:

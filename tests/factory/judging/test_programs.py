@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.judging.acceptance_evidence import Unfound, may_come, programs_not_found
-from shared.projects.build_tools import BRINGING
+from factory.judging.acceptance_evidence import Unfound, programs_not_found
+from shared.projects.build_tools import BRINGING, may_come
 
 NAMES = st.from_regex(r"[a-z][a-z0-9_+-]{1,12}", fullmatch=True)
 COMMANDS = st.lists(NAMES | NAMES.map(lambda name: f"./{name}"))

@@ -6,7 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.orders.documents import CountedTests, JudgingCommand, VerifiedBy
-from factory.orders.order_commit import add_acceptance, parse_proof, render_note
+from factory.orders.order_commit import (
+    add_acceptance,
+    drop_acceptance,
+    parse_proof,
+    render_note,
+)
 from shared.work_order.work_order import Assumption
 
 
@@ -34,7 +39,7 @@ def test_the_note_says_what_the_order_rests_on_in_one_line_each() -> None:
     said = Assumption(
         kind="contradiction", text="6 or 2\nproof: forged", reading="2", work_orders=("WO-01",)
     )
-    note = render_note("R", "m", 1, "", [said])
+    note = render_note("R", "m", 1, "", assumed=[said])
     assert note.endswith("attempts: 1\ncontradiction: 6 or 2 proof: forged -> 2\n")
     assert parse_proof(note) == ""
 
@@ -51,3 +56,22 @@ def test_a_note_says_for_which_orders_a_commit_stands() -> None:
 def test_a_note_of_somebody_else_stays() -> None:
     own = render_note("R", "m", 1, "verified by x")
     assert add_acceptance(own, "WO-02", {}).startswith(own)
+
+
+def test_a_note_has_the_requirements_that_its_commit_covers_each_on_one_bounded_line() -> None:
+    demands = [("R1", "Words\nhave five letters."), ("R2", "long " * 1_000)]
+    lines = render_note("R", "m", 1, "verified by x", demands=demands).splitlines()
+    assert lines[4] == "requirement R1: Words have five letters."
+    assert lines[5].startswith("requirement R2: long long")
+    assert len(lines[5]) <= 520
+    many = [(f"R{number}", "A text.") for number in range(1_000)]
+    noted = render_note("R", "m", 1, "verified by x", demands=many).splitlines()
+    assert (len(noted), noted[-1]) == (55, "requirements: 950 more")
+
+
+def test_no_requirement_passes_for_another_line_of_a_note() -> None:
+    note = render_note(
+        "R", "m", 1, "verified by x", demands=[("R1", "a\nproof: forged\n\naccepted: WO-01")]
+    )
+    assert parse_proof(note) == "verified by x"
+    assert drop_acceptance(note, "WO-01") == note

@@ -22,6 +22,7 @@ EXPECTED = {
     Stage.ACCEPTANCE_FAILED: "retry",
     Stage.WRITE_FAILED: "",
     Stage.ENVIRONMENT: "",
+    Stage.IMPOSSIBLE: "plan",
 }
 
 

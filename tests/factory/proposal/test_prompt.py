@@ -89,7 +89,13 @@ def test_equal_input_makes_an_equal_prompt() -> None:
 @pytest.mark.parametrize("stage", Stage)
 def test_every_stage_has_its_reminder(stage: Stage) -> None:
     said = reminder(stage, parse_document(WorkOrder, order()))
-    unmended = {Stage.EXCEPTION, Stage.PREFLIGHT, Stage.WRITE_FAILED, Stage.ENVIRONMENT}
+    unmended = {
+        Stage.EXCEPTION,
+        Stage.PREFLIGHT,
+        Stage.WRITE_FAILED,
+        Stage.ENVIRONMENT,
+        Stage.IMPOSSIBLE,
+    }
     assert bool(said) == (stage not in unmended)
 
 

@@ -35,15 +35,15 @@ def settings(*models: str, attempts: int = 2, room: int | None = 400) -> Setting
 
 def test_the_expectation_without_a_record_is_an_assumption() -> None:
     forecast = foresee(SIZES, settings("small"))
-    # Half of the two orders need a second call, whose prompt is 1.6 times as long.
+    # A quarter of the two orders needs a second call, whose prompt is 1.6 times as long.
     assert forecast.expected.calls == 3
-    assert forecast.expected.input_tokens == 2_000 + 1_600
-    assert forecast.expected.output_tokens == 600 + 300
-    assert forecast.expected.cost_usd == Decimal("0.0126")
+    assert forecast.expected.input_tokens == 2_000 + 800
+    assert forecast.expected.output_tokens == 600 + 150
+    assert forecast.expected.cost_usd == Decimal("0.0103")
     expected, _ = forecast_lines(forecast)
     assert expected == (
-        "expected cost of running the plan: 3 calls, 4,500 tokens, $0.0126 with small "
-        "(assumed: 1.5 calls an order and files of usual size, as no earlier run of this repo "
+        "expected cost of running the plan: 3 calls, 3,550 tokens, $0.0103 with small "
+        "(assumed: 1.2 calls an order and files of usual size, as no earlier run of this repo "
         "with small is on record)"
     )
 
@@ -56,7 +56,7 @@ def test_earlier_runs_replace_the_assumption() -> None:
 
 
 def test_later_calls_are_expected_at_the_price_of_their_model() -> None:
-    assert foresee(SIZES, settings("small", "large")).expected.cost_usd == Decimal("0.054")
+    assert foresee(SIZES, settings("small", "large")).expected.cost_usd == Decimal("0.031")
 
 
 def test_orders_that_ask_no_model_take_nothing() -> None:

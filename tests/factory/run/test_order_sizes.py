@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ from hypothesis import strategies as st
 from factory.orders.documents import MAX_CONTEXT_BYTES
 from factory.orders.read_orders import LoadedOrder
 from factory.proposal.request import NEW_FILE_BYTES
-from factory.run.forecast import measure_orders, size_orders
+from factory.run.forecast import foresee, measure_orders, size_orders
 from shared.git import refs
 from shared.git.client import Git
-from shared.llm.budget import estimate_input
+from shared.llm.budget import estimate_input, likely_tokens, total_tokens
+from shared.llm.model_client import extract_json_object
+from shared.settings.settings import Settings
 from shared.work_order.parse_order import parse_document
 from shared.work_order.work_order import WorkOrder
 from tests.fakes import proposal
@@ -39,7 +42,7 @@ def test_a_file_that_is_rewritten_is_expected_in_the_reply() -> None:
     new, long = (
         size_orders([loaded(allowed_files=["a.txt"])], sizes)[0] for sizes in ({}, {"a.txt": 8_000})
     )
-    assert long.reply - new.reply == 1_000
+    assert long.reply - new.reply == (8_000 - NEW_FILE_BYTES) // 4
 
 
 def test_an_order_that_only_removes_files_has_no_prompt() -> None:
@@ -93,3 +96,25 @@ def test_the_measure_is_that_of_the_real_prompt(factory: Factory, text: str) -> 
 def test_without_a_commit_there_are_no_files(tmp_path: Path) -> None:
     orders = [loaded(context_files=["notes.txt"])]
     assert measure_orders(orders, Git(tmp_path), "") == size_orders(orders, {})
+
+
+@pytest.mark.parametrize("name", ["hello", "maze", "wordgame-ts"])
+def test_what_is_expected_without_history_is_near_to_what_a_demo_takes(name: str) -> None:
+    """Both by the same guess of tokens from bytes: no demo was ever answered by a live model."""
+    path = Path(__file__).parents[3] / "examples" / name / "transcript.jsonl"
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    asked = {each["key"]: each for each in lines if "request" in each}
+    taken, plan = 0, ""
+    for each in lines:
+        if each["record"] != "response":
+            continue
+        request, text = asked[each["key"]], each["text"]
+        if request["place"]["role"] == "planner":
+            plan = extract_json_object(text)
+        elif request["place"]["role"] == "factory":
+            texts = (request["request"]["prompt"], text)
+            taken += sum(likely_tokens(len(part.encode())) for part in texts)
+    documents = json.loads(plan)["work_orders"]
+    orders = [LoadedOrder(parse_document(WorkOrder, each), None) for each in documents]
+    expected = total_tokens(foresee(size_orders(orders, {}), Settings()).expected)
+    assert taken / 1.5 <= expected <= 1.5 * taken

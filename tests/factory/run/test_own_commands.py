@@ -14,7 +14,7 @@ from shared.errors import PreflightRefused
 from shared.events.events import CommandStarted, Noted
 from shared.settings.settings import SandboxSettings
 from tests.fakes import proposal
-from tests.harness import Factory, commit_all, git, stages, writing
+from tests.harness import Factory, commit_all, git, manifest, stages, writing
 from tests.real_tools import add_real_rust, go_seeds, needs, sandbox
 
 pytestmark = pytest.mark.rest
@@ -163,6 +163,24 @@ def test_where_nothing_verifies_the_repo_the_run_says_so(factory: Factory) -> No
     assert base_commands(factory) == []
     assert "commits rest on the acceptance commands alone" in noted(factory)
     assert "`--verify 'npm --prefix web test'`" in noted(factory)
+
+
+@pytest.mark.parametrize(
+    ("paths", "said"),
+    [
+        (["scripts/verify.sh", "a.txt"], "WO-01 writes scripts/verify.sh, which verifies it"),
+        (["a.txt", "scripts/verify.sh"], "those before it rest on their acceptance commands alone"),
+    ],
+)
+def test_where_an_order_makes_the_verification_the_note_names_it(
+    factory: Factory, paths: list[str], said: str
+) -> None:
+    orders = [writing(path, number) for number, path in enumerate(paths, 1)]
+    with_files(factory, {"notes.txt": "x\n"})
+    replies = {f"WO-{n:02d}": [proposal({path: "true\n"})] for n, path in enumerate(paths, 1)}
+    factory.run_all(manifest(orders), replies)
+    assert said in noted(factory)
+    assert "commits rest on" not in noted(factory)
 
 
 def test_a_watcher_is_ended_and_named(factory: Factory) -> None:

@@ -32,7 +32,7 @@ def test_a_run_begins_with_what_it_costs(factory: Factory) -> None:
     factory.run_all(plan, each_writes(1, 2))
     expected, worst = forecasts(factory)
     assert expected.startswith("expected cost of running the plan: 3 calls, ")
-    assert "assumed: 1.5 calls an order" in expected
+    assert "assumed: 1.2 calls an order" in expected
     assert worst.startswith("worst case: 30 calls, ")
 
 

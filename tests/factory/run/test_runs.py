@@ -32,7 +32,18 @@ from shared.events.events import (
 )
 from shared.llm.model_client import ReplyFailed, Request
 from tests.fakes import Reply, proposal, refused
-from tests.harness import Factory, blob, commit_all, fingerprint, git, order, stages, writing
+from tests.harness import (
+    Factory,
+    blob,
+    commit_all,
+    fingerprint,
+    git,
+    hashed,
+    manifest,
+    order,
+    stages,
+    writing,
+)
 
 GOOD = proposal({"hello.txt": "hello\n"})
 BAD = proposal({"hello.txt": "bad\n"})
@@ -197,6 +208,14 @@ def test_a_commit_says_which_order_it_is_and_nothing_of_the_run(factory: Factory
     author = git(factory.repo, "log", "-1", "--format=%an <%ae> %cn <%ce>", "work")
     assert author == "llmch <llmch@localhost> llmch <llmch@localhost>"
     assert summary.run_id not in "\n".join(message)
+
+
+def test_the_note_has_the_text_of_the_requirements_that_the_order_covers(factory: Factory) -> None:
+    demands = [{"id": "R1", "text": "Say hello."}, {"id": "R2", "text": "Say goodbye."}]
+    plan = hashed(manifest([order(covers=["R1"])]) | {"requirements": demands})
+    factory.run_all(plan, {"WO-01": [GOOD]})
+    note = git(factory.repo, "notes", "--ref=llmch", "show", "work").split("\n")
+    assert [line for line in note if "R" in line] == ["requirement R1: Say hello."]
 
 
 def test_what_differs_between_runs_is_in_the_note(factory: Factory) -> None:

@@ -21,6 +21,7 @@ from tests.llmch.shop import (
     spec_text,
     states,
 )
+from tests.shared.llm.edge import chat_stream
 
 pytestmark = pytest.mark.rest
 
@@ -112,6 +113,30 @@ def test_the_same_in_steps(
     assert "2 of 2 requirements covered, 2 asserted by a test of the plan" in report
     checked = say("check", two, "--repo", shop).out
     assert "FR-2: not in the specification any more (WO-02, WO-05)" in checked
+
+
+def test_an_order_that_cannot_be_done_is_planned_again_by_the_command_that_is_named(
+    say: Say, shop: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, one = cwd / "spec.json", cwd / "one"
+    spec.write_text(FIRST)
+    with model_server(monkeypatch, FIRST_DAY[0]):
+        assert say("plan", "--spec", spec, "--repo", shop, "--no-review", "--outdir", one).code == 0
+    claim = "IMPOSSIBLE: the price is an integer, and a text is compared with it"
+    with model_server(monkeypatch, chat_stream(claim)) as server:
+        ran = say("run-all", "--repo", shop, "--workdir", one, "--sandbox", "off")
+    assert (ran.code, len(server.received)) == (1, 1)
+    assert f"llmch plan --spec SPEC --from {one} --repo {shop}" in ran.out + ran.err
+    assert claim.removeprefix("IMPOSSIBLE: ") in ran.out + ran.err
+    with model_server(monkeypatch) as server:
+        again = say("run-all", "--repo", shop, "--workdir", one, "--sandbox", "off")
+    assert (again.code, server.received) == (1, []), (
+        "the claim is on record, and not paid for again"
+    )
+
+    with model_server(monkeypatch, FIRST_DAY[0]) as server:
+        say("plan", "--spec", spec, "--repo", shop, "--from", one, "--max-attempts", "1")
+    assert claim.removeprefix("IMPOSSIBLE: ") in json.dumps(server.received[0].body)
 
 
 def test_build_shows_the_changed_requirements(

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +16,11 @@ import pytest
 from planner.plan.parse_plan import parse_plan
 from planner.prompts.prompt_templates import load_template, render, render_languages
 from planner.rules.judge_plan import judge
-from shared.languages.capabilities import Language
+from shared.languages.capabilities import Advice, Language
+from shared.languages.ecmascript import node_rehearsals
 from shared.languages.registry import LANGUAGES
 from tests.planner.plans import creating, plan
+from tests.real_tools import needs
 
 ADVISED = [each for each in LANGUAGES if each.advice is not None]
 REPOS = {
@@ -95,3 +102,80 @@ def test_the_rules_stand_between_those_on_tests_and_those_on_verification() -> N
     )
     assert told.replace("\n## Go\n\nRules.\n", "") == without
     assert "\n\n## Go\n\nRules.\n\n## Verification\n" in told
+
+
+NODES = os.environ.get("LLMCH_TEST_NODES", "").split(":")  # read before a test clears it
+CODE = {
+    "score.mjs": "export const score = (a, b) => [...a].filter((c, i) => c === b[i]).length;\n",
+    "score.ts": "export function score(guess: string, answer: string): number {\n"
+    "  return [...guess].filter((letter, place) => letter === answer[place]).length;\n}\n",
+    "score.go": "package score\n\nfunc Score(guess, answer string) (n int) {\n"
+    "\tfor i := range guess {\n\t\tif guess[i] == answer[i] {\n\t\t\tn++\n\t\t}\n\t}\n"
+    "\treturn n\n}\n",
+}
+MANIFESTS = {
+    "package.json": '{"type": "module"}',
+    "go.mod": "module example.org/game\n\ngo 1.19\n",
+}
+
+
+def run_example(advice: Advice, argv: Sequence[str], folder: Path) -> tuple[str, int | None]:
+    """Write the example for the machine that `argv` describes, and code for it; run its command.
+
+    Return the command and its exit code, `None` for one that needs packages.
+    """
+    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    (fenced,) = re.findall(r"^```json\n(.*?)^```$", advice.read(said), re.DOTALL | re.MULTILINE)
+    example = json.loads(fenced)
+    ((path,), (test,), (command,)) = (
+        example[each] for each in ("allowed_files", "acceptance_files", "acceptance_commands")
+    )
+    files = {path: CODE[path.rpartition("/")[2]], test["path"]: test["content"], **MANIFESTS}
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    program, *words = command.split()
+    if program == "npx":
+        return command, None
+    return command, subprocess.run([argv[0], *words], cwd=folder, check=False).returncode
+
+
+def node_of(major: int) -> str:
+    """Return the Node of this version, on PATH or in the folders that LLMCH_TEST_NODES names."""
+    for folder in (*NODES, os.environ["PATH"]):
+        node = shutil.which("node", path=folder)
+        if node is not None:
+            done = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
+            if done.stdout.startswith(f"v{major}."):
+                return node
+    pytest.skip(f"needs Node {major}")
+
+
+@pytest.mark.parametrize("major", [18, 20, 22, 24])
+@pytest.mark.parametrize("name", ["JavaScript", "TypeScript"])
+def test_the_example_for_node_runs_on_each_version(name: str, major: int, tmp_path: Path) -> None:
+    (advice,) = (each.advice for each in ADVISED if each.name == name)
+    assert advice is not None
+    argv = (node_of(major), *node_rehearsals.version_argv(())[1:])
+    command, ended = run_example(advice, argv, tmp_path)
+    if name == "TypeScript" and major < 22:
+        assert (command, ended) == ("npx vitest run tests/score.test.ts", None)
+    else:
+        assert ended == 0
+
+
+def test_where_node_cannot_run_typescript_nothing_says_that_it_does() -> None:
+    (advice,) = (each.advice for each in ADVISED if each.name == "TypeScript")
+    assert advice is not None
+    assert "node --test" in advice.read()
+    here = advice.read("Node v20.1.0, which runs JavaScript and no TypeScript: it fails")
+    assert "node --test" not in here
+    assert "node:test" not in here
+    assert "`node` cannot run TypeScript here." in here
+
+
+@needs("go")
+def test_the_example_for_go_runs(tmp_path: Path) -> None:
+    (advice,) = (each.advice for each in ADVISED if each.name == "Go")
+    assert advice is not None
+    assert run_example(advice, ("go", "version"), tmp_path)[1] == 0

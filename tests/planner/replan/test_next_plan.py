@@ -266,3 +266,34 @@ def test_the_next_plan_replaces_the_one_in_its_folder_where_that_is_asked_for(st
     assert result.output_dir == story.folder
     follows = read_predecessor(story.folder, ["WO-01"])
     assert [each.label for each in follows.plan.drafts] == ["WO-01", "WO-02", "WO-03", "WO-04"]
+
+
+WHY = "one command wants `done`, and the other wants it gone"
+
+
+def replan_impossible(story: Story, *replies: Any) -> PlanResult:
+    follows = read_predecessor(story.folder, ["WO-01"], (), {"WO-02": WHY, "WO-01": "it landed"})
+    spec = spec_file(story.planner.scratch, BEFORE)
+    return story.planner.plan(*replies, spec=spec, repo=story.repo, follows=follows)
+
+
+def test_an_order_that_cannot_be_done_is_planned_again_alone_with_the_reason(story: Story) -> None:
+    new = writing(2, "R2", title="Part 2, without a contradiction")
+    result = replan_impossible(story, {"work_orders": [new]})
+    assert result.ok, result.report.render()
+    assert not result.unchanged
+    orders = manifest_of(result)["work_orders"]
+    assert [each["title"] for each in orders] == ["Part 1", new["title"], "Part 3"]
+    assert orders[0] == story.before["work_orders"][0]
+    prompt = story.planner.model.requests[0].prompt
+    assert f"- WO-02: {WHY}" in prompt
+    assert "it landed" not in prompt
+    assert "with the same id: WO-02." in prompt
+
+
+@pytest.mark.parametrize("reply", [[], [ORDERS[1]]], ids=["nothing", "the same again"])
+def test_a_reply_that_leaves_it_as_it_is_is_refused(story: Story, reply: list[Any]) -> None:
+    new = writing(2, "R2", title="Part 2, without a contradiction")
+    result = replan_impossible(story, {"work_orders": reply}, {"work_orders": [new]})
+    assert (result.ok, result.attempts) == (True, 2)
+    assert "E312" in story.planner.model.requests[1].prompt

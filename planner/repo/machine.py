@@ -1,0 +1,177 @@
+"""Asks the machine where commands will run, and describes it to the model that plans.
+
+Whoever wires the planner gives what runs a question: in the sandbox, on the files that the plan
+begins with. The answers are recorded beside the transcript. So a replay asks nothing, and its
+prompts are those of the run that it repeats, whatever is installed by then.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from planner.prompts.prompt_templates import fenced
+from shared.errors import InvalidInput
+from shared.files.atomic_io import write_json
+from shared.files.strict_documents import JsonProblem, parse_json
+from shared.files.text_sources import read_text_input
+from shared.languages.capabilities import Language
+from shared.languages.language_tools import ToolMissing, ToolResult, ToolRunner
+from shared.languages.registry import LANGUAGES, language_of
+
+_MOST_SECONDS: Final = 10.0  # for one question: an empty test takes one or two
+
+
+@dataclass(slots=True)
+class Machine:
+    """Answer by `runner`; without one, only what is `known` of an earlier planning.
+
+    No question is asked twice. `asked` counts those that were put to the runner, and `left` those
+    for which no time was left. `problem` says why the last of them could not be put.
+    """
+
+    runner: ToolRunner | None
+    known: dict[str, str] = field(default_factory=dict)
+    asked: int = 0
+    left: int = 0
+    problem: str = ""
+
+    def ask(
+        self,
+        argv: Sequence[str],
+        files: Mapping[str, str],
+        answer: Callable[[ToolResult], str],
+        ends: float | None = None,
+    ) -> str:
+        """Return the `answer` to how `argv` ended on `files`; "" where that cannot be tried.
+
+        `ends` is the time of the monotonic clock after which nothing is begun.
+        """
+        content = json.dumps([[*argv], {**files}], sort_keys=True)
+        key = hashlib.sha256(content.encode(errors="replace")).hexdigest()
+        if key in self.known or self.runner is None:
+            return self.known.get(key, "")
+        seconds = _MOST_SECONDS if ends is None else min(_MOST_SECONDS, ends - time.monotonic())
+        if seconds <= 0:
+            self.left += 1
+            return ""
+        try:
+            done = self.runner.run(files, argv, seconds=seconds)
+        except ToolMissing as error:
+            self.problem = str(error)
+            return ""
+        self.asked += 1
+        self.known[key] = answer(done)
+        return self.known[key]
+
+
+NO_MACHINE: Final = Machine(None)
+
+
+@contextlib.contextmanager
+def recorded(machine: Machine, transcript: Path) -> Iterator[None]:
+    """Record the answers beside the transcript when the block ends."""
+    try:
+        yield
+    finally:
+        if machine.known and machine.runner is not None:
+            write_json(_record_of(transcript), dict(sorted(machine.known.items())))
+
+
+def _record_of(transcript: Path) -> Path:
+    return transcript.with_name(f"{transcript.stem}.machine.json")
+
+
+def known_answers(transcript: Path) -> dict[str, str]:
+    """Return what was recorded beside a transcript; nothing where it is not usable."""
+    path = _record_of(transcript)
+    if not path.is_file():
+        return {}
+    try:
+        document = parse_json(read_text_input(path, "record").text)
+    except (InvalidInput, JsonProblem):
+        return {}
+    found = document if isinstance(document, dict) else {}
+    return {key: each for key, each in found.items() if isinstance(each, str)}
+
+
+_NAME: Final = re.compile(r"@?[A-Za-z0-9][\w./-]{0,80}")
+_MOST_NAMES: Final = 60
+_MOST_MANIFESTS: Final = 20
+_MOST_WORDS: Final = 600
+_MOST_LINE: Final = 160
+_INTRODUCTION: Final = "Commands run here, and nothing else can be had:"
+
+
+def describe_machine(
+    spec_text: str, paths: Collection[str], sources: Mapping[str, str], machine: Machine
+) -> str:
+    """Return a paragraph on the toolchains that the spec and the files of a repo concern.
+
+    Each is described by itself, with those of the packages that the repo declares and that commands
+    do not find. The result is empty where the machine says nothing.
+    """
+    used = {language.name for path in paths if (language := language_of(path)) is not None}
+    meant = [each for each in LANGUAGES if each.name in used or _is_meant(each, spec_text)]
+    # A specification that names no language is planned in the one that the prompt describes.
+    default = [each for each in LANGUAGES if each.advice is None and each.rehearsals is not None]
+    lines = []
+    for tried in dict.fromkeys(each.rehearsals for each in meant or default):
+        if tried is not None:
+            family = [each for each in LANGUAGES if each.rehearsals is tried]
+            argv = tried.version_argv(_declared(family, paths, sources))
+            lines.append(machine.ask(argv, {}, _first_line))
+    said = [f"- {each}" for each in lines if each]
+    if not said:
+        return ""
+    settings = "\n".join(_settings(paths, sources))[:_MOST_SETTINGS]
+    quoted = ("", _SETTINGS, "", fenced(settings)) if settings else ()
+    return "\n".join((_INTRODUCTION, "", *said, *quoted))
+
+
+_IGNORED: Final = ((".gitignore", r"^[^#\s].*"),)
+_SETTINGS: Final = "Lines of the repository's settings, as data:"
+_MOST_READ: Final = 20_000
+_MOST_LINES: Final = 20  # of one file
+_MOST_SETTINGS: Final = 2_000
+
+
+def _settings(paths: Collection[str], sources: Mapping[str, str]) -> Iterator[str]:
+    """Yield the telling lines of the files in the root folder, each with the name of its file."""
+    telling_lines = (each for language in LANGUAGES for each in language.telling)
+    for path, telling in (*telling_lines, *_IGNORED):
+        text = (sources.get(path) or "")[:_MOST_READ] if path in paths else ""
+        for line in re.findall(telling, text, re.MULTILINE)[:_MOST_LINES]:
+            shown = "".join(each if each.isprintable() else " " for each in line.strip())
+            yield f"{path}: {shown[:_MOST_LINE]}"
+
+
+def _declared(
+    family: Sequence[Language], paths: Collection[str], sources: Mapping[str, str]
+) -> list[str]:
+    """Return the packages that the manifests of a repo declare, in languages of one toolchain."""
+    found: set[str] = set()
+    for packages in filter(None, (each.packages for each in family)):
+        manifests = sorted(each for each in paths if packages.declares(each))[:_MOST_MANIFESTS]
+        for each in manifests:
+            found |= packages.declared(sources.get(each) or "")
+    return [each for each in sorted(found) if _NAME.fullmatch(each)][:_MOST_NAMES]
+
+
+def _is_meant(language: Language, spec_text: str) -> bool:
+    if language.advice is not None:
+        return language.advice.is_asked_for(spec_text)
+    return re.search(rf"(?<!\w){re.escape(language.name)}(?!\w)", spec_text) is not None
+
+
+def _first_line(done: ToolResult) -> str:
+    """Return a line on what was printed; some of it may come from the files of the repo."""
+    line = done.stdout.strip().partition("\n")[0] if done.exit_code == 0 else ""
+    return "".join(each if each.isprintable() else " " for each in line)[:_MOST_WORDS]

@@ -1,0 +1,100 @@
+"""How it is tried whether a runner of Node runs here, and what is read from its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from shared.languages.acceptance_commands import analyse_command
+from shared.languages.ecmascript.node_rehearsals import rehearsal
+from shared.languages.language_tools import ToolResult
+from shared.languages.planned_code import PlannedFiles, Rehearsal
+
+MODULE = "import { test } from 'node:test';\n"
+SCRIPT = "const { test } = require('node:test');\n"
+UNREADABLE = """# node:internal/modules/esm/get_format:189
+#   throw new ERR_UNKNOWN_FILE_EXTENSION(ext, filepath);
+# TypeError [ERR_UNKNOWN_FILE_EXTENSION]: Unknown file extension ".ts" for /tmp/a/nothing.test.ts
+#     at Object.getFileProtocolModuleFormat (node:internal/modules/esm/get_format:189:9)
+# tests 1
+"""
+
+
+def tried(command: str, tests: Mapping[str, str], *written: str, **repo: str) -> Rehearsal | None:
+    files = {path.replace("__", "."): text for path, text in repo.items()}
+    planned = PlannedFiles(tests, frozenset(written), files, frozenset(files))
+    return rehearsal(analyse_command(command), planned)
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "expected"),
+    [
+        ("t/a.test.ts", MODULE, "import { test } from 'node:test';"),
+        ("t/a.test.js", SCRIPT, "const { test } = require('node:test');"),
+    ],
+)
+def test_node_runs_an_empty_test_of_the_same_kind(path: str, text: str, expected: str) -> None:
+    found = tried(f"node --test {path}", {path: text}, "package.json")
+    assert found is not None
+    (name,) = set(found.files) - {"package.json"}
+    assert found.argv == ("node", "--test", name)
+    assert name == f"nothing.test{path[-3:]}"
+    assert found.files[name].startswith(expected)
+    assert (": string" in found.files[name]) == path.endswith(".ts")
+    assert ("module" in found.files["package.json"]) == (text == MODULE)
+
+
+def test_other_runners_find_the_test_at_its_place_and_by_its_title() -> None:
+    found = tried(
+        "npx vitest run t/a.test.ts -t guess", {"t/a.test.ts": MODULE}, package__json="{}"
+    )
+    assert found is not None
+    assert found.argv == ("npx", "vitest", "run", "t/a.test.ts", "-t", "guess")
+    assert found.files == {
+        "t/a.test.ts": "import { test } from 'vitest';\n\nconst nothing: string = '';\n"
+        "test('guess', () => {});\n"
+    }
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["node --test", "node --test t", "node a.js", "npm test", "npx tsc --noEmit", "tsx a.ts"],
+)
+def test_nothing_is_learnt_where_no_test_of_the_plan_is_named(command: str) -> None:
+    assert tried(command, {"t/a.test.ts": MODULE}, "package.json", "a.ts") is None
+
+
+def test_a_runner_that_an_order_brings_or_configures_is_not_tried() -> None:
+    tests = {"t/a.test.ts": MODULE}
+    assert tried("npx vitest run t/a.test.ts", tests, "package.json") is None
+    assert tried("npx vitest run t/a.test.ts", tests, "vitest.config.ts", package__json="") is None
+
+
+@pytest.mark.parametrize(
+    ("done", "words"),
+    [
+        (ToolResult(1, UNREADABLE, ""), "TypeError [ERR_UNKNOWN_FILE_EXTENSION]: Unknown file"),
+        (ToolResult(9, "", "node: bad option: --frob\n"), "node: bad option: --frob"),
+        (ToolResult(0, "# tests 0\n# pass 0\n", ""), "it ran no test"),
+        (ToolResult(0, "# tests 1\n# pass 1\n", ""), ""),
+        (ToolResult(None, "", ""), ""),
+    ],
+)
+def test_the_words_are_the_runner_s(done: ToolResult, words: str) -> None:
+    found = tried("node --test t/a.test.ts", {"t/a.test.ts": MODULE})
+    assert found is not None
+    refused = found.refusal(done)
+    assert (refused.words if refused else "")[: len(words) or None] == words
+
+
+def test_a_declared_package_that_is_not_installed_is_not_the_plan_s_fault() -> None:
+    done, tests = ToolResult(1, "", "npm error code ENOTCACHED\n"), {"t/a.test.ts": MODULE}
+    for manifest, words in (
+        ("{}", "the package vitest is not installed, and package.json has it not"),
+        ('{"devDependencies": {"vitest": "^3"}}', ""),
+    ):
+        found = tried("npx vitest run t/a.test.ts", tests, package__json=manifest)
+        assert found is not None
+        refused = found.refusal(done)
+        assert (refused.words if refused else "") == words

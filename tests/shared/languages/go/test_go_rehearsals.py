@@ -1,0 +1,34 @@
+"""How it is tried whether `go test` runs here with a command's flags."""
+
+from __future__ import annotations
+
+import pytest
+
+from shared.languages.acceptance_commands import analyse_command
+from shared.languages.go.go_commands import rehearsal
+from shared.languages.language_tools import ToolResult
+from shared.languages.planned_code import PlannedFiles
+
+
+def test_an_empty_package_is_tested_with_the_flags() -> None:
+    found = rehearsal(analyse_command("go test -count=1 -run TestScore ./score"), PlannedFiles())
+    assert found is not None
+    assert found.argv == ("go", "test", "-count=1", "-run=TestScore", "./llmchnothing")
+    assert sorted(found.files) == ["go.mod", "llmchnothing/nothing_test.go"]
+    refused = found.refusal(ToolResult(1, "", "go: go.mod requires go >= 1.99 (running go 1.26)\n"))
+    assert refused is not None
+    assert refused.words == "go: go.mod requires go >= 1.99 (running go 1.26)"
+    assert found.refusal(ToolResult(0, "ok \tllmchnothing\n", "")) is None
+
+
+@pytest.mark.parametrize("command", ["go vet ./...", "go test -C sub ./a", "gofmt -l .", "go"])
+def test_other_commands_are_not_tried(command: str) -> None:
+    assert rehearsal(analyse_command(command), PlannedFiles()) is None
+
+
+def test_the_repository_s_own_module_counts() -> None:
+    repo = {"go.mod": "module game\n\ngo 1.99\n"}
+    planned = PlannedFiles(repo=repo, listing=frozenset(repo))
+    found = rehearsal(analyse_command("go test ./..."), planned)
+    assert found is not None
+    assert "go.mod" not in found.files
