@@ -365,6 +365,7 @@ def test_the_document_for_programs_has_the_promised_keys(planner: Planner) -> No
         "output_dir",
         "findings",
         "usage",
+        "assumptions",
     }
     assert document["findings"][0].keys() == {
         "code",
