@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.judging.count_tests import tests_of
+from factory.judging.count_tests import tests_of as counted_tests
 from factory.judging.run_checks import parse_check, run_to_its_end
 from factory.orders.documents import CountedTests
 from factory.orders.stages import Stage
@@ -418,11 +418,11 @@ def test_go_tests_are_counted_one_by_one_and_none_that_a_package_without_tests_p
     go.write({"w.go": _FAKE.replace('fmt.Print("', '_ = fmt.Sprint("')})
     more = "".join(f"func TestN{each}(t *testing.T) {{}}\n" for each in range(3))
     go.write({"n_test.go": f'package w\n\nimport "testing"\n\n{more}'})
-    assert tests_of(go.judged("go test ./...")) == CountedTests(passed=4, failed=0, skipped=0)
+    assert counted_tests(go.judged("go test ./...")) == CountedTests(passed=4, failed=0, skipped=0)
     go.write({"w.go": _FAKE})
     ended = go.judged("go test -run TestNone ./...")
     assert "--- PASS: TestA" in ended.stdout.text, "the attack does not work"
-    counted = tests_of(ended)
+    counted = counted_tests(ended)
     assert counted is not None
     assert not counted.ran
 
