@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum, auto
 from pathlib import PurePath
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from shared.errors import ExitCode, ShownFinding
-from shared.work_order.work_order import Assumption
+
+if TYPE_CHECKING:
+    from shared.work_order.work_order import Assumption
 
 
 @dataclass(frozen=True, slots=True)
