@@ -87,9 +87,9 @@ def test_a_requirement_that_nothing_asserts_is_told_from_one_that_a_test_asserts
     assert "R2:" not in checked.out + checked.err
     assert "1 requirement asserted by a test of the plan" in checked.out + checked.err
     assert say("check", folder, "--json").document["requirements"] == [
-        {"id": "R1", "asserted_by": "command"},
-        {"id": "R2", "asserted_by": "test"},
-        {"id": "R3", "asserted_by": "command"},
+        {"id": "R1", "asserted_by": "command", "fails_on_hollow_code": None},
+        {"id": "R2", "asserted_by": "test", "fails_on_hollow_code": None},
+        {"id": "R3", "asserted_by": "command", "fails_on_hollow_code": None},
     ]
 
 
