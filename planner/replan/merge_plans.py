@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
-from planner.plan import parse_plan
-from planner.plan.manifest import own_notes
+from planner.plan import manifest, parse_plan
 from shared.files.strict_documents import at
 from shared.work_order import parse_order, work_order
 
@@ -209,7 +208,11 @@ def _places(drafts: Sequence[Draft], task: FollowUp) -> list[Place]:
 def _work(draft: Draft) -> WorkOrder | None:
     if draft.order is None:
         return None
-    own = {"provenance": None, "verify_exempt": False, "notes": own_notes(draft.order.notes or "")}
+    own = {
+        "provenance": None,
+        "verify_exempt": False,
+        "notes": manifest.own_notes(draft.order.notes or ""),
+    }
     return draft.order.model_copy(update=own)
 
 

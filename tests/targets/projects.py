@@ -163,7 +163,7 @@ def go(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Target]:
         acceptance="go test -v -run TestDouble ./...",
         right=right,
         wrong=(right.replace("lib.One", "2*lib.One"),),
-        verified_by={"go build -o /dev/null ./...": None, "go test -vet=off ./...": 1},
+        verified_by={"go build -o /dev/null ./...": None, "go test -vet=off ./...": 2},
     )
 
 

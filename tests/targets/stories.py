@@ -231,7 +231,8 @@ def _rust() -> Story:
     shout = "pub fn shout(word: &str) -> String {\n    word.to_uppercase()\n}\n"
     score = (
         "pub fn score(guess: &str, answer: &str) -> usize {\n"
-        "    guess.chars().zip(answer.chars()).filter(|(a, b)| a == b).count()\n}\n"
+        "    guess\n        .chars()\n        .zip(answer.chars())\n"
+        "        .filter(|(a, b)| a == b)\n        .count()\n}\n"
     )
     package = '[package]\nname = "words"\nversion = "0.1.0"\n'
     lock = package.replace("[package]", "[[package]]")
