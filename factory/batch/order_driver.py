@@ -207,7 +207,8 @@ class OrderDriver:
         return len(self._running) < self._jobs
 
     def _startable(self) -> Iterator[tuple[int, str]]:
-        yield from ((position, "") for position in self._schedule.startable())
+        if self._has_room(judging=False):
+            yield from ((position, "") for position in self._schedule.startable())
         for position, parent in self._train.to_judge():
             if self._schedule.may_start(position):
                 yield position, parent
