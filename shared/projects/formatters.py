@@ -17,10 +17,20 @@ _CONFIGS: Final = (
     *("pyproject.toml", "ruff.toml", ".ruff.toml", "tox.ini", "noxfile.py", "Makefile", "justfile"),
     *(".pre-commit-config.yaml", "package.json", "Cargo.toml"),
 )
-_WORKFLOW: Final = re.compile(r"\.github/workflows/[^/]+\.ya?ml")
+_WORKFLOWS: Final = ".github/workflows/"
 _BLACK: Final = re.compile(r"\[tool\.black\]|\bid: black\b|\bblack --check\b")
 _RUFF: Final = re.compile(r"\[(?:tool\.ruff\.)?format\]|\bid: ruff-format\b|\bruff format\b")
-_PRETTIER: Final = re.compile(r"\.prettierrc(?:\.\w+)?|prettier\.config\.\w+")
+_SCRIPT_CONFIGS: Final = ("js", "cjs", "mjs", "ts", "cts", "mts")
+_PRETTIER: Final = (
+    ".prettierrc",
+    *(f".prettierrc.{each}" for each in ("json", "json5", "yaml", "yml", "toml")),
+    *(f"{each}.{kind}" for each in (".prettierrc", "prettier.config") for kind in _SCRIPT_CONFIGS),
+)
+_RUSTFMT: Final = ("rustfmt.toml", ".rustfmt.toml")
+_BIOME: Final = ("biome.json", "biome.jsonc")
+_OXFMT: Final = (".oxfmtrc.json", ".oxfmtrc.jsonc")
+_TELLING: Final = (*_CONFIGS, "go.mod", *_RUSTFMT, *_BIOME, *_OXFMT, *_PRETTIER)
+"""The names of all files that say something of a formatter."""
 _EDITION: Final = re.compile(r'^edition\s*=\s*"(\d{4})"', re.MULTILINE)
 _OF_WORKSPACE: Final = re.compile(r"^edition\s*(?:\.\s*workspace\b|=\s*\{)", re.MULTILINE)
 _MOST_CONFIGS: Final = 30
@@ -70,20 +80,20 @@ def find_formatters(
     The nearest folder around a file decides. `read` returns the text of one of the `paths`.
     """
     around = {path: _folders_around(path) for path in written if path.endswith(_FORMATTED)}
-    beside: dict[str, set[str]] = {each: set() for each in {*chain.from_iterable(around.values())}}
-    if not beside:
+    if not around:
         return {}
-    for path in paths:
-        folder, _, name = path.rpartition("/")
-        if folder in beside:
-            beside[folder].add(name)
-    workflows = sorted(each for each in paths if _WORKFLOW.fullmatch(each))[:_MOST_CONFIGS]
+    there = frozenset(paths)  # of a tree of any size, only names that tell something are looked up
+    workflows = sorted(each for each in there if each.startswith(_WORKFLOWS) and _is_workflow(each))
     known = {
-        folder: _read_folder(folder, names, read, () if folder else workflows)
-        for folder, names in beside.items()
+        folder: _read_folder(folder, there, read, () if folder else workflows[:_MOST_CONFIGS])
+        for folder in {*chain.from_iterable(around.values())}
     }
     found = {path: _found(path, [known[each] for each in around[path]]) for path in around}
     return {path: each for path, each in found.items() if each}
+
+
+def _is_workflow(path: str) -> bool:
+    return path.endswith((".yml", ".yaml")) and path.count("/") == _WORKFLOWS.count("/")
 
 
 def _folders_around(path: str) -> list[str]:
@@ -105,9 +115,10 @@ class _Folder:
 
 
 def _read_folder(
-    path: str, names: Iterable[str], read: Callable[[str], str], others: Iterable[str]
+    path: str, there: frozenset[str], read: Callable[[str], str], others: Iterable[str]
 ) -> _Folder:
-    own, above = frozenset(names), f"{path}/" if path else ""
+    above = f"{path}/" if path else ""
+    own = frozenset(each for each in _TELLING if f"{above}{each}" in there)
     texts: dict[str, str] = {each: read(f"{above}{each}") for each in _CONFIGS if each in own}
     return _Folder(path, own, texts, "\n".join((*texts.values(), *map(read, others))))
 
@@ -139,8 +150,7 @@ def _rustfmt(around: Sequence[_Folder]) -> Formatter | None:
     crates = [each for each in around if each.has("Cargo.toml")]
     if not crates:
         return None
-    own = ("rustfmt.toml", ".rustfmt.toml")
-    named = any(each.has(*own) or "cargo fmt" in each.said for each in around)
+    named = any(each.has(*_RUSTFMT) or "cargo fmt" in each.said for each in around)
     edition = next(filter(None, (_edition(each.texts["Cargo.toml"]) for each in crates)), "2021")
     argv = ("rustfmt", "--quiet", "--edition", edition)
     return Formatter("rustfmt", argv, crates[0].path, named=named)
@@ -154,14 +164,14 @@ def _edition(manifest: str) -> str:
 
 
 def _script_formatter(folder: _Folder) -> Formatter | None:
-    if folder.has("biome.json", "biome.jsonc"):
+    if folder.has(*_BIOME):
         argv: tuple[str, ...] = ("biome", "format", "--stdin-file-path={path}")
         return Formatter("biome", argv, folder.path, in_node=True)
-    if folder.has(".oxfmtrc.json", ".oxfmtrc.jsonc"):
+    if folder.has(*_OXFMT):
         argv = ("oxfmt", "--stdin-filepath", "{path}")
         return Formatter("oxfmt", argv, folder.path, in_node=True)
     manifest = parse_json(folder.texts.get("package.json")) or {}
-    if manifest.get("prettier") or any(map(_PRETTIER.fullmatch, folder.names)):
+    if manifest.get("prettier") or folder.has(*_PRETTIER):
         argv = ("prettier", "--stdin-filepath", "{path}")
         return Formatter("prettier", argv, folder.path, in_node=True)
     return None
