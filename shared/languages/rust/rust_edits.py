@@ -127,6 +127,11 @@ find_unwritten = _EDITS.find_unwritten
 
 
 _CONDITION: Final = re.compile(r"#!\s*\[\s*cfg[^\]]*\]")
+# A macro of the file hides the one of the standard library that its tests assert with.
+_ASSERTS: Final = r"(?:(?:debug_)?assert(?:_eq|_ne)?|matches|panic|test)"
+_HIDING: Final = re.compile(
+    rf"\bmacro_rules\s*!\s*{_ASSERTS}\b|\buse\b[^;]*\b{_ASSERTS}\b[^;]*;|#\s*\[\s*macro_use\b"
+)
 
 
 def place_for_tests(path: str, text: str) -> PlaceForTests:
@@ -141,7 +146,7 @@ def place_for_tests(path: str, text: str) -> PlaceForTests:
     inner = text[: modules[0].end - 1].rstrip(" \t")
     if not inner.endswith("\n"):
         raise Refused("has its module of tests on one line")
-    around = "\n".join((modules[0].text, *_CONDITION.findall(text)))
+    around = "\n".join((modules[0].text, *_CONDITION.findall(text), *_HIDING.findall(text)))
     return PlaceForTests(len(inner), _INDENT, around=around)
 
 

@@ -340,6 +340,8 @@ def test_a_test_is_added_to_the_code_that_the_order_writes(factory: Factory) -> 
         ),
         "",
         f"{INSIDE}\n#![cfg(windows)]\n",
+        f"macro_rules! assert_eq {{ ($($any:tt)*) => {{}}; }}\n{INSIDE}",
+        f"use crate::kind::{{self, assert_eq}};\n{INSIDE}",
     ],
     ids=[
         "the test",
@@ -348,6 +350,8 @@ def test_a_test_is_added_to_the_code_that_the_order_writes(factory: Factory) -> 
         "what it calls",
         "none",
         "the file's condition",
+        "a macro of its own",
+        "a macro of another file",
     ],
 )
 def test_a_reply_that_changes_the_tests_beside_its_code_is_refused(
