@@ -129,7 +129,14 @@ def _open(
     workspace = bench.scratch / "in-sandbox" if seed else bench.folder("workspace")
     workspace.mkdir(exist_ok=True)
     python, private = Path(sys.executable), bench.folder("private")
-    policy = Policy(workspace, None, private, python, toolchains=toolchains, go_seed=seed)
+    policy = Policy(
+        workspace,
+        None,
+        private,
+        python,
+        toolchains=toolchains,
+        seeds={"GOCACHE": seed} if seed else {},
+    )
     try:
         return open_sandbox(backend, policy)
     except SandboxUnavailable as error:

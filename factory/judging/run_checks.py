@@ -34,7 +34,7 @@ from factory.record.progress import Progress
 from factory.sandbox.detect import Sandbox
 from factory.sandbox.policy import Cause, Ended
 from factory.sandbox.supervision import Show
-from factory.sandbox.toolchains import Toolchains
+from factory.sandbox.toolchains import changed_ns
 from factory.sandbox.visible_files import Interpreter, interpreter_of
 from factory.workbench.leftovers import NOTHING_UNDONE, Undone
 from factory.workbench.pool import Workbench
@@ -484,9 +484,9 @@ def verification_key(
         "paths": [list(map(str, each)) for each in (settings.sandbox.read, settings.sandbox.write)],
         "variables": {name: os.environ.get(name) for name in settings.sandbox.env},
         "python": _describe(interpreter_of(bench.python)),
-        "linked": [(each.path, str(each.source), _changed(each.source)) for each in bench.linked],
+        "linked": [(each.path, str(each.source), changed_ns(each.source)) for each in bench.linked],
         "prepared": sorted(bench.supplies.prepared.environment.items()),
-        "toolchains": _shown(bench.toolchains),
+        "toolchains": bench.toolchains.identity(),
         "timeout_seconds": settings.timeout_seconds,
     }
     return sha256_bytes(json.dumps(document, sort_keys=True).encode())
@@ -500,22 +500,4 @@ def _describe(python: Interpreter) -> list[object]:
         for folder in sorted(prefix.glob("lib/python3*/*-packages"))
     ]
     places = [python.executable, *packages]
-    return [python.tag, *([str(each), _changed(each)] for each in places)]
-
-
-def _shown(toolchains: Toolchains) -> list[object]:
-    """Return which toolchains commands see; an update in place changes a folder's time."""
-    return [
-        toolchains.search_path(""),
-        sorted(toolchains.variables.items()),
-        [[each.name, each.version] for each in toolchains.found],
-        [[str(each), _changed(each)] for each in toolchains.read],
-    ]
-
-
-def _changed(path: Path) -> int:
-    """Return when a path last changed, in nanoseconds; 0 if nothing is there."""
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return 0
+    return [python.tag, *([str(each), changed_ns(each)] for each in places)]

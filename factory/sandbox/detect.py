@@ -8,7 +8,7 @@ import platform
 import re
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -73,8 +73,8 @@ class Sandbox(Protocol):
     def end_commands(self) -> None:
         """Kill the running commands, as if their time were up. Any thread may call this."""
 
-    def reseed(self, seed: Path) -> None:
-        """Make Go's cache equal to a seed that has more than the last one.
+    def reseed(self, seeds: Mapping[str, Path]) -> None:
+        """Make build caches of the policy equal to seeds that have more than the last ones.
 
         No command may be running. Raises OSError if the file system refuses.
         """

@@ -5,7 +5,8 @@ a false entry, which a later `go test` would believe. So an attempt begins with 
 
 Go compiles its standard library itself, which takes most of a minute of a small machine's time. So
 the packages that a repo imports are compiled once and kept for later runs. Only Go's own code is
-compiled, from a folder that holds nothing else, so this needs no sandbox.
+compiled, from a folder that holds nothing else, so this needs no sandbox. What a lock names is kept
+in the same way, but compiled in one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -134,9 +135,10 @@ SEED_SECONDS = 600.0
 _ALWAYS: Final = frozenset(("errors", "fmt", "os", "strings", "testing"))
 _IMPORTS: Final = re.compile(r"^import\s*(?:\(([^)]*)\)|([^\n(]*))", re.MULTILINE)
 _QUOTED: Final = re.compile(r'"([a-z][a-z0-9]*(?:/[a-z0-9]+)*)"')
-_SEED: Final = re.compile("[0-9a-f]{16}-[0-9a-f]{16}")
-_MOST_KEPT: Final = 6
-"""How many seeds are kept, each of up to 150 MB."""
+_REQUIRED: Final = re.compile(r'"([a-z0-9][a-z0-9-]*\.[a-z0-9.-]+(?:/[\w.~-]+)*)"')
+_SEED: Final = re.compile("[0-9a-f]{64}-[0-9a-f]{64}")
+_MOST_KEPT: Final = 8
+"""How many seeds are kept; one of Go's library has up to 150 MB."""
 
 
 def standard_imports(sources: Iterable[str], go: Path) -> frozenset[str]:
@@ -146,15 +148,20 @@ def standard_imports(sources: Iterable[str], go: Path) -> frozenset[str]:
     have anything else compiled.
     """
     root = go.resolve().parent.parent / "src"
-    names = {
-        name
-        for text in sources
-        for imported in _IMPORTS.findall(text)
-        for name in _QUOTED.findall("".join(imported))
-    }
+    names = _imports(sources, _QUOTED)
     private = ("internal", "vendor", "cmd")
     public = (each for each in names if not set(each.split("/")) & set(private))
     return frozenset(each for each in public if (root / each).is_dir())
+
+
+def required_imports(sources: Iterable[str]) -> frozenset[str]:
+    """Return the packages of other modules, and of the repo's own, that Go sources import."""
+    return frozenset(_imports(sources, _REQUIRED))
+
+
+def _imports(sources: Iterable[str], form: re.Pattern[str]) -> set[str]:
+    found = (each for text in sources for each in _IMPORTS.findall(text))
+    return {name for imported in found for name in form.findall("".join(imported))}
 
 
 WITHOUT_C: Final = "CGO_ENABLED=0"
@@ -168,32 +175,54 @@ def go_seed(go: Path, path: str, packages: frozenset[str], kept: Path) -> Path:
     With `WITHOUT_C` among the packages, they are compiled without C as well: `net` and what
     imports it differ. Raises `CommandFailed` if Go refuses or takes too long.
     """
-    wanted = sorted(packages | _ALWAYS)
-    folder = kept / f"{_key_of(go)}-{_digest(' '.join(wanted))}"
+    folder = _go_folder(go, packages, kept)
+    return kept_seed(folder, lambda: _make(go, path, sorted(packages | _ALWAYS), folder))
+
+
+def kept_seed(folder: Path, make: Callable[[], None]) -> Path:
+    """Return the seed `folder`, for which `seed_folder` chose the name; `make` makes a missing one.
+
+    Raises what `make` raises, and OSError if the file system refuses.
+    """
+    kept = folder.parent
     kept.mkdir(parents=True, exist_ok=True)
-    with (kept / "go.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be making the seed
-        if not folder.is_dir():
-            _prune(kept)
-            _make(go, path, wanted, folder)
+    if not folder.is_dir():
+        with (kept / "go.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # another run may be making the seed
+            if not folder.is_dir():
+                _prune(kept)
+                make()
+    with contextlib.suppress(FileNotFoundError):  # another run may have removed it since
         os.utime(folder)
     return folder
 
 
+def seed_folder(kept: Path, by: str, content: str) -> Path:
+    """Return where the seed of this `content` is kept. It may begin with another one `by` the same.
+
+    Whoever writes manifests must not find two with the same name, so the hashes are whole.
+    """
+    return kept / f"{_digest(by)}-{_digest(content)}"
+
+
 def seed_is_kept(go: Path, packages: frozenset[str], kept: Path) -> bool:
     """Return whether the seed has been made before."""
-    return (kept / f"{_key_of(go)}-{_digest(' '.join(sorted(packages | _ALWAYS)))}").is_dir()
+    return _go_folder(go, packages, kept).is_dir()
+
+
+def _go_folder(go: Path, packages: frozenset[str], kept: Path) -> Path:
+    return seed_folder(kept, _key_of(go), " ".join(sorted(packages | _ALWAYS)))
 
 
 def _key_of(go: Path) -> str:
     """Return a key of this Go, which an update changes."""
     real = go.resolve()
     facts = real.stat()
-    return _digest(f"{real} {facts.st_size} {facts.st_mtime_ns}")
+    return f"{real} {facts.st_size} {facts.st_mtime_ns}"
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _make(go: Path, path: str, packages: list[str], folder: Path) -> None:
@@ -205,7 +234,7 @@ def _make(go: Path, path: str, packages: list[str], folder: Path) -> None:
         imports = "".join(f'import _ "{each}"\n' for each in imported)
         test = 'import "testing"\n\nfunc TestNothing(*testing.T) {}\n'
         (module / "seed_test.go").write_text(f"package seed\n\n{imports}{test}")
-        for most in _most_alike(folder):
+        for most in most_alike(folder):
             shutil.copytree(most, cache)  # what it lacks is added
         env = {
             "PATH": path,
@@ -218,14 +247,15 @@ def _make(go: Path, path: str, packages: list[str], folder: Path) -> None:
             "GOTOOLCHAIN": "local",
             "LC_ALL": "C",
         }
-        _compile(go, module, env)
+        _compile(go, module, env, "test", "-run", "^$", ".")
+        _compile(go, module, env, "vet", ".")  # it has more checks than those of `go test`
         if WITHOUT_C in packages:
-            _compile(go, module, {**env, "CGO_ENABLED": "0"})
+            _compile(go, module, {**env, "CGO_ENABLED": "0"}, "test", "-run", "^$", ".")
         cache.rename(folder)
 
 
-def _compile(go: Path, module: Path, env: Mapping[str, str]) -> None:
-    argv = [str(go), "test", "-run", "^$", "."]
+def _compile(go: Path, module: Path, env: Mapping[str, str], *words: str) -> None:
+    argv = [str(go), *words]
     try:
         done = run_tool(argv, cwd=module, env=env, timeout_seconds=SEED_SECONDS)
     except (ProgramMissing, ToolFailed) as error:
@@ -235,8 +265,8 @@ def _compile(go: Path, module: Path, env: Mapping[str, str]) -> None:
         raise CommandFailed(said or f"it did not end within {SEED_SECONDS:g} s")
 
 
-def _most_alike(folder: Path) -> list[Path]:
-    """Return the newest seed of the same Go, if there is one."""
+def most_alike(folder: Path) -> list[Path]:
+    """Return the newest seed that was made by the same, if there is one."""
     key = folder.name.partition("-")[0]
     return sorted(folder.parent.glob(f"{key}-*"), key=lambda each: each.stat().st_mtime)[-1:]
 

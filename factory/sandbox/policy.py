@@ -41,6 +41,10 @@ class Limits:
     output_bytes: int = 64 * MIB
 
 
+GO_CACHE: Final = "GOCACHE"
+"""The variable that names Go's build cache. Go has one even where nothing was compiled before."""
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """Define where a command runs and what it can reach. All paths are absolute."""
@@ -60,8 +64,8 @@ class Policy:
     """Folders of the user's checkout that commands find in the workspace and cannot write to."""
     toolchains: Toolchains = NO_TOOLCHAINS
     """The parts of the toolchains on the user's PATH that commands see."""
-    go_seed: Path | None = None
-    """The initial content of Go's private build cache."""
+    seeds: Mapping[str, Path] = field(default_factory=lambda: MappingProxyType({}))
+    """The initial content of private build caches, by the variable that names each folder."""
     limits: Limits = Limits()
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Variables that the user's configuration names, added to the allow-list."""
@@ -72,9 +76,9 @@ class Policy:
         return self.private / "tmp"
 
     @property
-    def go_cache(self) -> Path:
-        """Return the folder of Go's build cache, which commands find under the same path."""
-        return self.private / "go-build"
+    def caches(self) -> Mapping[str, Path]:
+        """Return the folders of build caches, which commands find under the same paths."""
+        return {name: self.private / f"cache-{name.lower()}" for name in (GO_CACHE, *self.seeds)}
 
 
 class Guarantee(StrEnum):

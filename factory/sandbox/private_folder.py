@@ -244,7 +244,8 @@ class Layout:
     interpreter: Interpreter
     view: SandboxView
     git: GitView | None
-    go_cache: SeededCache
+    caches: Mapping[str, SeededCache]
+    """The build caches, by the variable that names each folder."""
     _laid_out: dict[str, _Facts] = field(default_factory=dict)
     """The content of the command's /tmp before the first command."""
 
@@ -278,22 +279,24 @@ class Layout:
         return self._build(self.policy.temporary, path, toolchains.bare_variables)
 
     def _build(self, temporary: Path, path: str, variables: Mapping[str, str]) -> dict[str, str]:
+        caches = {name: str(folder) for name, folder in self.policy.caches.items()}
         return build(
             workspace=self.policy.workspace,
             temporary=temporary,
             path=f"{self.programs / 'bin'}:{self.interpreter.executable.parent}:{path}",
             site=self.programs / "site",
-            extra={"GOCACHE": str(self.policy.go_cache), **variables, **self.policy.environment},
+            extra={**caches, **variables, **self.policy.environment},
         )
 
     def renew_temporary(self) -> None:
-        """Replace the command's /tmp by an empty directory, and Go's cache by its seed.
+        """Replace the command's /tmp by an empty directory, and each build cache by its seed.
 
         A /tmp in which no command left anything stays: to look takes a tenth of making a new one.
         """
         if not self._is_untouched():
             self._lay_out_temporary()
-        self.go_cache.restore(self.aside)
+        for each in self.caches.values():
+            each.restore(self.aside)
 
     def _is_untouched(self) -> bool:
         """Return whether /tmp holds what it held before any command, and nothing else."""
@@ -326,13 +329,17 @@ def lay_out(policy: Policy) -> Layout:
     policy = _resolved(policy)
     interpreter = interpreter_of(policy.python)
     programs = policy.private / "programs"
-    policy.go_cache.mkdir(mode=0o700, exist_ok=True)
+    for folder in policy.caches.values():
+        folder.mkdir(mode=0o700, exist_ok=True)
     layout = Layout(
         policy=policy,
         interpreter=interpreter,
         view=view_of(policy, interpreter, programs),
         git=git_view(policy, policy.private / "git-config"),
-        go_cache=SeededCache(policy.go_cache, policy.go_seed),
+        caches={
+            name: SeededCache(folder, policy.seeds.get(name))
+            for name, folder in policy.caches.items()
+        },
     )
     shutil.rmtree(programs, ignore_errors=True)
     for folder in (programs, programs / "bin", programs / "site", programs / "bytecode"):

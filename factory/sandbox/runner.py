@@ -19,7 +19,7 @@ import termios
 import threading
 import time
 import tty
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -282,10 +282,12 @@ class Runner:
         self._layout.renew_temporary()
         self._confinement.admit_temporary()
 
-    def reseed(self, seed: Path) -> None:
-        """Give Go's cache another seed; see `Sandbox.reseed`."""
-        self._layout.go_cache.reseed(seed)
-        self._layout.go_cache.restore(self._layout.aside)
+    def reseed(self, seeds: Mapping[str, Path]) -> None:
+        """Give build caches other seeds; see `Sandbox.reseed`."""
+        for name, cache in self._layout.caches.items():
+            if name in seeds:
+                cache.reseed(seeds[name])
+                cache.restore(self._layout.aside)
 
     def attach(self, argv: Sequence[str], keyboard: int, screen: int) -> SessionEnded:
         """Run one command on a terminal of its own; see `Sandbox.attach`."""

@@ -106,6 +106,15 @@ class Toolchains:
             name: value for each in reversed(self.found) for name, value in each.variables.items()
         }
 
+    def identity(self) -> list[object]:
+        """Return what differs for other toolchains; an update in place changes a time."""
+        return [
+            self.search_path(""),
+            sorted(self.variables.items()),
+            [[each.name, each.version] for each in self.found],
+            [[str(each), changed_ns(each)] for each in self.read],
+        ]
+
     @property
     def warnings(self) -> tuple[str, ...]:
         """Return what a person should hear before a run: refused toolchains, and other versions."""
@@ -114,6 +123,14 @@ class Toolchains:
 
 
 NO_TOOLCHAINS = Toolchains()
+
+
+def changed_ns(path: Path) -> int:
+    """Return when a path last changed, in nanoseconds; 0 if nothing is there."""
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 TextOf: TypeAlias = Callable[[str], str | None]

@@ -5,6 +5,7 @@ A compiler may run what it compiles: build scripts and macros are a stranger's c
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -17,7 +18,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from factory.sandbox.lent_folders import WITHOUT_C, go_seed, seed_is_kept, standard_imports
+from factory.sandbox.lent_folders import (
+    SEED_SECONDS,
+    WITHOUT_C,
+    go_seed,
+    kept_seed,
+    most_alike,
+    required_imports,
+    seed_folder,
+    seed_is_kept,
+    standard_imports,
+)
+from factory.sandbox.policy import GO_CACHE, Cause, Policy
 from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.toolchain_search import find_toolchains, with_named
 from factory.sandbox.toolchains import NO_TOOLCHAINS, ToolchainHome, Toolchains
@@ -27,13 +39,12 @@ from shared.events.events import Emit, Noted, Warned
 from shared.files.paths import path_inside
 from shared.files.text_sources import RepoSources
 from shared.git import trees
-from shared.languages.language_tools import ToolMissing, ToolResult
+from shared.languages.language_tools import ToolMissing, ToolResult, WarmBuild
 from shared.processes.pinned_tools import tools_root
 from shared.settings.settings import SandboxBackend, SandboxNet, SandboxSettings
 
 if TYPE_CHECKING:
     from factory.sandbox.detect import Sandbox
-    from factory.sandbox.policy import Policy
 
 
 _KEPT = "target"  # where a compiler keeps what it has compiled
@@ -84,11 +95,9 @@ class SandboxRunner:
                 raise ToolMissing(f"{argv[0]} could not be run: {error}") from error
 
     def _run(self, files: Mapping[str, str], argv: Sequence[str], seconds: float) -> ToolResult:
-        from factory.sandbox.policy import Cause
-
         opened = self._opened.get(argv[0]) or self._open(argv[0])
         if argv[0] == "go" and (seed := self._seed_for(files)) is not None:
-            opened.sandbox.reseed(seed)
+            opened.sandbox.reseed({GO_CACHE: seed})
         _clear(opened.files)
         _write(opened.files, files)
         log = opened.logs / "tool"
@@ -118,8 +127,6 @@ class SandboxRunner:
         return self._opened[program]
 
     def _policy(self, program: str, files: Path, private: Path) -> Policy:
-        from factory.sandbox.policy import Policy
-
         settings = self._settings
         if Path(program).is_relative_to(tools_root()):  # fetched, and shown to no other command
             settings = replace(settings, path=(*settings.path, Path(program).parent))
@@ -202,13 +209,15 @@ _SETS_NO_C: Final = re.compile(r"\bCGO_ENABLED\s*(?:[:?]?=|:)\s*[\"']?0\b")
 class Toolset:
     """Hold the toolchains that commands see, and the seed of Go's cache where the repo has Go.
 
-    `packages` are those of Go's standard library that are in the seed, by the program `go`.
+    `packages` are those of Go's standard library that are in the seed, by the program `go`, and
+    `required` are the others that were imported.
     """
 
     toolchains: Toolchains = NO_TOOLCHAINS
     go_seed: Path | None = None
     go: Path | None = None
     packages: frozenset[str] = frozenset()
+    required: frozenset[str] = frozenset()
 
     def with_imports(self, sources: Iterable[str], path: str, emit: Emit) -> Toolset:
         """Return the toolset with a seed that has what Go sources import besides, compiled once.
@@ -218,11 +227,29 @@ class Toolset:
         sources = tuple(sources)
         if self.go is None or not sources:
             return self
+        required = self.required | required_imports(sources)
         packages = self.packages | standard_imports(sources, self.go)
         if packages == self.packages and (packages or self.go_seed):
-            return self
+            return replace(self, required=required)
         seed = _seed(self.go, path, packages, emit) or self.go_seed
-        return replace(self, packages=packages, go_seed=seed)
+        return replace(self, packages=packages, required=required, go_seed=seed)
+
+    def warm(
+        self, policy: Policy, builds: Iterable[WarmBuild], backend: SandboxBackend, emit: Emit
+    ) -> Policy:
+        """Return the policy with the seeds of its caches, in which the builds were made.
+
+        A build is made once a machine, in a sandbox without network that shows no file of the repo.
+        """
+        seeds = {} if self.go_seed is None else {GO_CACHE: self.go_seed}
+        imports = sorted(self.packages | self.required) if self.required else []
+        for build in builds:
+            if imports or not build.takes_imports:
+                argv = (*build.argv, *(imports if build.takes_imports else ()))
+                alone = replace(policy, seeds=seeds)
+                made = _made(replace(build, argv=argv), alone, backend, emit)
+                seeds |= {build.variable: made} if made else {}
+        return replace(policy, seeds=seeds)
 
 
 def find_toolset(
@@ -296,3 +323,55 @@ def _seed(go: Path, path: str, packages: frozenset[str], emit: Emit) -> Path | N
         reason = error.message if isinstance(error, CommandFailed) else error.strerror or str(error)
         emit(Warned(f"Go's standard library could not be compiled beforehand: {reason}"))
         return None
+
+
+def _made(build: WarmBuild, policy: Policy, backend: SandboxBackend, emit: Emit) -> Path | None:
+    """Return the seed of a build; without one, each attempt compiles what the lock names."""
+    own = [build.variable, dict(build.files), dict(policy.environment)]
+    by = json.dumps([*own, policy.toolchains.identity(), backend], sort_keys=True)
+    folder = seed_folder(seeds_root(), by, " ".join(build.argv))
+    if not folder.is_dir():
+        emit(Noted("compiling the packages that the target's lock names, once"))
+    try:
+        return kept_seed(folder, lambda: _make(build, policy, backend, folder, emit))
+    except (LlmchError, OSError) as error:
+        emit(Warned(f"the target's packages could not be compiled beforehand: {error}"))
+        return None
+
+
+def _make(
+    build: WarmBuild, policy: Policy, backend: SandboxBackend, folder: Path, emit: Emit
+) -> None:
+    """Have a build fill a cache, and keep that as the seed `folder`.
+
+    What a build compiled before it failed is kept, too: it would fail again in the next run. Raises
+    what a sandbox raises.
+    """
+    from factory.sandbox.detect import open_sandbox
+
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="making-") as making:
+        files, private = Path(making, "files"), Path(making, "private")
+        for each in (files, private):
+            each.mkdir(mode=0o700)
+        _write(files, build.files)
+        seeds = dict(policy.seeds)
+        for alike in most_alike(folder):
+            seeds[build.variable] = alike
+        alone = replace(
+            policy,
+            workspace=files,
+            git_dir=None,
+            private=private,
+            python=Path(sys.executable),
+            network=SandboxNet.NONE,
+            write=(),
+            linked=(),
+            seeds=seeds,
+        )
+        sandbox = open_sandbox(backend, alone)
+        ended = sandbox.run(build.argv, timeout_seconds=SEED_SECONDS, log=Path(making, "log"))
+        if not ended.ok:
+            said = ended.reason or ended.stderr.text or ended.stdout.text
+            reason = said.strip()[-500:] or ended.cause
+            emit(Warned(f"not all packages that the target's lock names compile: {reason}"))
+        alone.caches[build.variable].rename(folder)

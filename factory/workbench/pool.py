@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -64,7 +64,7 @@ class Workbench:
     supplies: Supplies
     toolchains: Toolchains = NO_TOOLCHAINS
     supply: Callable[[Workbench, Collection[str]], None] | None = None
-    go_seed: Path | None = None
+    seeds: Mapping[str, Path] = field(default_factory=dict)
     used: bool = False
 
     @property
@@ -75,7 +75,7 @@ class Workbench:
     def follow_manifests(self, written: Collection[str] = ()) -> None:
         """Install for commands what the manifests in the tree declare now, with `--deps auto`.
 
-        What the `written` files of Go import of its standard library is compiled, once a machine.
+        What the `written` files of Go import of packages is compiled, once a machine.
         No command may be running. Raises `InvalidInput` for a manifest that cannot be followed, and
         `EnvironmentFault` if an installer fails; the supplies then stay as they were.
         """
@@ -235,8 +235,10 @@ class WorkbenchPool:
         if not is_open:
             workspace.watch = TreeWatch.of(root)
         python, temporary = policy.python, policy.temporary
-        found, seed = policy.toolchains, policy.go_seed
-        return Workbench(workspace, sandbox, python, temporary, supplies, found, self._follow, seed)
+        found, seeds = policy.toolchains, policy.seeds
+        return Workbench(
+            workspace, sandbox, python, temporary, supplies, found, self._follow, seeds
+        )
 
     def _follow(self, bench: Workbench, written: Collection[str]) -> None:
         if self._options.install_dependencies:
@@ -247,10 +249,10 @@ class WorkbenchPool:
             before = self._toolset or Toolset()
             path = path_of(before.toolchains, settings)
             self._toolset = before.with_imports(sources, path, self._emit)
-        seed = self._toolset.go_seed
-        if seed is not None and seed != bench.go_seed:
-            bench.go_seed = seed
-            bench.sandbox.reseed(seed)
+        seeds = self._policy(bench.workspace, bench.supplies).seeds
+        if seeds != bench.seeds:
+            bench.seeds = seeds
+            bench.sandbox.reseed(seeds)
 
     def _supply_again(self, bench: Workbench) -> None:
         """Give a workbench what its tree asks for now; if that changed, open a new sandbox."""
@@ -259,7 +261,7 @@ class WorkbenchPool:
             return
         bench.workspace.relink(frozenset(each.path for each in supplies.linked))
         policy = self._policy(bench.workspace, supplies)
-        bench.supplies, bench.python = supplies, policy.python
+        bench.supplies, bench.python, bench.seeds = supplies, policy.python, policy.seeds
         bench.sandbox = self._sandbox(policy)
 
     def _find_toolset(self, workspace: Workspace) -> Toolset:
@@ -280,7 +282,7 @@ class WorkbenchPool:
         chosen = self._options.settings.sandbox
         named = {name: os.environ[name] for name in chosen.env if name in os.environ}
         toolset = self._toolset or Toolset()
-        return Policy(
+        policy = Policy(
             workspace=workspace.root,
             git_dir=self._repo.common_dir,
             private=workspace.private,
@@ -291,8 +293,8 @@ class WorkbenchPool:
             environment={**supplies.prepared.environment, **named},
             linked=supplies.linked,
             toolchains=toolset.toolchains,
-            go_seed=toolset.go_seed,
         )
+        return toolset.warm(policy, supplies.prepared.builds, chosen.backend, self._emit)
 
 
 _MOST_BYTES = 64 * 1024

@@ -229,12 +229,26 @@ class Workshop(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class WarmBuild:
+    """Say how packages that a lock names are compiled alone, for the caches of later builds.
+
+    The command `argv` runs on `files`, which hold no code of the project, and fills the folder that
+    `variable` names. With `takes_imports`, further words of it are the packages that code imports.
+    """
+
+    variable: str
+    files: Mapping[str, str]
+    argv: tuple[str, ...]
+    takes_imports: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Prepared:
     """Hold what commands get of what was prepared.
 
     They may `read` these folders, have the variables of `environment`, find a real folder at each
-    path of the workspace in `folders`, and find `python` under that name. `notes` say to a person,
-    in sentences, what was left out or is missing.
+    path of the workspace in `folders`, and find `python` under that name. `builds` compile what was
+    prepared. `notes` say to a person, in sentences, what was left out or is missing.
     """
 
     read: tuple[Path, ...] = ()
@@ -242,6 +256,7 @@ class Prepared:
     folders: Mapping[str, Path] = field(default_factory=dict)
     python: Path | None = None
     notes: tuple[str, ...] = ()
+    builds: tuple[WarmBuild, ...] = ()
 
     def joined(self, other: Prepared) -> Prepared:
         """Return both together. Two languages set no variable in common."""
@@ -251,6 +266,7 @@ class Prepared:
             {**self.folders, **other.folders},
             self.python or other.python,
             (*self.notes, *other.notes),
+            (*self.builds, *other.builds),
         )
 
 

@@ -84,7 +84,10 @@ def sandbox_in(folder: Path, private: Path, seed: Path | None = None) -> Sandbox
     tools = find_toolchains(private, lambda _: None, environ)
     python = Path(sys.executable)
     return open_sandbox(
-        _BACKEND, Policy(folder, None, private, python, toolchains=tools, go_seed=seed)
+        _BACKEND,
+        Policy(
+            folder, None, private, python, toolchains=tools, seeds={"GOCACHE": seed} if seed else {}
+        ),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from shared.errors import InvalidInput
 from shared.languages.declared.declared_contracts import folder_of
-from shared.languages.language_tools import ManifestFiles, Prepared, Workshop
+from shared.languages.language_tools import ManifestFiles, Prepared, WarmBuild, Workshop
 
 MANIFEST: Final = "go.mod"
 _MODULE: Final = re.compile(r"^\s*module\s+\"?([^\s\"]+)", re.MULTILINE)
@@ -135,7 +135,27 @@ def prepare(files: ManifestFiles, workshop: Workshop) -> Prepared:
     }
     if any(path.endswith("vendor") for path in workshop.present):
         del environment["GOFLAGS"]  # Go then chooses by `vendor/modules.txt`
-    return Prepared(read=(folder,), environment=environment, notes=tuple(notes))
+    builds = (_warm_build(reduced, sums) for reduced, sums in modules.values())
+    return Prepared((folder,), environment, notes=tuple(notes), builds=tuple(builds))
+
+
+# Neither a test nor an `init` of a package runs: `true` is what runs the compiled test. Vet's facts
+# are cached as well, for its checks in `go test` and for all. A package that is not for this system
+# or has no hash in `go.sum` is left out.
+_COMPILE: Final = r"""
+format='{{if not (or .Incomplete (eq .Name "main"))}}import _ "{{.ImportPath}}"{{end}}'
+{ echo package prepared; go list -e -f "$format" "$@"
+  printf 'import "testing"
+func TestNothing(*testing.T) {}
+'; } > prepared_test.go
+go test -exec true -run '^$' . && go vet . || exit
+case " $* " in *" CGO_ENABLED=0 "*) CGO_ENABLED=0 go test -exec true -run '^$' . ;; esac
+"""
+
+
+def _warm_build(reduced: str, sums: str) -> WarmBuild:
+    files = {"go.mod": reduced, "go.sum": sums, "compile.sh": _COMPILE}
+    return WarmBuild("GOCACHE", files, ("sh", "compile.sh"), takes_imports=True)
 
 
 def _download(

@@ -49,7 +49,7 @@ def test_only_seeds_that_were_used_lately_are_kept(tmp_path: Path, library: Path
     kept = tmp_path / "kept"
     packages = [frozenset({f"p{number}"}) for number in range(9)]
     folders = [go_seed(library, PATH, each, kept) for each in packages]
-    assert sum(each.is_dir() for each in folders) == 6
+    assert sum(each.is_dir() for each in folders) == 8
     assert (folders[-1] / "0a/0a1-d").read_text() == "x\n"
     assert seed_is_kept(library, packages[-1], kept)
 

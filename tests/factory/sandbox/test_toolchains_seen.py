@@ -46,7 +46,7 @@ def opened(
         folder / "private",
         Path(sys.executable),
         toolchains=find_toolchains(folder / "checkout", {".nvmrc": pins}.get, environ),
-        go_seed=seed,
+        seeds={"GOCACHE": seed} if seed else {},
     )
     try:
         return open_sandbox(backend, policy)

@@ -111,7 +111,8 @@ def test_go_s_standard_library_is_compiled_once_for_all_runs(
 ) -> None:
     go = homes.add_go(tmp_path / "go-dist")
     made = tmp_path / "made"
-    text = f'echo x >> {made}; mkdir -p "$GOCACHE/0a"; echo seed > "$GOCACHE/0a/0a1-d"\n'
+    text = f'[ "$1" = vet ] || echo x >> {made}\n'
+    text += 'mkdir -p "$GOCACHE/0a"; echo seed > "$GOCACHE/0a/0a1-d"\n'
     Path(go, "go").write_text(f"#!/bin/sh\n{text}")
     on_path(monkeypatch, go)
     check = 'test "$(cat "$GOCACHE"/0a/0a1-d)" = seed && echo forged > "$GOCACHE"/0a/0a1-d\n'

@@ -36,7 +36,7 @@ class SandboxRunner:
             folder / "private",
             Path(sys.executable),
             toolchains=find_toolchains(folder / "checkout", lambda _: None, environ),
-            go_seed=seed,
+            seeds={"GOCACHE": seed} if seed else {},
         )
         self._sandbox = open_sandbox(Backend.AUTO, policy)
 
