@@ -55,9 +55,13 @@ class SeededCache:
     Files are never hard links to the seed, because commands may write to them.
     """
 
-    def __init__(self, folder: Path, seed: Path | None) -> None:
+    def __init__(self, folder: Path, seed: Path | None, *, trims: bool = True) -> None:
+        """Take the folder, its seed, and whether Go `trims` it from time to time."""
         self._folder = folder
         self._seed = seed
+        self._trims = trims
+        # Cargo compiles anew what is older than what it was made of, so all have the same time.
+        self._time = time.time_ns()
         self._files: dict[str, str] | None = None
         self._copied: dict[str, _Facts] = {}
 
@@ -76,12 +80,12 @@ class SeededCache:
         if self._files is None:  # a later run may remove the seed; what was copied of it stays
             self._files = _files_of(self._seed) if self._seed else {}
         expected = self._files
-        folders = {os.path.dirname(name) for name in expected}  # noqa: PTH120  # pathlib is slow
+        folders = {name[:at] for name in expected for at, each in enumerate(name) if each == "/"}
         there = self._keep_known("", folders, aside)
         for name, source in expected.items():
             if name not in there:
                 self._copy(name, source)
-        if expected:
+        if expected and self._trims:
             (self._folder / _TRIMMED).write_text(str(int(time.time())))
 
     def _keep_known(self, inside: str, folders: set[str], aside: Path) -> set[str]:
@@ -104,22 +108,52 @@ class SeededCache:
 
     def _copy(self, name: str, source: str) -> None:
         place = self._folder / name
-        place.parent.mkdir(exist_ok=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):
-            shutil.copyfile(source, place)
+            shutil.copy(source, place)  # with its mode: a build script is run
+            os.utime(place, ns=(self._time, self._time))
             self._copied[name] = _facts_of(place)
 
 
+_MOST_DEEP: Final = 16
+
+
 def _files_of(seed: Path) -> dict[str, str]:
-    """Return the files of a seed by their names in it, which have at most one folder."""
+    """Return the regular files of a seed, or of a cache, by their names in it.
+
+    A link, and what is nested too deep or may not be read, is left out.
+    """
     found: dict[str, str] = {}
-    with contextlib.suppress(FileNotFoundError):
-        for entry in os.scandir(seed):
-            if entry.is_dir(follow_symlinks=False):
-                found |= {f"{entry.name}/{each.name}": each.path for each in os.scandir(entry.path)}
-            elif entry.name != _TRIMMED:
-                found[entry.name] = entry.path
+    waiting = [""]
+    while waiting:
+        here = waiting.pop()
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            for entry in os.scandir(seed / here):
+                if entry.is_file(follow_symlinks=False) and entry.name != _TRIMMED:
+                    found[here + entry.name] = entry.path
+                elif entry.is_dir(follow_symlinks=False) and here.count("/") < _MOST_DEEP:
+                    waiting.append(f"{here}{entry.name}/")
     return found
+
+
+_MOST_BYTES: Final = 4 * 1024**3
+
+
+def keep_files(cache: Path, folder: Path) -> None:
+    """Copy the regular files of a cache, which commands filled, to the new seed `folder`.
+
+    Commands may have left links to files that only llmch may read, FIFOs, modes and depths that
+    stop whoever copies them: none of them is in a seed. Raises `CommandFailed` for too many bytes,
+    and OSError if the file system refuses.
+    """
+    files = {each: path for each, path in _files_of(cache).items() if os.access(path, os.R_OK)}
+    if sum(os.lstat(each).st_size for each in files.values()) > _MOST_BYTES:
+        raise CommandFailed(f"what was compiled has over {_MOST_BYTES} bytes")
+    for name, path in files.items():
+        place = folder / name
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, place)
+        place.chmod(0o755 if os.access(path, os.X_OK) else 0o644)
 
 
 def _facts_of(path: str | Path) -> _Facts:

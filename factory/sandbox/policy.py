@@ -65,7 +65,10 @@ class Policy:
     toolchains: Toolchains = NO_TOOLCHAINS
     """The parts of the toolchains on the user's PATH that commands see."""
     seeds: Mapping[str, Path] = field(default_factory=lambda: MappingProxyType({}))
-    """The initial content of private build caches, by the variable that names each folder."""
+    """The initial content of build caches, each by the variable that names its folder.
+
+    One whose name ends in a slash is at this path of the workspace.
+    """
     limits: Limits = Limits()
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Variables that the user's configuration names, added to the allow-list."""
@@ -75,10 +78,16 @@ class Policy:
         """Return the host's path of the command's /tmp and HOME, which the sandbox makes."""
         return self.private / "tmp"
 
+    def cache(self, name: str) -> Path:
+        """Return the folder of a build cache, which commands find under the same path."""
+        in_tree = name.endswith("/")
+        return self.workspace / name if in_tree else self.private / f"cache-{name.lower()}"
+
     @property
-    def caches(self) -> Mapping[str, Path]:
-        """Return the folders of build caches, which commands find under the same paths."""
-        return {name: self.private / f"cache-{name.lower()}" for name in (GO_CACHE, *self.seeds)}
+    def named_caches(self) -> Mapping[str, Path]:
+        """Return the private folders of build caches, by the variables that name them."""
+        names = (GO_CACHE, *self.seeds)
+        return {each: self.cache(each) for each in names if not each.endswith("/")}
 
 
 class Guarantee(StrEnum):

@@ -21,7 +21,7 @@ from typing import TypeAlias
 
 from factory.sandbox.go_end import __file__ as go_end_file
 from factory.sandbox.lent_folders import SeededCache, put_aside
-from factory.sandbox.policy import Policy
+from factory.sandbox.policy import GO_CACHE, Policy
 from factory.sandbox.target_path import __file__ as target_path_file
 from factory.sandbox.visible_files import (
     GitView,
@@ -245,7 +245,7 @@ class Layout:
     view: SandboxView
     git: GitView | None
     caches: Mapping[str, SeededCache]
-    """The build caches, by the variable that names each folder."""
+    """The build caches, by their names in the policy."""
     _laid_out: dict[str, _Facts] = field(default_factory=dict)
     """The content of the command's /tmp before the first command."""
 
@@ -279,7 +279,7 @@ class Layout:
         return self._build(self.policy.temporary, path, toolchains.bare_variables)
 
     def _build(self, temporary: Path, path: str, variables: Mapping[str, str]) -> dict[str, str]:
-        caches = {name: str(folder) for name, folder in self.policy.caches.items()}
+        caches = {name: str(folder) for name, folder in self.policy.named_caches.items()}
         return build(
             workspace=self.policy.workspace,
             temporary=temporary,
@@ -329,16 +329,14 @@ def lay_out(policy: Policy) -> Layout:
     policy = _resolved(policy)
     interpreter = interpreter_of(policy.python)
     programs = policy.private / "programs"
-    for folder in policy.caches.values():
-        folder.mkdir(mode=0o700, exist_ok=True)
     layout = Layout(
         policy=policy,
         interpreter=interpreter,
         view=view_of(policy, interpreter, programs),
         git=git_view(policy, policy.private / "git-config"),
         caches={
-            name: SeededCache(folder, policy.seeds.get(name))
-            for name, folder in policy.caches.items()
+            name: SeededCache(policy.cache(name), policy.seeds.get(name), trims=name == GO_CACHE)
+            for name in dict.fromkeys((GO_CACHE, *policy.seeds))
         },
     )
     shutil.rmtree(programs, ignore_errors=True)

@@ -22,6 +22,7 @@ from factory.sandbox.lent_folders import (
     SEED_SECONDS,
     WITHOUT_C,
     go_seed,
+    keep_files,
     kept_seed,
     most_alike,
     required_imports,
@@ -33,7 +34,7 @@ from factory.sandbox.policy import GO_CACHE, Cause, Policy
 from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.toolchain_search import find_toolchains, with_named
 from factory.sandbox.toolchains import NO_TOOLCHAINS, ToolchainHome, Toolchains
-from factory.workbench.workspace import Workspace, seeds_root
+from factory.workbench.workspace import Workspace, remove_tree, seeds_root
 from shared.errors import CommandFailed, LlmchError
 from shared.events.events import Emit, Noted, Warned
 from shared.files.paths import path_inside
@@ -248,7 +249,7 @@ class Toolset:
                 argv = (*build.argv, *(imports if build.takes_imports else ()))
                 alone = replace(policy, seeds=seeds)
                 made = _made(replace(build, argv=argv), alone, backend, emit)
-                seeds |= {build.variable: made} if made else {}
+                seeds |= {build.cache: made} if made else {}
         return replace(policy, seeds=seeds)
 
 
@@ -327,7 +328,7 @@ def _seed(go: Path, path: str, packages: frozenset[str], emit: Emit) -> Path | N
 
 def _made(build: WarmBuild, policy: Policy, backend: SandboxBackend, emit: Emit) -> Path | None:
     """Return the seed of a build; without one, each attempt compiles what the lock names."""
-    own = [build.variable, dict(build.files), dict(policy.environment)]
+    own = [build.cache, dict(build.files), dict(policy.environment)]
     by = json.dumps([*own, policy.toolchains.identity(), backend], sort_keys=True)
     folder = seed_folder(seeds_root(), by, " ".join(build.argv))
     if not folder.is_dir():
@@ -349,14 +350,15 @@ def _make(
     """
     from factory.sandbox.detect import open_sandbox
 
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix="making-") as making:
-        files, private = Path(making, "files"), Path(making, "private")
-        for each in (files, private):
+    making = Path(tempfile.mkdtemp(dir=folder.parent, prefix="making-"))
+    files, private, kept = (making / name for name in ("files", "private", "kept"))
+    try:
+        for each in (files, private, kept):
             each.mkdir(mode=0o700)
         _write(files, build.files)
         seeds = dict(policy.seeds)
         for alike in most_alike(folder):
-            seeds[build.variable] = alike
+            seeds[build.cache] = alike
         alone = replace(
             policy,
             workspace=files,
@@ -369,9 +371,12 @@ def _make(
             seeds=seeds,
         )
         sandbox = open_sandbox(backend, alone)
-        ended = sandbox.run(build.argv, timeout_seconds=SEED_SECONDS, log=Path(making, "log"))
+        ended = sandbox.run(build.argv, timeout_seconds=SEED_SECONDS, log=making / "log")
         if not ended.ok:
             said = ended.reason or ended.stderr.text or ended.stdout.text
             reason = said.strip()[-500:] or ended.cause
             emit(Warned(f"not all packages that the target's lock names compile: {reason}"))
-        alone.caches[build.variable].rename(folder)
+        keep_files(alone.cache(build.cache), kept)
+        kept.rename(folder)
+    finally:
+        remove_tree(files)

@@ -221,7 +221,7 @@ class WorkbenchPool:
             workspace = open_workspace(self._repo.git, root, commit, self._listings)
             self._journal.record(WorkspaceOpened(root))
             supplies = self._supplier.supplies_of(workspace)
-            workspace.link(frozenset(each.path for each in supplies.linked))
+            workspace.link(supplies.paths)
             is_first = self._toolset is None
             if self._toolset is None:
                 self._toolset = self._find_toolset(workspace)
@@ -259,7 +259,7 @@ class WorkbenchPool:
         supplies = self._supplier.supplies_of(bench.workspace, bench.supplies)
         if supplies == bench.supplies:
             return
-        bench.workspace.relink(frozenset(each.path for each in supplies.linked))
+        bench.workspace.relink(supplies.paths)
         policy = self._policy(bench.workspace, supplies)
         bench.supplies, bench.python, bench.seeds = supplies, policy.python, policy.seeds
         bench.sandbox = self._sandbox(policy)

@@ -8,7 +8,7 @@ import re
 import stat
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -245,6 +245,12 @@ class Supplies:
     prepared: Prepared = field(default_factory=Prepared)
     fingerprint: str = ""
 
+    @property
+    def paths(self) -> frozenset[str]:
+        """Return the paths of the workspace that belong to the sandbox."""
+        caches = (each.cache for each in self.prepared.builds if each.cache.endswith("/"))
+        return frozenset((*(each.path for each in self.linked), *(each[:-1] for each in caches)))
+
 
 @dataclass(slots=True, eq=False)
 class Supplier:
@@ -275,6 +281,8 @@ class Supplier:
         present = frozenset(each.path for each in linked)
         workshop = LocalWorkshop(dependencies_root(), self.options.python, present=present)
         prepared = prepare(files, workshop)
+        free = (each for each in prepared.builds if not workspace.tracks(each.cache.rstrip("/")))
+        prepared = replace(prepared, builds=tuple(free))
         self._warn(prepared.notes)
         beside = (each for each in _beside(prepared, present) if _is_free(each.path, workspace))
         return Supplies((*linked, *beside), prepared, fingerprint)

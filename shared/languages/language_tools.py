@@ -232,11 +232,12 @@ class Workshop(Protocol):
 class WarmBuild:
     """Say how packages that a lock names are compiled alone, for the caches of later builds.
 
-    The command `argv` runs on `files`, which hold no code of the project, and fills the folder that
-    `variable` names. With `takes_imports`, further words of it are the packages that code imports.
+    The command `argv` runs on `files`, which hold no code of the project, and fills the `cache`:
+    the folder that this variable names, or with a slash at its end, this folder of the workspace.
+    With `takes_imports`, further words of the command are the packages that code imports.
     """
 
-    variable: str
+    cache: str
     files: Mapping[str, str]
     argv: tuple[str, ...]
     takes_imports: bool = False

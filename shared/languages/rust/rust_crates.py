@@ -7,6 +7,7 @@ neither a build script nor a patch, a path or a source of the target has any eff
 from __future__ import annotations
 
 import json
+import posixpath
 import re
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Final
 from shared.errors import InvalidInput
 from shared.files.strict_documents import Table, read_toml, table
 from shared.languages.declared.declared_contracts import folder_of
-from shared.languages.language_tools import ManifestFiles, Prepared, Workshop
+from shared.languages.language_tools import ManifestFiles, Prepared, WarmBuild, Workshop
 
 MANIFEST: Final = "Cargo.toml"
 STANDARD: Final = frozenset({"std", "core", "alloc", "proc_macro", "test"})
@@ -163,7 +164,8 @@ def prepare(files: ManifestFiles, workshop: Workshop) -> Prepared:
     folder = workshop.kept(key, make)
     environment = {"CARGO_HOME": str(folder / "home"), "CARGO_NET_OFFLINE": "true"}
     notes = _unlocked(lock, sorted({name for name, _ in missing}))
-    return Prepared(read=(folder,), environment=environment, notes=notes)
+    builds = tuple(_warm_builds(files, documents, lock))
+    return Prepared((folder,), environment, notes=notes, builds=builds)
 
 
 def _unlocked(lock: str | None, missing: Sequence[str]) -> tuple[str, ...]:
@@ -284,3 +286,106 @@ def _vendor(cargo: str, folder: Path, manifest: str, lock: str, workshop: Worksh
         f"[source.prepared]\ndirectory = {json.dumps(str(crates))}\n[net]\noffline = true\n"
     )
     (home / "config.toml").write_text(config, encoding="utf-8")
+
+
+_IGNORES_TARGET: Final = re.compile(r"^(?:/|\*\*/)?target/?[ \t]*$", re.MULTILINE)
+_EXCEPTS_TARGET: Final = re.compile(r"^!.*target", re.MULTILINE)
+_OF_PACKAGE: Final = ("version", "edition", "resolver")
+_OF_WORKSPACE: Final = ("members", "exclude", "default-members", "resolver", "package")
+_OF_WISH: Final = ("version", "path", "package", "features", "optional", "workspace")
+_DEFAULT: Final = ("default-features", "default_features")
+# The empty crates are compiled too; nothing of them stays.
+_COMPILE: Final = """cargo test --no-run{0}
+code=$?
+find target -name '*llmch?prepared?[0-9]*' -prune -exec rm -rf {{}} +
+rm -rf target/debug/incremental
+exit $code
+"""
+
+
+def _warm_builds(
+    files: ManifestFiles, documents: Mapping[str, Table], lock: str | None
+) -> Iterator[WarmBuild]:
+    """Yield what compiles the locked crates with the features that the project's crates ask for.
+
+    Each crate of the project is an empty one of another name, so that Cargo takes nothing of it for
+    the project's. A crate of the project in the place of a locked one, or a `target` that git does
+    not ignore, leaves nothing to yield.
+    """
+    root, ignored = documents.get(MANIFEST), files.text(".gitignore") or ""
+    if root is None or lock is None or "patch" in root or "replace" in root:
+        return
+    if not _IGNORES_TARGET.search(ignored) or _EXCEPTS_TARGET.search(ignored):
+        return
+    names = {folder_of(each): f"llmch-prepared-{at}" for at, each in enumerate(documents)}
+    whole = " --workspace" if "workspace" in root else ""
+    built = {"Cargo.lock": lock, "compile.sh": _COMPILE.format(whole)}
+    for path, document in documents.items():
+        built |= _emptied(folder_of(path), document, names)
+    yield WarmBuild("target/", built, ("sh", "compile.sh"))
+
+
+def _emptied(folder: str, document: Table, names: Mapping[str, str]) -> dict[str, str]:
+    """Return the files of an empty crate that wants the same crates with the same features."""
+    kept: dict[str, object] = _picked(document, "features", "profile")
+    kept |= _wanted(folder, document, names)
+    targets = {
+        key: _wanted(folder, table(each), names) for key, each in table(document, "target").items()
+    }
+    kept |= {"target": targets} if targets else {}
+    inside = {}
+    if "workspace" in document:
+        above = table(document, "workspace")
+        kept["workspace"] = _picked(above, *_OF_WORKSPACE) | _wanted(folder, above, names)
+    if "package" in document:
+        package = _picked(table(document, "package"), *_OF_PACKAGE)
+        kept["package"] = {"version": "0.0.0", **package, "name": names[folder]}
+        library = table(document, "lib")
+        kinds = library.get("crate-type")
+        if "proc-macro" in (kinds if isinstance(kinds, list) else ()) or library.get("proc-macro"):
+            kept["lib"] = {"proc-macro": True}
+        inside["src/lib.rs"] = ""
+        if any("build-dependencies" in each for each in (document, *targets.values())):
+            inside["build.rs"] = "fn main() {}\n"
+    lines = (f"{json.dumps(key, ensure_ascii=False)} = {_toml_of(kept[key])}\n" for key in kept)
+    inside[MANIFEST] = "".join(lines)
+    return {posixpath.join(folder, name): text for name, text in inside.items()}
+
+
+def _picked(document: Table, *keys: str) -> dict[str, object]:
+    return {key: document[key] for key in keys if key in document}
+
+
+def _wanted(folder: str, place: Table, names: Mapping[str, str]) -> dict[str, object]:
+    """Return the tables of wanted crates; those of the project have their new names."""
+    found: dict[str, object] = {}
+    for key in (each for each in _TABLES if each in place):
+        wishes = dict(table(place, key))
+        for name, wish in wishes.items():
+            if isinstance(wish, dict):
+                path = posixpath.normpath(posixpath.join(folder, str(wish.get("path", ""))))
+                own = names.get("" if path == "." else path) if "path" in wish else None
+                renamed = {"package": own} if own else {}
+                wishes[name] = _picked(wish, *_OF_WISH, *_DEFAULT) | renamed
+        found[key] = wishes
+    return found
+
+
+_MOST_NESTED: Final = 8
+
+
+def _toml_of(value: object, depth: int = 0) -> str:
+    """Return a value as TOML in one line."""
+    match value:
+        case dict() if depth < _MOST_NESTED:
+            pairs = (
+                f"{json.dumps(str(key), ensure_ascii=False)} = {_toml_of(each, depth + 1)}"
+                for key, each in value.items()
+            )
+            return f"{{ {', '.join(pairs)} }}"
+        case list() if depth < _MOST_NESTED:
+            return f"[{', '.join(_toml_of(each, depth + 1) for each in value)}]"
+        case bool() | int() | float() | str():
+            return json.dumps(value, ensure_ascii=False)
+        case _:
+            return "{}"

@@ -100,14 +100,15 @@ def _go_hash(files: Mapping[str, str]) -> str:
     return "h1:" + base64.b64encode(hashlib.sha256("".join(lines).encode()).digest()).decode()
 
 
-def cargo_registry(folder: Path, name: str, version: str, code: str) -> str:
+def cargo_registry(folder: Path, name: str, version: str, code: str, build: str = "") -> str:
     """Put a crate into a local registry, and return its entry of a `Cargo.lock`.
 
-    `name` has more than three characters.
+    `name` has more than three characters, and `build` is the code of the crate's build script.
     """
     manifest = f'[package]\nname = "{name}"\nversion = "{version}"\nedition = "2018"\n'
     prefix = f"{name}-{version}"
-    crate = archive({f"{prefix}/Cargo.toml": manifest, f"{prefix}/src/lib.rs": code})
+    files = {f"{prefix}/Cargo.toml": manifest, f"{prefix}/src/lib.rs": code}
+    crate = archive({**files, **({f"{prefix}/build.rs": build} if build else {})})
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{prefix}.crate").write_bytes(crate)
     checksum = hashlib.sha256(crate).hexdigest()

@@ -19,8 +19,10 @@ from factory.workbench.judging_tools import Toolset
 from shared.events.events import Event, Noted, Warned
 from shared.languages.language_tools import Prepared
 from shared.settings.settings import SandboxBackend
-from tests.factory.workbench.registries import go_proxy
+from tests.factory.workbench.registries import cargo_registry, go_proxy
 from tests.factory.workbench.test_installers import (
+    cargo_environ,
+    cargo_lock,
     environ,
     go_environ,
     needs,
@@ -28,10 +30,10 @@ from tests.factory.workbench.test_installers import (
     tree,
 )
 from tests.fakes import proposal
-from tests.harness import Factory, commit_all, order
+from tests.harness import Factory, commit_all, order, stages
 from tests.real_tools import go_seeds, needs_sandbox
 
-__all__ = ["environ", "go_environ", "go_seeds", "tree"]
+__all__ = ["cargo_environ", "environ", "go_environ", "go_seeds", "tree"]
 
 pytestmark = needs_sandbox()
 
@@ -152,4 +154,115 @@ def test_what_an_order_is_the_first_to_import_of_a_module_is_compiled_before_its
         writes, [proposal({"x.go": USE})], max_attempts=1, install_dependencies=True
     )
     assert summary.verdict == "PASS"
+    assert [each.message for each in factory.seen(Noted)].count(COMPILING) == 1
+
+
+def cargo_project(
+    tree: Path, environ: Mapping[str, str], files: Mapping[str, str], build: str = ""
+) -> Project:
+    """Return a project in Rust that wants the crate `thing`, which may have a build script."""
+    entry = cargo_registry(tree.parent / "registry", "thing", "1.0.0", THING, build)
+    return Project(tree, prepared(tree, {**rust_files(entry), **files}, environ))
+
+
+THING = 'pub fn answer() -> &\'static str { "an honest answer" }\n'
+RUST = {
+    "src/lib.rs": "pub fn f() -> &'static str { thing::answer() }\n#[test]\nfn says() "
+    '{ println!("{}", f()) }\n'
+}
+
+
+def rust_files(entry: str) -> dict[str, str]:
+    package = '[package]\nname = "demo"\nversion = "0.1.0"\nedition = "2021"\n'
+    wanted = '[dependencies]\nthing = "1"\n'
+    own = {"Cargo.toml": package + wanted, "Cargo.lock": cargo_lock(entry)}
+    return {**own, ".gitignore": "/target\n", **RUST}
+
+
+def compiled(project: Project, folder: str, *words: str) -> list[str]:
+    """Return the crates that a build of a new workspace compiles."""
+    built = project.run(project.sandbox(folder), "cargo", "test", "--no-run", *words)
+    assert built.ok, built.stderr.text
+    lines = (each.split() for each in built.stderr.text.splitlines())
+    return [words[1] for words in lines if words[:1] == ["Compiling"]]
+
+
+@needs("cargo")
+def test_the_crates_of_a_lock_are_compiled_once_for_all_runs(
+    tree: Path, cargo_environ: dict[str, str]
+) -> None:
+    project = cargo_project(tree, cargo_environ, {}, build="fn main() {}\n")
+    assert compiled(project, "first") == ["demo"]
+    assert compiled(project, "second") == ["demo"]
+    assert project.said(Noted).count(COMPILING) == 1
+    assert project.said(Warned) == []
+
+
+@needs("cargo")
+def test_crates_of_a_workspace_are_replaced_by_empty_ones_and_their_features_count(
+    tree: Path, cargo_environ: dict[str, str]
+) -> None:
+    root = (
+        '[workspace]\nmembers = ["crates/*"]\nresolver = "2"\n'
+        '[workspace.package]\nedition = "2021"\n'
+        '[workspace.dependencies]\nmacros = { path = "crates/macros" }\n'
+        "[profile.dev]\nopt-level = 1\n"
+    )
+    library = (
+        '[package]\nname = "library"\nedition.workspace = true\nversion = "0.1.0"\n'
+        '[features]\ndefault = ["more"]\nmore = ["dep:thing"]\n'
+        '[dependencies]\nthing = { version = "1", optional = true }\nmacros.workspace = true\n'
+        "[target.'cfg(unix)'.build-dependencies]\nthing = \"1\"\n"
+    )
+    macros = '[package]\nname = "macros"\nedition = "2021"\nversion = "0.1.0"\n'
+    macros += "[lib]\nproc-macro = true\n"
+    broken = 'compile_error!("no code of the project is compiled beforehand");\n'
+    files = {
+        "Cargo.toml": root,
+        "crates/library/Cargo.toml": library,
+        "crates/library/src/lib.rs": f"{broken}",
+        "crates/library/build.rs": broken,
+        "crates/macros/Cargo.toml": macros,
+        "crates/macros/src/lib.rs": broken,
+    }
+    project = cargo_project(tree, cargo_environ, files)
+    project.policy("first")
+    assert project.said(Warned) == []
+    for path in ("library/src/lib.rs", "library/build.rs", "macros/src/lib.rs"):
+        (tree / "crates" / path).write_text("fn main() {}\n" if "build" in path else "")
+    assert "thing" not in compiled(project, "second", "--workspace")
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (".gitignore", "*.rs.bk\n"),
+        (".gitignore", "target\n!target/keep\n"),
+        ("Cargo.toml", '[package]\nname = "demo"\n[patch.crates-io]\nthing = { path = "x" }\n'),
+    ],
+)
+@needs("cargo")
+def test_nothing_is_compiled_beforehand_where_it_could_be_the_project_s(
+    tree: Path, cargo_environ: dict[str, str], path: str, text: str
+) -> None:
+    assert cargo_project(tree, cargo_environ, {path: text}).found.builds == ()
+
+
+@pytest.mark.rest
+@needs("cargo")
+def test_each_attempt_of_an_order_begins_with_the_crates_that_its_lock_names(
+    factory: Factory, cargo_environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("CARGO_HOME", "RUSTUP_HOME"):
+        if name in cargo_environ:
+            monkeypatch.setenv(name, cargo_environ[name])
+    entry = cargo_registry(tmp_path / "registry", "thing", "1.0.0", THING)
+    verify = "cargo test 2>&1 | tee /dev/stderr | (! grep -e 'Compiling thing' -e error)\n"
+    files = {**rust_files(entry), "src/lib.rs": "", "scripts/verify.sh": verify}
+    commit_all(factory.repo, files)
+    writes = order(allowed_files=["src/lib.rs"], acceptance_commands=["cargo test says"])
+    good = RUST["src/lib.rs"]
+    replies = [proposal({"src/lib.rs": text}) for text in (good.replace("thing", "none"), good)]
+    summary = factory.run(writes, replies, max_attempts=2, install_dependencies=True)
+    assert (stages(summary), summary.verdict) == (["verify_failed", ""], "PASS")
     assert [each.message for each in factory.seen(Noted)].count(COMPILING) == 1
