@@ -8,7 +8,7 @@ import pwd
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.toolchain_search import find_toolchains
 from factory.sandbox.toolchains import NO_TOOLCHAINS, Toolchains
 from shared.errors import SandboxUnavailable
+from tests.factory.workbench.registries import use_registry
+from tests.factory.workbench.warm_projects import RUST, THING, cargo_project, go_project
 
 _SOURCE = 'package two\n\nimport (\n\t"fmt"\n\t"strings"\n{0})\n\n'
 _HTTP = '\t_ "net/http"\n'
@@ -29,12 +31,13 @@ _TEST = 'package two\n\nimport "testing"\n\nfunc TestTwo(t *testing.T) { Two() }
 
 
 def measure_toolchains(bench: Bench) -> Section:
-    """Return a row for each backend, and two for the second attempt of an order in Go."""
+    """Return a row for each backend, and those for the second attempt of an order."""
     environ = {**os.environ, "HOME": pwd.getpwuid(os.geteuid()).pw_dir}
     toolchains = find_toolchains(bench.scratch / "nowhere", lambda path: None, environ)
     visible = [_visible(bench, backend, toolchains) for backend in Backend if backend not in _OTHER]
     builds = (_second_attempt(bench, toolchains, more) for more in ("", _HTTP))
-    return Section("Commands: the user's toolchains", (*visible, *builds))
+    locked = (_locked_build(bench, tool) for tool in ("go", "cargo"))
+    return Section("Commands: the user's toolchains", (*visible, *builds, *locked))
 
 
 _OTHER = (Backend.AUTO, Backend.OFF)
@@ -78,11 +81,73 @@ def _second_attempt(bench: Bench, toolchains: Toolchains, more: str) -> Row:
     sandbox = _open(bench, Backend.AUTO, toolchains, seed)
     if isinstance(sandbox, str):
         return Row(name, None, "s", notes=sandbox)
-    count = itertools.count()
     contained = bench.scratch / "in-sandbox"
     bare = bench.folder("bare")
     environ = {"PATH": path, "HOME": str(bare), "GOFLAGS": "-buildvcs=false"}
     argv = [go, "test", "./..."]
+    write = partial(_write, more=more)
+    return _beside_a_warm_cache(bench, name, sandbox, contained, bare, argv, environ, write)
+
+
+_FUNCTIONS = 1_000  # of the package that a lock names
+_GO_LIB = 'package lib\n\nimport "fmt"\n\nfunc Answer() string { return F0(0) }\n'
+_GO_FUNCTION = 'func F{0}(x int) string {{ return fmt.Sprintf("%d %d", x, {0}) }}\n'
+_RUST_FUNCTION = 'pub fn f{0}(x: i32) -> String {{ format!("{{x}} {0}") }}\n'
+
+
+def _locked_build(bench: Bench, tool: str) -> Row:
+    name = f"`{tool} test` in the second attempt of an order, with a package that the lock names"
+    if shutil.which(tool) is None:
+        return Row(name, None, "s", notes=f"{tool} is not installed")
+    folder = bench.folder("locked")
+    tree, home = folder / "tree", folder / "home"
+    for each in (tree, home, folder / "bare"):
+        each.mkdir()
+    machine = {"PATH": os.environ["PATH"], "HOME": str(home)}
+    rustup = os.environ.get("RUSTUP_HOME", f"{pwd.getpwuid(os.geteuid()).pw_dir}/.rustup")
+    machine |= {"RUSTUP_HOME": rustup} if Path(rustup).is_dir() else {}
+    if tool == "go":
+        functions = "".join(map(_GO_FUNCTION.format, range(_FUNCTIONS)))
+        own = {"GOPROXY": f"file://{folder}/proxy", "GONOSUMDB": "*", "GOSUMDB": "off"}
+        files = {"x.go": 'package demo\n\nimport _ "example.com/lib"\n'}
+        project = go_project(tree, {**machine, **own}, _GO_LIB + functions, files)
+    else:
+        use_registry(home / ".cargo", folder / "registry")
+        functions = "".join(map(_RUST_FUNCTION.format, range(_FUNCTIONS)))
+        project = cargo_project(tree, machine, {}, code=THING + functions)
+    try:
+        sandbox = project.sandbox("private")
+    except SandboxUnavailable as error:
+        return Row(name, None, "s", notes=error.message)
+    shutil.copytree(tree, folder / "bare", dirs_exist_ok=True)
+    environ = {**machine, **project.found.environment}
+    argv = [tool, "test"]
+    write = partial(_write_use, go=tool == "go")
+    return _beside_a_warm_cache(bench, name, sandbox, tree, folder / "bare", argv, environ, write)
+
+
+def _write_use(folder: Path, number: int, *, go: bool) -> None:
+    """Write code that uses the package and differs each time."""
+    if go:
+        use = f"var X = lib.Answer() + lib.F0({number})"
+        (folder / "x.go").write_text(f'package demo\n\nimport "example.com/lib"\n\n{use}\n')
+        (folder / "x_test.go").write_text(_TEST.replace("two", "demo").replace("Two()", "_ = X"))
+    else:
+        (folder / "src/lib.rs").write_text(f"{RUST['src/lib.rs']}pub const N: i32 = {number};\n")
+
+
+def _beside_a_warm_cache(
+    bench: Bench,
+    name: str,
+    sandbox: Sandbox,
+    contained: Path,
+    bare: Path,
+    argv: Sequence[str],
+    environ: Mapping[str, str],
+    write: Callable[[Path, int], None],
+) -> Row:
+    """Return the row of a build that begins with its seeds, after `write` changed the code."""
+    count = itertools.count()
 
     def attempt() -> None:
         sandbox.clear()
@@ -92,7 +157,7 @@ def _second_attempt(bench: Bench, toolchains: Toolchains, more: str) -> Row:
         subprocess.run(argv, cwd=bare, env=environ, check=True, capture_output=True)
 
     def measured(folder: Path, act: Callable[[], None]) -> float:
-        _write(folder, next(count), more)
+        write(folder, next(count))
         return seconds_of(act)
 
     cases = {

@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final, TypeAlias
 
 from shared.errors import CommandFailed
@@ -63,6 +63,7 @@ class SeededCache:
         # Cargo compiles anew what is older than what it was made of, so all have the same time.
         self._time = time.time_ns()
         self._files: dict[str, str] | None = None
+        self._folders: set[str] = set()
         self._copied: dict[str, _Facts] = {}
 
     def reseed(self, seed: Path) -> None:
@@ -79,9 +80,9 @@ class SeededCache:
             self._folder.mkdir(mode=0o700)
         if self._files is None:  # a later run may remove the seed; what was copied of it stays
             self._files = _files_of(self._seed) if self._seed else {}
+            self._folders = {str(each) for name in self._files for each in PurePath(name).parents}
         expected = self._files
-        folders = {name[:at] for name in expected for at, each in enumerate(name) if each == "/"}
-        there = self._keep_known("", folders, aside)
+        there = self._keep_known("", self._folders, aside)
         for name, source in expected.items():
             if name not in there:
                 self._copy(name, source)
@@ -139,21 +140,22 @@ def _files_of(seed: Path) -> dict[str, str]:
 _MOST_BYTES: Final = 4 * 1024**3
 
 
-def keep_files(cache: Path, folder: Path) -> None:
+def keep_files(cache: Path, folder: Path) -> bool:
     """Copy the regular files of a cache, which commands filled, to the new seed `folder`.
 
     Commands may have left links to files that only llmch may read, FIFOs, modes and depths that
-    stop whoever copies them: none of them is in a seed. Raises `CommandFailed` for too many bytes,
-    and OSError if the file system refuses.
+    stop whoever copies them: none of them is in a seed. Return whether there is room for them.
+    Raises OSError if the file system refuses.
     """
     files = {each: path for each, path in _files_of(cache).items() if os.access(path, os.R_OK)}
     if sum(os.lstat(each).st_size for each in files.values()) > _MOST_BYTES:
-        raise CommandFailed(f"what was compiled has over {_MOST_BYTES} bytes")
+        return False
     for name, path in files.items():
         place = folder / name
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, place)
         place.chmod(0o755 if os.access(path, os.X_OK) else 0o644)
+    return True
 
 
 def _facts_of(path: str | Path) -> _Facts:

@@ -345,8 +345,8 @@ def _make(
 ) -> None:
     """Have a build fill a cache, and keep that as the seed `folder`.
 
-    What a build compiled before it failed is kept, too: it would fail again in the next run. Raises
-    what a sandbox raises.
+    What a build compiled before it failed is kept, too, and nothing of one with too many bytes:
+    the next run would come no further. Raises what a sandbox raises.
     """
     from factory.sandbox.detect import open_sandbox
 
@@ -376,7 +376,10 @@ def _make(
             said = ended.reason or ended.stderr.text or ended.stdout.text
             reason = said.strip()[-500:] or ended.cause
             emit(Warned(f"not all packages that the target's lock names compile: {reason}"))
-        keep_files(alone.cache(build.cache), kept)
+        if not keep_files(alone.cache(build.cache), kept):
+            emit(
+                Warned("compiled, the packages that the target's lock names are too large to keep")
+            )
         kept.rename(folder)
     finally:
         remove_tree(files)

@@ -16,7 +16,7 @@ from tests.factory.workbench.test_installers import (
     needs,
     tree,
 )
-from tests.factory.workbench.test_warm_builds import RUST, Project, cargo_project, go_project
+from tests.factory.workbench.warm_projects import RUST, Project, cargo_project, go_project
 from tests.real_tools import go_seeds, needs_sandbox
 
 __all__ = ["cargo_environ", "environ", "go_environ", "go_seeds", "tree"]

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from factory.sandbox.lent_folders import SeededCache
+from factory.sandbox import lent_folders
+from factory.sandbox.lent_folders import SeededCache, keep_files
 
 FILES = {"README": "a cache\n", "0a/0a1-a": "action\n", "0a/0a2-d": "object\n", "ff/ff1-d": "x\n"}
 
@@ -29,9 +30,13 @@ def cache(tmp_path: Path, seed: Path) -> SeededCache:
     return cache
 
 
-def content(folder: Path) -> dict[str, str]:
+def content_of(folder: Path) -> dict[str, str]:
     files = (each for each in folder.rglob("*") if not each.is_dir() or each.is_symlink())
-    found = {str(each.relative_to(folder)): each.read_text() for each in files}
+    return {str(each.relative_to(folder)): each.read_text() for each in files}
+
+
+def content(folder: Path) -> dict[str, str]:
+    found = content_of(folder)
     assert found.pop("trim.txt", "").isdigit() or not found
     return found
 
@@ -121,3 +126,37 @@ def test_a_seed_that_went_away_leaves_its_copies(
     cache.restore(tmp_path / "aside")
     left = {name: text for name, text in FILES.items() if name != "0a/0a2-d"}
     assert content(tmp_path / "cache") == left
+
+
+def test_a_seed_may_have_folders_in_folders_and_programs_and_all_copies_have_one_time(
+    tmp_path: Path, seed: Path
+) -> None:
+    (seed / "debug/build/x").mkdir(parents=True)
+    (seed / "debug/build/x/script").write_text("#!/bin/sh\n")
+    (seed / "debug/build/x/script").chmod(0o755)
+    cache = SeededCache(tmp_path / "cache", seed, trims=False)
+    for _ in range(2):
+        cache.restore(tmp_path / "aside")
+        assert os.access(tmp_path / "cache/debug/build/x/script", os.X_OK)
+        (tmp_path / "cache/debug/build/x/script").write_text("forged\n")
+        (tmp_path / "cache/debug/build/y").mkdir()
+    cache.restore(tmp_path / "aside")
+    files = [each for each in (tmp_path / "cache").rglob("*") if each.is_file()]
+    assert len({each.stat().st_mtime_ns for each in files}) == 1
+    assert not (tmp_path / "cache/debug/build/y").exists()
+    assert not (tmp_path / "cache/trim.txt").exists()
+
+
+def test_of_a_cache_regular_files_are_kept_and_nothing_of_one_that_is_too_large(
+    tmp_path: Path, seed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = seed / "/".join("d" * 20)
+    deep.mkdir(parents=True)
+    (deep / "file").touch()
+    (seed / "link").symlink_to("/etc/passwd")
+    os.mkfifo(seed / "fifo")
+    assert keep_files(seed, tmp_path / "kept")
+    assert content_of(tmp_path / "kept") == FILES
+    monkeypatch.setattr(lent_folders, "_MOST_BYTES", 10)
+    assert not keep_files(seed, tmp_path / "small")
+    assert not (tmp_path / "small").exists()

@@ -100,6 +100,14 @@ def _go_hash(files: Mapping[str, str]) -> str:
     return "h1:" + base64.b64encode(hashlib.sha256("".join(lines).encode()).digest()).decode()
 
 
+def use_registry(home: Path, folder: Path) -> None:
+    """Make a home of Cargo that takes crates from the local registry in a folder."""
+    home.mkdir()
+    (home / "config.toml").write_text(
+        f'[source.crates-io]\nreplace-with = "here"\n[source.here]\nlocal-registry = "{folder}"\n'
+    )
+
+
 def cargo_registry(folder: Path, name: str, version: str, code: str, build: str = "") -> str:
     """Put a crate into a local registry, and return its entry of a `Cargo.lock`.
 

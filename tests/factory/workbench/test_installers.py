@@ -23,6 +23,7 @@ from tests.factory.workbench.registries import (
     cargo_registry,
     go_proxy,
     npm_registry,
+    use_registry,
 )
 
 
@@ -248,13 +249,8 @@ CARGO_TOML = '[package]\nname = "demo"\nversion = "0.1.0"\nedition = "2018"\n[de
 @pytest.fixture
 def cargo_environ(environ: dict[str, str], tmp_path: Path) -> dict[str, str]:
     """A user who has Cargo use a registry in a folder."""
-    home = tmp_path / "home" / ".cargo"
-    home.mkdir()
-    (home / "config.toml").write_text(
-        '[source.crates-io]\nreplace-with = "here"\n'
-        f'[source.here]\nlocal-registry = "{tmp_path}/registry"\n'
-    )
-    return {**environ, "CARGO_HOME": str(home)}
+    use_registry(tmp_path / "home" / ".cargo", tmp_path / "registry")
+    return {**environ, "CARGO_HOME": str(tmp_path / "home" / ".cargo")}
 
 
 def cargo_lock(*entries: str) -> str:
