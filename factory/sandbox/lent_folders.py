@@ -310,8 +310,10 @@ def most_alike(folder: Path) -> list[Path]:
 def _prune(kept: Path) -> None:
     seeds = [each for each in kept.iterdir() if _SEED.fullmatch(each.name)]
     seeds.sort(key=lambda each: each.stat().st_mtime)
-    for each in seeds[: -_MOST_KEPT + 1]:
-        shutil.rmtree(each, ignore_errors=True)
+    # Nobody else makes one now, so these are what a killed run was making.
+    for each in (*seeds[: -_MOST_KEPT + 1], *kept.glob("making-*")):
+        with contextlib.suppress(RecursionError):  # commands may have filled it
+            shutil.rmtree(each, ignore_errors=True)
 
 
 _COPY_SECONDS = 600.0

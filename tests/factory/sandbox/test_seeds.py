@@ -48,7 +48,9 @@ def test_only_seeds_that_were_used_lately_are_kept(tmp_path: Path, library: Path
     library.write_text('#!/bin/sh\nmkdir -p "$GOCACHE/0a" && echo x > "$GOCACHE/0a/0a1-d"\n')
     kept = tmp_path / "kept"
     packages = [frozenset({f"p{number}"}) for number in range(9)]
+    (kept / "making-of-a-killed-run" / "x").mkdir(parents=True)
     folders = [go_seed(library, PATH, each, kept) for each in packages]
+    assert not list(kept.glob("making-*"))
     assert sum(each.is_dir() for each in folders) == 8
     assert (folders[-1] / "0a/0a1-d").read_text() == "x\n"
     assert seed_is_kept(library, packages[-1], kept)
