@@ -329,7 +329,8 @@ def _seed(go: Path, path: str, packages: frozenset[str], emit: Emit) -> Path | N
 def _made(build: WarmBuild, policy: Policy, backend: SandboxBackend, emit: Emit) -> Path | None:
     """Return the seed of a build; without one, each attempt compiles what the lock names."""
     own = [build.cache, dict(build.files), dict(policy.environment)]
-    by = json.dumps([*own, policy.toolchains.identity(), backend], sort_keys=True)
+    seen = [*map(str, policy.read)]  # code of a lock may copy what it reads into what is kept
+    by = json.dumps([*own, seen, policy.toolchains.identity(), backend], sort_keys=True)
     folder = seed_folder(seeds_root(), by, " ".join(build.argv))
     if not folder.is_dir():
         emit(Noted("compiling the packages that the target's lock names, once"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,17 @@ def test_crates_of_a_workspace_are_replaced_by_empty_ones_and_their_features_cou
     for path in ("library/src/lib.rs", "library/build.rs", "macros/src/lib.rs"):
         (tree / "crates" / path).write_text("fn main() {}\n" if "build" in path else "")
     assert "thing" not in compiled(project, "second", "--workspace")
+
+
+@needs("cargo")
+def test_a_seed_belongs_to_the_folders_that_commands_may_read_besides(
+    tree: Path, cargo_environ: dict[str, str], tmp_path: Path
+) -> None:
+    project = cargo_project(tree, cargo_environ, {})
+    alone = project.policy("first").seeds["target/"]
+    (tmp_path / "more").mkdir()
+    project.found = replace(project.found, read=(*project.found.read, tmp_path / "more"))
+    assert project.policy("second").seeds["target/"] != alone
 
 
 @pytest.mark.parametrize(
