@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from factory.sandbox.lent_folders import (
-    SEED_SECONDS,
     WITHOUT_C,
     go_seed,
     keep_files,
@@ -33,7 +32,7 @@ from factory.sandbox.lent_folders import (
 from factory.sandbox.policy import GO_CACHE, Cause, Policy
 from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.toolchain_search import find_toolchains, with_named
-from factory.sandbox.toolchains import NO_TOOLCHAINS, ToolchainHome, Toolchains
+from factory.sandbox.toolchains import NO_TOOLCHAINS, ToolchainHome, Toolchains, changed_ns
 from factory.workbench.workspace import Workspace, remove_tree, seeds_root
 from shared.errors import CommandFailed, LlmchError
 from shared.events.events import Emit, Noted, Warned
@@ -326,11 +325,16 @@ def _seed(go: Path, path: str, packages: frozenset[str], emit: Emit) -> Path | N
         return None
 
 
+_BUILD_SECONDS: Final = 1_800.0  # what locks name may take far longer than a standard library
+
+
 def _made(build: WarmBuild, policy: Policy, backend: SandboxBackend, emit: Emit) -> Path | None:
     """Return the seed of a build; without one, each attempt compiles what the lock names."""
-    own = [build.cache, dict(build.files), dict(policy.environment)]
+    tools = policy.toolchains
+    tool = Path(shutil.which(build.tool, path=tools.search_path(SYSTEM_PATH)) or build.tool)
+    own = [build.cache, dict(build.files), dict(policy.environment), changed_ns(tool)]
     seen = [*map(str, policy.read)]  # code of a lock may copy what it reads into what is kept
-    by = json.dumps([*own, seen, policy.toolchains.identity(), backend], sort_keys=True)
+    by = json.dumps([*own, seen, tools.identity(), backend], sort_keys=True)
     folder = seed_folder(seeds_root(), by, " ".join(build.argv))
     if not folder.is_dir():
         emit(Noted("compiling the packages that the target's lock names, once"))
@@ -372,7 +376,7 @@ def _make(
             seeds=seeds,
         )
         sandbox = open_sandbox(backend, alone)
-        ended = sandbox.run(build.argv, timeout_seconds=SEED_SECONDS, log=making / "log")
+        ended = sandbox.run(build.argv, timeout_seconds=_BUILD_SECONDS, log=making / "log")
         if not ended.ok:
             said = ended.reason or ended.stderr.text or ended.stdout.text
             reason = said.strip()[-500:] or ended.cause

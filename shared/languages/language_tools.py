@@ -234,9 +234,11 @@ class WarmBuild:
 
     The command `argv` runs on `files`, which hold no code of the project, and fills the `cache`:
     the folder that this variable names, or with a slash at its end, this folder of the workspace.
-    With `takes_imports`, further words of the command are the packages that code imports.
+    It is made again for another version of the program `tool`. With `takes_imports`, further words
+    of the command are the packages that code imports.
     """
 
+    tool: str
     cache: str
     files: Mapping[str, str]
     argv: tuple[str, ...]

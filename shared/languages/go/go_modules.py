@@ -155,7 +155,7 @@ case " $* " in *" CGO_ENABLED=0 "*) CGO_ENABLED=0 go test -exec true -run '^$' .
 
 def _warm_build(reduced: str, sums: str) -> WarmBuild:
     files = {"go.mod": reduced, "go.sum": sums, "compile.sh": _COMPILE}
-    return WarmBuild("GOCACHE", files, ("sh", "compile.sh"), takes_imports=True)
+    return WarmBuild("go", "GOCACHE", files, ("sh", "compile.sh"), takes_imports=True)
 
 
 def _download(

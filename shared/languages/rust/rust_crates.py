@@ -322,7 +322,7 @@ def _warm_builds(
     built = {"Cargo.lock": lock, "compile.sh": _COMPILE.format(whole)}
     for path, document in documents.items():
         built |= _emptied(folder_of(path), document, names)
-    yield WarmBuild("target/", built, ("sh", "compile.sh"))
+    yield WarmBuild("cargo", "target/", built, ("sh", "compile.sh"))
 
 
 def _emptied(folder: str, document: Table, names: Mapping[str, str]) -> dict[str, str]:

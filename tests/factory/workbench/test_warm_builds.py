@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from factory.sandbox.toolchains import Toolchains
+from factory.workbench.judging_tools import Toolset
 from shared.events.events import Noted, Warned
+from shared.languages.language_tools import Prepared, WarmBuild
+from tests.factory.sandbox import homes
 from tests.factory.workbench.registries import cargo_registry, go_proxy
 from tests.factory.workbench.test_installers import (
     cargo_environ,
@@ -162,6 +167,21 @@ def test_a_seed_belongs_to_the_folders_that_commands_may_read_besides(
     (tmp_path / "more").mkdir()
     project.found = replace(project.found, read=(*project.found.read, tmp_path / "more"))
     assert project.policy("second").seeds["target/"] != alone
+
+
+def test_another_version_of_the_tool_has_another_seed(tmp_path: Path) -> None:
+    tool = homes.add_program(tmp_path / "bin/builder-of-ada")
+    build = WarmBuild(tool.name, "target/", {}, ("sh", "-c", "mkdir target && echo 1 > target/x"))
+    (tmp_path / "tree").mkdir()
+    project = Project(tmp_path / "tree", Prepared())
+    policy = replace(project.policy("first"), toolchains=Toolchains(named=(tmp_path / "bin",)))
+    seeds = []
+    for when in (1, 1, 2):
+        os.utime(tool, (when, when))
+        warm = Toolset().warm(policy, [build], project.backend, project.events.append)
+        seeds.append(warm.seeds["target/"])
+    assert seeds[0] == seeds[1] != seeds[2]
+    assert (seeds[2] / "x").read_text() == "1\n"
 
 
 @pytest.mark.parametrize(
