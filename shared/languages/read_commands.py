@@ -150,6 +150,12 @@ def program_words(command: Command) -> tuple[str, ...] | None:
     return command.run.arguments
 
 
+def program_argv(command: Command) -> tuple[str, ...]:
+    """Return the words of a command from its program on; none where it is not among them."""
+    names = [each.rpartition("/")[2] for each in command.argv]
+    return command.argv[names.index(command.program) :] if command.program in names else ()
+
+
 class CommandReader(Protocol):
     """Read what the commands of a language's tools run, from their words alone."""
 

@@ -169,7 +169,7 @@ class PlannedCode(ABC, Generic[Part]):
                 for each in order.acceptance_files
                 if each.path.endswith(self.suffix) and self.read_text(each.text).fault is None
             ]
-            if not tests or self.is_blind(order.position):
+            if not tests or self.chain.is_blind(order.position):
                 continue
             view = self.view(order.position)
             for part in dict.fromkeys(self.part_of(each.path) for each in tests):
@@ -365,8 +365,3 @@ class PlannedCode(ABC, Generic[Part]):
             and path.endswith(self.suffix)
             and not self.chain.is_gone(path, position)
         ) | frozenset(self.texts(position))
-
-    def is_blind(self, position: int) -> bool:
-        """Return whether an order up to `position` may write files of unknown names."""
-        blind = self.chain.files.blind_from
-        return blind is not None and blind <= position

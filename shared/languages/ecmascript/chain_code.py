@@ -40,7 +40,7 @@ from shared.languages.planned_code import (
     stub_does_not_parse,
     stub_uses_undefined,
 )
-from shared.languages.read_commands import Command, ScriptRun, Weakness
+from shared.languages.read_commands import Command, ScriptRun, Weakness, program_argv
 
 _CONFIGS = (".config.", "rc.")  # files that tools read, and no code imports
 # The same words for both languages, so that a plan in both has one finding.
@@ -135,11 +135,7 @@ class EcmaChain:
     def _runs(self, command: Command) -> CommandRuns | None:
         if not self.reads_commands or command.problem or not command.program:
             return None
-        words = list(command.argv)
-        names = [each.rpartition("/")[2] for each in words]
-        if command.program not in names:
-            return None
-        return read_command(words[names.index(command.program) :])
+        return read_command(program_argv(command))
 
     def use_faults(self, tools: Tools) -> Iterator[Fault]:
         """Yield how commands and test files use code otherwise than it is declared."""
@@ -166,11 +162,10 @@ class EcmaChain:
             stub_inquiry, inquiry = about_stubs[at_order], about_texts[at_order]
             for index, name, line in undefined_names(stub_inquiry, answers[2 * at_order]):
                 yield stub_uses_undefined(order.position, order.declared[index], name, line)
-            judged = judge_answer(inquiry, answers[2 * at_order + 1])
-            for path in sorted(judged.unread - unread):
+            for path in sorted(inquiry.view.unread - unread):
                 unread.add(path)
                 yield file_cannot_be_read(path, "it does not parse")
-            for fault in judged.faults:
+            for fault in judge_answer(inquiry, answers[2 * at_order + 1]):
                 field_path, _ = order.texts[fault.path]
                 message = at_place(fault.message, fault.line, fault.column)
                 yield Fault(fault.code, order.position, field_path, message)

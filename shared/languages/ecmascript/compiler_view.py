@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import name_of, text_of
+from shared.languages.declared.declarations import name_of, split_outside, text_of
 from shared.languages.ecmascript.declaration_stubs import DEFAULT, Stub
 from shared.languages.ecmascript.ecmascript_syntax import (
     VARIABLES,
@@ -46,12 +46,9 @@ class View:
     unread: frozenset[str]
 
 
-def build_view(history: History, position: int, questions: Mapping[str, str]) -> View:
-    """Return what the texts in `questions` can reach after the order at `position`."""
-    return _Builder(history, position).build(questions)
+class ViewBuilder:
+    """Build the view of what texts can reach after the order at `position`."""
 
-
-class _Builder:
     def __init__(self, history: History, position: int) -> None:
         self._history = history
         self._position = position
@@ -65,6 +62,7 @@ class _Builder:
         self._seen: set[str] = set()
 
     def build(self, questions: Mapping[str, str]) -> View:
+        """Return the view of the texts in `questions`, which are given by path."""
         for path, text in questions.items():
             self._seen.add(path)
             self._files[path] = text
@@ -215,12 +213,12 @@ def inquire_stubs(history: History, position: int, stubs: Mapping[int, Stub]) ->
     """Return the inquiry about stubs by index; it has no target where none can lack a name."""
     texts: dict[str, str] = {}
     indexes: dict[str, int] = {}
-    if any(_may_be_undefined(each) for each in stubs.values()):
+    if any(map(_may_be_undefined, stubs.values())):
         for index, stub in stubs.items():
             path = f"{stub.path.removesuffix(suffix_of(stub.path))}.llmch-stub{index}.ts"
             texts[path] = stub.text
             indexes[path] = index
-    view = build_view(history, position, texts)
+    view = ViewBuilder(history, position).build(texts)
     known = {p: _known_names(history, stubs[i].path, position) for p, i in indexes.items()}
     return StubInquiry(
         CompilerQuestion(view.files, tuple(sorted(texts)), view.aliases), indexes, known
@@ -292,22 +290,7 @@ def kinds_of(text: str, objects: frozenset[str] = frozenset()) -> frozenset[str]
 
 def _union(text: str) -> list[str]:
     """Return the members of a union; the whole text where it is none, or too long."""
-    if len(text) > _MAX_TYPE:
-        return [""]
-    parts, depth, start, quote = [], 0, 0, ""
-    for index, char in enumerate(text):
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "\"'`":
-            quote = char
-        elif char in "([{<":
-            depth += 1
-        elif char in ")]}" or (char == ">" and text[index - 1 : index] != "="):
-            depth -= 1
-        elif char == "|" and depth == 0:
-            parts.append(text[start:index])
-            start = index + 1
-    return [*parts, text[start:]]
+    return [""] if len(text) > _MAX_TYPE else split_outside(text, "|", "([{<", ")]}>", "\"'`")
 
 
 def _kind(text: str, objects: frozenset[str]) -> str | None:

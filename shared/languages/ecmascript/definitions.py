@@ -31,6 +31,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     find_fault,
     tree_of,
 )
+from shared.languages.ecmascript.imports import import_forms
 from shared.languages.planned_code import TextFault
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def imported_names(node: Node, start: int, end: int) -> Iterator[Imported]:
             yield Imported(EVERYTHING, text_of(source), line, text_of(node), start, end)
     elif node.type == "import_statement" and source is not None:
         word = "import type" if any(e.type == "type" for e in node.children) else "import"
-        forms = list(_forms(node))
+        forms = list(import_forms(node))
         for name, form in forms:
             text = f"{word} {form} from {text_of(source)};"
             yield Imported(name, text_of(source), line, text, start, end)
@@ -63,19 +64,6 @@ def imported_names(node: Node, start: int, end: int) -> Iterator[Imported]:
     elif node.type in ("lexical_declaration", "variable_declaration"):
         for each in node.named_children:
             yield from _required(each, line, start, end)
-
-
-def _forms(node: Node) -> Iterator[tuple[str, str]]:
-    """Yield the local name of each import, with its text between `import` and `from`."""
-    for clause in node.named_children:
-        for each in clause.named_children if clause.type == "import_clause" else ():
-            if each.type == "identifier":
-                yield text_of(each), text_of(each)
-            elif each.type == "namespace_import":
-                yield text_of(each).rpartition(" ")[2], text_of(each)
-            for part in each.named_children if each.type == "named_imports" else ():
-                name = part.child_by_field_name("alias") or part.child_by_field_name("name")
-                yield text_of(name), f"{{ {text_of(part)} }}"
 
 
 def _required(node: Node, line: int, start: int, end: int) -> Iterator[Imported]:

@@ -53,6 +53,7 @@ from shared.languages.read_commands import (
     NothingToRun,
     ProgramRun,
     ScriptRun,
+    program_argv,
 )
 
 if TYPE_CHECKING:
@@ -143,10 +144,7 @@ class NodeCommands(BuildToolCommands):
             yield from _PATHS.findall(command.run.code.source)
 
     def weakness(self, command: Command) -> Weakness | None:
-        words = [each.rpartition("/")[2] for each in command.argv]
-        if command.program not in words:
-            return None
-        read = node_commands.read_command(command.argv[words.index(command.program) :])
+        read = node_commands.read_command(program_argv(command))
         return assertions.weakness_of_text(read) if read is not None else None
 
 
@@ -171,9 +169,7 @@ def _code_problem(text: str, *, typed: bool) -> CodeProblem | None:
     if root is None:
         return CodeProblem("it is too long, or cannot be read", is_syntax=False)
     fault = find_fault(root)
-    if fault is None:
-        return None
-    return CodeProblem(fault.message, is_syntax=True, line=fault.line, column=fault.column)
+    return CodeProblem(fault.message, True, fault.line, fault.column) if fault else None
 
 
 _MAX_SHOWN: Final = 120  # characters of the line

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from shared.languages.declared.declarations import parse
+from shared.languages.declared.declarations import cut, parse
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -122,13 +122,9 @@ def find_fault(root: Node) -> SyntaxFault | None:
     line, column = node.start_point.row + 1, node.start_point.column + 1
     if node.is_missing:
         return SyntaxFault(line, column, f"{node.type!r} is missing")
-    shown = _one_line(node.text or b"")
+    code = (node.text or b"")[: 4 * _MAX_SHOWN]
+    shown = cut(" ".join(code.decode("utf-8", "replace").split()), _MAX_SHOWN)
     return SyntaxFault(line, column, f"{shown!r} is not expected here" if shown else "unfinished")
-
-
-def _one_line(code: bytes) -> str:
-    text = " ".join(code[: 4 * _MAX_SHOWN].decode("utf-8", "replace").split())
-    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 4]} ..."
 
 
 CLASSES: Final = frozenset({"class_declaration", "abstract_class_declaration", "class"})

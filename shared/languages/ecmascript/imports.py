@@ -80,18 +80,35 @@ def _statement(node: Node) -> Iterator[ModuleImport]:
     yield ModuleImport(specifier, node.start_point.row + 1, names, is_erased)
 
 
+def import_forms(statement: Node) -> Iterator[tuple[str, str]]:
+    """Yield the local name of each import, with its text between `import` and `from`."""
+    for clause in statement.named_children:
+        for each in clause.named_children if clause.type == "import_clause" else ():
+            if each.type == "identifier":
+                yield text_of(each), text_of(each)
+            elif each.type == "namespace_import":
+                yield text_of(each).rpartition(" ")[2], text_of(each)
+            for part in each.named_children if each.type == "named_imports" else ():
+                if part.type == "import_specifier":
+                    name = part.child_by_field_name("alias") or part.child_by_field_name("name")
+                    yield text_of(name), f"{{ {text_of(part)} }}"
+
+
+def local_names(statement: Node) -> Iterator[str]:
+    """Yield the names that an import binds in its own file."""
+    return (name for name, _ in import_forms(statement))
+
+
 def _taken_names(node: Node) -> Iterator[str]:
     for each in walk(node):
         if each.type in {"import_specifier", "export_specifier"}:
             name = name_of(each)
             if name and not any(child.type == "type" for child in each.children):
                 yield name.strip("\"'")
-        elif each.type == "import_clause" and _begins_with(each) == "identifier":
+        elif each.type == "import_clause" and any(
+            first.type == "identifier" for first in each.named_children[:1]
+        ):
             yield "default"
-
-
-def _begins_with(node: Node) -> str:
-    return node.named_children[0].type if node.named_children else ""
 
 
 def _call(node: Node) -> Iterator[ModuleImport]:

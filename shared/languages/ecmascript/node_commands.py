@@ -30,10 +30,6 @@ class Words:
         """Return whether one of these options is there, whatever its value."""
         return any(name in names for name, _ in self.options)
 
-    def unknown(self, known: Collection[str]) -> Iterator[str]:
-        """Yield the names of the options that are not among `known`."""
-        return (name for name, _ in self.options if name not in known)
-
 
 def split_options(
     words: Sequence[str], with_value: Collection[str], *, stops: bool = False
@@ -79,13 +75,12 @@ class Runner(StrEnum):
 class NodeCodeRun:
     """Say that code in the command itself is run. `is_module` says that it is an ES module.
 
-    `is_typed` says that the code may be TypeScript. `prints` says that its value is printed.
+    `is_typed` says that the code may be TypeScript.
     """
 
     text: str
     is_module: bool = False
     is_typed: bool = False
-    prints: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +186,7 @@ def _runs(split: Words, *, is_typed: bool) -> Iterator[Run]:
         is_module, has_types = _CODE_TYPES.get(
             (split.values("--input-type") or ("",))[-1], (False, False)
         )
-        prints = split.has("-p", "--print", "-pe")
-        yield NodeCodeRun(code[-1], is_module, is_typed or has_types, prints)
+        yield NodeCodeRun(code[-1], is_module, is_typed or has_types)
     elif split.has("--test"):
         shapes = tuple(map(_plain, split.values("--test-name-pattern")))
         is_exact = not split.has("--test-skip-pattern", "--test-only", "--watch")

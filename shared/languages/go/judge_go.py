@@ -128,7 +128,7 @@ class PlannedGo(PlannedCode[str]):
 
         A test can also use the names of other tests of its package, `with_tests`.
         """
-        return self.is_blind(position) or any(
+        return self.chain.is_blind(position) or any(
             folder_of(each) == folder and (with_tests or not is_test_file(each))
             for each in self.open_paths(position)
         )
@@ -176,7 +176,7 @@ class PlannedGo(PlannedCode[str]):
     def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:
         """Yield the packages that a test imports and that are missing by then."""
         for each in read_go(file.text).imports:
-            if is_standard(each.source) or self.is_blind(position):
+            if is_standard(each.source) or self.chain.is_blind(position):
                 continue
             yield from self._need(each.source, position)
 
@@ -310,7 +310,7 @@ class PlannedGo(PlannedCode[str]):
     def _tests(self, command: GoCommand, position: int) -> list[GoTest] | None:
         """Return the tests of the packages that a command names; `None` if they are not known."""
         folders, paths = command.folders, self.paths(position)
-        if len(folders) < len(command.named) or self.is_blind(position):
+        if len(folders) < len(command.named) or self.chain.is_blind(position):
             return None
         if any(
             folder and not any(e.startswith(f"{folder}/") for e in paths) for folder, _ in folders

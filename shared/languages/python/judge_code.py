@@ -119,7 +119,7 @@ def _unless_replaced(
     uncertain = (
         scene.facts.uses_mocks
         or _has_star(spot)
-        or _uses_replaced(spot, scene.set_attributes)
+        or any(_sets(each, scene.set_attributes) for near in spot.near for each in ast.walk(near))
         or spot.is_in_inferred_lambda
         or any(each.startswith("__") for each in scene.set_attributes)
     )
@@ -135,21 +135,16 @@ def _about(diagnostic: Diagnostic, complaint: MypyComplaint, spot: Spot) -> tupl
 
 
 def _has_star(spot: Spot) -> bool:
+    calls = [each for each in (spot.call, spot.call_with_argument) if each is not None]
     return any(
         any(isinstance(each, ast.Starred) for each in call.args)
         or any(each.arg is None for each in call.keywords)
-        for call in (spot.call, spot.call_with_argument)
-        if call is not None
+        for call in calls
     )
 
 
-def _uses_replaced(spot: Spot, set_attributes: frozenset[str]) -> bool:
-    """Say whether an attribute is used near the place that the command itself sets."""
-    return any(
-        isinstance(each, ast.Attribute) and each.attr in set_attributes
-        for node in spot.near
-        for each in ast.walk(node)
-    )
+def _sets(node: ast.AST, attributes: frozenset[str]) -> bool:
+    return isinstance(node, ast.Attribute) and node.attr in attributes
 
 
 # Deeper code ends the checker's process instead of being judged.
@@ -192,8 +187,7 @@ def _undefined(question: CodeInQuestion) -> Iterator[Fault]:
 
 def _view(question: CodeInQuestion) -> ModuleView:
     project, position = question.project, question.planned.position
-    blind = project.chain.files.blind_from
-    if blind is not None and blind <= position:
+    if project.chain.is_blind(position):
         return ModuleView({}, ())
     return reachable(project.history, question.imported, position)
 
@@ -271,27 +265,17 @@ def _take_out(
     return file_cannot_be_read(module.path, blocked.reason)
 
 
-@dataclass(frozen=True, slots=True)
-class _DiagnosedComplaint:
-    """Hold a diagnostic of a command with its diagnosis."""
-
-    question: CodeInQuestion
-    diagnostic: Diagnostic
-    diagnosis: Diagnosis
+_Diagnosed = tuple[CodeInQuestion, Diagnostic, Diagnosis]
+"""A diagnostic of a command with its diagnosis."""
 
 
 def _faults(
     diagnostics: Sequence[Diagnostic], targets: Mapping[str, CodeInQuestion], view: ModuleView
-) -> Iterator[_DiagnosedComplaint]:
+) -> Iterator[_Diagnosed]:
     """Yield the diagnosed diagnostics of the commands, each fault once."""
     names = BackedNames(view)
-    by_path: dict[str, list[Diagnostic]] = {}
-    for each in diagnostics:
-        by_path.setdefault(each.path, []).append(each)
-    for path, found in by_path.items():
-        question = targets.get(path)
-        if question is None:
-            continue
+    for path in dict.fromkeys(each.path for each in diagnostics if each.path in targets):
+        question, found = targets[path], [each for each in diagnostics if each.path == path]
         scene = _scene(question, names, found)
         diagnosed = [(each, diagnose(each, scene)) for each in found]
         miscounted = {each.call for _, each in diagnosed if each and each.code == "E212"} - {None}
@@ -301,11 +285,11 @@ def _faults(
                 continue
             if (key := (diagnosis.code, diagnosis.about)) not in reported:
                 reported.add(key)
-                yield _DiagnosedComplaint(question, each, diagnosis)
+                yield question, each, diagnosis
 
 
 def _confirmed(
-    judged: Sequence[_DiagnosedComplaint],
+    judged: Sequence[_Diagnosed],
     files: Mapping[str, str],
     view: ModuleView,
     checker: Checker,
@@ -315,7 +299,7 @@ def _confirmed(
     The commands that may have such an error are checked a second time, with `Any` in the place of
     each type variable. An error that the second check does not repeat depends on an inferred type.
     """
-    doubtful = sorted({e.question.path for e in judged if e.diagnosis.code in _INFERRED})
+    doubtful = sorted({asked.path for asked, _, found in judged if found.code in _INFERRED})
     erased = without_type_variables(view) if doubtful else {}
     again: frozenset[tuple[str, int, int, str]] = frozenset()
     if erased:
@@ -323,11 +307,10 @@ def _confirmed(
         with suppress(FileBlocked):
             found = checker.check({**files, **erased}, doubtful, view.roots)
             again = frozenset(map(_place, found))
-    for each in judged:
-        diagnosis = each.diagnosis
-        is_inferred = diagnosis.code in _INFERRED and _place(each.diagnostic) not in again
+    for question, diagnostic, diagnosis in judged:
+        is_inferred = diagnosis.code in _INFERRED and _place(diagnostic) not in again
         code = "W222" if erased and is_inferred else diagnosis.code
-        yield each.question.fault(code, diagnosis.message)
+        yield question.fault(code, diagnosis.message)
 
 
 def _place(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
@@ -358,16 +341,12 @@ def interface_faults(project: PlannedProject) -> Iterator[Fault]:
     """Yield E201, E203 and E204 for stubs, and W223 for files without any."""
     for each in project.orders:
         if each.order.valid:
-            yield from _unparsable(each)
+            for interface in each.interfaces:
+                if isinstance(interface.stub, TextFault):
+                    yield stub_does_not_parse(each.position, interface.declared, interface.stub)
             yield from _undefined_interfaces(each, project)
             yield from _contradicting(each, project)
             yield from _undeclared(each, project)
-
-
-def _unparsable(planned: PlannedOrder) -> Iterator[Fault]:
-    for each in planned.interfaces:
-        if isinstance(each.stub, TextFault):
-            yield stub_does_not_parse(planned.position, each.declared, each.stub)
 
 
 def _undefined_interfaces(planned: PlannedOrder, project: PlannedProject) -> Iterator[Fault]:

@@ -155,7 +155,7 @@ class Module:
         if self.source is not None and self.contract is None and not self.loose:
             return self.source.text
         body = with_outer_types(self.body)
-        return render_stub(body) if self.checked_path.endswith(".pyi") else _unparse(body)
+        return render_stub(body) if self.checked_path.endswith(".pyi") else unparsed(body)
 
 
 def render_stub(body: Sequence[ast.stmt]) -> str:
@@ -163,7 +163,7 @@ def render_stub(body: Sequence[ast.stmt]) -> str:
 
     PEP 484 hides `from .a import f` in a stub, although the module behind the stub has `f`.
     """
-    return _unparse([_visible(each) for each in body])
+    return unparsed([_visible(each) for each in body])
 
 
 def _visible(statement: ast.stmt) -> ast.stmt:
@@ -182,7 +182,7 @@ def _own_name(name: str) -> str | None:
     return name if name.isidentifier() else None
 
 
-def _unparse(body: Sequence[ast.stmt]) -> str:
+def unparsed(body: Sequence[ast.stmt]) -> str:
     return ast.unparse(ast.fix_missing_locations(ast.Module(list(body), []))) + "\n"
 
 

@@ -24,12 +24,7 @@ from shared.languages.planned_code import (
     undeclared_package,
     unprovided,
 )
-from shared.languages.python.declared_requirements import (
-    declares_requirements,
-    normal_name,
-    provides_module,
-    required_names,
-)
+from shared.languages.python import declared_requirements
 from shared.languages.python.merge_stubs import merge
 from shared.languages.python.module_views import Change, ModuleHistory
 from shared.languages.python.python_code import read_code
@@ -155,8 +150,8 @@ class DeclaredPackages:
     def provides(self, module: str, after: int) -> bool:
         if self.unknown_from is not None and self.unknown_from <= after:
             return True
-        wanted = normal_name(module)
-        return provides_module(self.names, module) or any(
+        wanted = declared_requirements.normal_name(module)
+        return declared_requirements.provides(self.names, module) or any(
             wanted in name.split("-") for name in self.names
         )
 
@@ -167,16 +162,16 @@ class DeclaredPackages:
 
 def read_dependencies(chain: Chain) -> DeclaredPackages:
     """Return the packages that are declared, and the first order that may write a declaration."""
-    files = sorted(path for path in chain.listing if declares_requirements(path))
+    files = sorted(path for path in chain.listing if declared_requirements.declares(path))
     declared = [chain.sources[path] for path in files if path in chain.sources]
-    names = {normal_name(each) for each in chain.dependencies}
+    names = {declared_requirements.normal_name(each) for each in chain.dependencies}
     for text in declared:
-        names |= required_names(text)
+        names |= declared_requirements.declared(text)
     written = [
         position
         for table in (chain.files.first, chain.files.possible)
         for path, position in table.items()
-        if position > 0 and declares_requirements(path)
+        if position > 0 and declared_requirements.declares(path)
     ]
     unread = [0] if len(declared) < len(files) else []
     return DeclaredPackages(

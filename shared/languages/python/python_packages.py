@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,11 +24,12 @@ from shared.languages.python.declared_requirements import (
     from_setup_cfg,
     from_setup_py,
     normal_name,
-    provides_module,
+    provides,
 )
 from shared.languages.python.locks import (
     LockedEdge,
     PackageLock,
+    edge_of,
     from_pipfile,
     pinned,
     read_pdm_lock,
@@ -70,7 +71,7 @@ def find_lack(output: str, project: Installable) -> Lack | None:
     """Return the module, else the plugin of pytest, that is not installed; `None` without any."""
     names = project.declared | {normal_name(each) for each in project.allowed}
     if module := next(_missing_modules(output, names), ""):
-        ways = _ways_to_install(module, provides_module(names, module), project)
+        ways = _ways_to_install(module, provides(names, module), project)
         return Lack(f"The module {module!r} is not installed for the Python of commands.", ways)
     if plugin := next(_missing_plugins(output, project), ""):
         ways = (*_ways_to_install(plugin, plugin in names, project), _LEAVE_OUT)
@@ -93,10 +94,10 @@ def _ways_to_install(name: str, declared: bool, project: Installable) -> tuple[s
 
 def _missing_modules(output: str, names: frozenset[str]) -> Iterator[str]:
     for module in _RUN_FAILED.findall(output):
-        if module in _TOOLS or provides_module(names, module):
+        if module in _TOOLS or provides(names, module):
             yield module
     for module in _IMPORT_FAILED.findall(output):
-        if provides_module(names, module):
+        if provides(names, module):
             yield module
 
 
@@ -164,7 +165,10 @@ def read_wishes(files: ManifestFiles, environment: Mapping[str, str]) -> WantedP
             if lock.is_complete:
                 edges = [LockedEdge(name) for name in lock.packages]
             return WantedPackages(pinned(lock, edges, environment), notes=tuple(notes))
-        notes.append(_not_in_lock(lock, lacking))
+        notes.append(
+            f"{lock.path} does not have {', '.join(lacking[:5])}, so versions are chosen anew: "
+            "lock again before you merge."
+        )
     return WantedPackages(_lines((*project, *listed)), _lines(constraints), tuple(notes))
 
 
@@ -185,26 +189,13 @@ def _read_json(path: str, text: str) -> Table:
     return document if isinstance(document, dict) else {}
 
 
-def _not_in_lock(lock: PackageLock, lacking: Sequence[str]) -> str:
-    return (
-        f"{lock.path} does not have {', '.join(lacking[:5])}, so versions are chosen anew: lock "
-        "again before you merge."
-    )
-
-
 def _lines(declared: Iterable[DeclaredRequirement]) -> tuple[str, ...]:
     return tuple(sorted({each.line for each in declared}))
 
 
 def _edge(declared: DeclaredRequirement) -> LockedEdge:
-    from packaging.requirements import InvalidRequirement, Requirement  # slow to import
-
-    try:
-        wanted = Requirement(re.sub(r"\s+--hash=\S+", "", declared.line))
-    except InvalidRequirement:
-        return LockedEdge(normal_name(declared.name))
-    marker = str(wanted.marker) if wanted.marker else ""
-    return LockedEdge(normal_name(wanted.name), "", marker, tuple(sorted(wanted.extras)))
+    found = edge_of(re.sub(r"\s+--hash=\S+", "", declared.line))
+    return found or LockedEdge(normal_name(declared.name))
 
 
 def _refuse_contradictions(declared: Iterable[DeclaredRequirement]) -> None:

@@ -8,12 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.planned_code import CannotRun, PlannedFiles, Rehearsal
-from shared.languages.python.declared_requirements import (
-    declares_requirements,
-    normal_name,
-    provides_module,
-    required_names,
-)
+from shared.languages.python import declared_requirements
 from shared.languages.python.python_commands import PYTEST, pytest_paths
 from shared.languages.read_commands import CodeRun, Command, ModuleRun
 
@@ -136,13 +131,13 @@ def _may_come(module: str, planned: PlannedFiles) -> bool:
     top = module.partition(".")[0]
     if any(top == part for path in _paths(planned) for part in path.removesuffix(".py").split("/")):
         return True
-    if any(declares_requirements(path) for path in planned.written):
+    if any(declared_requirements.declares(path) for path in planned.written):
         return True
-    declared = {normal_name(each) for each in planned.dependencies}
+    declared = {declared_requirements.normal_name(each) for each in planned.dependencies}
     for path in planned.listing:
-        if declares_requirements(path):
-            declared |= required_names(planned.repo.get(path) or "")
-    return top in declared or provides_module(declared, top)
+        if declared_requirements.declares(path):
+            declared |= declared_requirements.declared(planned.repo.get(path) or "")
+    return top in declared or declared_requirements.provides(declared, top)
 
 
 def _paths(planned: PlannedFiles) -> Iterator[str]:

@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 from shared.languages.language_tools import CheckerFailed, Diagnostic
@@ -59,9 +58,7 @@ class WorkerProcess:
         except (OSError, ValueError) as error:
             self.close()
             raise CheckerFailed(f"the type checker broke off: {error}") from error
-        except (
-            BaseException
-        ):  # Ctrl-C included: otherwise a late reply would answer the next request
+        except BaseException:  # Ctrl-C, too: else a late reply would answer the next request
             self.close()
             raise
 
@@ -156,12 +153,7 @@ class TypeChecker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *ended: object) -> None:
         self.close()
 
     @property

@@ -168,7 +168,7 @@ class RustChain(PlannedRust):
     def weakness_of_tests(self, words: Sequence[str], position: int) -> Weakness | None:
         command = read_cargo_command(words)
         crate = next((each for each in self.crates if each.folder == command.folder), None)
-        if command.verb != "test" or crate is None or self.is_blind(position):
+        if command.verb != "test" or crate is None or self.chain.is_blind(position):
             return None
         if not command.targets:
             return self._unmatched(command, crate, position)

@@ -133,7 +133,7 @@ class PlannedRust(PlannedCode[Crate | None]):
     def is_open(self, position: int) -> bool:
         """Return whether the crates may hold names that no contract declares."""
         opened = self.open_paths(position)
-        return self.is_blind(position) or any(not is_test_file(each) for each in opened)
+        return self.chain.is_blind(position) or any(not is_test_file(each) for each in opened)
 
     def has_broken_stub(self, position: int) -> bool:
         """Return whether a contract up to an order does not parse, or uses undefined types."""
@@ -165,7 +165,7 @@ class PlannedRust(PlannedCode[Crate | None]):
     def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:
         """Yield the crates and modules that a test imports and that are missing by then."""
         own = crate_of(file.path, self.crates)
-        if self.is_blind(position) or own is None:
+        if self.chain.is_blind(position) or own is None:
             return
         read = read_rust(file.text)
         local = _names(read)
@@ -188,7 +188,7 @@ class PlannedRust(PlannedCode[Crate | None]):
         crate = next((each for each in self.crates if each.folder == asked.folder), None)
         if crate is None or self.has_unknown_manifest:
             return
-        if self.is_blind(position) or {"p", "package", "workspace"} & asked.flags.keys():
+        if self.chain.is_blind(position) or {"p", "package", "workspace"} & asked.flags.keys():
             return
         for name in () if crate.has_named_targets else asked.targets:
             yield from self._target_need(crate, "tests", name, position)
