@@ -156,6 +156,20 @@ def program_argv(command: Command) -> tuple[str, ...]:
     return command.argv[names.index(command.program) :] if command.program in names else ()
 
 
+def split_flags(words: Sequence[str], with_value: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield each flag without its hyphens, and its value; each other word as the value of "".
+
+    The flags of `with_value` take the next word as their value.
+    """
+    rest = iter(words)
+    for word in rest:
+        if not word.startswith("-") or word == "-":
+            yield "", word
+            continue
+        name, equals, value = word.lstrip("-").partition("=")
+        yield name or "-", next(rest, "") if not equals and name in with_value else value
+
+
 class CommandReader(Protocol):
     """Read what the commands of a language's tools run, from their words alone."""
 

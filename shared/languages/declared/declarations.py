@@ -207,6 +207,21 @@ class Offsets:
         return byte - bisect_left(self._inner, byte)
 
 
+class DeclarationReader:
+    """Read a text's nodes at their characters."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._offsets = Offsets(text)
+
+    def at(self, node: Node) -> tuple[int, int]:
+        """Return the characters at which a node begins and ends."""
+        return self._offsets.character(node.start_byte), self._offsets.character(node.end_byte)
+
+    def body_at(self, node: Node | None) -> tuple[int, int] | None:
+        return self.at(node) if node is not None else None
+
+
 def walk(root: Node, *, into: Callable[[Node], bool] = lambda _: True) -> Iterator[Node]:
     """Yield a node and all below it, in the order of the text; below only where `into` is true."""
     pending = [root]

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from shared.files.strict_documents import table
 from shared.languages.capabilities import (
     Advice,
     Examples,
@@ -285,8 +286,7 @@ class NodePackages(NamedPackages):
             document = json.loads(text)
         except (ValueError, RecursionError):
             return frozenset()
-        tables = [document.get(name) for name in _TABLES] if isinstance(document, dict) else []
-        return frozenset(name for each in tables if isinstance(each, dict) for name in each)
+        return frozenset(name for key in _TABLES for name in table(document, key))
 
     def not_installed(self, text: str, output: str) -> tuple[str, ...]:
         """Return the declared packages that Node did not find."""

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import (
     UNREADABLE,
+    DeclarationReader,
     Declarations,
     Declared,
     Imported,
     Kind,
     Member,
-    Offsets,
     cut,
     fault_at,
     first_fault,
@@ -82,11 +82,7 @@ def _outside(root: Node, text: str) -> TextFault | None:
     return None
 
 
-class _GoReader:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._offsets = Offsets(text)
-
+class _GoReader(DeclarationReader):
     def imports(self, node: Node) -> Iterator[Imported]:
         if node.type != "import_declaration":
             return
@@ -94,9 +90,8 @@ class _GoReader:
         for each in specs:
             if each.type == "import_spec":
                 source = text_of(each.child_by_field_name("path")).strip('"`')
-                given = name_of(each)
-                name = given or package_name_of(source)
-                yield Imported(name, source, each.start_point[0] + 1, shown(each), *self._at(node))
+                name = name_of(each) or package_name_of(source)
+                yield Imported(name, source, each.start_point[0] + 1, shown(each), *self.at(node))
 
     def items(self, node: Node) -> Iterator[Declared]:
         match node.type:
@@ -121,9 +116,9 @@ class _GoReader:
         generics = tokens_of(node.child_by_field_name("type_parameters") or _arguments_of(node))
         key = f"func {receiver}{generics}({kinds[0]}) {kinds[1]}"
         result = node.child_by_field_name("result")
-        start, end = self._at(node)
+        start, end = self.at(node)
         following = result or body
-        stop = self._at(following)[0] if following is not None else end
+        stop = self.at(following)[0] if following is not None else end
         return Declared(
             name=f"{owner}.{name}" if owner else name,
             kind="function",
@@ -133,9 +128,9 @@ class _GoReader:
             start=start,
             end=end,
             is_public=name[:1].isupper() and (not owner or owner[:1].isupper()),
-            body=self._at(body) if body is not None else None,
-            text=self._text[start:end],
-            opening=self._text[start:stop].strip(),
+            body=self.body_at(body),
+            text=self.text[start:end],
+            opening=self.text[start:stop].strip(),
             result=_types_of(result),
         )
 
@@ -165,7 +160,7 @@ class _GoReader:
         key: str,
         members: Mapping[str, Member],
     ) -> Declared:
-        start, end = self._at(whole)
+        start, end = self.at(whole)
         word = text_of(whole.children[0]) if whole.children else ""
         return Declared(
             name=name,
@@ -177,12 +172,8 @@ class _GoReader:
             end=end,
             is_public=name[:1].isupper(),
             members=members,
-            text=self._text[start:end],
+            text=self.text[start:end],
         )
-
-    def _at(self, node: Node) -> tuple[int, int]:
-        at = self._offsets.character
-        return at(node.start_byte), at(node.end_byte)
 
 
 def package_name_of(path: str) -> str:

@@ -230,9 +230,8 @@ class PlannedRust(PlannedCode[Crate | None]):
 
     def has_module(self, crate: Crate, name: str, position: int) -> bool:
         """Return whether a crate has, or may have, a module or a type of that name by then."""
-        for file in _module_files(name):
-            if self.chain.is_there(crate.path(file), position):
-                return True
+        if self._is_there(map(crate.path, _module_files(name)), position):
+            return True
         for root in _ROOTS:
             path = crate.path(root)
             if path in self.open_paths(position):
@@ -262,12 +261,10 @@ def weakness_of_text(program: str, words: Sequence[str]) -> Weakness | None:
     if program != "cargo":
         return Weakness("W230", "only compiles" if program == "rustc" else "only prints")
     command = read_cargo_command(words)
-    if _SHOWS & command.flags.keys():
+    if _SHOWS & command.flags.keys() or command.verb in _PRINTS:
         return Weakness("W230", "only prints")
     if command.verb in _COMPILES:
         return Weakness("W230", "only compiles")
-    if command.verb in _PRINTS:
-        return Weakness("W230", "only prints")
     if command.verb != "test":
         return None
     if "no-run" in command.flags:

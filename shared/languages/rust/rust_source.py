@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import (
     UNREADABLE,
+    DeclarationReader,
     Declarations,
     Declared,
     Imported,
     Kind,
     Member,
-    Offsets,
     fault_at,
     first_fault,
     head_of,
@@ -108,15 +108,11 @@ def _outside(root: Node, text: str) -> TextFault | None:
     return None
 
 
-class _RustReader:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._offsets = Offsets(text)
-
+class _RustReader(DeclarationReader):
     def imports(self, node: Node) -> Iterator[Imported]:
         if node.type != "use_declaration":
             return
-        line, text, place = node.start_point[0] + 1, shown(node), self._at(node)
+        line, text, place = node.start_point[0] + 1, shown(node), self.at(node)
         for name, source in imported_paths(node.child_by_field_name("argument")):
             yield Imported(name, source, line, text, *place)
 
@@ -159,9 +155,9 @@ class _RustReader:
             yield from self.items(body.named_children if body else (), of, head)
             return
         name = f"{text_of(trait)} for {of}"
-        start, end = self._at(first)[0], self._at(node)[1]
+        start, end = self.at(first)[0], self.at(node)[1]
         line = node.start_point[0] + 1
-        text = self._text[start:end]
+        text = self.text[start:end]
         yield Declared(name, "implementation", head, name, line, start, end, False, text=text)
         yield from self.items(body.named_children if body else (), of, head)
 
@@ -169,8 +165,8 @@ class _RustReader:
         self, node: Node, first: Node, body: Node | None, owner: str, around: str, public: bool
     ) -> Declared:
         name = name_of(node)
-        start, end = self._at(first)[0], self._at(node)[1]
-        stop = self._at(body)[0] if body is not None else end
+        start, end = self.at(first)[0], self.at(node)[1]
+        stop = self.at(body)[0] if body is not None else end
         return Declared(
             name=f"{owner}.{name}" if owner else name,
             kind="function",
@@ -180,10 +176,10 @@ class _RustReader:
             start=start,
             end=end,
             is_public=public or _is_public(node),
-            body=self._at(body) if body is not None else None,
+            body=self.body_at(body),
             around=around,
-            text=self._text[start:end],
-            opening=self._text[start:stop].strip(" ;\n"),
+            text=self.text[start:end],
+            opening=self.text[start:stop].strip(" ;\n"),
             result=text_of(node.child_by_field_name("return_type")),
         )
 
@@ -200,25 +196,22 @@ class _RustReader:
         public: bool = False,
     ) -> Declared:
         name = name_of(node)
+        start, end = self.at(first)[0], self.at(node)[1]
         return Declared(
             name=f"{owner}.{name}" if owner else name,
             kind=kind,
             head=shown(node),
             key=key,
             line=node.start_point[0] + 1,
-            start=self._at(first)[0],
-            end=self._at(node)[1],
+            start=start,
+            end=end,
             is_public=public or _is_public(node) or node.type == "macro_definition",
             members=members,
             around=around,
-            text=self._text[self._at(first)[0] : self._at(node)[1]],
+            text=self.text[start:end],
             separator=" " if node.type == "trait_item" else ", ",
             result=text_of(node.child_by_field_name("type")) if kind == "value" else "",
         )
-
-    def _at(self, node: Node) -> tuple[int, int]:
-        at = self._offsets.character
-        return at(node.start_byte), at(node.end_byte)
 
 
 def _signature_key(node: Node) -> str:
