@@ -1,7 +1,4 @@
-"""Turns events into lines.
-
-This module is pure.
-"""
+"""Turns events into lines, by pure functions."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 from shared.languages.python.merge_stubs import after_future_imports, copied
 from shared.languages.python.python_code import base_names, decorator_names, name_behind
-from shared.languages.python.signatures import quoted_type
+from shared.languages.python.signatures import declared_type, quoted_type
 from shared.languages.python.stubs import BoundName, FunctionNode, declarations, parameters_of
 
 # A class with one of these bases is not called, or its body does not say how to call it.
@@ -117,14 +117,6 @@ class _ProbeErasure(ast.NodeTransformer):
 
 def _deep_copy(node: ast.expr) -> ast.expr:
     return ast.parse(ast.unparse(node), mode="eval").body
-
-
-def declared_type(node: ast.stmt) -> ast.expr | None:
-    """Return the declared type of a variable, without qualifiers; `None` for none."""
-    found = node.annotation if isinstance(node, ast.AnnAssign) else None
-    while found is not None and name_behind(found) in _QUALIFIERS:
-        found = found.slice if isinstance(found, ast.Subscript) else None
-    return found
 
 
 def type_variables(stub: Mapping[str, BoundName]) -> frozenset[str]:
@@ -301,13 +293,14 @@ class ProbeBuilder:
         self._function(name, init, f"_m.{name}", skip_first=True)
 
     def _on_instance(self, owner: str, qualified: str, member: str, node: ast.stmt) -> None:
-        annotation = node.returns if isinstance(node, FunctionNode) else declared_type(node)
+        declared = declared_type(node, _QUALIFIERS)
+        annotation = node.returns if isinstance(node, FunctionNode) else declared
         text = ast.unparse(self._type(annotation))
         self._count += 1
         self._assign(ConformanceProbe(qualified, "attribute"), text, f"_x.{member}", f"_m.{owner}")
 
     def _value(self, name: str, node: ast.stmt) -> None:
-        annotation = declared_type(node)
+        annotation = declared_type(node, _QUALIFIERS)
         if annotation is None or name_behind(annotation) == "TypeAlias":
             return
         self._count += 1

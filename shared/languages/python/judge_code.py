@@ -341,43 +341,42 @@ def interface_faults(project: PlannedProject) -> Iterator[Fault]:
     """Yield E201, E203 and E204 for stubs, and W223 for files without any."""
     for each in project.orders:
         if each.order.valid:
-            for interface in each.interfaces:
-                if isinstance(interface.stub, TextFault):
-                    yield stub_does_not_parse(each.position, interface.declared, interface.stub)
+            for declared, stub in each.interfaces:
+                if isinstance(stub, TextFault):
+                    yield stub_does_not_parse(each.position, declared, stub)
             yield from _undefined_interfaces(each, project)
             yield from _contradicting(each, project)
             yield from _undeclared(each, project)
 
 
 def _undefined_interfaces(planned: PlannedOrder, project: PlannedProject) -> Iterator[Fault]:
-    for each in planned.interfaces:
-        if not isinstance(each.stub, PythonStub):
+    for each, stub in planned.interfaces:
+        if not isinstance(stub, PythonStub):
             continue
         before = project.history.module(each.path, planned.position - 1)
         module = project.history.module(each.path, planned.position)
-        if module is None or (before is not None and before.is_open):
-            continue
-        for name, line in undefined_names(each.stub.tree.body, frozenset(module.declared)):
-            yield stub_uses_undefined(planned.position, each.declared, name, line)
+        if module is not None and not (before is not None and before.is_open):
+            for name, line in undefined_names(stub.tree.body, frozenset(module.declared)):
+                yield stub_uses_undefined(planned.position, each, name, line)
 
 
 def _contradicting(planned: PlannedOrder, project: PlannedProject) -> Iterator[Fault]:
     history, earlier_position = project.history, planned.position - 1
     changed = normal_changes(planned.order.changes)
     within: dict[str, list[ast.stmt]] = {}
-    for each in planned.interfaces:
-        if not isinstance(each.stub, PythonStub):
+    for each, stub in planned.interfaces:
+        if not isinstance(stub, PythonStub):
             continue
         before = history.module(each.path, earlier_position)
         earlier = (before.contract or ()) if before else ()
         known = merge(earlier, within[each.path]) if each.path in within else earlier
-        for found in conflicts(known, each.stub.tree.body):
+        for found in conflicts(known, stub.tree.body):
             if is_meant(found.name, each.path, changed):
                 continue
             by = before and history.declared_by(each.path, found.name, earlier_position)
             source = project.chain.source(by) if by else "this order"
-            yield stub_contradicts(planned.position, each.declared, found, source)
-        within[each.path] = merge(within.get(each.path, ()), each.stub.tree.body)
+            yield stub_contradicts(planned.position, each, found, source)
+        within[each.path] = merge(within.get(each.path, ()), stub.tree.body)
 
 
 def _undeclared(planned: PlannedOrder, project: PlannedProject) -> Iterator[Fault]:
@@ -422,7 +421,7 @@ class PythonChain:
 
     def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:
         tests = self._project.orders[position - 1].tests
-        code = next((each.code for each in tests if each.file == file), None)
+        code = next((code for test, code in tests if test == file), None)
         if code is None or "sys.path" in code.source:
             return
         # pytest looks in the folder of a test file, too.

@@ -37,32 +37,16 @@ SUFFIXES = (".py", ".pyi")
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredInterface:
-    """Represent one entry of an order's `interfaces` with its stub parsed."""
-
-    declared: DeclaredStub
-    stub: PythonStub | TextFault
-
-    @property
-    def path(self) -> str:
-        return self.declared.path
-
-
-@dataclass(frozen=True, slots=True)
-class TestCode:
-    """Hold the code of an acceptance file that compiles."""
-
-    file: AcceptanceText
-    code: Code
-
-
-@dataclass(frozen=True, slots=True)
 class PlannedOrder:
-    """Hold one order with its Python: the stubs that it declares, and the tests that it brings."""
+    """Hold one order with its Python.
+
+    These are the stubs that it declares, parsed, and the tests that it brings, as far as they
+    compile.
+    """
 
     order: OrderCode
-    interfaces: tuple[DeclaredInterface, ...]
-    tests: tuple[TestCode, ...]
+    interfaces: tuple[tuple[DeclaredStub, PythonStub | TextFault], ...]
+    tests: tuple[tuple[AcceptanceText, Code], ...]
 
     @property
     def position(self) -> int:
@@ -82,7 +66,7 @@ def read_project(chain: Chain) -> PlannedProject:
     orders = tuple(
         PlannedOrder(
             order,
-            tuple(_parsed(each) for each in order.interfaces if each.path.endswith(SUFFIXES)),
+            tuple((e, _parsed(e)) for e in order.interfaces if e.path.endswith(SUFFIXES)),
             tuple(_compiled(order.acceptance_files)),
         )
         for order in chain.orders
@@ -95,21 +79,20 @@ def read_project(chain: Chain) -> PlannedProject:
     return PlannedProject(chain, orders, history)
 
 
-def _parsed(declared: DeclaredStub) -> DeclaredInterface:
-    stub = TextFault(declared.problem) if declared.problem else parse_stub(declared.text)
-    return DeclaredInterface(declared, stub)
+def _parsed(declared: DeclaredStub) -> PythonStub | TextFault:
+    return TextFault(declared.problem) if declared.problem else parse_stub(declared.text)
 
 
-def _compiled(files: Sequence[AcceptanceText]) -> list[TestCode]:
-    read = (TestCode(each, read_code(each.text)) for each in files if each.path.endswith(SUFFIXES))
-    return [each for each in read if each.code.problem is None]
+def _compiled(files: Sequence[AcceptanceText]) -> Iterator[tuple[AcceptanceText, Code]]:
+    read = ((each, read_code(each.text)) for each in files if each.path.endswith(SUFFIXES))
+    return ((each, code) for each, code in read if code.problem is None)
 
 
 def _change(planned: PlannedOrder, removed: Sequence[str]) -> Change:
     stubs: dict[str, list[ast.stmt]] = {}
-    for each in planned.interfaces:
-        if isinstance(each.stub, PythonStub):
-            stubs[each.path] = merge(stubs.get(each.path, ()), each.stub.tree.body)
+    for each, stub in planned.interfaces:
+        if isinstance(stub, PythonStub):
+            stubs[each.path] = merge(stubs.get(each.path, ()), stub.tree.body)
     order = planned.order
     return Change(
         writes=frozenset((*order.writes, *order.may_write)),
