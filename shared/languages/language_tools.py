@@ -406,7 +406,6 @@ class Tool:
     found, else what `told` matches. `silent` tools mark lines and say nothing that helps.
     """
 
-    name: str
     head: re.Pattern[str]
     end: re.Pattern[str]
     before: int = 0

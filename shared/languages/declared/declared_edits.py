@@ -63,7 +63,6 @@ def find_unwritten(
     earlier = {name for name, _, _ in before}
     return tuple(
         Unwritten(
-            path=path,
             name=name,
             message=f"The function `{name}` in {path} {problem}. {_WRITE}",
             was_so=name in earlier,

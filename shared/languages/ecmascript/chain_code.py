@@ -60,13 +60,9 @@ class _JudgedOrder:
 
 @dataclass(frozen=True)
 class EcmaChain:
-    """Answer for the files of the suffixes `owned`, and for commands where `reads_commands`.
-
-    `name` is the language's name.
-    """
+    """Answer for the files of the suffixes `owned`, and for commands where `reads_commands`."""
 
     chain: Chain
-    name: str
     owned: tuple[str, ...]
     reads_commands: bool
 

@@ -35,7 +35,6 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     ENDINGS,
     MANIFEST,
     SCRIPT_SUFFIXES,
-    SUFFIXES,
     TYPED_SUFFIXES,
     find_fault,
     is_code,
@@ -178,13 +177,12 @@ _MAX_SHOWN: Final = 120  # characters of the line
 
 @dataclass(frozen=True, slots=True)
 class EcmaCode:
-    """Implement `Edits`, `Plans`, `Conformance` and `Notes` for files of the language `name`.
+    """Implement `Edits`, `Plans`, `Conformance` and `Notes` for files of one language.
 
     A text whose path is not known is read as that of a file with each of `suffixes`, in turn. One
     of the two languages `reads_commands` for both.
     """
 
-    name: str
     suffixes: tuple[str, ...]
     reads_commands: bool = False
 
@@ -225,8 +223,7 @@ class EcmaCode:
         return name.removesuffix(suffix_of(name))
 
     def read_chain(self, chain: Chain) -> ChainCode:
-        assert set(self.suffixes) <= set(SUFFIXES), "the suffixes are those of these languages"
-        return chain_code.EcmaChain(chain, self.name, self.suffixes, self.reads_commands)
+        return chain_code.EcmaChain(chain, self.suffixes, self.reads_commands)
 
     def reads(self, path: str) -> bool:
         return path.endswith(self.suffixes)
@@ -336,8 +333,8 @@ _ADAPTED: Final = (
     (_UNREADABLE, "assert.equal(score('abc', 'abd'), 2)", "expect(score('abc', 'abd')).toBe(2)"),
 )
 
-_SCRIPTS: Final = EcmaCode("JavaScript", SCRIPT_SUFFIXES, reads_commands=True)
-_TYPED: Final = EcmaCode("TypeScript", TYPED_SUFFIXES)
+_SCRIPTS: Final = EcmaCode(SCRIPT_SUFFIXES, reads_commands=True)
+_TYPED: Final = EcmaCode(TYPED_SUFFIXES)
 
 JAVASCRIPT: Final = Language(
     Outliner("JavaScript", SCRIPT_SUFFIXES, "javascript"),

@@ -260,14 +260,12 @@ def is_measured(flags: Mapping[str, str]) -> bool:
 
 
 TOOLS: Final = (
-    Tool(
-        "go build",
+    Tool(  # go build
         head=re.compile(r"(?:vet: )?(?P<path>[^\s:]+\.go):(?P<line>\d+):\d+: (?P<message>.*)$"),
         end=LESS_INDENTED,
         told=re.compile(r"(?P<told>\t.*)$"),
     ),
-    Tool(
-        "go test",
+    Tool(  # go test
         head=re.compile(r"\s*--- FAIL: (?P<message>[^\s(]+)"),
         end=re.compile(r"\s*--- |FAIL\b|ok\b|PASS\b|goroutine "),
         place=re.compile(r"\s+(?P<path>[^\s:/][^\s:]*\.go):(?P<line>\d+)(?:: | \+0x)"),

@@ -183,8 +183,7 @@ def _can_fail(function: Node, body: Node | None) -> bool:
 
 
 TOOLS: Final = (
-    Tool(
-        "rustc",
+    Tool(  # rustc
         head=re.compile(
             r"(?P<message>error(?:\[E\d+\])?: "
             r"(?!aborting due|could not compile|test failed|\d+ targets? failed).*)$"
@@ -194,8 +193,7 @@ TOOLS: Final = (
         proof=re.compile(r"\s*--> "),
         told=re.compile(r"\s*\d* ?\|.*?[\^-]+ (?P<told>\w.*)$"),
     ),
-    Tool(
-        "a panic of rust",
+    Tool(  # a panic of rust
         head=re.compile(
             r"thread '(?P<message>.*)' panicked at (?P<path>[^\s:]+):(?P<line>\d+):.*$"
         ),
