@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -40,10 +40,10 @@ class View:
     """
 
     files: Mapping[str, str]
-    contracts: frozenset[str]
-    open: frozenset[str]
+    contracts: Set[str]
+    open: Set[str]
     aliases: Mapping[str, str]
-    unread: frozenset[str]
+    unread: Set[str]
 
 
 class ViewBuilder:
@@ -75,13 +75,7 @@ class ViewBuilder:
                 room -= len(text)
                 if is_code(name):
                     self._follow(path, text)
-        return View(
-            self._files,
-            frozenset(self._contracts),
-            frozenset(self._open),
-            self._aliases,
-            frozenset(self._unread),
-        )
+        return View(self._files, self._contracts, self._open, self._aliases, self._unread)
 
     def _follow(self, path: str, text: str) -> None:
         root = tree_of(path, text)
@@ -103,9 +97,8 @@ class ViewBuilder:
         source = self._history.sources.get(path)
         if not layers:
             text = self._moment.text(path)
-            if text is None:
-                return ()
-            return ((path, text),) if self._can_be_read(path, text) else ()
+            is_shown = text is not None and self._can_be_read(path, text)
+            return ((path, text),) if text is not None and is_shown else ()
         if source is not None and not self._can_be_read(path, source):
             self._open.add(path)
             source = None
@@ -130,8 +123,7 @@ def layered(path: str, source: str | None, layers: Sequence[Layer]) -> Iterable[
     A name that a stub declares hides the same name below, as ES modules have it.
     """
     declared = declaration_path(path)
-    ending = re.search(r"\.d\.[mc]?ts$", declared)
-    stem = declared[: ending.start()] if ending else declared
+    stem = re.sub(r"\.d\.[mc]?ts$", "", declared)
     below: str | None = None
     known = _top_names(path, source) if source is not None else set()
     if source is not None:
@@ -279,13 +271,8 @@ def kinds_of(text: str, objects: frozenset[str] = frozenset()) -> frozenset[str]
 
     `objects` are names of types whose values are objects: classes and interfaces of the project.
     """
-    found: set[str] = set()
-    for part in _union(text):
-        kind = _kind(part.strip(), objects)
-        if kind is None:
-            return None
-        found.add(kind)
-    return frozenset(found)
+    found = {_kind(part.strip(), objects) for part in _union(text)}
+    return None if None in found else frozenset(each for each in found if each)
 
 
 def _union(text: str) -> list[str]:
@@ -324,15 +311,12 @@ def surely_differ(actual: str, expected: str, objects: frozenset[str] = frozense
     if given is None or wanted is None:
         return False
     given, wanted = given - {"nothing"}, wanted - {"nothing"}
-    if not given or not wanted:
+    if not given or not wanted or given & wanted:
         return False
-    if given & wanted:
-        return False
-    shapeless = {"object"}
     if given <= _PRIMITIVES or wanted <= _PRIMITIVES:
         # An object type without members fits a primitive, too.
-        return not ({"{}"} & {actual.strip(), expected.strip()})
-    return not (given & shapeless or wanted & shapeless)
+        return "{}" not in (actual.strip(), expected.strip())
+    return "object" not in given | wanted
 
 
 def may_fit(actual: str, expected: str) -> bool:
@@ -343,12 +327,9 @@ def may_fit(actual: str, expected: str) -> bool:
 
 def is_literal_misfit(actual: str, expected: str) -> bool:
     """Return whether a literal is given where a union of other literals is wanted."""
-    given = [each.strip() for each in _union(actual)]
-    wanted = [each.strip() for each in _union(expected)]
-    literals = [*given, *wanted]
-    return all(any(shape.fullmatch(e) for shape, _ in _LITERALS) for e in literals) and not (
-        set(given) & set(wanted)
-    )
+    given, wanted = ({each.strip() for each in _union(of)} for of in (actual, expected))
+    are_literals = all(any(shape.fullmatch(e) for shape, _ in _LITERALS) for e in given | wanted)
+    return are_literals and not given & wanted
 
 
 def is_known_value(text: str) -> bool:

@@ -6,13 +6,13 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import name_of, text_of, walk
 from shared.languages.ecmascript.ecmascript_syntax import (
     ENDINGS,
     MANIFEST,
-    SUFFIXES,
     PackageManifest,
     Table,
     Tree,
@@ -299,17 +299,11 @@ def _file_or_missing(tree: Tree, path: str, *, must_be_folder: bool = False) -> 
         return Target(Kind.FILE, found)
     if _entries(tree, path):
         return _UNKNOWN  # a build makes what the manifest names
-    suffix = suffix_of(path)
-    is_asset = suffix and suffix not in (*SUFFIXES, ".json") and suffix.isalpha()
-    if _may_be_made(tree, path) or (is_asset and suffix in _ASSETS):
-        return _UNKNOWN
-    return Target(Kind.MISSING, path)
-
-
-def _may_be_made(tree: Tree, path: str) -> bool:
-    """Say whether a tool may put the file where it is missing: into a folder without sources."""
+    # A tool may put a file into a folder without sources.
     folder = posixpath.dirname(path)
-    return bool(_MADE.intersection(folder.split("/"))) and not tree.has_folder(folder)
+    is_made = bool(_MADE.intersection(folder.split("/"))) and not tree.has_folder(folder)
+    is_unsure = is_made or suffix_of(path) in _ASSETS
+    return _UNKNOWN if is_unsure else Target(Kind.MISSING, path)
 
 
 def find_module(tree: Tree, path: str, *, is_folder: bool = False) -> str:
@@ -395,14 +389,9 @@ def _packaged(tree: Tree, importer: str, specifier: str) -> Target:
 
 
 def _own_manifests(tree: Tree, importer: str) -> Iterator[PackageManifest]:
-    nearest = nearest_manifest(tree, importer)
-    if nearest is not None:
-        yield nearest
-    for path in tree.paths:
-        if path == MANIFEST or path.endswith(f"/{MANIFEST}"):
-            manifest = read_manifest(path, tree.text(path))
-            if manifest is not None:
-                yield manifest
+    paths = (each for each in tree.paths if each == MANIFEST or each.endswith(f"/{MANIFEST}"))
+    others = (read_manifest(each, tree.text(each)) for each in paths)
+    yield from filter(None, chain([nearest_manifest(tree, importer)], others))
 
 
 def _own_package(tree: Tree, manifest: PackageManifest, subpath: str) -> Target:

@@ -143,11 +143,8 @@ def parse_output(text: str) -> tuple[TscComplaint, ...]:
             message = _cleaned(line[shape.end() :])
             found.append(TscComplaint(path, line_number, column, code, message))
         elif found and line.startswith("  "):
-            last = found[-1]
-            details = (*last.details, _cleaned(line.strip()))
-            found[-1] = TscComplaint(
-                last.path, last.line, last.column, last.code, last.message, details
-            )
+            details = (*found[-1].details, _cleaned(line.strip()))
+            found[-1] = replace(found[-1], details=details)
     return tuple(found)
 
 
@@ -191,14 +188,12 @@ def ask_together(
         targets = [f"{_FOLDER}{i}/{path}" for i in batch for path in asked[i].targets]
         for complaint in ask(compiler, files, targets, {}):
             folder, _, path = complaint.path.partition("/")
-            found[int(folder.removeprefix(_FOLDER))].append(_without_folder(complaint, path))
+            message, *details = (
+                _FOLDERS.sub("", e) for e in (complaint.message, *complaint.details)
+            )
+            plain = replace(complaint, path=path, message=message, details=tuple(details))
+            found[int(folder.removeprefix(_FOLDER))].append(plain)
     return tuple(tuple(found[index]) for index in range(len(asked)))
-
-
-def _without_folder(complaint: TscComplaint, path: str) -> TscComplaint:
-    message = _FOLDERS.sub("", complaint.message)
-    details = tuple(_FOLDERS.sub("", each) for each in complaint.details)
-    return replace(complaint, path=path, message=message, details=details)
 
 
 def _batches(asked: Sequence[CompilerQuestion]) -> Iterator[tuple[int, ...]]:
