@@ -76,6 +76,18 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
+class TestFunction:
+    """Represent one test of a file; a `skipped` one is not run, and a test that asserts can fail.
+
+    In Rust, the name has the modules around the test: `tests::scores`.
+    """
+
+    name: str
+    skipped: bool
+    can_fail: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Imported:
     """Represent one name that a file brings in: what it is called there, and where it is from."""
 

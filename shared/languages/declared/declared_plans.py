@@ -224,12 +224,24 @@ class PlannedCode(ABC, Generic[Part]):
         if failure := self.failure(result, asked):
             yield self._unjudged(failure)
 
+    def sources_at(self, position: int, *names: str) -> dict[str, str]:
+        """Return the texts of the repository's files of the language, and of those of these names.
+
+        Files that an order up to `position` removes are left out.
+        """
+        return {
+            path: text
+            for path in self.chain.listing
+            if path.endswith(self.suffix) or path.rpartition("/")[2] in names
+            if not self.chain.is_gone(path, position)
+            if (text := self.chain.sources.get(path)) is not None
+        }
+
     @property
     def has_unknown_manifest(self) -> bool:
         """Return whether an order may write a manifest whose content is unknown."""
-        written = (
-            path for order in self.chain.orders for path in (*order.writes, *order.may_write)
-        )
+        orders = self.chain.orders
+        written = (path for order in orders for path in (*order.writes, *order.may_write))
         return any(path.rpartition("/")[2] == self.manifest for path in written)
 
     @cached_property
@@ -297,8 +309,7 @@ class PlannedCode(ABC, Generic[Part]):
         tests = {each.path for each in order.acceptance_files}
 
         def should_have_one(path: str) -> bool:
-            is_settled = path in tests or not self.has_names(path)
-            is_settled = is_settled or self.is_of_program(path)
+            is_settled = path in tests or not self.has_names(path) or self.is_of_program(path)
             return not is_settled and not self.is_known(path, order.position - 1)
 
         return files_without_interface(order, should_have_one)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import name_of, read_root, text_of, walk
+from shared.languages.declared.declarations import TestFunction, name_of, read_root, text_of, walk
 from shared.languages.language_tools import LESS_INDENTED, Tool
 from shared.languages.planned_code import CannotRun, PlannedFiles, Rehearsal
 from shared.languages.read_commands import Command, Weakness, program_words, split_flags
@@ -147,17 +147,8 @@ _REPEATS: Final = re.compile(r"[*+{]")
 _OUTPUT: Final = re.compile(r"//\s*(?:unordered )?output:", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class GoTest:
-    """Represent one test. It is `skipped` where its first statement skips it."""
-
-    name: str
-    skipped: bool
-    can_fail: bool
-
-
 @lru_cache(maxsize=64)
-def test_functions(text: str) -> tuple[GoTest, ...] | None:
+def test_functions(text: str) -> tuple[TestFunction, ...] | None:
     """Return the tests of a file in their order; `None` if the file cannot be read."""
     import tree_sitter_go
 
@@ -167,7 +158,7 @@ def test_functions(text: str) -> tuple[GoTest, ...] | None:
     return tuple(_functions(root))
 
 
-def taken(tests: Iterable[GoTest], run: str | None, skip: str | None) -> list[GoTest]:
+def taken(tests: Iterable[TestFunction], run: str | None, skip: str | None) -> list[TestFunction]:
     """Return the tests that `-run` and `-skip` leave; a pattern that is none takes them all."""
     wanted, unwanted = _pattern(run), _pattern(skip)
     kept = (each for each in tests if wanted is None or wanted.search(each.name))
@@ -184,7 +175,7 @@ def _pattern(written: str | None) -> re.Pattern[str] | None:
         return None
 
 
-def _functions(root: Node) -> Iterator[GoTest]:
+def _functions(root: Node) -> Iterator[TestFunction]:
     for node in root.named_children:
         if node.type != "function_declaration":
             continue
@@ -200,7 +191,7 @@ def _functions(root: Node) -> Iterator[GoTest]:
         can_fail = any(_may_fail(each, parameter) for each in walk(body))
         if name.startswith("Example"):
             can_fail = bool(_OUTPUT.search(text_of(body)))
-        yield GoTest(name, called.rpartition(".")[2] in _SKIPS, can_fail)
+        yield TestFunction(name, called.rpartition(".")[2] in _SKIPS, can_fail)
 
 
 def _parameter_of(node: Node) -> str:

@@ -223,6 +223,7 @@ class CodeFacts:
             for node in self._nodes
         )
 
+    @cached_property
     def set_attributes(self) -> frozenset[str]:
         found: set[str] = set()
         for node in self._nodes:
@@ -257,6 +258,7 @@ class CodeFacts:
                 found |= bound if bound & names_read(node.value) else set()
         return frozenset(found)
 
+    @cached_property
     def local_classes(self) -> frozenset[str]:
         return frozenset(node.name for node in self._nodes if isinstance(node, ast.ClassDef))
 

@@ -11,7 +11,7 @@ from a number may take a text next. A complaint about both readings is certain.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -31,7 +31,7 @@ from shared.languages.python.type_text import CONTAINERS
 from shared.languages.read_commands import Code, CodeRun
 
 if TYPE_CHECKING:
-    from shared.languages.python.module_views import Module, ModuleHistory, ModuleView
+    from shared.languages.python.module_views import Module, ModuleView
     from shared.languages.python.planned_python import PlannedOrder, PlannedProject
 
 
@@ -41,19 +41,13 @@ class Scene:
 
     `derived` are the names whose values come from the project. `stored` are the names that the
     command itself binds to, or fills with, values of another type than the checker assumes.
-    `source` returns the name for the order at a position.
     """
 
+    question: CodeInQuestion
     facts: CodeFacts
-    view: ModuleView
     names: BackedNames
-    history: ModuleHistory
-    position: int
-    source: Callable[[int], str]
     derived: frozenset[str]
     stored: frozenset[str]
-    set_attributes: frozenset[str]
-    local_classes: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -69,7 +63,7 @@ class ComplaintPlace:
 
     @cached_property
     def types(self) -> Certainty:
-        return Certainty(self.scene.names, self.scene.local_classes)
+        return Certainty(self.scene.names, self.scene.facts.local_classes)
 
     def is_own(self) -> bool:
         return any(mentions(each, self.scene.derived) for each in self.spot.near)
@@ -84,12 +78,11 @@ class ComplaintPlace:
     def declared_by(self, name: str, owner: str | None = None) -> str:
         """Return which order declares a function or class, or a member of `owner`, and where."""
         top, qualified = owner or name, f"{owner}.{name}" if owner else name
+        project, position = self.scene.question.project, self.scene.question.planned.position
         for each in self.names.owners(top):
-            history, path = self.scene.history, each.module.path
-            by = history.declared_by(path, qualified, self.scene.position)
-            if by is not None:
-                return declared_by(self.scene.source(by), path)
-            return f"in {path}"
+            path = each.module.path
+            by = project.history.declared_by(path, qualified, position)
+            return f"in {path}" if by is None else declared_by(project.chain.source(by), path)
         return ""
 
 
@@ -261,7 +254,9 @@ def without_type_variables(view: ModuleView) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for module in view.modules.values():
         names = frozenset(_used(module, defined))
-        if names or _has_parameters(module):
+        nodes = (node for each in module.body or () for node in ast.walk(each))
+        # Python 3.12 and later allow type parameters in brackets.
+        if names or any(map(_parameters, nodes)):
             found[module.checked_path] = _erased(module, names)
     return found
 
@@ -274,15 +269,6 @@ def _used(module: Module, defined: frozenset[str]) -> Iterator[str]:
             for each in statement.names:
                 if each.name in defined or each.name == _READY_MADE:
                     yield each.asname or each.name
-
-
-def _has_parameters(module: Module) -> bool:
-    """Say whether the module has type parameters in brackets, as Python 3.12 and later allow."""
-    return any(
-        getattr(node, "type_params", ())
-        for statement in module.body or ()
-        for node in ast.walk(statement)
-    )
 
 
 def _erased(module: Module, names: frozenset[str]) -> str:

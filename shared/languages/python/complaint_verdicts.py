@@ -27,14 +27,14 @@ class _AttributeJudge(ComplaintPlace):
 
         It is also `None` if the module of the attribute is open and has no contract.
         """
-        if complaint.name in self.scene.set_attributes:
+        if complaint.name in self.scene.facts.set_attributes:
             return None
         if complaint.mistake is Mistake.VALUE_LACKS:
             return self._value_attribute(complaint.of, complaint.name)
         return self._module_attribute(complaint.module or self._module_at_spot(), complaint.name)
 
     def _module_attribute(self, name: str | None, attribute: str) -> Verdict | None:
-        module = self.scene.view.modules.get(name or "")
+        module = self.names.view.modules.get(name or "")
         if name is None or module is None:
             return DOUBT
         later = self._later(module.path, attribute, f"{name}.{attribute}")
@@ -49,18 +49,15 @@ class _AttributeJudge(ComplaintPlace):
         node = self.spot.node
         if not isinstance(node, ast.Attribute):
             return None
-        parts: list[str] = []
+        parts = ""
         value: ast.expr = node.value
         while isinstance(value, ast.Attribute):
-            parts.append(value.attr)
-            value = value.value
-        if not isinstance(value, ast.Name):
-            return None
-        start = self.scene.facts.imported.get(value.id)
+            parts, value = f".{value.attr}{parts}", value.value
+        start = self.scene.facts.imported.get(value.id) if isinstance(value, ast.Name) else None
         if start is None:
             return None
-        base = [start.module] if start.attribute is None else [start.module, start.attribute]
-        return ".".join([*base, *reversed(parts)])
+        attribute = f".{start.attribute}" if start.attribute else ""
+        return f"{start.module}{attribute}{parts}"
 
     def _value_attribute(self, of: TypeText, attribute: str) -> Verdict:
         if not self.is_own():
@@ -91,18 +88,18 @@ class _AttributeJudge(ComplaintPlace):
                 return DOUBT
         if not self.names.is_whole(head, attribute):
             return DOUBT
-        if not self.names.has_plain_head(head) or head in self.scene.local_classes:
+        if not self.names.has_plain_head(head) or head in self.scene.facts.local_classes:
             return DOUBT
         if not on_class and self.names.may_be_extended(head):
             return DOUBT
         return Verdict("E211", self.declared_by(head))
 
     def _later(self, path: str, name: str, module: str | None = None) -> str | None:
-        history, position = self.scene.history, self.scene.position
-        later = history.declared_later(path, name, position)
+        project, position = self.scene.question.project, self.scene.question.planned.position
+        later = project.history.declared_later(path, name, position)
         if later is None and module is not None:
-            later = history.provided_later(module, position, self.scene.view.roots)
-        return None if later is None else self.scene.source(later)
+            later = project.history.provided_later(module, position, self.names.view.roots)
+        return None if later is None else project.chain.source(later)
 
 
 # Built-in functions that fail on any argument whose type is known and does not fit.
@@ -164,11 +161,9 @@ class _CallJudge(ComplaintPlace):
 
     def _arity(self, callee: Callee) -> Verdict:
         head = callee.owner.head if callee.owner else None
-        if (head or callee.name) in self.scene.local_classes:
-            return DOUBT
-        if self._backing(callee) in (Backing.NONE, Backing.LOOSE):
-            return DOUBT
-        if not self.names.has_plain_head(head or callee.name):
+        made = head or callee.name
+        is_plain = self.names.has_plain_head(made) and made not in self.scene.facts.local_classes
+        if self._backing(callee) in (Backing.NONE, Backing.LOOSE) or not is_plain:
             return DOUBT
         return Verdict("E212", self.declared_by(callee.name, head))
 
@@ -307,7 +302,7 @@ def judge_complaint(complaint: MypyComplaint, place: ComplaintPlace) -> Verdict 
         case mistake if mistake in _OF_CALLS:
             return _CallJudge(place.spot, place.scene).verdict(complaint)
         case Mistake.READ_ONLY:
-            is_local = complaint.name in place.scene.local_classes
+            is_local = complaint.name in place.scene.facts.local_classes
             certain = not is_local and place.names.is_frozen(complaint.name)
             return place.misuse(certain=True) if certain else None
         case Mistake.NO_RESULT:
@@ -342,8 +337,5 @@ def _is_misused(complaint: MypyComplaint, place: ComplaintPlace) -> bool:
 
 
 def _is_compared_with_none(place: ComplaintPlace) -> bool:
-    return any(
-        isinstance(each, ast.Compare)
-        and any(isinstance(c, ast.Constant) and c.value is None for c in each.comparators)
-        for each in place.spot.near
-    )
+    compared = (c for e in place.spot.near if isinstance(e, ast.Compare) for c in e.comparators)
+    return any(isinstance(each, ast.Constant) and each.value is None for each in compared)

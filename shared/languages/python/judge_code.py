@@ -116,12 +116,14 @@ def _unless_replaced(
         return None
     if complaint.mistake is Mistake.READ_ONLY:
         return found
+    nodes = [node for each in spot.near for node in ast.walk(each)]
+    attributes = {each.attr for each in nodes if isinstance(each, ast.Attribute)}
     uncertain = (
         scene.facts.uses_mocks
         or _has_star(spot)
-        or any(_sets(each, scene.set_attributes) for near in spot.near for each in ast.walk(near))
+        or bool(attributes & scene.facts.set_attributes)
         or spot.is_in_inferred_lambda
-        or any(each.startswith("__") for each in scene.set_attributes)
+        or any(each.startswith("__") for each in scene.facts.set_attributes)
     )
     return DOUBT if uncertain else found
 
@@ -141,10 +143,6 @@ def _has_star(spot: Spot) -> bool:
         or any(each.arg is None for each in call.keywords)
         for call in calls
     )
-
-
-def _sets(node: ast.AST, attributes: frozenset[str]) -> bool:
-    return isinstance(node, ast.Attribute) and node.attr in attributes
 
 
 # Deeper code ends the checker's process instead of being judged.
@@ -323,18 +321,8 @@ def _scene(
     facts = CodeFacts(question.source, question.tree)
     located = [(read_complaint(each), facts.locate(each)) for each in diagnostics]
     stored = stored_names((complaint, spot) for complaint, spot in located if spot is not None)
-    return Scene(
-        facts=facts,
-        view=names.view,
-        names=names,
-        history=question.project.history,
-        position=question.planned.position,
-        source=question.project.chain.source,
-        derived=facts.derived(names.is_own),
-        stored=facts.made_of(stored | facts.swapped_names()),
-        set_attributes=facts.set_attributes(),
-        local_classes=facts.local_classes(),
-    )
+    derived = facts.derived(names.is_own)
+    return Scene(question, facts, names, derived, facts.made_of(stored | facts.swapped_names()))
 
 
 def interface_faults(project: PlannedProject) -> Iterator[Fault]:

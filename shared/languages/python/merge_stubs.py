@@ -79,13 +79,18 @@ def without(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
 
     A member is named with its class: `Game.undo`.
     """
-    plain = {each for each in names if "." not in each}
+    plain, members = _by_class(names)
+    return [new for each in body for new in _without(each, plain, members)]
+
+
+def _by_class(names: Collection[str]) -> tuple[set[str], dict[str, set[str]]]:
+    """Return the names of no class, and those of members by their class."""
     members: dict[str, set[str]] = {}
     for each in names:
         owner, dot, member = each.partition(".")
         if dot:
             members.setdefault(owner, set()).add(member)
-    return [new for each in body for new in _without(each, plain, members)]
+    return {each for each in names if "." not in each}, members
 
 
 def loosened(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
@@ -96,18 +101,14 @@ def loosened(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]
 
 
 def _loosened(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
-    plain = sorted(each for each in names if "." not in each)
+    plain, members = _by_class(names)
     left = [
-        copied(each, body=_loosened(each.body, _members_of(each.name, names)))
+        copied(each, body=_loosened(each.body, members.get(each.name, ())))
         if isinstance(each, ast.ClassDef)
         else each
         for each in without(body, plain)
     ]
-    return [*left, *(ast.AnnAssign(ast.Name(each), ast.Name(_ANY), None, 1) for each in plain)]
-
-
-def _members_of(owner: str, names: Collection[str]) -> list[str]:
-    return [each.partition(".")[2] for each in names if each.startswith(f"{owner}.")]
+    return [*left, *(ast.AnnAssign(ast.Name(e), ast.Name(_ANY), None, 1) for e in sorted(plain))]
 
 
 def _without(

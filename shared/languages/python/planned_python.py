@@ -249,11 +249,9 @@ def unmet_import(placed: PlacedCode, needed: Import) -> Iterator[Need]:
 def _unmet_package(verb: str, module: str, placed: PlacedCode) -> Iterator[Need]:
     root = module.split(".", 1)[0]
     dependencies = placed.layout.dependencies
-    if dependencies.provides(root, placed.after):
-        return
     if dependencies.must_declare(root, placed.after):
         yield undeclared_package(verb, module, root)
-    else:
+    elif not dependencies.provides(root, placed.after):
         yield unprovided(verb, module)
 
 
@@ -307,7 +305,9 @@ def _missing_module(needed: Import, placed: PlacedCode, after: int) -> str | Non
     # Only the modules in a folder without `__init__.py` can be imported from it.
     for name in needed.names:
         inside = [f"{folder}/{name}" for folder in folders]
-        if not any(_is_importable(stem, placed, after) for stem in inside) and name != "*":
+        is_folder = any(placed.chain.files.may_be_folder(stem, after) for stem in inside)
+        is_there = is_folder or any(_has_module(stem, placed, after) for stem in inside)
+        if name != "*" and not is_there:
             return f"{needed.module}.{name}"
     return None
 
@@ -316,21 +316,16 @@ def _has_module(stem: str, placed: PlacedCode, after: int) -> bool:
     return any(placed.chain.is_there(stem + suffix, after) for suffix in _MODULE_SUFFIXES)
 
 
-def _is_importable(stem: str, placed: PlacedCode, after: int) -> bool:
-    return _has_module(stem, placed, after) or placed.chain.files.may_be_folder(stem, after)
-
-
 def _is_own(root: str, placed: PlacedCode) -> bool:
     """Say whether the repo or any order of the plan has a top-level module of that name.
 
     An installed package goes before a folder of the same name without `__init__.py`.
     """
-    last = len(placed.chain.orders)
+    last, removed = len(placed.chain.orders), placed.layout.removed
     stems = [folder + root for folder in placed.roots]
-    if any(_has_module(stem, placed, last) for stem in stems):
-        return True
-    removed = placed.layout.removed
-    if any(stem in removed or f"{stem}/__init__" in removed for stem in stems):
+    if any(_has_module(stem, placed, last) for stem in stems) or any(
+        stem in removed or f"{stem}/__init__" in removed for stem in stems
+    ):
         return True
     dependencies = placed.layout.dependencies
     if dependencies.provides(root, placed.after) or dependencies.must_declare(root, placed.after):

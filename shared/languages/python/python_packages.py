@@ -93,12 +93,9 @@ def _ways_to_install(name: str, declared: bool, project: Installable) -> tuple[s
 
 
 def _missing_modules(output: str, names: frozenset[str]) -> Iterator[str]:
-    for module in _RUN_FAILED.findall(output):
-        if module in _TOOLS or provides(names, module):
-            yield module
-    for module in _IMPORT_FAILED.findall(output):
-        if provides(names, module):
-            yield module
+    run, imported = _RUN_FAILED.findall(output), _IMPORT_FAILED.findall(output)
+    yield from (each for each in run if each in _TOOLS or provides(names, each))
+    yield from (each for each in imported if provides(names, each))
 
 
 def _missing_plugins(output: str, project: Installable) -> Iterator[str]:
@@ -107,9 +104,7 @@ def _missing_plugins(output: str, project: Installable) -> Iterator[str]:
         for option in re.findall(r"(?:^|\s)(--?[a-z]+)", options):
             if option in _PLUGIN_OPTIONS and not project.brought(option):
                 yield _PLUGIN_OPTIONS[option]
-    for plugin in _MISSING_PLUGINS.findall(output):
-        if not project.brought(plugin):
-            yield plugin
+    yield from (e for e in _MISSING_PLUGINS.findall(output) if not project.brought(e))
 
 
 _PROJECT: Final = "pyproject.toml"
@@ -130,11 +125,6 @@ class WantedPackages:
     lines: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-
-    @property
-    def key(self) -> str:
-        """Return a text that differs where other packages would be installed."""
-        return json.dumps([self.lines, self.constraints])
 
 
 def read_wishes(files: ManifestFiles, environment: Mapping[str, str]) -> WantedPackages:
@@ -174,8 +164,7 @@ def read_wishes(files: ManifestFiles, environment: Mapping[str, str]) -> WantedP
 
 def _read_lock(files: ManifestFiles) -> PackageLock | None:
     for name, read in _LOCKS.items():
-        text = files.text(name)
-        if text is not None:
+        if (text := files.text(name)) is not None:
             parse = _read_json if name.startswith(_PIPFILE) else read_toml
             return read(name, parse(name, text))
     return None
@@ -318,7 +307,8 @@ def prepare_python(files: ManifestFiles, workshop: Workshop) -> Prepared:
     wanted = wishes.lines
     if not wanted and not own.generated:
         return Prepared(notes=wishes.notes)
-    if not any("--hash=" in each or _is_pytest(each) for each in wanted):
+    names = {DeclaredRequirement("", each).name.lower() for each in wanted}
+    if "pytest" not in names and not any("--hash=" in each for each in wanted):
         wanted = (*wanted, "pytest")  # it verifies a tree that has no script of its own
     wishes = WantedPackages(wanted, wishes.constraints, wishes.notes)
 
@@ -326,7 +316,8 @@ def prepare_python(files: ManifestFiles, workshop: Workshop) -> Prepared:
         _make(folder, base.executable, wishes, workshop)
         own.write(folder)
 
-    key = json.dumps([wishes.key, str(base.executable), base.tag, repr(own)])
+    packages = json.dumps([wanted, wishes.constraints])
+    key = json.dumps([packages, str(base.executable), base.tag, repr(own)])
     itself = dict.fromkeys(own.generated, "")
     folder = workshop.kept(key, make, {**dict(map(_pin_of, wanted)), **itself})
     generated = {path: folder / "generated" / path for path in own.generated}
@@ -338,11 +329,6 @@ def _pin_of(requirement: str) -> tuple[str, str]:
     assert match is not None, "every line was checked"
     pin = _PIN.fullmatch(match["versions"].strip())
     return normal_name(match["name"]), pin[1] if pin else ""
-
-
-def _is_pytest(requirement: str) -> bool:
-    match = REQUIREMENT.fullmatch(requirement)
-    return match is not None and match["name"].lower() == "pytest"
 
 
 def _markers_of(tag: str) -> Mapping[str, str]:

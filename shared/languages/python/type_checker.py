@@ -225,16 +225,11 @@ class TypeChecker:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 data = text.encode("utf-8", "replace")
                 target.write_bytes(data)
-                os.utime(target, (0, _content_time(data)))
+                # Other contents get another time: mypy takes a file for unchanged if it has the
+                # same size and the same second as before.
+                seconds = int.from_bytes(hashlib.sha256(data).digest()[:4], "big") // 2
+                os.utime(target, (0, seconds))
                 self._written[path] = text
-
-
-def _content_time(data: bytes) -> int:
-    """Return a modification time, in seconds, that differs for different contents.
-
-    mypy takes a file for unchanged if it has the same size and the same second as before.
-    """
-    return int.from_bytes(hashlib.sha256(data).digest()[:4], "big") // 2
 
 
 def _remove_empty_folders(folder: Path, root: Path) -> None:

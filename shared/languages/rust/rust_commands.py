@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import name_of, read_root, text_of, tokens_of, walk
+from shared.languages.declared.declarations import (
+    TestFunction,
+    name_of,
+    read_root,
+    text_of,
+    tokens_of,
+    walk,
+)
 from shared.languages.language_tools import BLANK_LINE, Tool
 from shared.languages.read_commands import split_flags
 
@@ -94,17 +101,8 @@ _MAX_DEPTH: Final = 20  # of modules within each other
 _QUIET: Final = frozenset({"println", "print", "eprintln", "eprint", "dbg", "format", "vec"})
 
 
-@dataclass(frozen=True, slots=True)
-class RustTest:
-    """Represent one test, with the modules around it in its name: `tests::scores`."""
-
-    name: str
-    ignored: bool
-    can_fail: bool
-
-
 @lru_cache(maxsize=64)
-def test_functions(text: str) -> tuple[RustTest, ...] | None:
+def test_functions(text: str) -> tuple[TestFunction, ...] | None:
     """Return the tests of a file in their order.
 
     They are not known, and the result is `None`, if the file cannot be read or macros may make
@@ -119,21 +117,21 @@ def test_functions(text: str) -> tuple[RustTest, ...] | None:
 
 
 def taken(
-    tests: Iterable[RustTest],
+    tests: Iterable[TestFunction],
     filters: Sequence[str],
     *,
     exact: bool = False,
     only_ignored: bool = False,
     with_ignored: bool = False,
     skip: str = "",
-) -> list[RustTest]:
+) -> list[TestFunction]:
     """Return the tests that a run takes."""
     return [
         each
         for each in tests
         if (not filters or any(f == each.name if exact else f in each.name for f in filters))
         and not (skip and skip in each.name)
-        and (each.ignored if only_ignored else with_ignored or not each.ignored)
+        and (each.skipped if only_ignored else with_ignored or not each.skipped)
     ]
 
 
@@ -142,7 +140,7 @@ def _may_make_tests(node: Node) -> bool:
     return inner.type == "macro_invocation"
 
 
-def _functions(nodes: Sequence[Node], around: str, depth: int) -> Iterator[RustTest]:
+def _functions(nodes: Sequence[Node], around: str, depth: int) -> Iterator[TestFunction]:
     attributes: list[str] = []
     for node in nodes:
         if node.type == "attribute_item":
@@ -156,7 +154,7 @@ def _functions(nodes: Sequence[Node], around: str, depth: int) -> Iterator[RustT
             yield from _functions(body.named_children, f"{around}{name}::", depth - 1)
         elif node.type == "function_item" and any(map(_TEST.match, attributes)):
             can_fail = any(map(_PANICS.match, attributes)) or _can_fail(node, body)
-            yield RustTest(f"{around}{name}", any(map(_IGNORE.match, attributes)), can_fail)
+            yield TestFunction(f"{around}{name}", any(map(_IGNORE.match, attributes)), can_fail)
         attributes = []
 
 
