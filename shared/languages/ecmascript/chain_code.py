@@ -22,7 +22,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
 )
 from shared.languages.ecmascript.judge_plan_code import inquire, judge_answer
 from shared.languages.ecmascript.node_commands import CommandRuns, NodeCodeRun, read_command
-from shared.languages.ecmascript.typescript_compiler import PinnedCompiler, ask_together
+from shared.languages.ecmascript.typescript_compiler import ask_together
 from shared.languages.ecmascript.unmet_needs import needs_of_runs, needs_of_text, weakness_of_runs
 from shared.languages.language_tools import CheckerFailed, ToolMissing, Tools
 from shared.languages.planned_code import (
@@ -152,7 +152,7 @@ class EcmaChain:
             for e in orders
         ]
         asked = [each.asked for pair in zip(about_stubs, about_texts, strict=True) for each in pair]
-        answers = ask_together(PinnedCompiler(tools.runner), asked)
+        answers = ask_together(tools.runner, asked)
         unread: set[str] = set()
         for at_order, order in enumerate(orders):
             stub_inquiry, inquiry = about_stubs[at_order], about_texts[at_order]

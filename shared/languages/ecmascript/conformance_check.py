@@ -25,7 +25,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     suffix_of,
     tree_of,
 )
-from shared.languages.ecmascript.typescript_compiler import PinnedCompiler, TscComplaint, ask
+from shared.languages.ecmascript.typescript_compiler import TscComplaint, ask
 from shared.languages.language_tools import CheckerFailed, ToolMissing, Tools
 from shared.languages.planned_code import DOES_NOT_PARSE, Chain
 
@@ -267,7 +267,7 @@ def _judged(
     chain = Chain((), _Now(frozenset(sources)), frozenset(sources), sources)
     view = ViewBuilder(History(chain), 0).build(texts)
     try:
-        told = ask(PinnedCompiler(tools.runner), view.files, sorted(probes), view.aliases)
+        told = ask(tools.runner, view.files, sorted(probes), view.aliases)
     except ToolMissing as missing:
         raise CheckerFailed(str(missing)) from None
     for path, (stub, probe) in probes.items():

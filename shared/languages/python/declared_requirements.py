@@ -194,7 +194,7 @@ def _included(files: ManifestFiles, path: str, number: int, named: str) -> str:
 _SETUPTOOLS_FILES_LISTS: Final = ("install_requires", "tests_require")
 
 
-def from_setup_cfg(files: ManifestFiles, extras: tuple[str, ...]) -> Iterator[DeclaredRequirement]:
+def from_setup_cfg(files: ManifestFiles) -> Iterator[DeclaredRequirement]:
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
         parser.read_string(files.text("setup.cfg") or "")
@@ -204,7 +204,7 @@ def from_setup_cfg(files: ManifestFiles, extras: tuple[str, ...]) -> Iterator[De
     for key in _SETUPTOOLS_FILES_LISTS:
         text = parser.get("options", key, fallback="")
         yield from _lines(f"setup.cfg: options.{key}", text)
-    for name in extras:
+    for name in TEST_NAMES:
         text = parser.get("options.extras_require", name, fallback="")
         yield from _lines(f"setup.cfg: options.extras_require.{name}", text)
 
@@ -216,9 +216,7 @@ def _lines(place: str, text: str) -> Iterator[DeclaredRequirement]:
     )
 
 
-def from_setup_py(
-    files: ManifestFiles, extras: tuple[str, ...]
-) -> tuple[list[DeclaredRequirement], list[str]]:
+def from_setup_py(files: ManifestFiles) -> tuple[list[DeclaredRequirement], list[str]]:
     """Return what `setup.py` requires as far as it is written there, and notes on what is not.
 
     Only lists of texts are read: in the call of `setup`, or in a variable that it names.
@@ -236,7 +234,7 @@ def from_setup_py(
         if keyword.arg in _SETUPTOOLS_FILES_LISTS:
             values = {keyword.arg: keyword.value}
         elif keyword.arg == "extras_require":
-            values = _table_setuptools_files(_resolved(keyword.value, variables), extras)
+            values = _extras(_resolved(keyword.value, variables))
         for name, value in values.items():
             place = f"setup.py: {name}"
             texts = _texts_setuptools_files(_resolved(value, variables))
@@ -265,14 +263,14 @@ def _resolved(value: ast.expr, variables: Mapping[str, ast.expr]) -> ast.expr:
     return variables.get(value.id, value) if isinstance(value, ast.Name) else value
 
 
-def _table_setuptools_files(value: ast.expr, extras: tuple[str, ...]) -> dict[str, ast.expr]:
+def _extras(value: ast.expr) -> dict[str, ast.expr]:
     if not isinstance(value, ast.Dict):
         return {"extras_require": value}
     named = zip(value.keys, value.values, strict=True)
     return {
         f"extras_require.{key.value}": each
         for key, each in named
-        if isinstance(key, ast.Constant) and key.value in extras
+        if isinstance(key, ast.Constant) and key.value in TEST_NAMES
     }
 
 
@@ -282,7 +280,7 @@ def _texts_setuptools_files(value: ast.expr) -> tuple[str, ...] | None:
         return tuple(value.value.splitlines())
     if not isinstance(value, ast.List | ast.Tuple):
         return None
-    texts = [each.value for each in value.elts if isinstance(each, ast.Constant)]
+    texts = (each.value for each in value.elts if isinstance(each, ast.Constant))
     strings = tuple(each for each in texts if isinstance(each, str))
     return strings if len(strings) == len(value.elts) else None
 

@@ -51,7 +51,7 @@ def read_run(program: str, arguments: Arguments) -> Run:
             flags.append(word)
             index += word == "--check-hash-based-pycs"
             continue
-        letters, option, value = _short_options(word, "cmWX")
+        letters, option, value = _short_options(word)
         flags += [f"-{letter}" for letter in letters]
         if not option:
             continue
@@ -72,12 +72,10 @@ def read_run(program: str, arguments: Arguments) -> Run:
     return ProgramRun(tuple(flags))
 
 
-def _short_options(word: str, with_value: str) -> tuple[str, str, str]:
+def _short_options(word: str) -> tuple[str, str, str]:
     """Return the plain letters of `-Icprint()`, the letter that takes a value, and the value."""
-    for at in range(1, len(word)):
-        if word[at] in with_value:
-            return word[1:at], word[at], word[at + 1 :]
-    return word[1:], "", ""
+    letters, option, value = re.split(r"([cmWX]|\Z)", word[1:], maxsplit=1)
+    return letters, option, value
 
 
 def needed_paths(command: Command) -> tuple[str, ...]:

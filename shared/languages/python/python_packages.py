@@ -16,7 +16,6 @@ from shared.languages.capabilities import Installable, Lack
 from shared.languages.language_tools import ManifestFiles, Prepared, Workshop
 from shared.languages.python.declared_requirements import (
     REQUIREMENT,
-    TEST_NAMES,
     DeclaredRequirement,
     check_declared,
     from_lists,
@@ -135,14 +134,10 @@ def read_wishes(files: ManifestFiles, environment: Mapping[str, str]) -> WantedP
     that is more than a name with versions, and two places that pin different versions.
     """
     own = read_toml(_PROJECT, files.text(_PROJECT) or "")
-    computed, notes = from_setup_py(files, TEST_NAMES)
+    computed, notes = from_setup_py(files)
     pipfile = read_toml(_PIPFILE, files.text(_PIPFILE) or "")
-    project = [
-        *from_pyproject(own),
-        *from_setup_cfg(files, TEST_NAMES),
-        *computed,
-        *from_pipfile(pipfile),
-    ]
+    written = (*from_pyproject(own), *from_setup_cfg(files))
+    project = [*written, *computed, *from_pipfile(pipfile)]
     listed = [each for each in from_lists(files) if not each.constraint]
     constraints = [each for each in from_lists(files) if each.constraint]
     declared = [check_declared(each) for each in (*project, *listed, *constraints)]
