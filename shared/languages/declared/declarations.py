@@ -198,7 +198,6 @@ def _one_line(code: bytes | None) -> str:
 
 _WHOLE: Final = ("lifetime", "string_literal", "interpreted_string_literal")
 _MAX_EXCERPT: Final = 120
-TOO_LONG: Final = TextFault(f"it is over {MAX_BYTES} bytes")
 UNREADABLE: Final = TextFault("it cannot be read")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
 
@@ -270,13 +270,12 @@ class PlannedCode(ABC, Generic[Part]):
         for each in order.interfaces:
             if not each.path.endswith(self.suffix):
                 continue
-            read = Declarations(each.text)
-            if each.problem or len(each.text.encode("utf-8", "replace")) > MAX_BYTES:
-                problem = each.problem or f"it is over {MAX_BYTES} bytes"
-                read = replace(read, fault=TextFault(problem))
+            is_long = len(each.text.encode("utf-8", "replace")) > MAX_BYTES
+            problem = each.problem or (f"it is over {MAX_BYTES} bytes" if is_long else "")
+            if problem:
+                yield each, Declarations(each.text, fault=TextFault(problem))
             else:
-                read = self.read_text(without_fence(each.text))
-            yield each, read
+                yield each, self.read_text(without_fence(each.text))
 
     def _delta(self, order: OrderCode, stubs: StubsOfOrder) -> Delta:
         merged = joined((each.path, read) for each, read in stubs if read.fault is None)

@@ -41,7 +41,6 @@ _CALLS: Final = frozenset({"call_expression", "new_expression"})
 _GUARDS: Final = frozenset({"throws", "rejects", "throwsAsync", "catch"})
 _GUARDED_CHAIN = re.compile(r"\)\.(?:\w+\.)*(?:toThrow\w*|throws?|rejects|rejected\w*)\b")
 _MOCKS = re.compile(r"\b(?:spyOn|mock|mocked|doMock|unstable_mockModule|sinon|stub|proxyquire)\b")
-_MOCKED_FILE: Final = frozenset({"jest.mock", "jest.doMock", "vi.mock", "vi.doMock", "mock.module"})
 _WRAPS: Final = {
     "member_expression": "object",
     "subscript_expression": "object",

@@ -9,12 +9,12 @@ from enum import StrEnum
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from shared.files.strict_documents import Table, table
 from shared.languages.declared.declarations import name_of, text_of, walk
 from shared.languages.ecmascript.ecmascript_syntax import (
     ENDINGS,
     MANIFEST,
     PackageManifest,
-    Table,
     Tree,
     is_builtin,
     nearest_manifest,
@@ -23,7 +23,6 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     read_table,
     string_value,
     suffix_of,
-    table_at,
     text_at,
     texts_in,
 )
@@ -224,17 +223,15 @@ def _read(tree: Tree, path: str) -> Aliases:
 def _chain(tree: Tree, path: str) -> Iterator[tuple[str, Table, bool]]:
     """Yield the options of a configuration and of those that it extends, with their folders."""
     for _ in range(_MAX_EXTENDS):
-        table = read_table(tree.text(path))
-        if table is None:
+        said = read_table(tree.text(path))
+        if said is None:
             yield "", {}, False
             return
         folder = posixpath.dirname(path)
-        yield folder, table_at(table, "compilerOptions"), True
-        extended = texts_in(table.get("extends"))
-        if not extended:
-            return
-        if not extended[0].startswith("."):
-            return  # of a package: such configurations have no paths of this project
+        yield folder, table(said, "compilerOptions"), True
+        extended = texts_in(said.get("extends"))
+        if not extended or not extended[0].startswith("."):
+            return  # one of a package has no paths of this project
         path = posixpath.normpath(posixpath.join(folder, extended[0]))
         if not path.endswith(".json"):
             path += ".json"

@@ -303,9 +303,6 @@ _MANAGERS: Final = frozenset({"npm", "pnpm", "yarn", "bun"})
 _NODES: Final = frozenset({"node", "nodejs"})
 # These run TypeScript, with the options of `node`.
 _TYPED_NODES: Final = frozenset({"tsx", "ts-node", "esr", "swc-node"})
-PROGRAMS: Final = frozenset(
-    {*_NODES, *_TYPED_NODES, *_MANAGERS, *READERS, "npx", "pnpx", "bunx", "deno"}
-)
 # The package that has a program, where their names differ.
 _PACKAGES: Final = {
     "tsc": "typescript", "_mocha": "mocha", "playwright": "@playwright/test", "ng": "@angular/cli",

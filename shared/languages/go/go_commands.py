@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from shared.languages.language_tools import ToolResult
 
 
-PROGRAMS: Final = frozenset({"go", "gofmt"})
 # The flags of `go build`, `go run`, `go vet` and `go test` whose value may be the next word.
 _OPTIONS: Final = frozenset(
     {"C", "p", "o", "asmflags", "buildmode", "compiler", "covermode", "coverpkg", "exec",

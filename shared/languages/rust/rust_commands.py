@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from shared.languages.read_commands import Command
 
 
-PROGRAMS: Final = frozenset({"cargo", "rustc", "rustfmt"})
 _SHORT_VERBS: Final = {"t": "test", "b": "build", "c": "check", "r": "run", "d": "doc"}
 _LEAVES_NOTHING: Final = frozenset(
     {"", "test", "nextest", "bench", "check", "clippy", "fmt", "tree", "metadata", "doc"}
