@@ -59,7 +59,7 @@ class _AttributeJudge(ComplaintPlace):
         attribute = f".{start.attribute}" if start.attribute else ""
         return f"{start.module}{attribute}{parts}"
 
-    def _value_attribute(self, of: TypeText, attribute: str) -> Verdict:
+    def _value_attribute(self, of: TypeText, attribute: str) -> Verdict | None:
         if not self.is_own():
             return DOUBT
         if attribute == "__iter__":
@@ -79,13 +79,13 @@ class _AttributeJudge(ComplaintPlace):
         node = self.spot.node
         return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Call)
 
-    def _own_attribute(self, head: str, attribute: str, on_class: bool) -> Verdict:
+    def _own_attribute(self, head: str, attribute: str, on_class: bool) -> Verdict | None:
         for each in self.names.owners(head):
             later = self._later(each.module.path, f"{head}.{attribute}")
             if later:
                 return Verdict("E217", declared_only_by(later))
             if each.module.is_open:
-                return DOUBT
+                return DOUBT if each.module.contract is not None else None
         if not self.names.is_whole(head, attribute):
             return DOUBT
         if not self.names.has_plain_head(head) or head in self.scene.facts.local_classes:
@@ -118,7 +118,20 @@ _ITEM_INDEX: Final = TypeText("|", (TypeText("SupportsIndex"), TypeText("slice")
 
 
 class _CallJudge(ComplaintPlace):
-    def verdict(self, complaint: MypyComplaint) -> Verdict:
+    def verdict(self, complaint: MypyComplaint) -> Verdict | None:
+        """Return the verdict on a call; `None` if it doubts code that the order may change so."""
+        found = self._verdict(complaint)
+        meant = complaint.callee or self._callee_at_spot()
+        return None if found == DOUBT and meant is not None and self._may_change(meant) else found
+
+    def _may_change(self, callee: Callee) -> bool:
+        """Say whether the function may become another one that no interface declares."""
+        owners = self.names.owners(callee.owner.head if callee.owner else callee.name)
+        return bool(owners) and all(
+            each.module.is_open and each.module.contract is None for each in owners
+        )
+
+    def _verdict(self, complaint: MypyComplaint) -> Verdict:
         if not self.is_own():
             return DOUBT
         callee = complaint.callee
