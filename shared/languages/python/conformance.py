@@ -25,7 +25,6 @@ from shared.languages.python.mypy_messages import Mistake, read_complaint
 from shared.languages.python.python_code import ROOTS, absolute_module, base_names, package_of
 from shared.languages.python.signatures import normal, shown, surely_incompatible
 from shared.languages.python.stubs import BoundName, FunctionNode, declarations, plain_declarations
-from shared.languages.python.type_checker import TypeChecker
 from shared.languages.python.type_text import TypeText, surely_differ
 
 if TYPE_CHECKING:
@@ -185,19 +184,14 @@ _STRUCTURAL: Final = frozenset({"Protocol", "TypedDict", "NamedTuple"})
 
 
 def wrong_types(
-    subjects: Sequence[Subject], history: ModuleHistory, checker: Checker | None
+    subjects: Sequence[Subject], history: ModuleHistory, checker: Checker
 ) -> Iterator[ContractViolation]:
     """Yield a violation for each name that surely has another type than was declared.
 
-    Without a `checker`, a new one is opened and closed. Raises `CheckerFailed` if the type
-    checker gave no answer.
+    Raises `CheckerFailed` if the type checker gave no answer.
     """
     if not subjects:
         return
-    if checker is None:
-        with TypeChecker() as own:
-            yield from wrong_types(subjects, history, own)
-            return
     # A checker takes a stub beside its module for a second module of the same name.
     beside = {f"{each.path}i" for each in subjects}
     subjects = [each for each in subjects if each.path not in beside]
@@ -379,7 +373,7 @@ def _returns_nothing(node: FunctionNode) -> bool:
 
 
 def check_conformance(
-    interfaces: Sequence[Interface], sources: Mapping[str, str], checker: Checker | None = None
+    interfaces: Sequence[Interface], sources: Mapping[str, str], checker: Checker
 ) -> tuple[ContractViolation, ...]:
     """Return what in `sources` contradicts `interfaces`, sorted by file and name.
 

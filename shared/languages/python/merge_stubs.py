@@ -338,27 +338,19 @@ def contracts_in_force(orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
     bodies: dict[str, list[ast.stmt]] = {}
     for order in orders:
         declared: set[str] = set()
-        for each in order.interfaces:
-            stub = parse_stub(each.stub)
-            if isinstance(stub, PythonStub):
-                bodies[each.path] = merge(bodies.get(each.path, ()), stub.tree.body)
-                declared |= qualified(declarations(stub.tree.body))
+        for path, body in merge_stubs(order.interfaces).items():
+            bodies[path] = merge(bodies.get(path, ()), body)
+            declared |= qualified(declarations(body))
         changed = normal_changes(order.changes)
-        for path in order.allowed_files:
-            if changed and path in bodies:
-                gone = _removed_names(bodies[path], path, changed, declared)
+        for path in order.allowed_files if changed else ():
+            names = qualified(declarations(bodies.get(path, ()))) - declared
+            gone = {each for each in names if exactly_meant(each, path, changed)}
+            if gone:
                 bodies[path] = without(bodies[path], gone)
     return tuple(
         Interface(path=path, stub=ast.unparse(ast.Module(body, [])))
         for path, body in bodies.items()
     )
-
-
-def _removed_names(
-    body: Sequence[ast.stmt], path: str, changed: Collection[str], declared: Collection[str]
-) -> set[str]:
-    names = qualified(declarations(body)) - set(declared)
-    return {each for each in names if exactly_meant(each, path, changed)}
 
 
 def exactly_meant(name: str, path: str, changed: Collection[str]) -> bool:
