@@ -18,7 +18,7 @@ from shared.languages.declared import declared_edits
 from shared.languages.declared.declared_edits import EmptyFunction, offer
 from shared.languages.planned_code import file_does_not_parse
 from shared.languages.python.assertion_marker import is_literal
-from shared.languages.python.module_views import Source
+from shared.languages.python.module_views import ModuleHistory, Source
 from shared.languages.python.python_code import last_part, name_behind, parse_code
 from shared.languages.python.stubs import BoundName, FunctionNode, declarations, qualified
 from shared.languages.read_commands import CodeProblem
@@ -80,29 +80,22 @@ class _KnownSources:
 
     def __init__(self, sources: Mapping[str, str], files: Sequence[str]) -> None:
         self.files = tuple(dict.fromkeys((*sources, *files)))
-        self._sources = sources
-        self._declared: dict[str, Mapping[str, BoundName]] = {}
+        self._paths = [each for each in sources if each.endswith(".py")]
+        self._history = ModuleHistory(self._paths, sources, [])
 
     def declared(self, path: str) -> Mapping[str, BoundName]:
         """Return the declarations of a file; none if it does not parse or is not known."""
-        if path not in self._declared:
-            tree = Source(self._sources.get(path, "")).parsed
-            body = tree.body if isinstance(tree, ast.Module) else []
-            self._declared[path] = declarations(body)
-        return self._declared[path]
+        module = self._history.module(path, 0)
+        return module.declared if module is not None else {}
 
     def path_of(self, module: str) -> str | None:
         """Return the known file of a module, by its dotted name."""
-        stem = module.replace(".", "/")
-        endings = (f"{stem}.py", f"{stem}/__init__.py")
-        for path in self._sources:
-            if path in endings or path in [f"src/{each}" for each in endings]:
-                return path
-        return None
+        found = self._history.find(module, 0)
+        return found.path if found is not None else None
 
     def places_of(self, name: str) -> Iterator[str]:
-        for path in self._sources:
-            declaration = self.declared(path).get(name) if path.endswith(".py") else None
+        for path in self._paths:
+            declaration = self.declared(path).get(name)
             if declaration and declaration.kind != "import":
                 yield path
 
