@@ -221,12 +221,10 @@ class Workshop(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WarmBuild:
-    """Say how packages that a lock names are compiled alone, for the caches of later builds.
+    """Say how `argv` compiles what a lock names, on `files` without any code of the project.
 
-    The command `argv` runs on `files`, which hold no code of the project, and fills the `cache`:
-    the folder that this variable names, or with a slash at its end, this folder of the workspace.
-    It is made again for another version of the program `tool`. With `takes_imports`, further words
-    of the command are the packages that code imports.
+    It fills the `cache`: the folder that this variable names, or this one of the workspace where it
+    ends in a slash. Another `tool` makes it again. `takes_imports` adds the packages imported.
     """
 
     tool: str
@@ -264,19 +262,8 @@ class Prepared:
         )
 
 
-class Dependencies(Protocol):
+class Installer(Protocol):
     """Prepare what a tree declares, so that commands find it without a network."""
-
-    @property
-    def variables(self) -> str:
-        """Return a pattern of the variables that set up the user's own installers.
-
-        Such variables say where programs, registries and certificates are. Letters of any case
-        match.
-        """
-
-    def is_manifest(self, path: str) -> bool:
-        """Return whether a file of this path is a manifest or a lock, by its name."""
 
     def prepare(self, files: ManifestFiles, workshop: Workshop) -> Prepared:
         """Return what the tree's manifests come to; nothing where they declare nothing.
@@ -286,11 +273,18 @@ class Dependencies(Protocol):
         """
 
 
-class Installer(Protocol):
-    """Prepare what the manifests of one language declare."""
+class Dependencies(Installer, Protocol):
+    """Prepare what manifests of one language declare, and know these manifests."""
 
-    def prepare(self, files: ManifestFiles, workshop: Workshop) -> Prepared:
-        """Return the folders and variables as `Dependencies` has them."""
+    @property
+    def variables(self) -> str:
+        """Return a pattern of variables, in letters of any case, that set up the user's installers.
+
+        They say where programs, registries and certificates are.
+        """
+
+    def is_manifest(self, path: str) -> bool:
+        """Return whether a file of this path is a manifest or a lock, by its name."""
 
 
 @dataclass(frozen=True, slots=True)
