@@ -12,6 +12,7 @@ from factory.sandbox.toolchains import Toolchains
 from factory.workbench.judging_tools import Toolset
 from shared.events.events import Noted, Warned
 from shared.languages.language_tools import Prepared, WarmBuild
+from shared.settings.settings import SandboxSettings
 from tests.factory.sandbox import homes
 from tests.factory.workbench.registries import cargo_registry, go_proxy
 from tests.factory.workbench.test_installers import (
@@ -31,9 +32,9 @@ from tests.factory.workbench.warm_projects import (
 )
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, order, stages
-from tests.real_tools import go_seeds, needs_sandbox
+from tests.real_tools import go_seeds, needs_sandbox, sandbox
 
-__all__ = ["cargo_environ", "environ", "go_environ", "go_seeds", "tree"]
+__all__ = ["cargo_environ", "environ", "go_environ", "go_seeds", "sandbox", "tree"]
 
 pytestmark = needs_sandbox()
 
@@ -46,9 +47,10 @@ COMPILING = "compiling the packages that the target's lock names, once"
 @needs("go")
 @pytest.mark.usefixtures("go_seeds")
 def test_a_module_that_go_requires_is_compiled_once_for_all_runs(
-    tree: Path, go_environ: dict[str, str]
+    tree: Path, go_environ: dict[str, str], sandbox: SandboxSettings
 ) -> None:
     project = go_project(tree, go_environ, LIB, {"x.go": USE})
+    project.backend = sandbox.backend
     for private in ("first", "second"):
         built = project.run(project.sandbox(private), "go", "build", "-v", "./...")
         assert (built.exit_code, built.stderr.text.split()) == (0, ["demo"])
@@ -114,9 +116,10 @@ def compiled(project: Project, folder: str, *words: str) -> list[str]:
 
 @needs("cargo")
 def test_the_crates_of_a_lock_are_compiled_once_for_all_runs(
-    tree: Path, cargo_environ: dict[str, str]
+    tree: Path, cargo_environ: dict[str, str], sandbox: SandboxSettings
 ) -> None:
     project = cargo_project(tree, cargo_environ, {}, build="fn main() {}\n")
+    project.backend = sandbox.backend
     assert compiled(project, "first") == ["demo"]
     assert compiled(project, "second") == ["demo"]
     assert project.said(Noted).count(COMPILING) == 1
