@@ -116,6 +116,8 @@ def compile_options(
         require_coverage=args.require_coverage,
         allowed=allowed_by(settings),
         hints_tokens=settings.planner.hints_tokens,
+        look_rounds=settings.planner.look_rounds,
+        look_tokens=settings.planner.look_tokens,
         staged=args.staged,
         dry_run=args.dry_run,
         anew=args.anew,

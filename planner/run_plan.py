@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from planner.compile.inputs import (
     PlannerModel,
     PlanOptions,
     gather_inputs,
+    looks_of,
     plans_in_stages,
     settings_document,
 )
@@ -60,6 +61,7 @@ from shared.work_order.work_order import Assumption, Manifest
 
 if TYPE_CHECKING:
     from planner.replan.predecessor import FollowUp
+    from planner.repo.looks import Looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +84,12 @@ class PlanResult:
     """The changes to the plan that this one follows, if it follows one and is valid."""
     assumptions: tuple[Assumption, ...] = ()
     """What a valid plan reads into the specification."""
+    looked: Mapping[str, Any] = field(default_factory=dict)
+    """How often the model looked at the repo first, and what these calls took; empty for never."""
 
 
 def plan_document(result: PlanResult) -> dict[str, Any]:
-    """Return what `plan --json` prints; the last two keys where the plan follows another one."""
+    """Return what `plan --json` prints; the last keys where the model looked, or a plan follows."""
     return {
         "ok": result.ok,
         "attempts": result.attempts,
@@ -96,8 +100,17 @@ def plan_document(result: PlanResult) -> dict[str, Any]:
         "findings": result.report.to_json()["findings"],
         "usage": asdict(usage_record(result.tally)),
         "assumptions": [each.to_json() for each in result.assumptions],
+        **({"looks": result.looked} if result.looked else {}),
         **_change_document(result),
     }
+
+
+def looks_document(looks: Looks) -> Mapping[str, Any]:
+    """Return what the records say of the looks of a planning; nothing where there were none."""
+    if not looks.rounds:
+        return {}
+    usage = asdict(usage_record(Tally(live=looks.spent)))
+    return {"rounds": looks.rounds, "seen": [*looks.asked], "usage": usage}
 
 
 def _change_document(result: PlanResult) -> dict[str, Any]:
@@ -155,8 +168,11 @@ def _run_plan(
         recording.emit(PlanStarted(str(options.spec), folder.run_id, most))
         if earlier and source.mode is Mode.LIVE:
             recording.emit(Noted(f"going on from the replies in {earlier[0].transcript}"))
+        looks = looks_of(options, inputs, machine)
+        if looks.left:
+            recording.emit(Noted(f"the model may look first: {looks.forecast}", detail=True))
         with recorded(machine, transcript_of(source, folder.path)):
-            attempts = _compile(options, inputs, model, recording, runner, machine)
+            attempts = _compile(options, inputs, model, recording, runner, machine, looks)
         outcome = chosen(attempts)
         assert outcome is not None, "at least one attempt is made"
         manifest = _manifest(outcome, inputs, folder.run_id)
@@ -174,12 +190,14 @@ def _run_plan(
             error=_error(outcome, folder.path),
             change=_change(outcome),
             assumptions=manifest.assumptions if manifest else (),
+            looked=looks_document(looks),
         )
         recording.emit(usage_counted(result.tally))
         recording.emit(_ended(result, manifest))
         recording.results.update(
             ok=result.ok, attempts=result.attempts, usage=asdict(usage_record(result.tally))
         )
+        recording.results.update({"looks": result.looked} if result.looked else {})
     return result
 
 
@@ -190,6 +208,7 @@ def _compile(
     recording: Recording,
     runner: ToolRunner | None,
     machine: Machine,
+    looks: Looks,
 ) -> Sequence[Judged]:
     """Return all attempts. The run's folder records how they ended, also where an error did."""
     folder = recording.folder.path
@@ -215,6 +234,7 @@ def _compile(
             max_attempts=options.max_attempts,
             at_once=model.at_once,
             is_staged=plans_in_stages(options, inputs),
+            looks=looks,
         )
         attempts.extend(compile_plan(compilation))  # the list keeps the attempts before an error
     return attempts

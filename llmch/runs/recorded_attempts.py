@@ -248,7 +248,9 @@ _HEAD_BYTES: Final = 16_000
 _TAIL_BYTES: Final = 8_000
 _MOST_CALLS: Final = 20  # of an attempt; a model is asked three times at most
 _AGAIN: Final = re.compile(r"se_prompt(_again_[0-9]{1,3})?\.txt")
-_PLANNERS: Final = re.compile(r"prompt_attempt_([0-9]{1,3}(?:_WO-[0-9]{2,4})?)\.txt")
+_PLANNERS: Final = re.compile(
+    r"prompt_attempt_([0-9]{1,3}(?:_WO-[0-9]{2,4}|_look_[0-9]{1,2})?)\.txt"
+)
 _PLANNERS_REPLY: Final = "llm_raw_response_attempt_{0}.txt"
 _REASONING: Final = "llm_reasoning_attempt_{0}.txt"
 _REVIEWERS: Final = "reviewer_prompt{0}.txt", "reviewer_response{0}.json"

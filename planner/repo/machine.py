@@ -49,6 +49,7 @@ class Machine:
         files: Mapping[str, str],
         answer: Callable[[ToolResult], str],
         ends: float | None = None,
+        seconds: float = _MOST_SECONDS,
     ) -> str:
         """Return the `answer` to how `argv` ended on `files`; "" where that cannot be tried.
 
@@ -58,7 +59,7 @@ class Machine:
         key = hashlib.sha256(content.encode(errors="replace")).hexdigest()
         if key in self.known or self.runner is None:
             return self.known.get(key, "")
-        seconds = _MOST_SECONDS if ends is None else min(_MOST_SECONDS, ends - time.monotonic())
+        seconds = seconds if ends is None else min(seconds, ends - time.monotonic())
         if seconds <= 0:
             self.left += 1
             return ""
