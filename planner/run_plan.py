@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ from planner.compile.judge_reply import Judged, PlanJudge, chosen, remarks_on, r
 from planner.plan.file_projection import TargetRepo
 from planner.plan.manifest import PlanOrigin, build_manifest, no_base
 from planner.replan.merge_plans import PlanChange, change_of, no_change
+from planner.repo.looks import SpecAnswered
 from planner.repo.machine import Machine, known_answers, recorded
 from planner.rules.judge_plan import Report
 from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
@@ -129,7 +130,8 @@ def run_plan(
     """Compile the spec and return the outcome.
 
     `runner` has the compilers that judge a plan, and `trial` tries its commands on the files that
-    the plan begins with.
+    the plan begins with. Where the model asks and a person answers, the planning begins anew with
+    the answers, as a run of its own.
 
     Raises `InvalidInput` before any model call where an input or the export cannot be used, and
     the model layer's errors where asking again would not help.
@@ -137,7 +139,11 @@ def run_plan(
     with contextlib.ExitStack() as opened:
         if trial is not None:
             opened.callback(trial.close)
-        return _run_plan(options, source, emit, runner, _machine(source, trial))
+        machine = _machine(source, trial)
+        for _ in range(options.look_rounds):
+            with contextlib.suppress(SpecAnswered):
+                return _run_plan(options, source, emit, runner, machine)
+        return _run_plan(replace(options, ask_person=None), source, emit, runner, machine)
 
 
 def _run_plan(

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from llmch.console import Console, Format
 from llmch.console.console import answer_to, someone_is_there
+from llmch.console.line import clean, one_line
 from planner.spec import answers, read_spec
 from shared.errors import InvalidInput
 from shared.events.events import Noted
 from shared.llm.stack import Mode
 from shared.work_order.work_order import MAX_SAID, Assumption
+
+if TYPE_CHECKING:
+    from planner.compile.inputs import PlanOptions
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,16 +53,25 @@ def changed_by_answers(spec: Path, assumptions: Sequence[Assumption], console: C
     asked = [each for each in assumptions if each.kind != "assumption" and each.id not in known]
     given: list[answers.SpecAnswer] = []
     changes = 0
+    console.close()  # no region is redrawn while somebody types
     for each in sorted(asked, key=lambda each: each.kind):
         about = ", ".join((*each.requirements, *each.work_orders))
-        answer = answer_to(
-            f"{each.kind}: {each.text} ({about})\nEnter for: {each.reading}\n> ", MAX_SAID
-        )
+        text, reading = (one_line(clean(said)) for said in (each.text, each.reading))
+        heading = f"{each.kind}: {text}" + (f" ({about})" if about else "")
+        answer = answer_to(f"{heading}\nEnter for: {reading}\n> ", MAX_SAID)
         given.append(answers.SpecAnswer(each.text, answer or each.reading))
         changes += not given[-1].is_reading(each.reading)
     if given:
         console(Noted(f"the answers are in {answers.write_answers(spec, given)}"))
     return changes > 0
+
+
+def asking(options: PlanOptions, args: argparse.Namespace, console: Console) -> PlanOptions:
+    """Return the options with which the model may ask the person while it plans."""
+    if not may_ask(args):
+        return options
+    ask = partial(changed_by_answers, options.spec, console=console)
+    return replace(options, ask_person=ask)
 
 
 def refuse_contradictions(spec: Path, assumptions: Sequence[Assumption], plan: Path) -> None:

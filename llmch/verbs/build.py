@@ -104,7 +104,12 @@ def _planned(
 ) -> known_plans.BuildPlan:
     runner = wiring.tool_runner(ground.settings, args.repo)
     trial = wiring.trial_runner(ground.settings, planning)
-    asked = (planning, ground.place.common_dir, ground.planner, console)
+    asked = (
+        questions.asking(planning, args, console),
+        ground.place.common_dir,
+        ground.planner,
+        console,
+    )
     return known_plans.plan_once(*asked, runner, trial)
 
 

@@ -39,7 +39,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         source = wiring.planning_source(args, settings, review=review)
     if repo is not None:
         warn_before_plan(repo, settings, console, branch=args.branch)
-    options = plan_options(args, settings, repo, review=review)
+    options = questions.asking(plan_options(args, settings, repo, review=review), args, console)
     if args.follows is not None:
         options = wiring.following(
             options, args.follows, preflight.find_repo(repo) if repo else None

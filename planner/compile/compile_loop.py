@@ -249,6 +249,7 @@ def _looked(
             break
         seen = looks.answer(items)
         compilation.record.add_look(attempt, looks, seen, prompt, outcome)
+        looks.have_answered()
         prompt = looks.offered(stage.prompt)
         compilation.record.begin_call(attempt, prompt)
         request = compilation.model.request(prompt, attempt, Role.LOOK)

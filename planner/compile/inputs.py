@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -44,6 +44,7 @@ from shared.llm.model_client import Api, CallPlace, Request, Role
 if TYPE_CHECKING:
     from shared.git.trees import CommitSources
     from shared.projects.manifests import VerifyCommand
+    from shared.work_order.work_order import Assumption
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,8 @@ class PlanOptions:
     """How many replies of the model may ask to see more of the repo instead of being a plan."""
     look_tokens: int = 12_000
     """How much it is shown then, in all."""
+    ask_person: Callable[[Sequence[Assumption]], object] | None = None
+    """Asks what such a reply asks, and adds the answers to the spec; `None` where nobody is."""
     follows: Predecessor | None = None
     """The plan that the new one follows; `None` for a plan of the whole specification."""
     change: Change | None = None
@@ -334,4 +337,6 @@ def looks_of(options: PlanOptions, inputs: CompileInputs, machine: Machine) -> L
         repo.open_committed,
         tuple(each.text for each in repo.verification) or script,
         machine,
+        options.ask_person,
+        frozenset(each.id for each in inputs.spec.answers),
     )

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from planner.prompts.prompt_templates import fenced, render_looks
 from planner.repo.machine import Machine
+from shared.errors import LlmchError
 from shared.files.paths import PathProblem, check_path, is_git_path, path_inside
 from shared.files.secret_values import holds_private_key, names_a_secret_file, redact, secret_values
 from shared.files.strict_documents import JsonObject, JsonProblem, JsonValue, parse_json
@@ -24,6 +25,8 @@ from shared.languages.acceptance_commands import analyse_command
 from shared.languages.language_tools import ToolResult
 from shared.languages.registry import language_of
 from shared.llm.model_client import ReplyMalformed, Usage, extract_json_object
+from shared.work_order.parse_order import DocumentInvalid, parse_document
+from shared.work_order.work_order import Assumption
 
 _TOKEN_CHARACTERS: Final = 4
 _MOST_ITEMS: Final = 20  # of one reply
@@ -42,15 +45,28 @@ _PLAN: Final = frozenset({"work_orders", "revised", "added", "removed"})
 
 
 def parse_looks(text: str) -> tuple[JsonValue, ...] | None:
-    """Return what a reply asks to see; `None` for any other reply. One with a plan is a plan."""
+    """Return what a reply asks to see or to be answered; `None` for any other reply.
+
+    A question is an object with the key `ask`. A reply with a plan is a plan.
+    """
     try:
         document = parse_json(extract_json_object(text))
     except (ReplyMalformed, JsonProblem):
         return None
-    if not isinstance(document, dict) or "look" not in document or _PLAN & document.keys():
+    if not isinstance(document, dict) or _PLAN & document.keys():
         return None
-    asked = document["look"]
-    return tuple(asked) if isinstance(asked, list) else (asked,)
+    if document.keys().isdisjoint(("look", "ask")):
+        return None
+    questions: list[JsonValue] = [{"ask": each} for each in _listed(document.get("ask"))]
+    return (*questions, *_listed(document.get("look")))
+
+
+def _listed(value: JsonValue) -> list[JsonValue]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+class SpecAnswered(LlmchError):
+    """Raised when a person answered what the model asked: the specification has the answers now."""
 
 
 @dataclass(slots=True)
@@ -60,7 +76,9 @@ class Looks:
     `left` counts replies, and `room` characters of answers. `open_tree` gives the files of the
     commit; nothing is read before the first look. `verification` are the commands that verify the
     repo, which `machine` can run. `asked` has a line on each look, `rounds` counts the replies that
-    looked, and `spent` is what the calls took that answered them.
+    looked, and `spent` is what the calls took that answered them. `ask_person` asks, and adds the
+    answers to the specification; without it nobody is there. `known` are the ids of the questions
+    that it answers already.
     """
 
     left: int
@@ -68,10 +86,13 @@ class Looks:
     open_tree: Callable[[], CommitSources | None] = lambda: None
     verification: Sequence[str] = ()
     machine: Machine = field(default_factory=lambda: Machine(None))
+    ask_person: Callable[[Sequence[Assumption]], object] | None = None
+    known: Collection[str] = ()
     asked: list[str] = field(default_factory=list)
     rounds: int = 0
     spent: Usage = field(default_factory=Usage)
     _seen: list[str] = field(default_factory=list)
+    _open: list[Assumption] = field(default_factory=list)
     _tree: CommitSources | None = None
 
     @property
@@ -105,6 +126,16 @@ class Looks:
         if self.room < _LEAST_ROOM:
             self.left = 0
         return tuple(self.asked[before:])
+
+    def have_answered(self) -> None:
+        """Ask the person what the last reply asked.
+
+        Raises `SpecAnswered` where somebody is there, since the plan is then for another text.
+        """
+        asked, self._open = self._open, []
+        if asked and self.ask_person is not None:
+            self.ask_person(asked)
+            raise SpecAnswered("a person answered what the model asked, so the planning began anew")
 
     def _add(self, found: tuple[str, str]) -> None:
         name, text = found
@@ -145,10 +176,25 @@ class Looks:
                 folder = below if isinstance(below, str) else ""
                 name = f"search {_said(text)}" + (f" in {_said(folder)}" if folder else "")
                 return name, lambda room: _search(self._tree, text, folder, name, room)
+            case {"ask": question}:
+                return self._question(question)
             case {"run": str()}:
                 return "the verification", self._verified
             case _:
                 return "", lambda room: ""
+
+    def _question(self, stated: JsonValue) -> tuple[str, Callable[[int], str]]:
+        asked = {"kind": "question", **stated} if isinstance(stated, dict) else stated
+        try:
+            question = parse_document(Assumption, asked)
+        except DocumentInvalid:
+            return "", lambda room: ""
+        name = f"question {question.id}: {question.render()}"
+        if question.id in self.known:
+            return name, lambda room: f"{question.id} is answered in the specification."
+        self._open.append(question)
+        said = "nobody is here to answer; your reading counts, and belongs into `assumptions`"
+        return name, lambda room: f"{question.id}: {said}."
 
     def _verified(self, room: int) -> str:
         """Return how the commands that verify the repo end on the base: they are run once."""

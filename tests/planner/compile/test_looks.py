@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,13 @@ import pytest
 
 from factory.run.dry_run import DryRunner
 from planner.run_plan import plan_document, run_plan
+from planner.spec.answers import SpecAnswer, write_answers
+from planner.spec.read_spec import read_spec
 from shared.errors import ModelUnavailable
 from shared.events.events import Noted
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import SandboxSettings, Settings
+from shared.work_order.work_order import Assumption, question_id
 from tests.fakes import Reply, ScriptedModel
 from tests.harness import commit_all, git
 from tests.planner import plans
@@ -173,7 +177,7 @@ def test_looking_can_be_turned_off(planner: Planner, repo: Path, more: dict[str,
     off = planner.prompts[0]
     assert looking(planner, repo, PLAN).ok
     assert planner.prompts[0].startswith(off.rstrip("\n"))
-    assert len(planner.prompts[0]) - len(off) < 320
+    assert len(planner.prompts[0]) - len(off) < 350
 
 
 def test_without_code_the_prompt_offers_no_look(planner: Planner, tmp_path: Path) -> None:
@@ -236,3 +240,81 @@ def test_the_verification_of_the_base_is_run_once_in_the_sandbox(
 def test_without_a_sandbox_the_verification_is_not_run(planner: Planner, repo: Path) -> None:
     commit_all(repo, {"scripts/verify.sh": "echo ran\n"})
     assert "It cannot be run here." in seen(planner, repo, {"run": "verify"})
+
+
+def ask(text: str = "Which score?", reading: str = "Points.") -> dict[str, Any]:
+    return {"ask": [{"text": text, "reading": reading}]}
+
+
+def test_a_question_that_nobody_can_answer_takes_the_reading(planner: Planner, repo: Path) -> None:
+    found = looking(planner, repo, {**ask(), **look("src/other.py")}, PLAN)
+    assert found.ok
+    name = question_id("Which score?")
+    assert f"{name}: nobody is here to answer; your reading counts" in planner.prompts[1]
+    assert "X = 1" in planner.prompts[1]
+    assert any("Which score? -> Points." in each for each in plan_document(found)["looks"]["seen"])
+
+
+def test_a_question_is_answered_at_once_and_the_answer_is_part_of_the_specification(
+    planner: Planner, repo: Path
+) -> None:
+    asked: list[str] = []
+
+    def person(questions: Sequence[Assumption]) -> None:
+        asked.extend(each.text for each in questions)
+        write_answers(planner.spec, [SpecAnswer(each.text, "Goals.") for each in questions])
+
+    again = {**ask(), **look("src/other.py")}
+    made = planner.plan(ask(), again, looks=[PLAN], repo=repo, ask_person=person)
+    assert (made.ok, asked) == (True, ["Which score?"])
+    first, second, third = planner.prompts
+    assert "Goals." not in first
+    assert 'The answer to "Which score?" is: Goals.' in second and "# What" not in second
+    assert f"{question_id('Which score?')} is answered in the specification." in third
+    known = planner.record("run.json")["spec_sha256"]
+    assert known == read_spec(planner.spec).sha256
+
+
+def test_a_model_that_goes_on_asking_is_left_to_its_readings(planner: Planner, repo: Path) -> None:
+    def person(questions: Sequence[Assumption]) -> None:
+        write_answers(planner.spec, [SpecAnswer(each.text, "So.") for each in questions])
+
+    replies = [ask(f"And {number}?") for number in range(4)]
+    made = planner.plan(*replies, looks=[PLAN], repo=repo, ask_person=person)
+    assert made.ok
+    assert "nobody is here to answer" in planner.prompts[-1]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        None,
+        7,
+        {},
+        {"text": "Who?"},
+        {"text": "", "reading": "x"},
+        {"text": "x" * 501, "reading": "x"},
+    ],
+)
+def test_a_question_of_no_known_form_asks_nobody(
+    planner: Planner, repo: Path, question: object
+) -> None:
+    def person(questions: Sequence[Assumption]) -> None:
+        raise AssertionError
+
+    made = planner.plan({"ask": [question]}, looks=[PLAN], repo=repo, ask_person=person)
+    assert made.ok and "is not a look" in planner.prompts[1]
+
+
+def test_a_planning_that_was_interrupted_at_a_question_asks_it_again(
+    planner: Planner, repo: Path
+) -> None:
+    def gone(questions: Sequence[Assumption]) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        looking(planner, repo, ask(), ask_person=gone)
+    calls = len(planner.prompts)
+    with pytest.raises(KeyboardInterrupt):
+        looking(planner, repo, ask_person=gone)  # the reply is on record
+    assert (calls, planner.prompts) == (1, [])
