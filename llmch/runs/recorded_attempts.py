@@ -268,9 +268,10 @@ def calls_of_attempt(folder: Path, records: Path) -> tuple[CallView, ...]:
 def calls_of_plan_attempt(folder: Path, number: int, records: Path) -> tuple[CallView, ...]:
     """Return the calls of an attempt at the plan, with their reasoning; none without a record.
 
-    There are several where a plan is made in stages.
+    There are several where a plan is made in stages, and where the model looked at the repo first.
     """
-    names = sorted(each.name for each in folder.iterdir()) if folder.is_dir() else ()
+    names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+    names.sort(key=lambda name: ("_look_" not in name, name))
     found = [match[1] for match in map(_PLANNERS.fullmatch, names) if match]
     views: list[CallView] = []
     for asked in [each for each in found if each.partition("_")[0] == str(number)][:_MOST_CALLS]:

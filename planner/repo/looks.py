@@ -12,10 +12,12 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from planner.prompts.prompt_templates import fenced, render_looks
-from planner.repo.machine import Machine
+from planner.repo.machine import FOLDERS, Machine
+from planner.repo.repo_outlines import counted, fitting
 from shared.errors import LlmchError
 from shared.files.paths import PathProblem, check_path, is_git_path, path_inside
 from shared.files.secret_values import holds_private_key, names_a_secret_file, redact, secret_values
@@ -212,7 +214,7 @@ def redacted(text: str) -> str:
     return redact(text, secret_values(os.environ))
 
 
-# Times differ from run to run; a planning that goes on would not find its replies again.
+# Times and folders differ from run to run: a planning that goes on would not find its replies.
 _DURATION: Final = re.compile(r"\b\d+(?:\.\d+)? ?(?:m?s|ms|sec(?:onds?)?|min(?:utes?)?)\b")
 
 
@@ -220,7 +222,8 @@ def _ending(done: ToolResult) -> str:
     how = "ended after a minute" if done.exit_code is None else f"exit code {done.exit_code}"
     both = redacted("\n".join(filter(None, (done.stdout.rstrip(), done.stderr.rstrip()))))
     shown = "".join(c if c.isprintable() or c in "\n\t" else " " for c in both)
-    return f"{_DURATION.sub('(time)', shown[-_VERIFY_CHARACTERS:])}\n({how})".lstrip()
+    shown = FOLDERS.sub("", _DURATION.sub("(time)", shown[-_VERIFY_CHARACTERS:]))
+    return f"{shown}\n({how})".lstrip()
 
 
 def _said(text: str) -> str:
@@ -262,14 +265,15 @@ def _file(
     paths = tree.paths if tree else ()
     inside = [each for each in paths if each.startswith(f"{path}/")]
     if inside:
-        shown = "\n".join(inside[:_MOST_PATHS])[: room - 80]
-        return _quoted(f"{name} is a folder with {len(inside):,} files", shown)
+        named = (each for each in inside[:_MOST_PATHS] if each.isprintable())
+        shown = "\n".join(fitting(named, room - 80 - len(name)))
+        return _quoted(f"{name} is a folder with {counted(len(inside), 'file')}", shown)
     if tree is None or path not in paths:
         return f"{name}: is not in the commit that the plan begins with."
     text = _text(tree, path)
     if text is None:
         return f"{name}: is not a text of at most 200 KB, or is a link or a secret."
-    rows = text.removesuffix("\n").split("\n")
+    rows = _lines(text)
     first, last = span or (1, len(rows))
     return _rows(f"`{path}`", rows, first, min(last, len(rows)), room)
 
@@ -282,16 +286,14 @@ def _text(tree: CommitSources, path: str) -> str | None:
     return redacted(text)
 
 
+def _lines(text: str) -> list[str]:
+    return text.removesuffix("\n").split("\n")
+
+
 def _rows(name: str, rows: Sequence[str], first: int, last: int, room: int) -> str:
     """Return lines of a file as data, as many as there is room for."""
-    shown: list[str] = []
-    room -= 80 + len(name)
-    for row in rows[first - 1 : last]:
-        row = row if len(row) <= _MOST_LINE else f"{row[:_MOST_LINE]} ..."  # noqa: PLW2901
-        room -= len(row) + 1
-        if room < 0:
-            break
-        shown.append(row)
+    short = (row if len(row) <= _MOST_LINE else f"{row[:_MOST_LINE]} ..." for row in rows)
+    shown = fitting(islice(short, first - 1, last), room - 80 - len(name), stop=True)
     if not shown:
         return f"{name}: has {len(rows):,} lines, and none of these is shown."
     end = first + len(shown) - 1
@@ -310,11 +312,10 @@ def _definitions(tree: CommitSources | None, wanted: str, name: str, room: int) 
         language = language_of(path)
         if language is None or language.edits is None or (parsed := parsed - len(text)) < 0:
             continue
-        rows = text.split("\n")
+        rows = _lines(text)
         for each in language.edits.outline(text):
             if _is_meant(each.name.split("."), parts, path):
-                share = room // (_MOST_DEFINITIONS - len(found)) if len(found) else room // 2
-                block = _rows(f"`{path}`", rows, each.first, each.last, share)
+                block = _rows(f"`{path}`", rows, each.first, each.last, room // 2)
                 found.append(block)
                 room -= len(block)
             if len(found) == _MOST_DEFINITIONS or room < _LEAST_ROOM:
@@ -341,22 +342,17 @@ def _search(tree: CommitSources | None, text: str, below: str, name: str, room: 
         return f"{name}: is not one line of {_SEARCHED[0]} to {_SEARCHED[-1]} characters."
     hits: list[str] = []
     for path, content in _holding(tree, text, folder):
-        for number, row in enumerate(content.split("\n"), 1):
-            if text in row:
+        for number, row in enumerate(_lines(content), 1):
+            if text in row and path.isprintable():
                 at = max(0, row.find(text) - _MOST_LINE // 4)
                 hits.append(f"{path}:{number}: {row[at : at + _MOST_LINE // 2].strip()}")
         if len(hits) > _MOST_HITS:
             break
     if not hits:
         return f"{name}: is nowhere."
-    shown: list[str] = []
-    room -= 80 + len(name)
-    for each in hits[:_MOST_HITS]:
-        room -= len(each) + 1
-        if room >= 0:
-            shown.append(each)
+    shown = fitting(hits[:_MOST_HITS], room - 80 - len(name), stop=True)
     cut = ", cut here" if len(shown) < len(hits) else ""
-    return _quoted(f"{name}, {len(shown)} lines{cut}", "\n".join(shown))
+    return _quoted(f"{name}, {counted(len(shown), 'line')}{cut}", "\n".join(shown))
 
 
 def _holding(

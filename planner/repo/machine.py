@@ -26,6 +26,8 @@ from shared.languages.capabilities import Language
 from shared.languages.language_tools import ToolMissing, ToolResult, ToolRunner
 from shared.languages.registry import LANGUAGES, language_of
 
+# The tree is at another place in each run, and only what is said of its files counts.
+FOLDERS: Final = re.compile(r"(?:file://)?(?<![\w.])/(?:[\w.+@~-]{1,255}/){1,40}(?=[\w.+@~-])")
 _MOST_SECONDS: Final = 10.0  # for one question: an empty test takes one or two
 
 

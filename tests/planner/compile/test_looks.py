@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from factory.run.dry_run import DryRunner
+from planner.replan.predecessor import read_predecessor
 from planner.run_plan import plan_document, run_plan
 from planner.spec.answers import SpecAnswer, write_answers
 from planner.spec.read_spec import read_spec
@@ -23,6 +24,7 @@ from tests.harness import commit_all, git
 from tests.planner import plans
 from tests.planner.large_plan import StagedModel, large_plan, large_spec
 from tests.planner.planning import Planner
+from tests.planner.replanning import spec_file, writing
 from tests.real_tools import sandbox
 
 __all__ = ["sandbox"]
@@ -204,6 +206,20 @@ def test_an_interrupted_planning_goes_on_from_the_looks_on_record(
     assert (again.ok, again.tally.live.calls, again.tally.replayed.calls) == (True, 0, 3)
 
 
+def test_a_plan_that_follows_another_one_may_look(planner: Planner, repo: Path) -> None:
+    spec = spec_file(planner.scratch, {"R1": "There is b."})
+    first = planner.plan(plans.plan(writing(1, "R1")), spec=spec, repo=repo)
+    assert first.output_dir is not None, first.report.render()
+    spec_file(planner.scratch, {"R1": "There is b.", "R2": "There is a score."})
+    then = {"work_orders": [writing(2, "R2")]}
+    before = read_predecessor(first.output_dir, ())
+    made = planner.plan(
+        look("src/other.py"), looks=[then], spec=spec, repo=repo, follows=before, hints_tokens=0
+    )
+    assert made.ok, made.report.render()
+    assert "X = 1" in planner.prompts[1] and "# What changed" in planner.prompts[1]
+
+
 def test_an_outline_may_look_and_its_details_are_shown_the_same(
     planner: Planner, repo: Path
 ) -> None:
@@ -225,13 +241,13 @@ def test_an_outline_may_look_and_its_details_are_shown_the_same(
 def test_the_verification_of_the_base_is_run_once_in_the_sandbox(
     planner: Planner, repo: Path, sandbox: SandboxSettings
 ) -> None:
-    script = "echo $((40 + 2)) cases in 0.31s; cat src/other.py; echo wrong >&2; exit 3\n"
+    script = "echo $((40 + 2)) cases in 0.31s; pwd; cat src/other.py; echo wrong >&2; exit 3\n"
     commit_all(repo, {"scripts/verify.sh": script})
     (repo / "src/other.py").write_text("X = 2\n")
     trial = DryRunner(Settings(sandbox=sandbox), repo, None, None)
     run = {"run": "verify"}
     found = seen(planner, repo, run, run, trial=trial, hints_tokens=0)
-    block = "$ bash scripts/verify.sh\n42 cases in (time)\nX = 1\nwrong\n(exit code 3)"
+    block = "$ bash scripts/verify.sh\n42 cases in (time)\nproject\nX = 1\nwrong\n(exit code 3)"
     assert found.count(block) == 1
     replay = ModelSource(Mode.REPLAY, transcript=planner.run_folder / "transcript.jsonl")
     assert run_plan(planner.options(repo=repo, hints_tokens=0), replay, planner.events.append).ok
