@@ -229,6 +229,14 @@ def test_a_build_that_may_not_ask_takes_the_reading(
     assert not answers(cwd).exists()
 
 
+def test_with_consent_given_only_the_flag_has_a_question_asked(
+    open_build: Build, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(monkeypatch, "6 blanks\n"), model_server(monkeypatch, OPEN, ANSWERED, SIX):
+        assert open_build("--yes", "--ask").code == 0
+    assert 'answer: "6 blanks"' in answers(cwd).read_text()
+
+
 def test_a_strict_build_executes_no_plan_of_a_contradiction(
     open_build: Build, cwd: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
