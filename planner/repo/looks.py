@@ -219,7 +219,7 @@ _DURATION: Final = re.compile(r"\b\d+(?:\.\d+)? ?(?:m?s|ms|sec(?:onds?)?|min(?:u
 
 
 def _ending(done: ToolResult) -> str:
-    how = "ended after a minute" if done.exit_code is None else f"exit code {done.exit_code}"
+    how = "cut off" if done.exit_code is None else f"exit code {done.exit_code}"
     both = redacted("\n".join(filter(None, (done.stdout.rstrip(), done.stderr.rstrip()))))
     shown = "".join(c if c.isprintable() or c in "\n\t" else " " for c in both)
     shown = FOLDERS.sub("", _DURATION.sub("(time)", shown[-_VERIFY_CHARACTERS:]))

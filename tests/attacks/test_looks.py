@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from planner.repo.looks import Looks, parse_looks
 from planner.repo.planned_repo import committed_files, open_tree
@@ -173,3 +175,26 @@ def test_a_look_changes_nothing(repo: Path) -> None:
     before = sorted(repo.iterdir())
     assert "A = 1" in shown(repo, "src/a.py", {"search": "A = "}, {"definition": "A"})
     assert sorted(repo.iterdir()) == before
+
+
+KEYS = st.sampled_from(
+    ["file", "lines", "definition", "search", "in", "run", "ask", "text", "kind"]
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+    max_leaves=6,
+)
+ITEMS = st.lists(st.dictionaries(KEYS, VALUES, max_size=3) | VALUES, max_size=25)
+
+
+@given(ITEMS, st.integers(0, 3_000))
+def test_whatever_is_asked_is_answered_within_the_room(items: list[Any], room: int) -> None:
+    looks = Looks(2, room)
+    looks.answer(items)
+    looks.answer(items)  # all of it was answered already
+    shown = looks.offered("Plan.")
+    shown.encode()
+    # Beside the answers, a look has a line of its own, and a reply has at most 20.
+    assert len(shown) < room + 40 * 1_300
+    parse_looks(json.dumps({"look": items}))
