@@ -244,11 +244,16 @@ def test_the_verification_of_the_base_is_run_once_in_the_sandbox(
     script = "echo $((40 + 2)) cases in 0.31s; pwd; cat src/other.py; echo wrong >&2; exit 3\n"
     commit_all(repo, {"scripts/verify.sh": script})
     (repo / "src/other.py").write_text("X = 2\n")
-    trial = DryRunner(Settings(sandbox=sandbox), repo, None, None)
     run = {"run": "verify"}
-    found = seen(planner, repo, run, run, trial=trial, hints_tokens=0)
+
+    def again() -> str:
+        trial = DryRunner(Settings(sandbox=sandbox), repo, None, None)
+        return seen(planner, repo, run, run, trial=trial, hints_tokens=0)
+
+    found = again()
     block = "$ bash scripts/verify.sh\n42 cases in (time)\nproject\nX = 1\nwrong\n(exit code 3)"
     assert found.count(block) == 1
+    assert again() == found, "a planning that was interrupted goes on from its replies"
     replay = ModelSource(Mode.REPLAY, transcript=planner.run_folder / "transcript.jsonl")
     assert run_plan(planner.options(repo=repo, hints_tokens=0), replay, planner.events.append).ok
 
