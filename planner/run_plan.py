@@ -52,6 +52,7 @@ from shared.events.run_record import (
 from shared.files.atomic_io import make_folder
 from shared.files.paths import VERIFY_SCRIPT
 from shared.languages.language_tools import ToolRunner, Tools
+from shared.languages.registry import warm_up
 from shared.llm.stack import Mode, Model, ModelSource, open_model, transcript_of
 from shared.llm.usage import Tally, usage_counted, usage_record
 from shared.work_order.parse_order import order_key, parse_document
@@ -198,6 +199,8 @@ def _compile(
         summarised(folder, settings_document(options)) as attempts,
         Tools(runner) as tools,
     ):
+        if inputs.change is not None:
+            warm_up(tools, inputs.change.files or inputs.repo.files)
         target = TargetRepo(frozenset(inputs.repo.files), inputs.repo.sources, inputs.allowed)
         dry_run = DryRun(machine, target, recording.emit) if options.dry_run else None
         judge = PlanJudge(inputs, tools, dry_run)

@@ -30,7 +30,7 @@ from factory.judging.acceptance_evidence import (
     programs_not_found,
     why_not_so,
 )
-from factory.judging.contract import notes_on, warm_up
+from factory.judging.contract import notes_on
 from factory.judging.environment_faults import missing_command, surroundings_of
 from factory.judging.failure_brief import (
     brief_of,
@@ -93,6 +93,7 @@ from factory.workbench.tree import NotReadable, Tree
 from shared.events.events import ModelAskedAgain
 from shared.files.atomic_io import write_json, write_text
 from shared.git import trees
+from shared.languages.registry import warm_up
 from shared.llm.model_client import Completion, ReplyFailed, Request
 from shared.projects.build_tools import BRINGING, may_come
 from shared.projects.conventions import find_conventions

@@ -173,9 +173,9 @@ class Conformance(Protocol):
         """
 
     def warm_up(self, tools: Tools) -> None:
-        """Ask an empty question, so that the first real question is quick.
+        """Start what answers questions, without waiting, so that the first one is quick.
 
-        Raises `CheckerFailed` if the checker does not answer.
+        Raises `CheckerFailed` once the tools are closed.
         """
 
     def check_conformance(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -9,6 +10,7 @@ import select
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +18,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from shared.languages.language_tools import CheckerFailed, Diagnostic
+from shared.languages.python.python_code import ROOTS
 from shared.processes.process import ProgramMissing, ToolFailed, start_service
 
 _PROGRAM: Final = Path(__file__).with_name("checker_worker.py")
@@ -44,6 +47,14 @@ class WorkerProcess:
         finally:
             os.close(worker_in)
             os.close(worker_out)
+        self._unread = 0
+
+    def begin(self, request: Mapping[str, Any]) -> None:
+        """Have a short request answered, and do not wait; the answer is dropped later."""
+        self._unread += 1
+        # A worker that is gone fails the first question.
+        with contextlib.suppress(BrokenPipeError):
+            self._send(json.dumps(request).encode() + b"\n")
 
     def ask(self, request: Mapping[str, Any], deadline_seconds: float) -> Any:
         """Return the reply to one request.
@@ -54,6 +65,9 @@ class WorkerProcess:
         line = json.dumps(request).encode() + b"\n"
         ends = time.monotonic() + deadline_seconds
         try:
+            while self._unread:
+                self._receive(ends)
+                self._unread -= 1
             self._send(line)
             return json.loads(self._receive(ends))
         except (OSError, ValueError) as error:
@@ -101,6 +115,7 @@ class WorkerProcess:
 # A first question takes about three seconds on two cores. A loaded machine may take ten times that.
 DEADLINE_SECONDS: Final = 120.0
 
+_NOTHING: Final = "nothing.py"
 FILES: Final = "llmch_view/"
 """The folder of the project's files inside the checker's folder, with a trailing slash."""
 
@@ -139,10 +154,14 @@ class FileBlocked(CheckerFailed):
         self.reason = reason
 
 
+_LOOK_EVERY_SECONDS: Final = 0.05
+
+
 class TypeChecker:
     """Check types in a process that starts with the first question and lives until `close`.
 
-    The process keeps its cache between questions. Only one thread at a time may ask.
+    The process keeps its cache between questions. Threads take turns; closing the checker ends a
+    question that another thread is waiting for.
     """
 
     def __init__(self, deadline_seconds: float = DEADLINE_SECONDS) -> None:
@@ -152,6 +171,8 @@ class TypeChecker:
         self._worker: WorkerProcess | None = None
         self._written: dict[str, str] = {}
         self._known: dict[bytes, tuple[Diagnostic, ...]] = {}
+        self._turn = threading.Lock()
+        self._closed = False
 
     def __enter__(self) -> Self:
         return self
@@ -168,6 +189,18 @@ class TypeChecker:
     def is_running(self) -> bool:
         return self._worker is not None
 
+    def begin(self) -> None:
+        """Start the process on an empty question, for which it reads the standard library's stubs.
+
+        That is the longest part of a first question. Nobody waits for it, and what goes wrong is
+        reported by the first real question.
+        """
+        with contextlib.suppress(CheckerFailed, OSError), self._turn:
+            if self._worker is None and not self._closed:
+                worker = self._start()
+                self._write({_NOTHING: ""})
+                worker.begin(_request([_NOTHING], ROOTS))
+
     def check(
         self, files: Mapping[str, str], targets: Sequence[str], roots: Sequence[str] = ("",)
     ) -> tuple[Diagnostic, ...]:
@@ -181,6 +214,14 @@ class TypeChecker:
         """
         if not targets:
             return ()
+        with self._turn:
+            if self._closed:
+                raise CheckerFailed("the type checker was ended with the run")
+            return self._check(files, targets, roots)
+
+    def _check(
+        self, files: Mapping[str, str], targets: Sequence[str], roots: Sequence[str]
+    ) -> tuple[Diagnostic, ...]:
         asked = hashlib.sha256(
             repr((sorted(files.items()), targets, roots)).encode("utf-8", "replace")
         ).digest()
@@ -191,10 +232,10 @@ class TypeChecker:
             self._write(files)
             reply = worker.ask(_request(targets, roots), self._deadline)
         except OSError as error:
-            self.close()
+            self._end()
             raise CheckerFailed(f"the type checker's files cannot be written: {error}") from error
         except BaseException:
-            self.close()
+            self._end()
             raise
         self._known[asked] = _read_reply(reply)
         return self._known[asked]
@@ -205,6 +246,16 @@ class TypeChecker:
             worker.abort()
 
     def close(self) -> None:
+        """End the process for good, and remove its files."""
+        self._closed = True
+        while not self._turn.acquire(timeout=_LOOK_EVERY_SECONDS):
+            self.abort()
+        try:
+            self._end()
+        finally:
+            self._turn.release()
+
+    def _end(self) -> None:
         if self._worker is not None:
             self._worker.close()
         if self._folder is not None:
