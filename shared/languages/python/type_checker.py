@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 import select
@@ -12,13 +13,17 @@ import sys
 import tempfile
 import threading
 import time
+import zipfile
 from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from shared.files import atomic_io
 from shared.languages.language_tools import CheckerFailed, Diagnostic
 from shared.languages.python.python_code import ROOTS
+from shared.processes import pinned_tools
 from shared.processes.process import ProgramMissing, ToolFailed, start_service
 
 _PROGRAM: Final = Path(__file__).with_name("checker_worker.py")
@@ -47,27 +52,20 @@ class WorkerProcess:
         finally:
             os.close(worker_in)
             os.close(worker_out)
-        self._unread = 0
 
-    def begin(self, request: Mapping[str, Any]) -> None:
-        """Have a short request answered, and do not wait; the answer is dropped later."""
-        self._unread += 1
-        # A worker that is gone fails the first question.
-        with contextlib.suppress(BrokenPipeError):
-            self._send(json.dumps(request).encode() + b"\n")
+    def send(self, request: Mapping[str, Any]) -> None:
+        """Send a short request, and do not wait: `ask` reads the reply."""
+        self._send(json.dumps(request).encode() + b"\n")
 
-    def ask(self, request: Mapping[str, Any], deadline_seconds: float) -> Any:
-        """Return the reply to one request.
+    def ask(self, request: Mapping[str, Any] | None, deadline_seconds: float) -> Any:
+        """Return the reply to one request, or to the one that was sent.
 
         Raises `CheckerFailed` if no reply comes within `deadline_seconds` or the worker ends.
         The worker is ended after any failure.
         """
-        line = json.dumps(request).encode() + b"\n"
+        line = json.dumps(request).encode() + b"\n" if request is not None else b""
         ends = time.monotonic() + deadline_seconds
         try:
-            while self._unread:
-                self._receive(ends)
-                self._unread -= 1
             self._send(line)
             return json.loads(self._receive(ends))
         except (OSError, ValueError) as error:
@@ -155,6 +153,7 @@ class FileBlocked(CheckerFailed):
 
 
 _LOOK_EVERY_SECONDS: Final = 0.05
+_MOST_KEPT: Final = 4  # versions of mypy and Python that are used in turn
 
 
 class TypeChecker:
@@ -171,6 +170,8 @@ class TypeChecker:
         self._worker: WorkerProcess | None = None
         self._written: dict[str, str] = {}
         self._known: dict[bytes, tuple[Diagnostic, ...]] = {}
+        self._begun: Path | None = None
+        self._is_settled = False
         self._turn = threading.Lock()
         self._closed = False
 
@@ -190,16 +191,10 @@ class TypeChecker:
         return self._worker is not None
 
     def begin(self) -> None:
-        """Start the process on an empty question, for which it reads the standard library's stubs.
-
-        That is the longest part of a first question. Nobody waits for it, and what goes wrong is
-        reported by the first real question.
-        """
+        """Start the process. Nobody waits; what goes wrong fails the first question."""
         with contextlib.suppress(CheckerFailed, OSError), self._turn:
-            if self._worker is None and not self._closed:
-                worker = self._start()
-                self._write({_NOTHING: ""})
-                worker.begin(_request([_NOTHING], ROOTS))
+            if not self._closed:
+                self._start()
 
     def check(
         self, files: Mapping[str, str], targets: Sequence[str], roots: Sequence[str] = ("",)
@@ -229,6 +224,7 @@ class TypeChecker:
             return known
         try:
             worker = self._start()
+            self._settle(worker)
             self._write(files)
             reply = worker.ask(_request(targets, roots), self._deadline)
         except OSError as error:
@@ -260,15 +256,34 @@ class TypeChecker:
             self._worker.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
-        self._worker = self._folder = None
+        self._worker = self._folder = self._begun = None
         self._written.clear()
         self._known.clear()
 
     def _start(self) -> WorkerProcess:
         if self._worker is None:
             self._folder = Path(tempfile.mkdtemp(prefix="llmch-types-"))
+            kept, cache = _kept_file(), self._folder / _cache_of(ROOTS)
+            is_there = kept is not None and _unpack(atomic_io.read_kept(kept), cache)
             self._worker = WorkerProcess(self._folder)
+            self._write({_NOTHING: ""})
+            self._worker.send(_request([_NOTHING], ROOTS))
+            self._begun = None if is_there else kept
+            self._is_settled = False
         return self._worker
+
+    def _settle(self, worker: WorkerProcess) -> None:
+        """Have the empty question answered, and keep what mypy read for it.
+
+        That is the standard library's stubs, the longest part of a first question. What is kept
+        was made before any code in question was in the folder.
+        """
+        if self._is_settled:
+            return
+        worker.ask(None, self._deadline)
+        self._is_settled = True
+        if self._begun is not None and self._folder is not None:
+            atomic_io.keep(self._begun, _packed(self._folder / _cache_of(ROOTS)), _MOST_KEPT)
 
     def _write(self, files: Mapping[str, str]) -> None:
         """Make the folder hold exactly `files`, touching only what differs."""
@@ -288,6 +303,33 @@ class TypeChecker:
                 self._written[path] = text
 
 
+def _kept_file() -> Path | None:
+    """Return the file in the person's cache for what this mypy makes of the standard library."""
+    try:
+        facts = (version("mypy"), sys.prefix, sys.version, _FLAGS)
+        name = hashlib.sha256(repr(facts).encode()).hexdigest()
+        return pinned_tools.cache_folder() / "types" / name
+    except (RuntimeError, PackageNotFoundError):  # nobody has a home folder here
+        return None
+
+
+def _packed(folder: Path) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for each in sorted(folder.rglob("*")):
+            archive.write(each, each.relative_to(folder))
+    return packed.getvalue()
+
+
+def _unpack(kept: bytes | None, folder: Path) -> bool:
+    """Return whether anything was there to unpack."""
+    if kept is None:
+        return False
+    with zipfile.ZipFile(io.BytesIO(kept)) as archive:
+        archive.extractall(folder)
+    return True
+
+
 def _content_time(data: bytes) -> int:
     """Return a modification time, in seconds, that differs for different contents.
 
@@ -304,10 +346,14 @@ def _remove_empty_folders(folder: Path, root: Path) -> None:
 
 def _request(targets: Sequence[str], roots: Sequence[str]) -> dict[str, Any]:
     search = ":".join((FILES + root).rstrip("/") for root in roots)
-    # A cached result belongs to one way of finding modules.
-    cache = "cache" + "".join(f"-{each.strip('/')}" for each in roots)
+    cache = _cache_of(roots)
     paths = [FILES + each for each in targets]
     return {"path": search, "arguments": [*_FLAGS, f"--cache-dir={cache}", "--", *paths]}
+
+
+def _cache_of(roots: Sequence[str]) -> str:
+    """Return the folder of cached results: they belong to one way of finding modules."""
+    return "cache" + "".join(f"-{each.strip('/')}" for each in roots)
 
 
 def _read_reply(reply: Any) -> tuple[Diagnostic, ...]:

@@ -188,3 +188,29 @@ def test_threads_take_turns_and_closing_ends_a_question_that_one_waits_for() -> 
         check(checker, MODULE, "import a")
     checker.begin()
     assert not checker.is_running
+
+
+def test_what_the_standard_library_comes_to_is_kept_and_no_code_in_question(
+    own_surroundings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with TypeChecker() as first:
+        check(first, "def a_name_in_question(x: int) -> str: ...", "import a")
+    (kept,) = (own_surroundings / ".cache/llmch/types").iterdir()
+    assert b"a_name_in_question" not in kept.read_bytes()
+    whole = kept.read_bytes()
+    with TypeChecker() as second:
+        second.begin()
+        assert list(tmp_path.glob("*/cache*/*"))
+        assert check(second, MODULE, "from a import f; f('x')") == [("arg-type", 1, 19)]
+    assert kept.read_bytes() == whole
+    kept.write_bytes(b"00\ndamaged")
+    with TypeChecker() as third:
+        assert check(third, MODULE, "from a import f; f('x')") == [("arg-type", 1, 19)]
+    assert len(kept.read_bytes()) > 100_000
+
+
+def test_without_a_place_to_keep_it_everything_is_read_anew(own_surroundings: Path) -> None:
+    (own_surroundings / ".cache").write_text("a file is in the way\n")
+    with TypeChecker() as checker:
+        assert check(checker, MODULE, "from a import f; f('x')") == [("arg-type", 1, 19)]
