@@ -45,6 +45,7 @@ from shared.languages.python.python_source import (
     PythonDeclared,
     check_rewrite,
     defined_names,
+    find_tables,
     is_docstring,
     is_ellipsis,
     outline,
@@ -56,7 +57,14 @@ from shared.languages.python.stubs import Definition
 from shared.languages.read_commands import CodeProblem
 
 # What `Edits` asks for.
-__all__ = ["check_rewrite", "defined_names", "edit_definitions", "outline", "place_for_tests"]
+__all__ = [
+    "check_rewrite",
+    "defined_names",
+    "edit_definitions",
+    "find_tables",
+    "outline",
+    "place_for_tests",
+]
 
 _CLOSE_NAMES_SHOWN: Final = 5
 _FIRST_LINES: Final = re.compile(r"#!|#.*coding[:=]")

@@ -57,8 +57,9 @@ def test_a_test_is_added_below_the_others_and_its_imports_above(
 ) -> None:
     after = append_test(path, text, code)
     assert after == expected
-    assert holds_test(after, code)
-    assert not holds_test(after.replace("b", "c").replace("B", "C").replace("two", "x"), code)
+    assert holds_test(path, after, code)
+    other = after.replace("b", "c").replace("B", "C").replace("two", "x")
+    assert not holds_test(path, other, code)
 
 
 @pytest.mark.parametrize(
