@@ -186,6 +186,7 @@ class Dialogue:
             with_commands = not is_small(self.asked.model)
             quoted = attempt.conventions if with_commands else None
             earlier = () if self.asked.afresh else past
+            is_json = offer.format is ReplyFormat.JSON and not self._is_last(attempt)
             prompt = render_short_prompt(
                 order,
                 attempt.shown,
@@ -197,8 +198,9 @@ class Dialogue:
                 verification=commands,
                 with_commands=with_commands,
                 conventions=quoted,
+                asked=offer.format if is_json else ReplyFormat.FILES,
             )
-            return Question(self.asked, offer if focus else _WHOLE_FILES, prompt, focus)
+            return Question(self.asked, offer if focus or is_json else _WHOLE_FILES, prompt, focus)
         prompt = render_prompt(
             order,
             attempt.shown,
@@ -223,13 +225,18 @@ class Dialogue:
         return focus if offer.forms.get(focus.path) is Form.DEFINITION else None
 
     def _is_to_be_short(self, attempt: Attempt, offer: Offer) -> bool:
-        """Return whether the short prompt is asked: for whole files, and as the last question."""
+        """Return whether the short prompt is asked: for whole files, and as the last question.
+
+        That question asks for a file in a block, whatever was asked for before.
+        """
         about_form = (DoubtKind.BLOCKS_REFUSED, DoubtKind.MORE_WANTED)
         if any(map(self._is_in_doubt_by, about_form)):
             return False
-        last = len(attempt.questions) == MAX_QUESTIONS
-        wanted = last or offer.format is ReplyFormat.FILES
+        wanted = self._is_last(attempt) or offer.format is not ReplyFormat.EDITS
         return wanted and has_short_prompt(self.step.order, attempt.shown)
+
+    def _is_last(self, attempt: Attempt) -> bool:
+        return len(attempt.questions) == MAX_QUESTIONS
 
     def _is_in_doubt_by(self, kind: DoubtKind) -> bool:
         return self._doubt is not None and self._doubt.kind is kind
