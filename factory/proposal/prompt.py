@@ -10,7 +10,6 @@ copies the file.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache
@@ -18,10 +17,10 @@ from importlib import resources
 
 from factory.orders.documents import WHOLE_UP_TO_LINES, Offer, ReplyFormat
 from factory.orders.model_choice import PastAttempt
-from factory.orders.stages import TEXT_OF, Stage
 from factory.proposal.assemble_edits import render_claim, render_format
 from factory.proposal.prompt_parts import (
     REMOVED,
+    how_to_reply,
     name_removed,
     render_hint,
     render_history,
@@ -39,6 +38,7 @@ from factory.proposal.shown_code import (
     choose_windows,
     elided_lines,
     example_request,
+    head_of,
     is_long_document,
     is_named_long,
     merge_lines,
@@ -87,6 +87,38 @@ def show_in_parts(file: ShownFile, pointers: Pointers) -> ShownFile:
     language = language_of(file.path)
     outline = language.edits.outline(file.text) if language and language.edits else ()
     return replace(file, outline=outline, parts=choose_windows(file.text, outline, pointers))
+
+
+def show_added(file: ShownFile, before: str | None) -> ShownFile:
+    """Return a test file with its head, and the definitions with lines that `before` lacks.
+
+    The file is shown whole where it is new or short, or where more than lines were added to it.
+    """
+    lines, old = file.text.splitlines(), iter((before or "").splitlines())
+    language = language_of(file.path)
+    if before is None or len(lines) <= WHOLE_UP_TO_LINES or not language or not language.edits:
+        return file
+    wanted = next(old, None)
+    added: set[int] = set()
+    for number, line in enumerate(lines, 1):
+        if line == wanted:
+            wanted = next(old, None)
+        else:
+            added.add(number)
+    if wanted is not None:
+        return file
+    outline = language.edits.outline(file.text)
+    first, head = min((each.first for each in outline), default=1), head_of(outline)
+    spans = [range(each.first, each.last + 1) for each in outline]
+    grown = [each for each in spans if not added.isdisjoint(each)]
+    # Of a class that holds other definitions, its first line says where the test is.
+    holding = [each for each in grown if any(o != each and o[0] in each for o in spans)]
+    whole = {n for each in grown if each not in holding for n in each}
+    shown = merge_lines(
+        {*range(head.first, min(first - 1, head.last) + 1), *added, *whole}
+        | {each[0] for each in holding}
+    )
+    return replace(file, parts=shown, outline=outline, may_ask=False, elides=True)
 
 
 def show_more(file: ShownFile, wanted: Sequence[WantedPart]) -> ShownFile | str:
@@ -246,28 +278,6 @@ def _values(
     }
 
 
-# With its sentence around it, a reminder is no longer than an excerpt, which has 2,000 characters.
-_LONGEST_LIST = 1900
-
-
-def reminder(stage: Stage, order: WorkOrder) -> str:
-    """Return what the next attempt should keep in mind after a failure at `stage`.
-
-    The reminder is valid for either reply format, because the next attempt may use another format.
-    """
-    return TEXT_OF[stage].reminder.format(allowed=_names(order.allowed_files))
-
-
-def _names(paths: Sequence[str]) -> str:
-    """Return the paths in one line; where they are too long for a reminder, as many as fit."""
-    text = ", ".join(paths)
-    if len(text) <= _LONGEST_LIST:
-        return text
-    fitting = text[:_LONGEST_LIST].rpartition(", ")[0]
-    left = len(paths) - fitting.count(", ") - 1
-    return f"{fitting} and {left:,} more that the work order lists"
-
-
 @cache
 def _template() -> str:
     return resources.files("factory.proposal").joinpath("FACTORY_PROMPT.md").read_text("utf-8")
@@ -389,22 +399,19 @@ def _render_opening(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
     return f"{keep}\nYour reply begins like this{unless}:\n\n{opening}"
 
 
-_WHOLE_FILE = "Reply with the whole file in one fenced code block."
-_WHOLE_IN_JSON = (
-    'Reply with JSON alone: {"summary": "in a sentence", "writes": [{"path": PATH, '
-    '"base_sha256": the hash above, "content": "the whole file"}]}'
-)
-_DEFINITION = "Reply with the whole changed {kind} in one fenced code block."
-
-
 def has_short_prompt(order: WorkOrder, shown: Sequence[ShownFile]) -> bool:
     """Return whether an order is simple enough: one short file to write, and no other to read."""
     placed = files_of_tests(order)
     listed = set(order.context_files) <= {*order.allowed_files, *placed}
     single = len(order.allowed_files) == 1 and listed
     return single and all(
-        each.parts is None and len(each.text.splitlines()) <= WHOLE_UP_TO_LINES for each in shown
+        (each.parts is None or each.path in placed) and len(_lines_shown(each)) <= WHOLE_UP_TO_LINES
+        for each in shown
     )
+
+
+def _lines_shown(file: ShownFile) -> list[str]:
+    return file.text.splitlines() if file.parts is None else [*elided_lines(file)]
 
 
 def render_short_prompt(
@@ -440,7 +447,7 @@ def render_short_prompt(
         task,
         history.rstrip("\n"),
         note,
-        _how_to_reply(order.allowed_files[0], focus, asked),
+        how_to_reply(order.allowed_files[0], focus, asked),
     )
     return "\n\n".join(part for part in all_parts if part) + "\n"
 
@@ -481,7 +488,7 @@ def _told(
         parts.append(f"The file is {path}, and it does not exist yet.")
     if order.removed_files:
         parts.append(f"{REMOVED} Use none of them: {', '.join(name_removed(order.removed_files))}")
-    texts = {each.path: each.text for each in shown}
+    texts = {each.path: "\n".join(_lines_shown(each)) for each in shown}
     apart = files_of_tests(order)
     for test in order.acceptance_files:
         if test.path in apart:
@@ -495,14 +502,6 @@ def _told(
         parts.append(f"These commands must succeed afterwards:\n{_bullets(commands)}")
         parts.append(render_claim(asked))
     return parts
-
-
-def _how_to_reply(path: str, focus: Focus | None, asked: ReplyFormat) -> str:
-    if asked is ReplyFormat.JSON:
-        return _WHOLE_IN_JSON.replace("PATH", json.dumps(path))
-    if focus is None:
-        return _WHOLE_FILE
-    return _DEFINITION.format(kind="class" if focus.holds_others else "function")
 
 
 def _fenced_short_prompt(text: str, info: str = "") -> str:

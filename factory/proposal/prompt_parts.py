@@ -7,6 +7,7 @@ reply, and little of what is further up.
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,13 +16,14 @@ from typing import Final
 
 from factory.orders.documents import FailureBrief, ReplyFormat, WriteProposal
 from factory.orders.model_choice import PastAttempt
-from factory.orders.stages import Stage
+from factory.orders.stages import TEXT_OF, Stage
 from factory.orders.task import MAX_HINT_CHARACTERS, MAX_REASON_CHARACTERS
 from factory.proposal.reply_formats import fence_for
-from factory.proposal.shown_code import ShownFile
+from factory.proposal.shown_code import Focus, ShownFile
 from shared.errors import InvalidInput
 from shared.files.secret_values import redact
 from shared.languages.registry import language_of
+from shared.work_order.work_order import WorkOrder
 
 _RETRY_SHARE = 0.6
 """How much longer a prompt may get by what it says of earlier attempts, as a share of the first."""
@@ -37,6 +39,28 @@ _CUT = "[... cut ...]"
 _CHANGED = "It changed:"
 _LINE_ENDS = 8  # of the lines around a change and an output
 _LEAST_CHARACTERS = 120  # a shorter piece of a change or of an output says nothing
+
+
+# With its sentence around it, a reminder is no longer than an excerpt, which has 2,000 characters.
+_LONGEST_LIST = 1900
+
+
+def reminder(stage: Stage, order: WorkOrder) -> str:
+    """Return what the next attempt should keep in mind after a failure at `stage`.
+
+    The reminder is valid for either reply format, because the next attempt may use another format.
+    """
+    return TEXT_OF[stage].reminder.format(allowed=_names(order.allowed_files))
+
+
+def _names(paths: Sequence[str]) -> str:
+    """Return the paths in one line; where they are too long for a reminder, as many as fit."""
+    text = ", ".join(paths)
+    if len(text) <= _LONGEST_LIST:
+        return text
+    fitting = text[:_LONGEST_LIST].rpartition(", ")[0]
+    left = len(paths) - fitting.count(", ") - 1
+    return f"{fitting} and {left:,} more that the work order lists"
 
 
 def room_for_history(first_prompt: str, note: str, *, short: bool = False) -> int:
@@ -269,3 +293,20 @@ def name_removed(paths: Sequence[str]) -> tuple[str, ...]:
     """Return the paths for a list, of which further ones are only counted."""
     more = len(paths) - _MOST_NAMED
     return (*paths[:_MOST_NAMED], *((f"and {more} more",) if more > 0 else ()))
+
+
+_WHOLE_FILE = "Reply with the whole file in one fenced code block."
+_WHOLE_IN_JSON = (
+    'Reply with JSON alone: {"summary": "in a sentence", "writes": [{"path": PATH, '
+    '"base_sha256": the hash above, "content": "the whole file"}]}'
+)
+_DEFINITION = "Reply with the whole changed {kind} in one fenced code block."
+
+
+def how_to_reply(path: str, focus: Focus | None, asked: ReplyFormat) -> str:
+    """Return the end of a short prompt: the form in which the file or the definition is given."""
+    if asked is ReplyFormat.JSON:
+        return _WHOLE_IN_JSON.replace("PATH", json.dumps(path))
+    if focus is None:
+        return _WHOLE_FILE
+    return _DEFINITION.format(kind="class" if focus.holds_others else "function")

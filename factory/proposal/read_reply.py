@@ -402,6 +402,9 @@ class ReplyReader:
             self.refused = None if focus else refused
             raise
         self.refused = None
+        said = parsed.proposal.summary.strip(" .").casefold()
+        if said == self.order.title.strip(" .").casefold():  # the commit's subject says so
+            parsed = replace(parsed, proposal=parsed.proposal.model_copy(update={"summary": ""}))
         return parsed
 
     def _parse(
@@ -416,6 +419,7 @@ class ReplyReader:
         )
 
 
+_UNREADABLE = "Your last reply could not be read: "
 _EXACTLY = "Reply in exactly the format that is asked for, and nothing else."
 
 
@@ -447,10 +451,15 @@ class Doubt:
     repeats: int | None = None
     quote: str = ""
 
+    @property
+    def reason(self) -> str:
+        """Return the note without what is said to the model alone."""
+        return self.note.removeprefix(_UNREADABLE).removesuffix(f"\n{_EXACTLY}")
+
 
 def doubt_unreadable(problem: str, quote: str) -> Doubt:
     """Return the doubt about a reply that is not a proposal."""
-    note = f"Your last reply could not be read: {problem}\n{_EXACTLY}"
+    note = f"{_UNREADABLE}{problem}\n{_EXACTLY}"
     return Doubt(DoubtKind.UNREADABLE, note, quote=quote)
 
 

@@ -65,7 +65,7 @@ class _AttributeJudge:
         base = [start.module] if start.attribute is None else [start.module, start.attribute]
         return ".".join([*base, *reversed(parts)])
 
-    def _value_attribute(self, of: TypeText, attribute: str) -> Verdict:
+    def _value_attribute(self, of: TypeText, attribute: str) -> Verdict | None:
         if not self._place.is_own():
             return DOUBT
         if attribute == "__iter__":
@@ -85,13 +85,13 @@ class _AttributeJudge:
         node = self._place.spot.node
         return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Call)
 
-    def _own_attribute(self, head: str, attribute: str, on_class: bool) -> Verdict:
+    def _own_attribute(self, head: str, attribute: str, on_class: bool) -> Verdict | None:
         for each in self._place.names.owners(head):
             later = self._later(each.module.path, f"{head}.{attribute}")
             if later:
                 return Verdict("E217", declared_only_by(later))
             if each.module.is_open:
-                return DOUBT
+                return DOUBT if each.module.contract is not None else None
         if not self._place.names.is_whole(head, attribute):
             return DOUBT
         if not self._place.names.has_plain_head(head) or head in self._place.scene.local_classes:
@@ -127,7 +127,20 @@ class _CallJudge:
     def __init__(self, place: ComplaintPlace) -> None:
         self._place = place
 
-    def verdict(self, complaint: MypyComplaint) -> Verdict:
+    def verdict(self, complaint: MypyComplaint) -> Verdict | None:
+        """Return the verdict on a call; `None` if it doubts code that the order may change so."""
+        found = self._verdict(complaint)
+        meant = complaint.callee or self._callee_at_spot()
+        return None if found == DOUBT and meant is not None and self._may_change(meant) else found
+
+    def _may_change(self, callee: Callee) -> bool:
+        """Say whether the function may become another one that no interface declares."""
+        owners = self._place.names.owners(callee.owner.head if callee.owner else callee.name)
+        return bool(owners) and all(
+            each.module.is_open and each.module.contract is None for each in owners
+        )
+
+    def _verdict(self, complaint: MypyComplaint) -> Verdict:
         if not self._place.is_own():
             return DOUBT
         callee = complaint.callee
