@@ -354,7 +354,7 @@ def _head(options: PlanOptions, inputs: CompileInputs, source: ModelSource) -> M
         "branch": options.branch,
         "repo_files": len(inputs.repo.files),
         "verification": [each.text for each in inputs.repo.verification],
-        "outdir": str(options.outdir) if options.outdir else None,
+        "outdir": str(options.outdir.resolve()) if options.outdir else None,
         **({"follows": options.follows.facts.manifest_sha256} if options.follows else {}),
         **settings_document(options),
         "model_settings": _model_settings(options.model, source, source.base_url),
