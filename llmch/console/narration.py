@@ -1,7 +1,4 @@
-"""Turns events into lines.
-
-This module is pure.
-"""
+"""Turns events into lines, by pure functions."""
 
 from __future__ import annotations
 
@@ -222,7 +219,6 @@ _WholeEvent = OrderStarted | OrderSkipped | OrderEnded | BatchStarted | BatchEnd
 OrderEvent = _CommandEvent | _AttemptEvent | _TrainEvent | _WholeEvent
 
 _MAX_SUMMARY = 160
-_MAX_NOTE = 320  # the reason comes last, behind the place
 _DOUBTS = {
     "blocks refused": "parts of the reply do not fit the files",
     "more wanted": "the reply asks to see more of a file",

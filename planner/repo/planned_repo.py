@@ -384,7 +384,10 @@ def _compose_in_brief(
     What can be said of tables is beside the budget.
     """
     sources = sorted(sources, key=lambda each: not each.is_test)
-    names = {each.path: [part.last_name for part in each.parts if part.name] for each in sources}
+    names = {
+        each.path: [part.last_name for part in sorted(each.parts, key=_score) if part.name]
+        for each in sources
+    }
     room, lines = budget - len(_THERE_TOO), list[str]()
     for path in dict.fromkeys((*names, *nearest)):
         words = repo_outlines.fitting(names.get(path, ()), room // 2 - len(path), stop=True)
@@ -395,6 +398,10 @@ def _compose_in_brief(
         room -= len(line) + 1
     text = "\n".join(filter(None, (_THERE_TOO if lines else "", *lines, tables)))
     return RepoHints(text, len(lines), tracked - len(lines))
+
+
+def _score(part: repo_outlines.Part) -> float:
+    return -part.score
 
 
 def _listing(paths: Sequence[str], others: Sequence[str], left_out: int, below: int) -> str:

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Final, Protocol, Self
 
 from shared.errors import CommandFailed
@@ -108,12 +108,7 @@ class Tools:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *ended: object) -> None:
         self.close()
 
     def checker(self, language: str, open_checker: Callable[[], CheckerProcess]) -> CheckerProcess:
@@ -397,7 +392,6 @@ class Tool:
     found, else what `told` matches. `silent` tools mark lines and say nothing that helps.
     """
 
-    name: str
     head: re.Pattern[str]
     end: re.Pattern[str]
     before: int = 0

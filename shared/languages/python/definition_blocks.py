@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import Splice
 from shared.languages.declared.declared_edits import Refused
+from shared.languages.python.python_code import last_part
 from shared.languages.python.python_source import (
+    OVERLOAD,
+    PythonDeclared,
     first_line,
     indentation_of,
     is_docstring,
@@ -26,6 +28,7 @@ from shared.languages.python.python_source import (
     last_line,
     multiline_strings,
     read_once,
+    role_of,
 )
 from shared.languages.python.stubs import Definition, FunctionNode
 
@@ -97,15 +100,11 @@ class CodeBlock:
     body: tuple[ast.stmt, ...]
     in_strings: frozenset[int]
 
-    @property
-    def definitions(self) -> tuple[Definition, ...]:
-        return tuple(each for each in self.body if isinstance(each, Definition))
-
 
 def read_block(code: str) -> CodeBlock:
     """Return the block in `code`, which may be indented. Raises `Refused` if it does not parse."""
     code = code.replace("\r\n", "\n").rstrip()
-    first = next((line for line in code.split("\n") if _is_code(line)), "")
+    first = next((e for e in code.split("\n") if e.strip() and e.lstrip()[0] != "#"), "")
     is_indented = bool(indentation_of(first))
     # Below an `if`, indented code parses with its own columns and strings.
     code = f"if True:\n{code}" if is_indented else code
@@ -169,15 +168,10 @@ def _in_steps(line: str, old: str, new: str) -> str:
     return new * steps + line[steps * len(old) :]
 
 
-def _is_code(line: str) -> bool:
-    return bool(line.strip()) and not line.lstrip().startswith("#")
-
-
 def _lines_in_strings(code: str) -> frozenset[int]:
     inside: set[int] = set()
     for start, end in multiline_strings(code):
-        first = code.count("\n", 0, start)
-        inside.update(range(first + 1, first + 1 + code.count("\n", start, end)))
+        inside.update(range(code.count("\n", 0, start) + 1, code.count("\n", 0, end) + 1))
     return frozenset(inside)
 
 
@@ -222,7 +216,9 @@ def merge_statements(
     """
     for statement in given:
         name = name_of(statement)
-        if isinstance(statement, Definition) or (not name and _does_nothing(statement)):
+        if isinstance(statement, Definition | ast.Import | ast.ImportFrom) or (
+            not name and _is_filler(statement)
+        ):
             continue
         if not name:
             raise Refused(
@@ -369,10 +365,6 @@ def name_of(statement: ast.stmt) -> str:
             return "the docstring" if is_docstring(statement) else ""
 
 
-def _does_nothing(statement: ast.stmt) -> bool:
-    return _is_filler(statement) or isinstance(statement, ast.Import | ast.ImportFrom)
-
-
 def _is_filler(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Pass) or is_ellipsis(statement)
 
@@ -404,7 +396,7 @@ def refuse_placeholders(new: Definition, old: Definition | None) -> None:
     A function may have no body if it is new, had none before, or is an overload or abstract. In the
     body of a class an ellipsis does nothing, and is allowed.
     """
-    for function in _functions(new):
+    for function in (each for each in ast.walk(new) if isinstance(each, FunctionNode)):
         kept = [each for each in function.body if not is_docstring(each)]
         elided = [each for each in kept if is_ellipsis(each)]
         if elided and len(kept) > 1:
@@ -414,14 +406,9 @@ def refuse_placeholders(new: Definition, old: Definition | None) -> None:
             )
     if isinstance(new, ast.ClassDef) or old is None or isinstance(old, ast.ClassDef):
         return
-    if _is_empty(new) and not _is_empty(old) and not _is_bodiless(new):
+    may_be_empty = {last_part(each) for each in new.decorator_list} & _BODILESS
+    if _is_empty(new) and not _is_empty(old) and not may_be_empty:
         raise Refused(f"`{new.name}` has no body: write the statements that do the work")
-
-
-def _functions(node: ast.AST) -> Iterator[FunctionNode]:
-    for each in ast.walk(node):
-        if isinstance(each, FunctionNode):
-            yield each
 
 
 def _is_empty(node: FunctionNode) -> bool:
@@ -429,90 +416,40 @@ def _is_empty(node: FunctionNode) -> bool:
     return all(map(is_ellipsis, kept))
 
 
-def _is_bodiless(node: FunctionNode) -> bool:
-    names = {ast.unparse(each).rpartition(".")[2] for each in node.decorator_list}
-    return not names.isdisjoint(_BODILESS)
+Role = tuple[str, int]
+"""The part of a definition among those of its name; overloads are numbered."""
 
 
-_FIRST_LINES: Final = re.compile(r"#!|#.*coding[:=]")
+def roles_in_file(places: Sequence[PythonDeclared]) -> Mapping[Role, PythonDeclared]:
+    """Return the definitions of one qualified name by what each of them is.
 
-
-def first_line_of_code(file: EditedFile) -> int:
-    first = 0
-    while _FIRST_LINES.match(file.lines[first]):
-        first += 1
-    return first
-
-
-def import_splices(
-    file: EditedFile, head: Sequence[ast.stmt], lines: Sequence[str]
-) -> Iterator[Splice]:
-    """Yield the splices that add imports to the head of a module, each where isort would have it.
-
-    Those of the standard library have a group of their own. Of the others nobody knows here which
-    are the project's, so an import goes to those of its package, else below all.
+    Raises `Refused` if they do not belong together: the name is defined twice.
     """
-    imports = [each for each in head if isinstance(each, ast.Import | ast.ImportFrom)]
-    places: dict[int, list[str]] = {}
-    below: dict[int, int] = {}
-    last: dict[int, int] = {}
-    for line in sorted(lines, key=lambda line: _rank(_import_in(line))):
-        node = _import_in(line)
-        at, above, below_it = _place_of(file, head, imports, node)
-        section = _section(node)[0]
-        apart = above if at not in places else last[at] != section
-        places.setdefault(at, []).extend([*[""] * apart, line])
-        below[at], last[at] = below_it, section
-    for at, added in places.items():
-        spaced = [*added, *[""] * below[at]]
-        yield replace(file.inserting(at, spaced), depth=1)  # before a variable at the same place
+    roles = _numbered([place.key for place in places])
+    if len(set(roles)) < len(roles) or len({place.owner_line for place in places}) > 1:
+        lines = [place.line for place in places]
+        raise Refused(
+            f"`{places[0].name}` is defined {len(places)} times, on lines "
+            f"{' and '.join(map(str, lines))}: no name says which one is meant",
+            *lines,
+        )
+    return dict(zip(roles, places, strict=True))
 
 
-def _place_of(
-    file: EditedFile,
-    head: Sequence[ast.stmt],
-    imports: Sequence[ast.Import | ast.ImportFrom],
-    node: ast.Import | ast.ImportFrom,
-) -> tuple[int, int, int]:
-    """Return after how many lines an import goes, and the blank lines above and below it."""
-    kin = [each for each in imports if _section(each) == _section(node)]
-    if earlier := [each for each in kin if _rank(each) <= _rank(node)]:
-        return earlier[-1].end_lineno or 0, 0, 0
-    if kin:
-        return file.above_comments(kin[0].lineno - 1), 0, 0
-    future = [each for each in imports if _section(each) == (0, "")]
-    section = _section(node)[0]
-    if future and section == 1:
-        return future[-1].end_lineno or 0, 1, 0
-    if imports and section:
-        if section == 1:
-            return file.above_comments(imports[0].lineno - 1), 0, 1
-        return imports[-1].end_lineno or 0, 0, 0
-    if head and is_docstring(head[0]):
-        return head[0].end_lineno or 0, 1, 0
-    if head:
-        return head[0].lineno - 1, 0, 1
-    return first_line_of_code(file), 0, 2
+def roles_in_block(nodes: Sequence[Definition]) -> Mapping[Role, Definition]:
+    """Return the same for a block. Raises `Refused` if it defines the name twice."""
+    roles = _numbered([role_of(node) for node in nodes])
+    if len(set(roles)) < len(roles):
+        raise Refused(f"the block defines `{nodes[0].name}` twice")
+    return dict(zip(roles, nodes, strict=True))
 
 
-def _import_in(line: str) -> ast.Import | ast.ImportFrom:
-    (node,) = ast.parse(line).body
-    assert isinstance(node, ast.Import | ast.ImportFrom), "it was read as an import"
-    return node
+def _numbered(kinds: Sequence[str]) -> list[Role]:
+    return [
+        (kind, kinds[:number].count(kind) if kind == OVERLOAD else 0)
+        for number, kind in enumerate(kinds)
+    ]
 
 
-def _module_of(node: ast.Import | ast.ImportFrom) -> str:
-    if isinstance(node, ast.Import):
-        return node.names[0].name
-    return "." * node.level + (node.module or "")
-
-
-def _section(node: ast.Import | ast.ImportFrom) -> tuple[int, str]:
-    package = _module_of(node).partition(".")[0]
-    if package == "__future__":
-        return 0, ""
-    return (1, "") if package in sys.stdlib_module_names else (2, package)
-
-
-def _rank(node: ast.Import | ast.ImportFrom) -> tuple[int, bool, str]:
-    return _section(node)[0], isinstance(node, ast.ImportFrom), _module_of(node).lower()
+def count_overloads(roles: Mapping[Role, object]) -> int:
+    return sum(kind == OVERLOAD for kind, _ in roles)
