@@ -113,6 +113,15 @@ def _known_verification(
     return verification.commands if by_commands else ()
 
 
+def committed_files(tree: RepoTree) -> CommitSources | None:
+    """Return the files of the commit that a plan begins with; `None` where there is none."""
+    if isinstance(tree.files, CommitSources):
+        return tree.files
+    git = Git(tree.root) if tree.root is not None else None
+    head = refs.commit_of(git, "HEAD") if git is not None else ""
+    return CommitSources(git, head) if git is not None and head else None
+
+
 _REGULAR = ("100644", "100755")
 
 

@@ -482,7 +482,7 @@ def render_tables(files: Iterable[SourceFile]) -> str:
     return ""
 
 
-def fitting(lines: Sequence[str], room: int, *, stop: bool = False) -> list[str]:
+def fitting(lines: Iterable[str], room: int, *, stop: bool = False) -> list[str]:
     """Return the lines that fit in `room` characters; with `stop`, end at one that does not."""
     kept = []
     for line in lines:
