@@ -47,8 +47,6 @@ from factory.orders.documents import (
     Form,
     Offer,
     ReplyFormat,
-    ReplyRecord,
-    reply_sha256,
 )
 from factory.orders.model_choice import (
     MAX_QUESTIONS,
@@ -146,7 +144,7 @@ class Dialogue:
             temperature=self.asked.temperature,
             model=completion.model,
             repairs=completion.adjustments,
-            replies=(*attempt.replies, _on_record(completion, question)),
+            replies=(*attempt.replies, question.on_record(completion.text, completion.model)),
             quoted=quoted,
             proposal=None,
         )
@@ -183,7 +181,8 @@ class Dialogue:
         if focus or self._is_to_be_short(attempt, offer):
             with_commands = not is_small(self.asked.model)
             earlier = () if self.asked.afresh else past
-            is_json = offer.format is ReplyFormat.JSON and not self._is_last(attempt)
+            if focus is None and (offer.format is not ReplyFormat.JSON or _is_last(attempt)):
+                offer = Offer(ReplyFormat.FILES)
             prompt = render_short_prompt(
                 order,
                 attempt.shown,
@@ -195,10 +194,9 @@ class Dialogue:
                 verification=commands,
                 with_commands=with_commands,
                 conventions=attempt.conventions if with_commands else None,
-                asked=offer.format if is_json else ReplyFormat.FILES,
+                asked=offer.format,
             )
-            whole = offer if focus or is_json else Offer(ReplyFormat.FILES)
-            return Question(self.asked, whole, prompt, focus)
+            return Question(self.asked, offer, prompt, focus)
         prompt = render_prompt(
             order,
             attempt.shown,
@@ -223,18 +221,12 @@ class Dialogue:
         return focus if offer.forms.get(focus.path) is Form.DEFINITION else None
 
     def _is_to_be_short(self, attempt: Attempt, offer: Offer) -> bool:
-        """Return whether the short prompt is asked: for whole files, and as the last question.
-
-        That question asks for a file in a block, whatever was asked for before.
-        """
+        """Return whether the short prompt is asked: for whole files, and as the last question."""
         about_form = (DoubtKind.BLOCKS_REFUSED, DoubtKind.MORE_WANTED)
         if any(map(self._is_in_doubt_by, about_form)):
             return False
-        wanted = self._is_last(attempt) or offer.format is not ReplyFormat.EDITS
+        wanted = _is_last(attempt) or offer.format is not ReplyFormat.EDITS
         return wanted and has_short_prompt(self.step.order, attempt.shown)
-
-    def _is_last(self, attempt: Attempt) -> bool:
-        return len(attempt.questions) == MAX_QUESTIONS
 
     def _is_in_doubt_by(self, kind: DoubtKind) -> bool:
         return self._doubt is not None and self._doubt.kind is kind
@@ -257,13 +249,8 @@ class Dialogue:
         )
 
 
-def _on_record(completion: Completion, question: Question) -> ReplyRecord:
-    return ReplyRecord(
-        sha256=reply_sha256(completion.text),
-        model=completion.model,
-        asked=question.offer.format,
-        focused=question.focus is not None,
-    )
+def _is_last(attempt: Attempt) -> bool:
+    return len(attempt.questions) == MAX_QUESTIONS  # it asks for a file in a block
 
 
 def _record(folder: Path, name: str, again: int) -> Path:
