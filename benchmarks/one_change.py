@@ -165,10 +165,9 @@ def _rows(case: _Case, done: _Done) -> Iterator[Row]:
     planning, writing = done.prompts
     own = {"shop.py": case.text}
     replies = case.replies()
-    second = None if case.as_json else _PROMPT
     for name, sent, direct, aim in (
         ("first prompt", planning, case.direct(own), _PROMPT),
-        ("second prompt", writing, case.direct({**own, _TEST_PATH: _TEST}), second),
+        ("second prompt", writing, case.direct({**own, _TEST_PATH: _TEST}), _PROMPT),
         ("replies", "".join(replies), case.direct_reply(), _REPLIES),
     ):
         yield Row(

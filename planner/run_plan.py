@@ -54,6 +54,7 @@ from shared.events.run_record import (
 from shared.files.atomic_io import make_folder
 from shared.files.paths import VERIFY_SCRIPT
 from shared.languages.language_tools import ToolRunner, Tools
+from shared.languages.registry import warm_up
 from shared.llm.stack import Mode, Model, ModelSource, open_model, transcript_of
 from shared.llm.usage import Tally, usage_counted, usage_record
 from shared.work_order.parse_order import order_key, parse_document
@@ -223,6 +224,8 @@ def _compile(
         summarised(folder, settings_document(options)) as attempts,
         Tools(runner) as tools,
     ):
+        if inputs.change is not None:
+            warm_up(tools, inputs.change.files or inputs.repo.files)
         target = TargetRepo(frozenset(inputs.repo.files), inputs.repo.sources, inputs.allowed)
         dry_run = DryRun(machine, target, recording.emit) if options.dry_run else None
         judge = PlanJudge(inputs, tools, dry_run)
@@ -377,7 +380,7 @@ def _head(options: PlanOptions, inputs: CompileInputs, source: ModelSource) -> M
         "branch": options.branch,
         "repo_files": len(inputs.repo.files),
         "verification": [each.text for each in inputs.repo.verification],
-        "outdir": str(options.outdir) if options.outdir else None,
+        "outdir": str(options.outdir.resolve()) if options.outdir else None,
         **({"follows": options.follows.facts.manifest_sha256} if options.follows else {}),
         **settings_document(options),
         "model_settings": _model_settings(options.model, source, source.base_url),

@@ -60,9 +60,9 @@ def _bound() -> tuple[str, ...]:
 @contextlib.contextmanager
 def lasting_ones() -> Iterator[None]:
     """Let what the block starts run on after the test: its fixture is one of several tests."""
-    before = _children()
+    before = children()
     yield
-    lasting.update(_children() - before)
+    lasting.update(children() - before)
 
 
 def adopt_orphans() -> None:
@@ -73,10 +73,10 @@ def adopt_orphans() -> None:
 @contextlib.contextmanager
 def none_left(patience_seconds: float = _PATIENCE_SECONDS) -> Iterator[None]:
     """Fail where the block leaves a process behind, and kill that process."""
-    before = _children()
+    before = children()
     yield
     until = time.monotonic() + patience_seconds
-    while (left := _living(_children() - before - _kept())) and time.monotonic() < until:
+    while (left := _living(children() - before - _kept())) and time.monotonic() < until:
         time.sleep(_LOOK_EVERY_SECONDS)
     named = [_command_line(pid) for pid in left]
     for pid in left:
@@ -90,7 +90,8 @@ def _kept() -> set[int]:
     return lasting if WARDEN.pid is None else {*lasting, WARDEN.pid}
 
 
-def _children() -> set[int]:
+def children() -> set[int]:
+    """Return the processes that this one started and has not waited for."""
     found: set[int] = set()
     for task in Path("/proc/self/task").iterdir():
         with contextlib.suppress(OSError):  # the thread has ended, or the kernel keeps no list

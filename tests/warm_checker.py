@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from shared.languages.language_tools import Tools
+from shared.languages.language_tools import CheckerProcess, Tools
 from shared.languages.python.type_checker import TypeChecker
 from tests import processes
 
@@ -26,5 +26,14 @@ def checker(warm_checker: TypeChecker, no_process_left: None) -> Iterator[TypeCh
 
 
 def tools_with(checker: TypeChecker) -> Tools:
-    """Return tools that ask this type checker about Python, and are not to be closed."""
-    return Tools(keep=lambda _: checker)
+    """Return tools that ask this type checker about Python, and leave it open."""
+    return _Shared(checker)
+
+
+class _Shared(Tools):
+    def __init__(self, checker: TypeChecker) -> None:
+        super().__init__()
+        self._shared = checker
+
+    def checker(self, language: str, open_checker: Callable[[], CheckerProcess]) -> CheckerProcess:
+        return self._shared

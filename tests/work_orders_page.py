@@ -71,6 +71,8 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "path": "names a file that the order may not write: with `content` a new one, or an "
         "acceptance file of an earlier order, which is replaced; with `append` one that is there "
         "(a file of Rust code whose own tests it is added to may be the order's to write)",
+        "table": "names the test, or the variable, of a list of cases in the file: `append` then "
+        "holds cases alone, which go to the end of that list",
         "append": "holds a test that is added to the file as it is before the order: its first "
         "imports go to those of the file, the rest to the end of the tests there",
         "content": "holds the whole text: UTF-8 with LF line ends, 16 KB at most; a command of "

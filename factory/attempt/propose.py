@@ -30,7 +30,7 @@ from factory.judging.acceptance_evidence import (
     programs_not_found,
     why_not_so,
 )
-from factory.judging.contract import notes_on, warm_up
+from factory.judging.contract import notes_on
 from factory.judging.environment_faults import missing_command, surroundings_of
 from factory.judging.failure_brief import (
     brief_of,
@@ -47,8 +47,6 @@ from factory.orders.documents import (
     Form,
     Offer,
     ReplyFormat,
-    ReplyRecord,
-    reply_sha256,
 )
 from factory.orders.model_choice import (
     MAX_QUESTIONS,
@@ -93,6 +91,7 @@ from factory.workbench.tree import NotReadable, Tree
 from shared.events.events import ModelAskedAgain
 from shared.files.atomic_io import write_json, write_text
 from shared.git import trees
+from shared.languages.registry import warm_up
 from shared.llm.model_client import Completion, ReplyFailed, Request
 from shared.projects.build_tools import BRINGING, may_come
 from shared.projects.conventions import find_conventions
@@ -145,7 +144,7 @@ class Dialogue:
             temperature=self.asked.temperature,
             model=completion.model,
             repairs=completion.adjustments,
-            replies=(*attempt.replies, _on_record(completion, question)),
+            replies=(*attempt.replies, question.on_record(completion.text, completion.model)),
             quoted=quoted,
             proposal=None,
         )
@@ -182,6 +181,8 @@ class Dialogue:
         if focus or self._is_to_be_short(attempt, offer):
             with_commands = not is_small(self.asked.model)
             earlier = () if self.asked.afresh else past
+            if focus is None and (offer.format is not ReplyFormat.JSON or _is_last(attempt)):
+                offer = Offer(ReplyFormat.FILES)
             prompt = render_short_prompt(
                 order,
                 attempt.shown,
@@ -193,8 +194,9 @@ class Dialogue:
                 verification=commands,
                 with_commands=with_commands,
                 conventions=attempt.conventions if with_commands else None,
+                asked=offer.format,
             )
-            return Question(self.asked, offer if focus else Offer(ReplyFormat.FILES), prompt, focus)
+            return Question(self.asked, offer, prompt, focus)
         prompt = render_prompt(
             order,
             attempt.shown,
@@ -223,8 +225,7 @@ class Dialogue:
         about_form = (DoubtKind.BLOCKS_REFUSED, DoubtKind.MORE_WANTED)
         if any(map(self._is_in_doubt_by, about_form)):
             return False
-        last = len(attempt.questions) == MAX_QUESTIONS
-        wanted = last or offer.format is ReplyFormat.FILES
+        wanted = _is_last(attempt) or offer.format is not ReplyFormat.EDITS
         return wanted and has_short_prompt(self.step.order, attempt.shown)
 
     def _is_in_doubt_by(self, kind: DoubtKind) -> bool:
@@ -248,13 +249,8 @@ class Dialogue:
         )
 
 
-def _on_record(completion: Completion, question: Question) -> ReplyRecord:
-    return ReplyRecord(
-        sha256=reply_sha256(completion.text),
-        model=completion.model,
-        asked=question.offer.format,
-        focused=question.focus is not None,
-    )
+def _is_last(attempt: Attempt) -> bool:
+    return len(attempt.questions) == MAX_QUESTIONS  # it asks for a file in a block
 
 
 def _record(folder: Path, name: str, again: int) -> Path:

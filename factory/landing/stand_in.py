@@ -226,7 +226,8 @@ def lacking(git: Git, order: WorkOrder, commit: str, parent: str = "") -> Iterat
         if path not in entries:
             yield f"it does not have the plan's test {path!r}"
         elif file.append is not None and not parent:
-            if not holds_test(text_at(git, commit, path) or "", file.append):
+            text = text_at(git, commit, path) or ""
+            if not holds_test(path, text, file.append, file.table):
                 yield f"its {path!r} does not hold the test that the plan adds to it"
         elif path in beside:
             if not _has_tests_of(path, text_at(git, commit, path), _whole(git, file, parent)):

@@ -20,6 +20,7 @@ from factory.orders.model_choice import PastAttempt
 from factory.proposal.assemble_edits import render_claim, render_format
 from factory.proposal.prompt_parts import (
     REMOVED,
+    how_to_reply,
     name_removed,
     render_hint,
     render_history,
@@ -398,10 +399,6 @@ def _render_opening(order: WorkOrder, shown: Sequence[ShownFile]) -> str:
     return f"{keep}\nYour reply begins like this{unless}:\n\n{opening}"
 
 
-_WHOLE_FILE = "Reply with the whole file in one fenced code block."
-_DEFINITION = "Reply with the whole changed {kind} in one fenced code block."
-
-
 def has_short_prompt(order: WorkOrder, shown: Sequence[ShownFile]) -> bool:
     """Return whether an order is simple enough: one short file to write, and no other to read."""
     placed = files_of_tests(order)
@@ -429,6 +426,7 @@ def render_short_prompt(
     verification: Sequence[str] = (),
     with_commands: bool = True,
     conventions: Conventions | None = None,
+    asked: ReplyFormat = ReplyFormat.FILES,
 ) -> str:
     """Return the prompt of an order that `has_short_prompt`, after the failed attempts in `past`.
 
@@ -436,16 +434,21 @@ def render_short_prompt(
     `hint` is what the person who runs the order says. With a `focus` of the order, this definition
     is shown and asked for, whatever the size of its file. Commands tempt a small model to write
     tests as well; `with_commands` says whether they are shown, those of `verification` too.
-    `conventions` come first.
+    `conventions` come first. What is `asked` for is the file in a block, or in JSON.
     """
     commands = (*verification, *order.acceptance_commands) if with_commands else ()
-    parts = _told(order, shown, known, focus, commands)
+    parts = _told(order, shown, known, focus, commands, asked)
     if said := _render_conventions(conventions, shown):
         parts.insert(0, said.rstrip("\n"))
     task = "\n\n".join([*parts, render_hint(hint)] if hint else parts)
     room = room_for_history(task, note, short=not with_commands)
-    history = render_history(past, shown, ReplyFormat.FILES, room)
-    all_parts = (task, history.rstrip("\n"), note, _how_to_reply(focus))
+    history = render_history(past, shown, asked, room)
+    all_parts = (
+        task,
+        history.rstrip("\n"),
+        note,
+        how_to_reply(order.allowed_files[0], focus, asked),
+    )
     return "\n\n".join(part for part in all_parts if part) + "\n"
 
 
@@ -455,9 +458,11 @@ def _told(
     known: Sequence[Interface],
     focus: Focus | None,
     commands: Sequence[str],
+    asked: ReplyFormat,
 ) -> list[str]:
     (path,) = order.allowed_files
-    text = next((each.text for each in shown if each.path == path), "")
+    file = next((each for each in shown if each.path == path), None)
+    text = file.text if file is not None else ""
     # The code comes first: a small model that reads the task before the code copies more of it.
     parts = [_fenced_short_prompt(focus.code, focus.language.lower())] if focus else []
     title = " ".join(order.title.split())
@@ -475,7 +480,9 @@ def _told(
         ]
     for each in others:
         parts += [f"{each.path} is there, and you can rely on it:", _fenced_short_prompt(each.stub)]
-    if text and not focus:
+    if file is not None and asked is ReplyFormat.JSON:
+        parts.append(_render_file(file, "", with_hash=True).rstrip("\n"))
+    elif text and not focus:
         parts += [f"This is {path}:", _fenced_short_prompt(text)]
     elif path not in order.intent and not focus:
         parts.append(f"The file is {path}, and it does not exist yet.")
@@ -493,14 +500,8 @@ def _told(
         parts.append(_render_forbidden(order.forbidden).strip())
     if commands:
         parts.append(f"These commands must succeed afterwards:\n{_bullets(commands)}")
-        parts.append(render_claim(ReplyFormat.FILES))
+        parts.append(render_claim(asked))
     return parts
-
-
-def _how_to_reply(focus: Focus | None) -> str:
-    if focus is None:
-        return _WHOLE_FILE
-    return _DEFINITION.format(kind="class" if focus.holds_others else "function")
 
 
 def _fenced_short_prompt(text: str, info: str = "") -> str:

@@ -7,6 +7,7 @@ reply, and little of what is further up.
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from factory.orders.model_choice import PastAttempt
 from factory.orders.stages import TEXT_OF, Stage
 from factory.orders.task import MAX_HINT_CHARACTERS, MAX_REASON_CHARACTERS
 from factory.proposal.reply_formats import fence_for
-from factory.proposal.shown_code import ShownFile
+from factory.proposal.shown_code import Focus, ShownFile
 from shared.errors import InvalidInput
 from shared.files.secret_values import redact
 from shared.languages.registry import language_of
@@ -292,3 +293,20 @@ def name_removed(paths: Sequence[str]) -> tuple[str, ...]:
     """Return the paths for a list, of which further ones are only counted."""
     more = len(paths) - _MOST_NAMED
     return (*paths[:_MOST_NAMED], *((f"and {more} more",) if more > 0 else ()))
+
+
+_WHOLE_FILE = "Reply with the whole file in one fenced code block."
+_WHOLE_IN_JSON = (
+    'Reply with JSON alone: {"summary": "in a sentence", "writes": [{"path": PATH, '
+    '"base_sha256": the hash above, "content": "the whole file"}]}'
+)
+_DEFINITION = "Reply with the whole changed {kind} in one fenced code block."
+
+
+def how_to_reply(path: str, focus: Focus | None, asked: ReplyFormat) -> str:
+    """Return the end of a short prompt: the form in which the file or the definition is given."""
+    if asked is ReplyFormat.JSON:
+        return _WHOLE_IN_JSON.replace("PATH", json.dumps(path))
+    if focus is None:
+        return _WHOLE_FILE
+    return _DEFINITION.format(kind="class" if focus.holds_others else "function")

@@ -18,7 +18,9 @@ from factory.orders.documents import (
     ModelProposal,
     Offer,
     ReplyFormat,
+    ReplyRecord,
     WritableFile,
+    reply_sha256,
 )
 from factory.orders.model_choice import AskedModel, ModelChoice, choose_offer
 from factory.proposal.scope import FileState
@@ -196,6 +198,15 @@ class Question:
     offer: Offer
     prompt: str
     focus: Focus | None = None
+
+    def on_record(self, reply: str, model: str) -> ReplyRecord:
+        """Return the record of a reply to the question."""
+        return ReplyRecord(
+            sha256=reply_sha256(reply),
+            model=model,
+            asked=self.offer.format,
+            focused=self.focus is not None,
+        )
 
 
 def build_request(

@@ -57,6 +57,8 @@ class RunDocument:
     llmch_version: str = ""
     repo: Path | None = None
     workdir: Path | None = None
+    outdir: Path | None = None
+    """Where the planner put a copy of its plan, for a person."""
     work_order: Path | None = None
     spec: str = ""
     branch: str = ""

@@ -353,7 +353,7 @@ def size_plan(
     """
     if repo is not None:
         with contextlib.suppress(LlmchError):
-            git = find_repo(repo).git
+            git = find_repo(repo, allow_repo_filters=True).git  # nothing here runs one
             tip = refs.tip_of_branch(git, branch) if branch else ""
             sizes = measure_orders(orders, git, tip or refs.commit_of(git, "HEAD"))
             first = parse_ladder(settings.factory.model)[0].model

@@ -99,7 +99,8 @@ def _candidates(repo: Path | None, environ: Mapping[str, str]) -> Iterator[tuple
 
 def _place_of(repo: Path | None) -> RepoPlace | None:
     try:
-        return None if repo is None else find_repo(repo)
+        # What is asked of this git runs no filter, so nobody has to look for those of the repo.
+        return None if repo is None else find_repo(repo, allow_repo_filters=True)
     except LlmchError:
         return None  # the run says it in its own words
 

@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from factory import preflight, run_flags
+from factory.batch import decide
 from factory.fleet import submission
 from factory.orders import documents
 from factory.orders.stages import Stage
 from factory.orders.task import RunOptions
 from factory.record import run_status
+from factory.record.runs_on_record import read_run_document
 from factory.run import run_order
 from factory.run.run_order import BaseTrial
 from factory.sandbox.policy import Backend
@@ -37,6 +39,7 @@ from shared.errors import (
     SandboxUnavailable,
 )
 from shared.events.events import Warned
+from shared.work_order.plan_folder import MANIFEST_NAME
 
 if TYPE_CHECKING:
     from factory.fleet.leases import Link
@@ -70,6 +73,38 @@ def options_and_source(
     with wiring.inputs_first(read_orders, lambda: preflight.find_repo(args.repo)):
         source = wiring.model_source(args, settings, settings.factory)
     return pull_requests.pushing(run_flags.run_options(args, settings), args), source
+
+
+def latest_plan(repo: Path, artifacts: Path) -> Path:
+    """Return the folder of the repo's latest plan.
+
+    That is the plan of the latest run, or one that was made since. Raises `InvalidInput` where
+    there is neither.
+    """
+    place = preflight.find_repo(repo)
+    status = run_status.read_status(place.common_dir)
+    at_hand = decide.plan_at_hand(place.common_dir)
+    made = sorted((artifacts / "planner").glob("*/"), reverse=True)
+    since = [each for each in made if status is None or each.name > status.run_id]
+    folder = next(filter(None, (_plan_of(each, place.tree) for each in since)), None)
+    if folder is None and at_hand is not None:
+        folder = at_hand.folder
+    if folder is None:
+        raise InvalidInput(
+            "no run of this repo says which plan is meant, and none was made for it",
+            f"name the plan's folder; plans are looked for in {artifacts / 'planner'}",
+        )
+    return folder
+
+
+def _plan_of(records: Path, tree: Path) -> Path | None:
+    """Return the folder of the plan that a run of the planner made for a repo; else `None`."""
+    head = read_run_document(records)
+    if head.command != "plan" or head.repo is None or not head.repo.is_relative_to(tree.resolve()):
+        return None
+    copy = head.outdir if head.outdir is not None and head.outdir.is_absolute() else None
+    folders = filter(None, (copy, records / "output"))
+    return next((each for each in folders if (each / MANIFEST_NAME).is_file()), None)
 
 
 def run_reported(

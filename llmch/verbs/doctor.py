@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from factory import factory_checkups as factory_health
+from factory.preflight import find_repo
 from factory.run.run_order import BaseTrial
 from factory.run_flags import add_trial_arguments
 from llmch.console import Console
@@ -17,7 +18,7 @@ from llmch.entry import wiring
 from llmch.entry.command_line import add_record_arguments, lies_in_repo
 from llmch.entry.run_orders import tried_base
 from shared.errors import ExitCode, LlmchError
-from shared.git import checkups
+from shared.git import checkups, trees
 from shared.llm import live_client
 from shared.processes import pinned_tools
 
@@ -95,7 +96,7 @@ def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator
     yield factory_health.check_interpreter(settings.python, repo)
     yield from factory_health.check_sandboxes()
     yield from factory_health.check_toolchains(settings.sandbox, repo)
-    yield from checkups.check_tools()
+    yield from checkups.check_tools(_paths_in(repo) if repo is not None else None)
     for name, role in _roles(settings).items():
         yield live_client.check_model(name, role.model, role.base_url, online=online)
     yield checkups.check_folder("records", settings.artifacts_dir, "--artifacts-dir")
@@ -114,6 +115,13 @@ def _repo_here() -> Path | None:
         return here if lies_in_repo(here) else None
     except LlmchError:
         return here  # what keeps git from answering is one of the findings
+
+
+def _paths_in(repo: Path) -> Collection[str] | None:
+    try:
+        return trees.tracked_files(find_repo(repo).git)
+    except LlmchError:
+        return None  # what keeps git from answering is one of the findings
 
 
 def _roles(settings: Settings) -> dict[str, RoleSettings]:

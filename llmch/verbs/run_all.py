@@ -22,10 +22,12 @@ from llmch.entry.command_line import VerbParser, fleet_of
 from llmch.entry.run_orders import (
     add_running_arguments,
     await_plan,
+    latest_plan,
     options_and_source,
     run_reported,
 )
 from shared.errors import InvalidInput
+from shared.events.events import Noted
 
 if TYPE_CHECKING:
     from factory.run.session import Session
@@ -45,8 +47,9 @@ class SubmittedDocument(Document):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--workdir", type=Path, required=True, metavar="DIR", help="the folder of the plan"
-    )
+        "--workdir", type=Path, metavar="DIR",
+        help="the folder of the plan (default: the latest plan of the repo)",
+    )  # fmt: skip
     parser.add_argument(
         "--on", choices=("here", "fleet"), default="here",
         help="make the orders on this machine, or have the workers of a fleet make them (here)",
@@ -72,6 +75,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Run the orders. The exit code is 0 if all have landed, and 1 if one failed."""
+    if args.workdir is None:
+        early = wiring.settings_for(args, lambda _: None, repo=args.repo)  # warnings come later
+        args.workdir = latest_plan(args.repo, early.artifacts_dir)
+        console(Noted(f"the plan is the one in {args.workdir}"))
     folder = args.workdir
     if args.detach:
         return _submit(args, console)

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from factory import preflight
-from factory.batch import decide, order_graph
+from factory.batch import order_graph
 from factory.orders import read_orders
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph
-from llmch.entry import wiring
+from llmch.entry import run_orders, wiring
 from llmch.entry.command_line import add_optional_repo, repo_meant
 from llmch.previews import preview_document
 from planner.plan import plan_edits
@@ -45,7 +44,7 @@ class GraphDocument(Document):
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "dir", type=Path, metavar="DIR", nargs="?",
-        help="the folder of the plan (default: the plan of the latest run)",
+        help="the folder of the plan (default: the latest plan of the repo)",
     )  # fmt: skip
     add_optional_repo(parser, "the repo that the plan is meant for")
     parser.add_argument(
@@ -67,7 +66,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Show the plan. The exit code is 2 if it could not be executed, and else 0."""
-    folder = args.dir or _latest_plan(args.repo or Path())
+    folder = args.dir
+    if folder is None:
+        here = args.repo or Path()
+        early = wiring.settings_for(args, lambda _: None, repo=here)  # its warnings come later
+        folder = run_orders.latest_plan(here, early.artifacts_dir)
     if args.graph:
         return Outcome(_graph(folder, order_graph.GraphFormat(args.format or "tree")))
     if args.format:
@@ -82,16 +85,6 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     preview = preview_document.read_preview(folder, repo, args.branch, settings, report)
     code = ExitCode.OK if preview.executable else ExitCode.INVALID
     return Outcome(preview_document.PreviewDocument(preview), code)
-
-
-def _latest_plan(repo: Path) -> Path:
-    place = preflight.find_repo(repo)
-    plan = decide.plan_at_hand(place.common_dir)
-    if plan is None:
-        raise InvalidInput(
-            "no run of this repo says which plan is meant", "name its folder: `llmch show DIR`"
-        )
-    return plan.folder
 
 
 def _graph(folder: Path, form: order_graph.GraphFormat) -> GraphDocument:

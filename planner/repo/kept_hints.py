@@ -14,7 +14,6 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from shared.errors import CommandFailed
 from shared.files import atomic_io
 from shared.processes.pinned_tools import cache_folder
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 LEAST_FILES: Final = 500  # to read fewer of them takes no longer than to look here
 MOST_KEPT: Final = 64
-_MOST_BYTES: Final = 1_000_000
 _FLOORS: Final = Path(__file__).parents[2]
 _READERS: Final = ("planner/repo", "planner/prompts", "shared/languages", "shared/projects")
 
@@ -46,12 +44,13 @@ def hints_of(
     except RuntimeError:  # nobody has a home folder here
         return make()
     file = folder / _key(base, paths, asked)
-    kept = _read(file)
-    if kept is None:
-        kept = make()
-        with contextlib.suppress(OSError, ValueError, CommandFailed):
-            _keep(file, kept)
-    return kept
+    kept = atomic_io.read_kept(file)
+    if kept is not None:
+        return kept.decode("utf-8", "surrogateescape")
+    made = make()
+    with contextlib.suppress(ValueError):
+        atomic_io.keep(file, made.encode("utf-8", "surrogateescape"), MOST_KEPT)
+    return made
 
 
 def _key(base: BaseTree, paths: Collection[str], asked: object) -> str:
@@ -70,26 +69,3 @@ def _readers() -> Iterator[tuple[str, int, int]]:
             for name in sorted(names):
                 facts = os.stat(f"{folder}/{name}")  # noqa: PTH116 (a path object for each costs 10 ms)
                 yield name, facts.st_size, facts.st_mtime_ns
-
-
-def _read(file: Path) -> str | None:
-    """Return the text that is kept in a file; `None` where there is none, or it is damaged."""
-    try:
-        with file.open("rb") as opened:
-            digest, _, data = opened.read(_MOST_BYTES + 100).partition(b"\n")
-        text = data.decode("utf-8", "surrogateescape")
-    except (OSError, ValueError):
-        return None
-    return text if hashlib.sha256(data).hexdigest().encode() == digest else None
-
-
-def _keep(file: Path, text: str) -> None:
-    data = text.encode("utf-8", "surrogateescape")
-    if len(data) > _MOST_BYTES:
-        return
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    digest = hashlib.sha256(data).hexdigest().encode()
-    atomic_io.write_bytes(file, digest + b"\n" + data, sync=False)
-    kept = sorted(file.parent.iterdir(), key=lambda each: each.lstat().st_mtime_ns)
-    for each in kept[:-MOST_KEPT]:
-        each.unlink(missing_ok=True)

@@ -341,20 +341,21 @@ def read_repo_hints(
     sources = repo_outlines.rank_files(files, scores, spec)
     scores |= {each.path: each.score for each in sources}
     nearest = sorted(scores, key=lambda path: (-scores[path], path))
+    tables = repo_outlines.render_tables(sources)
     sources = [each for each in sources if each.path not in whole]
     if budget_chars < _LEAST_FOR_CODE:
         others = [path for path in nearest if scores[path] > 0 and path not in whole]
-        return _compose_in_brief(others, sources, len(files.paths), budget_chars)
+        return _compose_in_brief(others, sources, tables, len(files.paths), budget_chars)
     nearest = _landmarks_first(nearest)
     room = max(0, budget_chars - _HEADINGS)
     manifests = render_manifests(projects, room // _MANIFEST_SHARE)
-    return _compose(nearest, sources, manifests, len(files.paths), budget_chars)
+    return _compose(nearest, sources, (manifests, tables), len(files.paths), budget_chars)
 
 
 def _compose(
     nearest: Sequence[str],
     sources: Sequence[repo_outlines.SourceFile],
-    manifests: str,
+    more: tuple[str, str],
     tracked: int,
     budget: int,
 ) -> RepoHints:
@@ -363,7 +364,8 @@ def _compose(
     A part of it is reserved for the listing, as far as the listing needs it. The code may take the
     rest, and the listing then gets what it leaves.
     """
-    room = max(0, budget - _HEADINGS - len(manifests))
+    manifests, tables = more
+    room = max(0, budget - _HEADINGS - len(manifests) - len(tables))
     idiom = repo_outlines.render_idiom(sources, room // _IDIOM_SHARE)
     room -= len(idiom)
     whole_listing = sum(len(path) + 1 for path in nearest)
@@ -372,7 +374,7 @@ def _compose(
     paths = repo_outlines.fitting(others, room - len(code.text))
     left_out = tracked - len(paths) - len(code.paths)
     text = _listing(paths, others, left_out, len(code.paths))
-    for part in (manifests, code.text, idiom):
+    for part in (manifests, code.text, idiom, tables):
         text += f"\n\n{part}" if part else ""
     if len(text) <= budget:
         return RepoHints(text, tracked - left_out, left_out, len(code.paths))
@@ -380,9 +382,16 @@ def _compose(
 
 
 def _compose_in_brief(
-    nearest: Sequence[str], sources: Sequence[repo_outlines.SourceFile], tracked: int, budget: int
+    nearest: Sequence[str],
+    sources: Sequence[repo_outlines.SourceFile],
+    tables: str,
+    tracked: int,
+    budget: int,
 ) -> RepoHints:
-    """Spend a small budget on paths: the nearest tests and sources, with names in them, first."""
+    """Spend a small budget on paths: the nearest tests and sources, with names in them, first.
+
+    What can be said of tables is beside the budget.
+    """
     sources = sorted(sources, key=lambda each: not each.is_test)
     names = {
         each.path: [part.last_name for part in sorted(each.parts, key=_score) if part.name]
@@ -396,7 +405,7 @@ def _compose_in_brief(
             break
         lines.append(line)
         room -= len(line) + 1
-    text = "\n".join((_THERE_TOO, *lines)) if lines else ""
+    text = "\n".join(filter(None, (_THERE_TOO if lines else "", *lines, tables)))
     return RepoHints(text, len(lines), tracked - len(lines))
 
 

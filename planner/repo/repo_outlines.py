@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
@@ -461,6 +462,23 @@ def render_idiom(files: Sequence[SourceFile], limit: int) -> str:
             kept = "\n".join(fitting(file.rows, limit, stop=True)).rstrip()
             shown = fenced(kept, file.language.outliner.fence)
             return f"Tests here are written like this ({file.path}, its beginning):\n\n{shown}"
+    return ""
+
+
+_CASES: Final = re.compile(r"parametrize|\.each\b|\]struct\b|\] ?\{|in \[")
+_MOST_TABLES: Final = 5
+
+
+def render_tables(files: Iterable[SourceFile]) -> str:
+    """Return a line that names tests of the nearest file whose tests take cases from a table."""
+    for file in islice((e for e in files if e.is_test and _CASES.search(e.text)), _MOST_TABLES):
+        edits = file.language.edits
+        tables = edits.find_tables(file.path, file.text) if edits is not None else ()
+        count = Counter(name for each in tables for name in each.names)
+        tests = [e for e in count if count[e] == 1 and (" " in e or e.lower().startswith("test"))]
+        if tests := [each for each in tests if "." not in each]:
+            named = ", ".join(sorted(tests)[:_MOST_TABLES])
+            return f'{file.path}: "append" may be cases alone, with "table": one of {named}'
     return ""
 
 

@@ -320,7 +320,7 @@ def _appended(plan: Plan, target: TargetRepo) -> Iterator[tuple[Draft, int, str,
             try:
                 if file.path in writers:
                     raise CannotAppend(f"is in allowed_files of {writers[file.path]}")
-                text = append_test(file.path, text, file.append)
+                text = append_test(file.path, text, file.append, file.table)
                 texts[file.path] = text
             except CannotAppend as refused:
                 text, reason = "", str(refused)
@@ -350,7 +350,7 @@ E113 = Rule(
     good=_BESIDE + _ADDED[1:],
     remedy=(
         "Give the test another name, or a new file: `content` instead of `append`, and a path that "
-        "is free."
+        "is free. `table` names a test or a variable with one list of cases."
     ),
     check=tests_not_appended,
 )

@@ -245,6 +245,8 @@ def has_modal(text: str) -> bool:
 
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]`*_]{0,3}\s+(?=[\"'(\[`*_]{0,3}[A-Z0-9])")
+# Bounded, or a text of nothing but quotes would be scanned again from each of them.
+_IN_BACK_QUOTES = re.compile(r"(?<!`)(`{1,3})(?!`).{1,500}?(?<!`)\1(?!`)", re.DOTALL)
 _CELL_END = re.compile(r"(?<!\\)\|")
 _SECTION_NUMBER = re.compile(r"(\d{1,3}(?:\.\d{1,3}){1,3})\.?\s+(?=\S)")
 _CHAPTER = re.compile(r"(?:\d{1,3}[.)]?|[IVXLC]{1,6}[.)]|[A-Z][.)])\s+(?=\S)")
@@ -408,7 +410,8 @@ def _parts(block: Block) -> Iterator[tuple[int, str]]:
         yield block.line, " ".join(text.split())
         return
     line, start = block.line, 0
-    for end in [*_SENTENCE_END.finditer(text), None]:
+    whole_code = _IN_BACK_QUOTES.sub(lambda code: re.sub(r"\s", "_", code[0]), text)
+    for end in [*_SENTENCE_END.finditer(whole_code), None]:
         part = text[start : end.start() if end else len(text)]
         yield line, " ".join(part.split())
         if end:

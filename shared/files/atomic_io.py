@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -72,6 +73,35 @@ def write_text(path: Path, text: str, *, sync: bool = True) -> None:
 
 def write_json(path: Path, value: Any, *, sync: bool = True) -> None:
     write_text(path, render_json(value), sync=sync)
+
+
+_MOST_KEPT_BYTES = 8_000_000
+
+
+def keep(file: Path, data: bytes, most: int) -> None:
+    """Keep `data` in a cache of `most` files, beside the newest; what cannot be kept is not.
+
+    The folder is the person's alone, because a cache can quote code.
+    """
+    if len(data) > _MOST_KEPT_BYTES:
+        return
+    with suppress(OSError, CommandFailed):
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        digest = hashlib.sha256(data).hexdigest().encode()
+        write_bytes(file, digest + b"\n" + data, sync=False)
+        kept = sorted(file.parent.iterdir(), key=lambda each: each.lstat().st_mtime_ns)
+        for each in kept[:-most]:
+            each.unlink(missing_ok=True)
+
+
+def read_kept(file: Path) -> bytes | None:
+    """Return what was kept in a file; `None` where nothing was, or it is damaged."""
+    try:
+        with file.open("rb") as opened:
+            digest, _, data = opened.read(_MOST_KEPT_BYTES + 100).partition(b"\n")
+    except OSError:
+        return None
+    return data if hashlib.sha256(data).hexdigest().encode() == digest else None
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:

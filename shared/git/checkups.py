@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -71,9 +71,15 @@ def check_folder(name: str, folder: Path, other: str) -> Checkup:
     return Checkup(name, Health.WELL, detail)
 
 
-def check_tools() -> Iterator[Checkup]:
-    """Yield for each program that can be fetched whether it is there, and which version."""
+def check_tools(paths: Iterable[str] | None = None) -> Iterator[Checkup]:
+    """Yield for each program that can be fetched whether it is there, and which version.
+
+    One that judges none of the files `paths` of a repo is left out.
+    """
+    suffixes = None if paths is None else {Path(each).suffix for each in paths}
     for tool in TOOLS.values():
+        if suffixes is not None and suffixes.isdisjoint(tool.suffixes):
+            continue
         program = installed_program(tool)
         if program is not None:
             detail = f"{tool.name} {tool.version} judges plans in TypeScript and JavaScript"

@@ -7,7 +7,9 @@ else, and linters ask for it in the others.
 
 from __future__ import annotations
 
+import contextlib
 import re
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -18,13 +20,14 @@ from shared.languages.declared.declared_edits import IMPORTS, Refused
 from shared.languages.registry import language_of
 
 if TYPE_CHECKING:
-    from shared.languages.capabilities import Edits
+    from shared.languages.capabilities import CaseTable, Edits
     from shared.work_order.work_order import AcceptanceFile, WorkOrder
 
 _IMPORTS: Final = re.compile(
     r"(?:[ \t]*\n|(?:import|from|use)\b[^\n({]*(?:\([^)]*\)|\{[^}]*\})?[^\n]*(?:\n|\Z))*"
 )
 _PACKAGE: Final = re.compile(r"\s*(package[ \t]+[\w.]+)[ \t]*;?[ \t]*(?:\n|\Z)")
+_LONG_TEXT: Final = re.compile(r"\"\"\"|'''|`")
 _NEW_FILE: Final = "give the test a new file of its own"
 
 
@@ -69,7 +72,7 @@ def whole_tests(
         try:
             before = read(each.path)
             text = before if before is None else proposed.get(each.path, before)
-            whole = append_test(each.path, text, each.append)
+            whole = append_test(each.path, text, each.append, each.table)
             if text != before and tests_in(each.path, text) != tests_in(each.path, before):
                 raise CannotAppend("has other tests than before")
             yield WholeTest(each.path, whole, text)
@@ -78,13 +81,21 @@ def whole_tests(
             raise
 
 
-def append_test(path: str, text: str | None, code: str) -> str:
-    """Return the text of the file at `path` with a test added. Raises `CannotAppend`."""
+def append_test(path: str, text: str | None, code: str, table: str = "") -> str:
+    """Return the text of the file at `path` with a test added. Raises `CannotAppend`.
+
+    With a `table`, the code is cases of that test or variable.
+    """
     if text is None:
         raise CannotAppend("is not a text file that is there before the order")
     if "\r" in text:
         raise CannotAppend("has CRLF line ends")
     place, language = _place(path, text), language_of(path)
+    if table:
+        grown, there, added = _with_cases(path, text, code, table)
+        if not there.isdisjoint(added):
+            raise CannotAppend(f"has a case in `{table}` already", "leave it out")
+        return grown
     if language is None or language.edits is None:
         return _spliced(text, [_added(text, code, place)])
     clause = _PACKAGE.match(code)
@@ -146,11 +157,75 @@ def split_imports(code: str) -> tuple[str, str]:
     return code[:end], code[end:]
 
 
-def holds_test(text: str, code: str) -> bool:
-    """Return whether a file holds a test but for its imports, at whatever depth."""
+def holds_test(path: str, text: str, code: str, table: str = "") -> bool:
+    """Return whether a file holds a test but for its imports, at whatever depth, or its cases."""
+    if table:
+        with contextlib.suppress(CannotAppend):
+            _, there, added = _with_cases(path, text, code, table)
+            return added <= there
+        return False
     wanted = [each.strip() for each in split_imports(code)[1].strip().split("\n")]
     lines = [each.strip() for each in text.split("\n")]
     return any(lines[at : at + len(wanted)] == wanted for at in range(len(lines)))
+
+
+def _with_cases(
+    path: str, text: str, code: str, name: str
+) -> tuple[str, frozenset[str], frozenset[str]]:
+    """Return a file whose table has cases more, the cases that it had, and those that it got.
+
+    The rest of the file, and all cases that were there, stay as they are. Raises `CannotAppend`.
+    """
+    table = _table_of(path, text, name)
+    for added in _forms_of_cases(text, table, code):
+        grown = _spliced(text, added)
+        with contextlib.suppress(CannotAppend):
+            after = _table_of(path, grown, name)
+            had = len(table.cases)
+            kept = (after.start, after.cases[:had]) == (table.start, table.cases)
+            if kept and len(after.cases) > had and grown[after.end :] == text[table.end :]:
+                return grown, frozenset(table.cases), frozenset(after.cases[had:])
+    raise CannotAppend(
+        f"would not be as before with these cases at the end of `{name}`",
+        "`append` holds whole cases alone, written as those that are there",
+    )
+
+
+def _table_of(path: str, text: str, name: str) -> CaseTable:
+    language = language_of(path)
+    tables = language.edits.find_tables(path, text) if language and language.edits else ()
+    found = [each for each in tables if name in each.names]
+    if len(found) != 1:
+        raise CannotAppend(
+            f"has {f'{len(found)} tables' if found else 'no table'} of cases for `{name}`",
+            "`table` names the test, or the variable, of exactly one; or add a test instead",
+        )
+    return found[0]
+
+
+def _forms_of_cases(text: str, table: CaseTable, code: str) -> Iterator[list[Splice]]:
+    """Yield the ways to write cases below those of a table: with a comma of their own, without."""
+    after = table.places[-1][1] if table.places else table.start
+    rest = text[after : table.end]
+    comma = "" if not table.places or rest.lstrip().startswith(",") else ","
+    bare = code.strip().removesuffix(",").rstrip()
+    line = text.rfind("\n", 0, table.end) + 1
+    if text[line : table.end].strip() or line < table.start:  # the bracket follows a case
+        gap = " " if table.places else ""
+        yield [Splice(after, table.end, f"{comma}{rest.rstrip()}{gap}{bare}")]
+        return
+    first = table.places[0][0] if table.places else line
+    indent = _indent_at(text, first) or f"{_indent_at(text, line)}    "
+    if not _LONG_TEXT.search(code):  # else other white space would be another value
+        bare = indent + textwrap.dedent(code.strip("\n")).strip().replace("\n", f"\n{indent}")
+    bare = bare.removesuffix(",")
+    for end in (",\n", "\n"):
+        yield [Splice(after, after, comma), Splice(line, line, bare + end)]
+
+
+def _indent_at(text: str, at: int) -> str:
+    line = text[text.rfind("\n", 0, at) + 1 :]
+    return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def _taken(edits: Edits, text: str, code: str, place: PlaceForTests) -> str:

@@ -172,9 +172,9 @@ class Conformance(Protocol):
         """
 
     def warm_up(self, tools: Tools) -> None:
-        """Ask an empty question, so that the first real question is quick.
+        """Start what answers questions, without waiting, so that the first one is quick.
 
-        Raises `CheckerFailed` if the checker does not answer.
+        Raises `CheckerFailed` once the tools are closed.
         """
 
     def check_conformance(
@@ -265,8 +265,27 @@ class PlaceForTests:
     around: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class CaseTable:
+    """Represent a list of cases in a file of tests.
+
+    `names` are those of the tests that take their cases from it, and of the variable that holds it.
+    `start` and `end` are the characters between its brackets. `places` are those of its cases, and
+    `cases` are equal for cases that differ in layout alone.
+    """
+
+    names: frozenset[str]
+    start: int
+    end: int
+    places: tuple[tuple[int, int], ...]
+    cases: tuple[str, ...]
+
+
 class Edits(Protocol):
     """Find and replace the definitions of a file."""
+
+    def find_tables(self, path: str, text: str) -> tuple[CaseTable, ...]:
+        """Return the tables of cases in the file at `path`; none if it does not parse."""
 
     def place_for_tests(self, path: str, text: str) -> PlaceForTests:
         """Return where a test is added to the file at `path`. Raises `Refused` if nowhere."""

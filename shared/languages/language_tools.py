@@ -52,17 +52,16 @@ class Checker(Protocol):
 
 
 class CheckerProcess(Checker, Protocol):
-    """Run a checker in a process that starts with the first question and stays warm."""
+    """Run a checker in a process that starts with the first question and stays warm.
 
-    @property
-    def is_running(self) -> bool:
-        """Return whether the process runs at the moment."""
+    Several threads may ask.
+    """
 
-    def abort(self) -> None:
-        """End the process from another thread. A question that is being answered fails."""
+    def begin(self) -> None:
+        """Start the process before there is a question, and do not wait for it. Never raises."""
 
     def close(self) -> None:
-        """End the process and remove its files."""
+        """End the process for good, and remove its files."""
 
 
 class ToolMissing(Exception):
@@ -100,17 +99,8 @@ class Tools:
     need one is then left unjudged.
     """
 
-    def __init__(
-        self,
-        runner: ToolRunner | None = None,
-        keep: Callable[[Callable[[], CheckerProcess]], CheckerProcess] = lambda opened: opened(),
-    ) -> None:
-        """Have `keep` make each checker that stays: it is given how the checker is opened.
-
-        A run in which several threads ask gives something that has them take turns.
-        """
+    def __init__(self, runner: ToolRunner | None = None) -> None:
         self.runner = runner
-        self._keep = keep
         self._checkers: dict[str, CheckerProcess] = {}
         self._lock = threading.Lock()
         self._closed = False
@@ -130,12 +120,8 @@ class Tools:
             if self._closed:
                 raise CheckerFailed("the type checker was ended with the run")
             if language not in self._checkers:
-                self._checkers[language] = self._keep(open_checker)
+                self._checkers[language] = open_checker()
             return self._checkers[language]
-
-    def is_warm(self, language: str) -> bool:
-        """Return whether the checker of a language has been asked something."""
-        return language in self._checkers and self._checkers[language].is_running
 
     def close(self) -> None:
         """End all checkers and the runner for good."""

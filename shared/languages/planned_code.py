@@ -447,9 +447,6 @@ def declared_by(source: str, path: str) -> str:
     return f"declared by {source} in {path}"
 
 
-MAY_BE_ADDED: Final = "an order may add it to a file without saying so by an interface"
-
-
 def provided_later(verb: str, name: str, source: str, key: str = "") -> Need:
     """Return E217: only the later order `source` provides what a command imports, runs or names."""
     return Need("E217", key or name, f"{verb} {quoted(name)}, which only {source} provides")

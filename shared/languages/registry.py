@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.ecmascript.ecmascript_language import JAVASCRIPT, TYPESCRIPT
 from shared.languages.go.go_language import GO
+from shared.languages.language_tools import CheckerFailed
 from shared.languages.python.python_language import PYTHON
 from shared.languages.rust.rust_language import RUST
 
 if TYPE_CHECKING:
     from shared.languages.capabilities import Language
+    from shared.languages.language_tools import Tools
 
 LANGUAGES: Final[tuple[Language, ...]] = (PYTHON, JAVASCRIPT, TYPESCRIPT, GO, RUST)
 
@@ -38,3 +42,12 @@ def language_of_program(program: str) -> Language | None:
     return next(
         (each for each in LANGUAGES if each.commands and each.commands.knows(program)), None
     )
+
+
+def warm_up(tools: Tools, paths: Iterable[str]) -> None:
+    """Start the checkers for these files without waiting, so that first questions are quick."""
+    suffixes = {posixpath.splitext(path)[1] for path in paths}
+    for each in LANGUAGES:
+        if each.conformance is not None and not suffixes.isdisjoint(each.suffixes):
+            with contextlib.suppress(CheckerFailed):  # the first question reports it
+                each.conformance.warm_up(tools)

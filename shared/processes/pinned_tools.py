@@ -32,7 +32,8 @@ class Build:
 class PinnedTool:
     """Describe a program of one version; `builds` are by the machine that they run on.
 
-    `program` is the path of the executable in the package, and `licence` its SPDX identifier.
+    `program` is the path of the executable in the package, `licence` its SPDX identifier, and
+    `suffixes` are those of the files that it judges.
     """
 
     name: str
@@ -40,6 +41,7 @@ class PinnedTool:
     version: str
     licence: str
     program: str
+    suffixes: tuple[str, ...]
     builds: Mapping[str, Build]
 
 
@@ -50,6 +52,7 @@ TSC: Final = PinnedTool(
     version="7.0.2",
     licence="Apache-2.0",
     program="lib/tsc",
+    suffixes=(".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs"),
     builds={
         "x86_64": Build(
             "@typescript/typescript-linux-x64",

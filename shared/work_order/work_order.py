@@ -231,8 +231,8 @@ class Interface(_Document):
 def _check_content(text: str, info: ValidationInfo) -> str:
     append = info.data.get("append", "")
     if append is None or text.strip():
-        if append:
-            raise ValueError("is beside `append`: give one of them")
+        if append or info.data.get("table"):
+            raise ValueError("is beside `append` or `table`: give one of them")
         if text == "":
             raise PydanticCustomError("missing", "neither content nor append")
         return check_acceptance_text(text)
@@ -242,13 +242,14 @@ def _check_content(text: str, info: ValidationInfo) -> str:
 class AcceptanceFile(_Document):
     """Hold a test that the planner wrote: the factory puts it in place, and no model changes it.
 
-    It is a file of its own, or what is to be added to a test file that is there before the order.
+    It is a file of its own, or what is added to one that is there: tests, or cases of a `table`.
     """
 
     path: Annotated[OrderPath, AfterValidator(check_acceptance_path)]
     append: Annotated[
         Annotated[str, AfterValidator(check_acceptance_text)] | None, Field(exclude_if=_is_none)
     ] = None
+    table: Annotated[str, Field(exclude_if=_is_no_text, max_length=200)] = ""
     content: Annotated[
         str, Field(exclude_if=_is_no_text, validate_default=True), AfterValidator(_check_content)
     ] = ""

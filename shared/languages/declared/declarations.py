@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Final, Literal
 
+from shared.languages.capabilities import CaseTable
 from shared.languages.planned_code import TextFault
 
 if TYPE_CHECKING:
@@ -249,6 +250,21 @@ def walk(root: Node, *, into: Callable[[Node], bool] = lambda _: True) -> Iterat
         yield node
         if into(node):
             pending.extend(reversed(node.children))
+
+
+def table_at(node: Node, names: Iterable[str], offsets: Offsets) -> CaseTable:
+    """Return the brackets of `node` as a table of cases."""
+    cases = [each for each in node.named_children if "comment" not in each.type]
+    first, last = node.children[0], node.children[-1]
+    return CaseTable(
+        frozenset(filter(None, names)),
+        offsets.character(first.end_byte),
+        offsets.character(last.start_byte),
+        tuple(
+            (offsets.character(each.start_byte), offsets.character(each.end_byte)) for each in cases
+        ),
+        tuple(map(tokens_of, cases)),
+    )
 
 
 def first_fault(root: Node, text: str) -> TextFault | None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.capabilities import DefinitionEdit, EditRefused, NamedCode, Splice
+from shared.languages.capabilities import CaseTable, DefinitionEdit, EditRefused, NamedCode, Splice
 from shared.languages.declared.declarations import (
     UNREADABLE,
     DeclarationReader,
@@ -17,9 +17,12 @@ from shared.languages.declared.declarations import (
     Declared,
     Imported,
     Kind,
+    Offsets,
     head_of,
     name_of,
+    table_at,
     text_of,
+    walk,
 )
 from shared.languages.declared.declared_edits import Near, Refused, indented, names_near
 from shared.languages.declared.declared_edits import edit_definitions as edit
@@ -28,7 +31,9 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     FUNCTIONS,
     TYPES,
     VARIABLES,
+    arguments_of,
     find_fault,
+    string_value,
     tree_of,
 )
 from shared.languages.ecmascript.imports import import_forms
@@ -431,6 +436,44 @@ def _read_members(path: str, text: str) -> Declarations | None:
         if each.owner
     )
     return Declarations(text, items)
+
+
+def find_tables(path: str, text: str) -> tuple[CaseTable, ...]:
+    """Return the arrays of variables and of `test.each`, by the variable and the test's title."""
+    root = tree_of(path, text)
+    if root is None or root.has_error:
+        return ()
+    titles: dict[str, list[str]] = {}
+    arrays: list[tuple[Node | None, str]] = []
+    for node in walk(root):
+        if node.type == "variable_declarator":
+            arrays.append((_bare(node.child_by_field_name("value")), name_of(node)))
+        elif node.type == "call_expression" and (each := _cases_of(node)) is not None:
+            title = string_value(next(iter(arguments_of(node)), None)) or ""
+            if each.type == "identifier":
+                titles.setdefault(text_of(each), []).append(title)
+            arrays.append((each, title))
+    offsets = Offsets(text)
+    return tuple(
+        table_at(node, (name, *titles.get(name, ())), offsets)
+        for node, name in arrays
+        if node is not None and node.type == "array"
+    )
+
+
+def _cases_of(call: Node) -> Node | None:
+    """Return what `test.each(...)` is given in `test.each(...)(title, test)`."""
+    inner = call.child_by_field_name("function")
+    if inner is None or inner.type != "call_expression":
+        return None
+    called = text_of(inner.child_by_field_name("function"))
+    return _bare(next(iter(arguments_of(inner)), None)) if called.endswith(".each") else None
+
+
+def _bare(value: Node | None) -> Node | None:
+    while value is not None and value.type in ("as_expression", "satisfies_expression"):
+        value = value.named_children[0]
+    return value
 
 
 def defined_names(fragment: str) -> tuple[str, ...]:

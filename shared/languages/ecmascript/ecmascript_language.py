@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from shared.languages.capabilities import (
+        CaseTable,
         ContractViolation,
         DefinitionEdit,
         EditRefused,
@@ -193,6 +194,9 @@ class EcmaCode:
 
     def place_for_tests(self, path: str, text: str) -> PlaceForTests:
         return PlaceForTests(len(text))
+
+    def find_tables(self, path: str, text: str) -> tuple[CaseTable, ...]:
+        return definitions.find_tables(path, text)
 
     def edit_definitions(
         self, path: str, text: str, edits: Sequence[NamedCode], changes: Sequence[str]

@@ -6,7 +6,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.capabilities import Splice
+from shared.languages.capabilities import CaseTable, Splice
+from shared.languages.declared.declarations import (
+    Offsets,
+    name_of,
+    read_root,
+    table_at,
+    text_of,
+    walk,
+)
 from shared.languages.declared.declared_contracts import folder_of
 from shared.languages.declared.declared_edits import DeclaredEdits, Refused, offer
 from shared.languages.go.go_conformance import judge, read_complaints
@@ -14,6 +22,8 @@ from shared.languages.go.go_modules import read_modules
 from shared.languages.go.go_source import is_test_file, read_go
 
 if TYPE_CHECKING:
+    from tree_sitter import Node
+
     from shared.languages.declared.declarations import Declarations, Declared
 
 _NAME: Final = re.compile(
@@ -97,6 +107,39 @@ check_rewrite = _EDITS.check_rewrite
 names_in = _EDITS.names_in
 note_syntax = _EDITS.note_syntax
 find_unwritten = _EDITS.find_unwritten
+
+
+_BUILT_IN: Final = re.compile(r"\W*(?:string|bool|byte|rune|error|any|u?int\w*|float\d+)")
+
+
+def find_tables(path: str, text: str) -> tuple[CaseTable, ...]:
+    """Return the lists and maps of literals, by their variable and, unless of a plain type, test.
+
+    A test has slices of strings that are none of its cases.
+    """
+    import tree_sitter_go
+
+    root = read_root(tree_sitter_go.language, text)
+    if root is None or root.has_error:
+        return ()
+    offsets, found = Offsets(text), []
+    for top in root.named_children:
+        for node in walk(top, into=lambda each: not _is_list(each)):
+            body = node.child_by_field_name("body") if _is_list(node) else None
+            if body is None or not body.children:
+                continue
+            kind = node.child_by_field_name("type")
+            of_test = "" if _BUILT_IN.fullmatch(text_of(kind)) else name_of(top)
+            holder = node.parent.parent if node.parent else None
+            left = holder.child_by_field_name("left") if holder is not None else None
+            names = (of_test, text_of(left) or (name_of(holder) if holder is not None else ""))
+            found.append(table_at(body, names, offsets))
+    return tuple(found)
+
+
+def _is_list(node: Node) -> bool:
+    kind = node.child_by_field_name("type") if node.type == "composite_literal" else None
+    return kind is not None and kind.type.endswith(("slice_type", "array_type", "map_type"))
 
 
 def note_errors(output: str, sources: Mapping[str, str], files: Iterable[str]) -> tuple[str, ...]:

@@ -35,7 +35,6 @@ from shared.languages.go.go_modules import (
 )
 from shared.languages.go.go_source import is_test_file, read_go
 from shared.languages.planned_code import (
-    MAY_BE_ADDED,
     AcceptanceText,
     Chain,
     ChainCode,
@@ -248,8 +247,7 @@ class PlannedGo(PlannedCode[str]):
     ) -> tuple[str, str] | None:
         """Return the code of a finding, and what its message adds to the compiler's.
 
-        It is `None` for a name of a package of which nothing is known: that its files have no
-        readable contract is the finding.
+        It is `None` for a name that an order may add to the package without an interface.
         """
         code, name, folder = reading.code, reading.name, self._package_of(reading, test)
         if folder is None:
@@ -261,7 +259,7 @@ class PlannedGo(PlannedCode[str]):
             if later is not None:
                 return "E217", declared_only_by(self.chain.source(later))
             if self.is_open(folder, position, with_tests=not reading.package):
-                return ("W222", MAY_BE_ADDED) if self.names_of_package(folder, position) else None
+                return None
             if code == "E216" and not _is_qualifier(complaint, test):
                 code = "E211"
             name = name.rpartition(".")[0]

@@ -6,7 +6,7 @@ import ast
 import difflib
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
@@ -40,6 +40,7 @@ from shared.languages.python.definition_blocks import (
     source_of,
     without_comments_above,
 )
+from shared.languages.python.import_places import first_line_of_code, import_splices
 from shared.languages.python.merge_stubs import is_meant
 from shared.languages.python.python_code import parse_as_here
 from shared.languages.python.python_source import (
@@ -47,6 +48,7 @@ from shared.languages.python.python_source import (
     PythonDeclared,
     check_rewrite,
     defined_names,
+    find_tables,
     is_docstring,
     is_ellipsis,
     outline,
@@ -57,10 +59,16 @@ from shared.languages.python.stubs import Definition
 from shared.languages.read_commands import CodeProblem
 
 # What `Edits` asks for.
-__all__ = ["check_rewrite", "defined_names", "edit_definitions", "outline", "place_for_tests"]
+__all__ = [
+    "check_rewrite",
+    "defined_names",
+    "edit_definitions",
+    "find_tables",
+    "outline",
+    "place_for_tests",
+]
 
 _CLOSE_NAMES_SHOWN: Final = 5
-_FIRST_LINES: Final = re.compile(r"#!|#.*coding[:=]")
 _NOT_NAMES: Final = ("imports", "__doc__")  # that a header may have for what has no name
 
 
@@ -133,45 +141,13 @@ def _missing_imports(module: _EditedModule, block: CodeBlock) -> tuple[str, ...]
     return tuple(missing)
 
 
-def _add_imports(module: _EditedModule, lines: Sequence[str]) -> Iterator[Splice]:
-    future = [line for line in lines if line.startswith("from __future__ ")]
-    others = [line for line in lines if line not in future]
-    head, file = module.head(), module.file
-    for wanted, only_future in ((future, True), (others, False)):
-        if wanted:
-            added = _after_last(file, head, wanted, only_future=only_future)
-            yield replace(added, depth=1)  # before a variable that goes to the same place
-
-
-def _after_last(
-    file: EditedFile, head: Sequence[ast.stmt], lines: list[str], *, only_future: bool
-) -> Splice:
-    imports = [each for each in head if isinstance(each, ast.Import | ast.ImportFrom)]
-    if only_future:
-        imports = [each for each in imports if getattr(each, "module", "") == "__future__"]
-    if imports:
-        return file.inserting(imports[-1].end_lineno or 0, lines)
-    if head and is_docstring(head[0]):
-        return file.inserting(head[0].end_lineno or 0, ["", *lines])
-    if head:
-        return file.inserting(head[0].lineno - 1, [*lines, ""])
-    return file.inserting(_first_line_of_code(file), [*lines, "", ""])
-
-
-def _first_line_of_code(file: EditedFile) -> int:
-    first = 0
-    while _FIRST_LINES.match(file.lines[first]):
-        first += 1
-    return first
-
-
 def _into_head(module: _EditedModule, name: str, lines: list[str]) -> Splice:
     """Return the splice that adds a variable after the head of a module, or its docstring."""
     head, file = module.head(), module.file
     if name == "the docstring":
-        return replace(file.inserting(_first_line_of_code(file), [*lines, ""]), depth=2)
+        return replace(file.inserting(first_line_of_code(file), [*lines, ""]), depth=2)
     if not head:
-        return file.inserting(_first_line_of_code(file), [*lines, "", ""])
+        return file.inserting(first_line_of_code(file), [*lines, "", ""])
     gap = [] if name_of(head[-1]) and not is_docstring(head[-1]) else [""]
     return file.inserting(head[-1].end_lineno or 0, [*gap, *lines])
 
@@ -243,7 +219,7 @@ class _DefinitionEditor:
             self.repairs.append(f"the block for `{name}` also holds `{other}`, which was put in")
         if imports := _missing_imports(self.module, self.block):
             self.repairs.append(f"added to the imports of {self.path}: {'; '.join(imports)}")
-            self.splices += _add_imports(self.module, imports)
+            self.splices += import_splices(self.module.file, self.module.head(), imports)
         self._put_others(others, name, scope)
         text = self.module.file.text
         splices = tuple(each for each in self.splices if text[each.start : each.end] != each.text)

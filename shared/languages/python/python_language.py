@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import ContractViolation, Examples, Language, Outliner
 from shared.languages.language_tools import (
-    CheckerProcess,
     FaultReport,
     ManifestFiles,
     Prepared,
@@ -61,13 +60,11 @@ class PythonConformance:
         in_force = merge_stubs.contracts_in_force(orders)
         return tuple(each for each in in_force if each.path.endswith(_SUFFIXES))
 
-    def open_checker(self) -> CheckerProcess:
+    def open_checker(self) -> type_checker.TypeChecker:
         return type_checker.TypeChecker()
 
     def warm_up(self, tools: Tools) -> None:
-        """Ask a question for which mypy reads the standard library's stubs, the longest part."""
-        checker = tools.checker(_NAME, self.open_checker)
-        checker.check({"nothing.py": ""}, ["nothing.py"], python_code.ROOTS)
+        tools.checker(_NAME, self.open_checker).begin()
 
     def check_conformance(
         self, interfaces: Sequence[Interface], sources: Mapping[str, str], tools: Tools

@@ -16,8 +16,9 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
+from shared.languages.capabilities import CaseTable
 from shared.languages.declared import declared_edits
-from shared.languages.declared.declarations import Declarations, Declared, Imported, Kind
+from shared.languages.declared.declarations import Declarations, Declared, Imported, Kind, Offsets
 from shared.languages.planned_code import TextFault
 from shared.languages.python.merge_stubs import is_meant
 from shared.languages.python.python_code import is_test_file, parse_as_here
@@ -432,3 +433,70 @@ def defined_names(fragment: str) -> tuple[str, ...]:
         within = depth if found["function"] else None
         names.append(found["name"])
     return tuple(names)
+
+
+def find_tables(path: str, text: str) -> tuple[CaseTable, ...]:
+    """Return the lists of `parametrize` and of variables, by the test (`A.test_a`) and variable."""
+    module = parse_as_here(text)
+    if isinstance(module, CodeProblem):
+        return ()
+    variables = {
+        target.id: statement.value
+        for statement in module.body
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }
+    named: dict[ast.expr, list[str]] = {value: [name] for name, value in variables.items()}
+    for owner, function in _functions(module):
+        for cases in map(_parametrized, function.decorator_list):
+            found = variables.get(cases.id) if isinstance(cases, ast.Name) else cases
+            if found is not None:
+                names = named.setdefault(found, [])
+                names += [function.name, *([f"{owner}.{function.name}"] if owner else ())]
+    characters = _Characters(text)
+    tables = (
+        _table(names, node, characters)
+        for node, names in named.items()
+        if isinstance(node, ast.List | ast.Tuple)
+    )
+    return tuple(each for each in tables if text[each.start - 1] in "[(")
+
+
+def _functions(
+    module: ast.Module,
+) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    for top in module.body:
+        owner = top.name if isinstance(top, ast.ClassDef) else ""
+        for each in top.body if isinstance(top, ast.ClassDef) else (top,):
+            if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+                yield owner, each
+
+
+def _parametrized(decorator: ast.expr) -> ast.expr | None:
+    """Return what a decorator that is `pytest.mark.parametrize` takes the cases from."""
+    if not isinstance(decorator, ast.Call) or not isinstance(decorator.func, ast.Attribute):
+        return None
+    if decorator.func.attr != "parametrize":
+        return None
+    by_name = (each.value for each in decorator.keywords if each.arg == "argvalues")
+    return decorator.args[1] if len(decorator.args) > 1 else next(by_name, None)
+
+
+class _Characters:
+    def __init__(self, text: str) -> None:
+        lines = text.encode("utf-8", "replace").split(b"\n")
+        self._starts = [0, *accumulate(len(each) + 1 for each in lines)]
+        self._offsets = Offsets(text)
+
+    def span(self, node: ast.expr) -> tuple[int, int]:
+        assert node.end_lineno is not None and node.end_col_offset is not None, "it was parsed"
+        ends = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+        start, end = (self._offsets.character(self._starts[line - 1] + at) for line, at in ends)
+        return start, end
+
+
+def _table(names: Collection[str], node: ast.List | ast.Tuple, at: _Characters) -> CaseTable:
+    start, end = at.span(node)
+    places = tuple(map(at.span, node.elts))
+    return CaseTable(frozenset(names), start + 1, end - 1, places, tuple(map(ast.dump, node.elts)))

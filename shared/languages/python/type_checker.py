@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
 import os
 import select
 import shutil
 import sys
 import tempfile
+import threading
 import time
+import zipfile
 from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, Self
 
+from shared.files import atomic_io
 from shared.languages.language_tools import CheckerFailed, Diagnostic
+from shared.languages.python.python_code import ROOTS
+from shared.processes import pinned_tools
 from shared.processes.process import ProgramMissing, ToolFailed, start_service
 
 _PROGRAM: Final = Path(__file__).with_name("checker_worker.py")
@@ -44,13 +52,17 @@ class WorkerProcess:
             os.close(worker_in)
             os.close(worker_out)
 
-    def ask(self, request: Mapping[str, Any], deadline_seconds: float) -> Any:
-        """Return the reply to one request.
+    def send(self, request: Mapping[str, Any]) -> None:
+        """Send a short request, and do not wait: `ask` reads the reply."""
+        self._send(json.dumps(request).encode() + b"\n")
+
+    def ask(self, request: Mapping[str, Any] | None, deadline_seconds: float) -> Any:
+        """Return the reply to one request, or to the one that was sent.
 
         Raises `CheckerFailed` if no reply comes within `deadline_seconds` or the worker ends.
         The worker is ended after any failure.
         """
-        line = json.dumps(request).encode() + b"\n"
+        line = json.dumps(request).encode() + b"\n" if request is not None else b""
         ends = time.monotonic() + deadline_seconds
         try:
             self._send(line)
@@ -98,6 +110,7 @@ class WorkerProcess:
 # A first question takes about three seconds on two cores. A loaded machine may take ten times that.
 DEADLINE_SECONDS: Final = 120.0
 
+_NOTHING: Final = "nothing.py"
 FILES: Final = "llmch_view/"
 """The folder of the project's files inside the checker's folder, with a trailing slash."""
 
@@ -136,10 +149,15 @@ class FileBlocked(CheckerFailed):
         self.reason = reason
 
 
+_LOOK_EVERY_SECONDS: Final = 0.05
+_MOST_KEPT: Final = 4  # versions of mypy and Python that are used in turn
+
+
 class TypeChecker:
     """Check types in a process that starts with the first question and lives until `close`.
 
-    The process keeps its cache between questions. Only one thread at a time may ask.
+    The process keeps its cache between questions. Threads take turns; closing the checker ends a
+    question that another thread is waiting for.
     """
 
     def __init__(self, deadline_seconds: float = DEADLINE_SECONDS) -> None:
@@ -149,6 +167,10 @@ class TypeChecker:
         self._worker: WorkerProcess | None = None
         self._written: dict[str, str] = {}
         self._known: dict[bytes, tuple[Diagnostic, ...]] = {}
+        self._begun: Path | None = None
+        self._is_settled = False
+        self._turn = threading.Lock()
+        self._closed = False
 
     def __enter__(self) -> Self:
         return self
@@ -159,6 +181,12 @@ class TypeChecker:
     @property
     def is_running(self) -> bool:
         return self._worker is not None
+
+    def begin(self) -> None:
+        """Start the process. Nobody waits; what goes wrong fails the first question."""
+        with contextlib.suppress(CheckerFailed, OSError), self._turn:
+            if not self._closed:
+                self._start()
 
     def check(
         self, files: Mapping[str, str], targets: Sequence[str], roots: Sequence[str] = ("",)
@@ -173,6 +201,14 @@ class TypeChecker:
         """
         if not targets:
             return ()
+        with self._turn:
+            if self._closed:
+                raise CheckerFailed("the type checker was ended with the run")
+            return self._check(files, targets, roots)
+
+    def _check(
+        self, files: Mapping[str, str], targets: Sequence[str], roots: Sequence[str]
+    ) -> tuple[Diagnostic, ...]:
         asked = hashlib.sha256(
             repr((sorted(files.items()), targets, roots)).encode("utf-8", "replace")
         ).digest()
@@ -180,13 +216,14 @@ class TypeChecker:
             return known
         try:
             worker = self._start()
+            self._settle(worker)
             self._write(files)
             reply = worker.ask(_request(targets, roots), self._deadline)
         except OSError as error:
-            self.close()
+            self._end()
             raise CheckerFailed(f"the type checker's files cannot be written: {error}") from error
         except BaseException:
-            self.close()
+            self._end()
             raise
         self._known[asked] = _read_reply(reply)
         return self._known[asked]
@@ -197,19 +234,48 @@ class TypeChecker:
             worker.abort()
 
     def close(self) -> None:
+        """End the process for good, and remove its files."""
+        self._closed = True
+        while not self._turn.acquire(timeout=_LOOK_EVERY_SECONDS):
+            self.abort()
+        try:
+            self._end()
+        finally:
+            self._turn.release()
+
+    def _end(self) -> None:
         if self._worker is not None:
             self._worker.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
-        self._worker = self._folder = None
+        self._worker = self._folder = self._begun = None
         self._written.clear()
         self._known.clear()
 
     def _start(self) -> WorkerProcess:
         if self._worker is None:
             self._folder = Path(tempfile.mkdtemp(prefix="llmch-types-"))
+            kept, cache = _kept_file(), self._folder / _cache_of(ROOTS)
+            is_there = kept is not None and _unpack(atomic_io.read_kept(kept), cache)
             self._worker = WorkerProcess(self._folder)
+            self._write({_NOTHING: ""})
+            self._worker.send(_request([_NOTHING], ROOTS))
+            self._begun = None if is_there else kept
+            self._is_settled = False
         return self._worker
+
+    def _settle(self, worker: WorkerProcess) -> None:
+        """Have the empty question answered, and keep what mypy read for it.
+
+        That is the standard library's stubs, the longest part of a first question. What is kept
+        was made before any code in question was in the folder.
+        """
+        if self._is_settled:
+            return
+        worker.ask(None, self._deadline)
+        self._is_settled = True
+        if self._begun is not None and self._folder is not None:
+            atomic_io.keep(self._begun, _packed(self._folder / _cache_of(ROOTS)), _MOST_KEPT)
 
     def _write(self, files: Mapping[str, str]) -> None:
         """Make the folder hold exactly `files`, touching only what differs."""
@@ -232,6 +298,33 @@ class TypeChecker:
                 self._written[path] = text
 
 
+def _kept_file() -> Path | None:
+    """Return the file in the person's cache for what this mypy makes of the standard library."""
+    try:
+        facts = (version("mypy"), sys.prefix, sys.version, _FLAGS)
+        name = hashlib.sha256(repr(facts).encode()).hexdigest()
+        return pinned_tools.cache_folder() / "types" / name
+    except (RuntimeError, PackageNotFoundError):  # nobody has a home folder here
+        return None
+
+
+def _packed(folder: Path) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for each in sorted(folder.rglob("*")):
+            archive.write(each, each.relative_to(folder))
+    return packed.getvalue()
+
+
+def _unpack(kept: bytes | None, folder: Path) -> bool:
+    """Return whether anything was there to unpack."""
+    if kept is None:
+        return False
+    with zipfile.ZipFile(io.BytesIO(kept)) as archive:
+        archive.extractall(folder)
+    return True
+
+
 def _remove_empty_folders(folder: Path, root: Path) -> None:
     while folder != root and not any(folder.iterdir()):
         folder.rmdir()
@@ -240,10 +333,14 @@ def _remove_empty_folders(folder: Path, root: Path) -> None:
 
 def _request(targets: Sequence[str], roots: Sequence[str]) -> dict[str, Any]:
     search = ":".join((FILES + root).rstrip("/") for root in roots)
-    # A cached result belongs to one way of finding modules.
-    cache = "cache" + "".join(f"-{each.strip('/')}" for each in roots)
+    cache = _cache_of(roots)
     paths = [FILES + each for each in targets]
     return {"path": search, "arguments": [*_FLAGS, f"--cache-dir={cache}", "--", *paths]}
+
+
+def _cache_of(roots: Sequence[str]) -> str:
+    """Return the folder of cached results: they belong to one way of finding modules."""
+    return "cache" + "".join(f"-{each.strip('/')}" for each in roots)
 
 
 def _read_reply(reply: Any) -> tuple[Diagnostic, ...]:

@@ -12,7 +12,6 @@ from shared.languages.declared.declared_contracts import Complaint, Reading, has
 from shared.languages.declared.declared_plans import Asked, Judged
 from shared.languages.language_tools import ToolResult
 from shared.languages.planned_code import (
-    MAY_BE_ADDED,
     AcceptanceText,
     Chain,
     ChainCode,
@@ -128,8 +127,8 @@ class RustChain(PlannedRust):
                 continue
             if _misses_crate(each, crate) and self.is_open(position):
                 continue  # that its root file has no readable contract is the finding
-            code, addition = self._weighed(reading, test, position)
-            yield Judged(each, test, code, reading.name, addition)
+            if weighed := self._weighed(reading, test, position):
+                yield Judged(each, test, weighed[0], reading.name, weighed[1])
 
     def failure(self, result: ToolResult, asked: Asked[Crate | None]) -> str:
         assert asked.part is not None, "else it is unaskable"
@@ -146,8 +145,13 @@ class RustChain(PlannedRust):
         read = (self.read(path, position) for path in paths if path.endswith(SUFFIX))
         return frozenset(i.name for each in read if each for i in each.items if i.kind == "type")
 
-    def _weighed(self, reading: Reading, test: AcceptanceText, position: int) -> tuple[str, str]:
-        """Return the code of a finding, and what its message adds to the compiler's."""
+    def _weighed(
+        self, reading: Reading, test: AcceptanceText, position: int
+    ) -> tuple[str, str] | None:
+        """Return the code of a finding, and what its message adds to the compiler's.
+
+        It is `None` for a name that an order may add to the crate without an interface.
+        """
         if not reading.name:
             return reading.code, ""
         paths = self.paths(len(self.chain.orders))
@@ -155,7 +159,7 @@ class RustChain(PlannedRust):
         if later is not None and not has_name(read_rust(test.text), reading.name):
             return "E217", declared_only_by(self.chain.source(later))
         if reading.code == "E211" and self.is_open(position):
-            return "W222", MAY_BE_ADDED
+            return None
         return reading.code, ""
 
     def weakness_of_tests(self, words: Sequence[str], position: int) -> Weakness | None:

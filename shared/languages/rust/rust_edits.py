@@ -7,7 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.capabilities import PlaceForTests, Splice
+from shared.languages.capabilities import CaseTable, PlaceForTests, Splice
+from shared.languages.declared.declarations import (
+    Offsets,
+    name_of,
+    read_root,
+    table_at,
+    text_of,
+    walk,
+)
 from shared.languages.declared.declared_edits import DeclaredEdits, Refused, indented, offer
 from shared.languages.rust.rust_source import is_test_file, read_rust
 
@@ -149,6 +157,27 @@ def place_for_tests(path: str, text: str) -> PlaceForTests:
         raise Refused("has its module of tests on one line")
     around = "\n".join((modules[0].text, *_CONDITION.findall(text), *_HIDING.findall(text)))
     return PlaceForTests(len(inner), _INDENT, around=around)
+
+
+def find_tables(path: str, text: str) -> tuple[CaseTable, ...]:
+    """Return the arrays in functions, by the function and the variable."""
+    import tree_sitter_rust
+
+    root = read_root(tree_sitter_rust.language, text)
+    if root is None or root.has_error:
+        return ()
+    offsets, found = Offsets(text), []
+    for test in walk(root):
+        body = test.child_by_field_name("body") if test.type == "function_item" else None
+        for node in walk(body, into=lambda each: each.type != "array_expression") if body else ():
+            if node.type == "array_expression":
+                holder = node.parent
+                if holder is not None and holder.type == "reference_expression":
+                    holder = holder.parent
+                named = holder.child_by_field_name("pattern") if holder is not None else None
+                names = (name_of(test), text_of(named))
+                found.append(table_at(node, names, offsets))
+    return tuple(found)
 
 
 def note_errors(output: str, sources: Mapping[str, str], files: Iterable[str]) -> tuple[str, ...]:

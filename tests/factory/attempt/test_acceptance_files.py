@@ -267,6 +267,24 @@ def test_a_test_is_added_to_the_file_of_the_repo_and_nothing_else_of_it_changes(
     assert WHOLE in factory.prompt()
 
 
+def test_cases_are_added_to_the_table_of_a_test_of_the_repo(factory: Factory) -> None:
+    table = (
+        "import pytest\nfrom score import score\n\n\n"
+        '@pytest.mark.parametrize(("guess", "wanted"), [\n    ("b", "-"),\n])\n'
+        "def test_score(guess: str, wanted: str) -> None:\n"
+        "    assert score(guess, 'a') == wanted\n"
+    )
+    commit_all(factory.repo, {PATH: table, "score.py": "def score(a, b):\n    return '-'\n"})
+    case = {"path": PATH, "append": '("a", "G")', "table": "test_score"}
+    right = proposal({"score.py": "def score(a, b):\n    return 'G' if a == b else '-'\n"})
+    fields: Json = {"allowed_files": ["score.py"], "acceptance_commands": [RUN]}
+    summary = factory.run(order(acceptance_files=[case], **fields), [right])
+    assert summary.verdict == "PASS", summary.failure
+    whole = table.replace('"-"),\n', '"-"),\n    ("a", "G"),\n')
+    assert blob(factory.repo, "work", PATH).decode() == whole
+    assert whole in factory.prompt()
+
+
 def test_a_test_that_does_not_fit_the_file_as_it_is_now_ends_the_order(factory: Factory) -> None:
     commit_all(factory.repo, {PATH: OLD.replace("test_old", "test_new")})
     summary = factory.run(adding(), [])

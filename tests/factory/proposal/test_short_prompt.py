@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from factory.attempt.apply_proposal import show_acceptance_files
+from factory.orders.documents import ReplyFormat
 from factory.proposal.prompt import has_short_prompt, render_short_prompt, show_added
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import ShownFile, elided_lines
@@ -59,6 +60,16 @@ def test_it_says_the_title_what_is_forbidden_and_how_the_repo_is_verified() -> N
 def test_a_title_that_the_intent_says_is_not_said_twice() -> None:
     order = an_order(title="Add points", intent="Add points of all words.")
     assert render_short_prompt(order, (ABSENT,)).count("Add points") == 1
+
+
+def test_the_same_is_asked_for_in_json_with_the_hash_of_the_file() -> None:
+    prompt = render_short_prompt(an_order(), (ABSENT,), asked=ReplyFormat.JSON)
+    assert f"## score.py\nbase_sha256: {EMPTY_SHA256}\nThis file does not exist yet." in prompt
+    assert prompt.endswith(
+        'Reply with JSON alone: {"summary": "in a sentence", "writes": [{"path": "score.py", '
+        '"base_sha256": the hash above, "content": "the whole file"}]}\n'
+    )
+    assert '{"impossible": ' in prompt and "IMPOSSIBLE" not in prompt
 
 
 def test_an_order_without_tests_has_the_prompt_that_it_had() -> None:

@@ -74,6 +74,28 @@ def test_all_orders_land_on_the_plans_branch(
     assert git(repo, "branch", "--show-current") == "main"
 
 
+def test_without_a_folder_the_latest_plan_is_meant_and_named(
+    say: Say, repo: Path, cwd: Path, run_all: RunAll, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def planned(name: str, of: Path, number: int) -> Path:
+        records = cwd / "artifacts/planner" / name
+        folder = write_plan(records / "output", manifest([writing(f"{number}.txt")]))
+        head = {"command": "plan", "repo": str(of.resolve())}
+        (records / "run.json").write_text(json.dumps(head))
+        return folder
+
+    planned("01000000000000000000000000", repo, 7)
+    with model_server(monkeypatch, ONE, TWO, THREE):
+        assert run_all().code == 0
+    shown = say("show", "--repo", repo)
+    assert "Plan: 3 orders, 3 landed" in shown.out and str(cwd.parent / "plan") in shown.out
+    planned("7ZZZZZZZZZZZZZZZZZZZZZZZZZ", cwd, 8)
+    newest = planned("7ZZZZZZZZZZZZZZZZZZZZZZZZY", repo, 9)
+    with model_server(monkeypatch, write_reply({"9.txt": "text\n"})):
+        said = say("run-all", "--repo", repo, "--sandbox", "off", "--reply-format", "json")
+    assert (said.code, said.out.count(f"the plan is the one in {newest}")) == (0, 1)
+
+
 def test_files_that_have_changed_since_the_plan_are_refused_unless_allowed(
     say: Say, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

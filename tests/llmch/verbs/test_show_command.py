@@ -233,7 +233,7 @@ def test_without_a_run_no_plan_is_meant(say: Say, repo: Path) -> None:
     said = say("show", "--repo", repo)
     assert said.code == 2
     assert "no run of this repo says which plan is meant" in said.err
-    assert "`llmch show DIR`" in said.err
+    assert "name the plan's folder" in said.err
 
 
 def test_a_folder_without_a_plan_is_refused(say: Say, tmp_path: Path) -> None:

@@ -462,3 +462,21 @@ def test_unexported_names_of_other_languages_are_shown(
     tmp_path: Path, path: str, code: str, shown: str
 ) -> None:
     assert shown in hints_of(tmp_path, {path: code}).text
+
+
+def test_a_table_of_the_nearest_test_is_named(tmp_path: Path) -> None:
+    table = '@pytest.mark.parametrize("word", ["a"])\ndef test_{}(word):\n    assert word\n\n\n'
+    twice = '@pytest.mark.parametrize("b", ["a"])\n' + table.format("both")
+    plain = (
+        "import pytest\nfrom shop import price\n\n\ndef test_plain():\n    assert price(1)\n\n\n"
+    )
+    files: dict[str, str | bytes] = {
+        "shop.py": "def price(word):\n    return 1\n",
+        "test_shop.py": plain + table.format("price") + twice,
+    }
+    line = 'test_shop.py: "append" may be cases alone, with "table": one of test_price'
+    for room in (100, 8_000):
+        shown = hints_of(tmp_path, files, "Change the price in shop.py", room).text
+        assert [each for each in shown.splitlines() if "cases alone" in each] == [line]
+    without = {**files, "test_shop.py": plain + twice}
+    assert "cases alone" not in hints_of(tmp_path, without, "Change the price in shop.py").text

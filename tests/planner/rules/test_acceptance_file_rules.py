@@ -178,6 +178,38 @@ def test_a_test_that_cannot_be_added_is_a_finding(
     assert reason in found[0]
 
 
+TABLE = (
+    "import pytest\nfrom score import score\n\n\n"
+    '@pytest.mark.parametrize(("word", "wanted"), [("a", 0), ("b", 0)])\n'
+    "def test_old(word, wanted):\n    assert score(word) == wanted\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("code", "table", "finding"),
+    [
+        ('("c", 1)', "test_old", ""),
+        ('("c", 1)', "test_new", "E113 WO-01 acceptance_files[0].append"),
+        ('("a", 0),', "test_old", "E113 WO-01 acceptance_files[0].append"),
+        ('("c", 1)], ids=["x"', "test_old", "E113 WO-01 acceptance_files[0].append"),
+        ("(score(1, 2), 1)", "test_old", "E212 WO-01 acceptance_files[0].content"),
+    ],
+)
+def test_cases_are_judged_in_the_table_that_they_are_added_to(
+    code: str, table: str, finding: str
+) -> None:
+    added = {"path": PATH, "append": code, "table": table}
+    found = judged(scored(acceptance_files=[added]), repo={PATH: TABLE})
+    assert [each[: len(finding)] for each in found] == [finding] * bool(finding)
+
+
+def test_a_table_is_of_a_file_that_is_added_to() -> None:
+    given = {"path": PATH, "content": TEST, "table": "test_score"}
+    assert findings(plan(scored(acceptance_files=[given]))) == [
+        "E005 WO-01 acceptance_files[0].content"
+    ]
+
+
 BESIDE = "pub fn sum() -> i32 {\n    1\n}\n\n#[cfg(test)]\nmod tests {\n    use super::*;\n}\n"
 IN_RUST = "#[test]\nfn sums() {\n    assert_eq!(sum(), 2);\n}\n"
 

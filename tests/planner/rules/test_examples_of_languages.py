@@ -17,6 +17,7 @@ from shared.processes.pinned_tools import TSC, installed_program
 from tests.planner.rule_examples import judged_example
 from tests.shared.languages.ecmascript.plans import FETCHED, Runner
 from tests.shared.languages.tool_runner import SandboxRunner, runner_for
+from tests.warm_checker import tools_with
 
 EXAMPLES: Final = [
     pytest.param(each.name, code, id=f"{each.name} {code}")
@@ -63,7 +64,7 @@ def tools(
         if installed_program(TSC) is None:
             pytest.skip("tsc is not there: `llmch doctor --fetch tsc`")
         return Tools(Runner())
-    return Tools(keep=lambda _: checker)
+    return tools_with(checker)
 
 
 def example(language: str, code: str) -> Example:

@@ -107,6 +107,18 @@ def test_a_line_that_leads_up_to_a_list_counts_where_it_demands_something() -> N
     ]
 
 
+def test_a_sentence_does_not_end_within_back_quotes() -> None:
+    text = (
+        "# Tool\n\n`go run . COMMAND FILE` must print the sum. It must end with `wait. Now!` and "
+        "``a ` b. C``. It must stop.\n"
+    )
+    assert [words for _, words in said(text)] == [
+        "`go run . COMMAND FILE` must print the sum.",
+        "It must end with `wait. Now!` and ``a ` b. C``.",
+        "It must stop.",
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     [

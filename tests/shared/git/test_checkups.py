@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.git.checkups import Health, check_folder, check_git
+from shared.git.checkups import Health, check_folder, check_git, check_tools
 from shared.llm.live_client import check_model
 from tests.shared.llm.edge import error_answer
 from tests.shared.llm.scripted_server import Send, scripted_server
@@ -102,3 +102,9 @@ def test_a_server_that_does_not_answer_is_broken() -> None:
     found = check_model("planner", "some-model", "http://127.0.0.1:9/v1", online=True)
     assert found.health is Health.BROKEN
     assert found.detail.startswith("some-model at http://127.0.0.1:9/v1: ")
+
+
+def test_a_tool_that_judges_nothing_of_a_repo_is_not_reported() -> None:
+    assert not [*check_tools(["go.mod", "a.go"])]
+    assert [each.name for each in check_tools(["go.mod", "web/a.ts"])] == ["tools"]
+    assert [each.name for each in check_tools()] == ["tools"]

@@ -31,7 +31,7 @@ IN_SCRIPT = "test('b', () => {\n  // exactly so\n});\n"
             "t.py",
             PYTHON,
             f"import pytest\nfrom os import (\n    name,\n)\n\n\n{IN_PYTHON}",
-            f"{PYTHON}\n\n{IN_PYTHON}".replace("pytest\n", "pytest\nfrom os import name\n"),
+            f"{PYTHON}\n\n{IN_PYTHON}".replace("import", "from os import name\n\nimport", 1),
         ),
         ("a_test.go", GO, IN_GO, f"{GO}\n{IN_GO}"),
         (
@@ -57,8 +57,9 @@ def test_a_test_is_added_below_the_others_and_its_imports_above(
 ) -> None:
     after = append_test(path, text, code)
     assert after == expected
-    assert holds_test(after, code)
-    assert not holds_test(after.replace("b", "c").replace("B", "C").replace("two", "x"), code)
+    assert holds_test(path, after, code)
+    other = after.replace("b", "c").replace("B", "C").replace("two", "x")
+    assert not holds_test(path, other, code)
 
 
 @pytest.mark.parametrize(
@@ -83,3 +84,37 @@ def test_a_test_that_does_not_fit_its_file_is_refused_with_the_reason(
 ) -> None:
     with pytest.raises(CannotAppend, match=reason):
         append_test(path, text, code)
+
+
+@pytest.mark.parametrize(
+    ("head", "added", "expected"),
+    [
+        ("import pytest\n", "import os", "import os\n\nimport pytest\n"),
+        ("import re\n\nimport pytest\n", "import os", "import os\nimport re\n\nimport pytest\n"),
+        (
+            "from __future__ import annotations\n\nimport pytest\n",
+            "import os\nimport re",
+            "from __future__ import annotations\n\nimport os\nimport re\n\nimport pytest\n",
+        ),
+        (
+            "import re\nfrom os import sep\n\nfrom shop import price\n",
+            "from shop.a import b\nfrom ast import dump\nimport sys",
+            "import re\nimport sys\nfrom ast import dump\nfrom os import sep\n\n"
+            "from shop import price\nfrom shop.a import b\n",
+        ),
+        (
+            "import pytest\n\nfrom shop import price\n",
+            "import till",
+            "import pytest\n\nfrom shop import price\nimport till\n",
+        ),
+        ('"""Tests."""\n', "import os", '"""Tests."""\n\nimport os\n'),
+        ("", "import os", "import os\n"),
+    ],
+)
+def test_an_import_of_a_python_test_goes_where_isort_would_have_it(
+    head: str, added: str, expected: str
+) -> None:
+    old, new = "\n\ndef test_a() -> None:\n    pass\n", "def test_b() -> None:\n    pass\n"
+    text = f"{head}{old}" if head else old.lstrip("\n")
+    whole = append_test("t.py", text, f"{added}\n\n\n{new}")
+    assert whole == f"{expected}{old}\n\n{new}"

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -147,5 +149,68 @@ def test_nothing_is_left_behind_when_it_is_closed(
     checker.close()
     assert list(tmp_path.iterdir()) == []
     assert processes() == before
-    assert check(checker, MODULE, "import a") == []
-    checker.close()
+
+
+def test_a_checker_that_has_begun_answers_the_first_question_and_not_the_empty_one() -> None:
+    before = processes()
+    with TypeChecker() as checker:
+        checker.begin()
+        begun = processes()
+        assert len(begun - before) == 1
+        assert check(checker, MODULE, "from a import f; f('x')") == [("arg-type", 1, 19)]
+        checker.begin()
+        assert processes() == begun
+
+
+def test_a_checker_that_died_after_it_had_begun_fails_one_question(no_process_left: None) -> None:
+    before = processes()
+    with TypeChecker() as checker:
+        checker.begin()
+        (begun,) = processes() - before
+        os.kill(begun, signal.SIGKILL)
+        with pytest.raises(CheckerFailed):
+            check(checker, MODULE, "import a")
+        assert check(checker, MODULE, "from a import f; f('x')") == [("arg-type", 1, 19)]
+
+
+def test_threads_take_turns_and_closing_ends_a_question_that_one_waits_for() -> None:
+    checker = TypeChecker()
+    with ThreadPoolExecutor(4) as threads:
+        codes = [f"from a import f; f({each!r})" for each in (1, "x", 2, "y")]
+        found = list(threads.map(lambda code: check(checker, MODULE, code), codes))
+        assert [len(each) for each in found] == [0, 1, 0, 1]
+        waiting = threads.submit(check, checker, MODULE, "import decimal, asyncio, email, http")
+        checker.close()
+        with contextlib.suppress(CheckerFailed):  # the answer may have been there already
+            waiting.result()
+    assert not checker.is_running
+    with pytest.raises(CheckerFailed, match="ended with the run"):
+        check(checker, MODULE, "import a")
+    checker.begin()
+    assert not checker.is_running
+
+
+def test_what_the_standard_library_comes_to_is_kept_and_no_code_in_question(
+    own_surroundings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with TypeChecker() as first:
+        check(first, "def a_name_in_question(x: int) -> str: ...", "import a")
+    (kept,) = (own_surroundings / ".cache/llmch/types").iterdir()
+    assert b"a_name_in_question" not in kept.read_bytes()
+    whole = kept.read_bytes()
+    with TypeChecker() as second:
+        second.begin()
+        assert list(tmp_path.glob("*/cache*/*"))
+        assert check(second, MODULE, "from a import f; f('x')") == [("arg-type", 1, 19)]
+    assert kept.read_bytes() == whole
+    kept.write_bytes(b"00\ndamaged")
+    with TypeChecker() as third:
+        assert check(third, MODULE, "from a import f; f('x')") == [("arg-type", 1, 19)]
+    assert len(kept.read_bytes()) > 100_000
+
+
+def test_without_a_place_to_keep_it_everything_is_read_anew(own_surroundings: Path) -> None:
+    (own_surroundings / ".cache").write_text("a file is in the way\n")
+    with TypeChecker() as checker:
+        assert check(checker, MODULE, "from a import f; f('x')") == [("arg-type", 1, 19)]

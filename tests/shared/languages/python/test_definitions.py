@@ -178,7 +178,7 @@ REMOVE = '        text = """\nleft\n"""\n        return text\n'
             "count",
             "import sys\nfrom os import path\n\ndef count(things):\n    return 1\n",
             swapped("    return len(things)\n", "    return 1\n").replace(
-                "import overload\n", "import overload\nimport sys\nfrom os import path\n"
+                "from typing import", "import sys\nfrom os import path\nfrom typing import"
             ),
         ),
     ],
