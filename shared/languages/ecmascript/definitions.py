@@ -241,11 +241,18 @@ class _EcmaReader(DeclarationReader):
         """Return a declaration; `separator` is empty for a signature without a body."""
         body = node.child_by_field_name("body")
         is_block = body is not None and body.type in ("statement_block", "class_body")
-        item = self.declared(name, kind, head_of(outer, body).strip(), "", outer, self.at(outer))
-        return replace(
-            item,
+        start, end = self.at(outer)
+        return Declared(
+            name=name,
+            kind=kind,
+            head=head_of(outer, body).strip(),
+            key="",
+            line=outer.start_point[0] + 1,
+            start=start,
+            end=end,
             is_public=public,
             body=self.body_at(body if is_block else None),
+            text=self.text[start:end],
             separator="" if node.type in _SIGNATURES else "\n",
         )
 
