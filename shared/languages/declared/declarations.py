@@ -230,14 +230,6 @@ class DeclarationReader:
         """Return the characters at which a node begins and ends."""
         return self._offsets.character(node.start_byte), self._offsets.character(node.end_byte)
 
-    def declared(
-        self, name: str, kind: Kind, head: str, key: str, node: Node, place: tuple[int, int]
-    ) -> Declared:
-        """Return what a node declares, with the characters of its `place`; it is not public."""
-        line, (start, end) = node.start_point[0] + 1, place
-        text = self.text[start:end]
-        return Declared(name, kind, head, key, line, start, end, is_public=False, text=text)
-
     def body_at(self, node: Node | None) -> tuple[int, int] | None:
         return self.at(node) if node is not None else None
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -117,15 +116,21 @@ class _GoReader(DeclarationReader):
         generics = tokens_of(node.child_by_field_name("type_parameters") or _arguments_of(node))
         key = f"func {receiver}{generics}({kinds[0]}) {kinds[1]}"
         result = node.child_by_field_name("result")
-        name, head = f"{owner}.{name}" if owner else name, head_of(node, body).strip()
-        item = self.declared(name, "function", head, key, node, self.at(node))
+        start, end = self.at(node)
         following = result or body
-        stop = self.at(following)[0] if following is not None else item.end
-        return replace(
-            item,
-            is_public=item.last_name[:1].isupper() and (not owner or owner[:1].isupper()),
+        stop = self.at(following)[0] if following is not None else end
+        return Declared(
+            name=f"{owner}.{name}" if owner else name,
+            kind="function",
+            head=head_of(node, body).strip(),
+            key=key,
+            line=node.start_point[0] + 1,
+            start=start,
+            end=end,
+            is_public=name[:1].isupper() and (not owner or owner[:1].isupper()),
             body=self.body_at(body),
-            opening=self.text[item.start : stop].strip(),
+            text=self.text[start:end],
+            opening=self.text[start:stop].strip(),
             result=_types_of(result),
         )
 
@@ -155,10 +160,20 @@ class _GoReader(DeclarationReader):
         key: str,
         members: Mapping[str, Member],
     ) -> Declared:
+        start, end = self.at(whole)
         word = text_of(whole.children[0]) if whole.children else ""
-        head = cut(f"{word} {text_of(node)}")
-        item = self.declared(name, kind, head, key, node, self.at(whole))
-        return replace(item, is_public=name[:1].isupper(), members=members)
+        return Declared(
+            name=name,
+            kind=kind,
+            head=cut(f"{word} {text_of(node)}"),
+            key=key,
+            line=node.start_point[0] + 1,
+            start=start,
+            end=end,
+            is_public=name[:1].isupper(),
+            members=members,
+            text=self.text[start:end],
+        )
 
 
 def package_name_of(path: str) -> str:

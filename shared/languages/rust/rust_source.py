@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -143,36 +142,44 @@ class _RustReader(DeclarationReader):
         head = head_of(node, body).strip(" {;")
         if trait is not None:
             name = f"{text_of(trait)} for {of}"
-            yield self.declared(name, "implementation", head, name, node, place)
+            line, text = node.start_point[0] + 1, self.text[slice(*place)]
+            yield Declared(name, "implementation", head, name, line, *place, False, text=text)
         yield from self.items(body.named_children if body else (), of, head)
 
     def _item(self, node: Node, place: tuple[int, int], owner: str, around: str) -> Declared:
         kind, name = _KINDS[node.type], name_of(node)
         body, typed = (node.child_by_field_name(each) for each in ("body", "type"))
         name = f"{owner}.{name}" if owner else name
-        item = replace(
-            self.declared(name, kind, shown(node), node.type, node, place),
-            is_public=_is_public(node) or node.type == "macro_definition",
-            around=around,
-        )
-        if kind == "type":
+        head = head_of(node, body).strip(" ;") if kind == "function" else shown(node)
+        key, result, opening, separator = node.type, "", "", "\n"
+        members: Mapping[str, Member] = {}
+        start, end = place
+        if kind == "function":
+            stop = self.at(body)[0] if body is not None else end
+            key, opening = _signature_key(node), self.text[start:stop].strip(" ;\n")
+            result = text_of(node.child_by_field_name("return_type"))
+        elif kind == "type":
             members = _members(body)
             key = f"{node.type} {_typed(node)} {'' if members else tokens_of(body)}"
             separator = " " if node.type == "trait_item" else ", "
-            return replace(item, key=key, members=members, separator=separator)
-        if kind == "value":
-            key = f"{node.type} {tokens_of(typed)}"
-            return replace(item, key=key, result=text_of(typed))
-        if kind == "module":
-            return item
-        stop = self.at(body)[0] if body is not None else item.end
-        return replace(
-            item,
-            head=head_of(node, body).strip(" ;"),
-            key=_signature_key(node),
-            body=self.body_at(body),
-            opening=self.text[item.start : stop].strip(" ;\n"),
-            result=text_of(node.child_by_field_name("return_type")),
+        elif kind == "value":
+            key, result = f"{node.type} {tokens_of(typed)}", text_of(typed)
+        return Declared(
+            name=name,
+            kind=kind,
+            head=head,
+            key=key,
+            line=node.start_point[0] + 1,
+            start=start,
+            end=end,
+            is_public=_is_public(node) or node.type == "macro_definition",
+            body=self.body_at(body) if kind == "function" else None,
+            members=members,
+            around=around,
+            text=self.text[start:end],
+            opening=opening,
+            result=result,
+            separator=separator,
         )
 
 
