@@ -264,6 +264,7 @@ _VITEST = re.compile(r" +Tests +((?:\d+ [a-z]+(?: \| )?)+) \(\d+\)$")
 _MOCHA = re.compile(r"  (\d{1,9}) (passing \(.*\)|failing|pending)$")
 _AVA = re.compile(r"  (\d{1,9} )tests? (passed|failed|skipped|todo)$")
 _FOUND_NONE = re.compile(r"No (?:tests|test files) found, exiting with code \d")
+_MATCHED_NONE = re.compile(r"  testMatch: .* - 0 matches$")  # jest before 24 exits with 0
 # Names of failed tests. Suites and files are among them: they fail as their tests do.
 _TAP_NAME = re.compile(r" *not ok \d+ - (?!.* # TODO)(\S.*)$")
 _NODE_NAME = re.compile(r" *\u2716 (\S.*) \([\d.]+ms\)$")
@@ -294,6 +295,7 @@ def read_node(text: str) -> Counted | None:
 def read_jest(text: str) -> Counted | None:
     runs = [_by_word(numbers_by_word(each[1])) for each in matches(text, "Tests:", _JEST)]
     none = [Counted() for _ in matches(text, "found, exiting", _FOUND_NONE)]
+    none += [Counted() for _ in matches(text, "testMatch: ", _MATCHED_NONE)]
     if not runs and not none:
         return None
     return add_up((*runs, *none, _named(text, ("  \u25cf ", _JEST_NAME), ("FAIL ", _FILE_NAME))))

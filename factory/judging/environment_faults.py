@@ -45,6 +45,11 @@ _MISSING_PROGRAM = re.compile(
     re.MULTILINE,
 )
 _MAKE_NOT_FOUND = re.compile(r"^make(?:\[\d+\])?: \*\*\* .*\bError 127$", re.MULTILINE)
+_MISSING_LIBRARY = re.compile(
+    r"^Package '?([\w.+-]{1,80})'?(?: was not found in the pkg-config search path|, required by)"
+    r"|^No package '([\w.+-]{1,80})' found$",
+    re.MULTILINE,
+)
 _NO_NETWORK = re.compile(
     r"Temporary failure in name resolution|Name or service not known|Could not resolve host"
     r"|Network is unreachable|nodename nor servname provided"
@@ -122,7 +127,19 @@ def find_fault(ended: Ended, around: Surroundings) -> Fault | None:
         _full_disk(output)
         or _missing_program(output, ended.exit_code, around)
         or _not_installed(output, around)
+        or _no_library(output, around)
         or _no_network(output, around)
+    )
+
+
+def _no_library(output: str, around: Surroundings) -> Fault | None:
+    found = _MISSING_LIBRARY.search(output)
+    library = next(filter(None, found.groups())) if found else ""
+    if not library or around.brought(library):
+        return None
+    return Fault(
+        f"The library {library!r} of the system is not installed here, with its headers.",
+        f"install the development package that has {library}.pc",
     )
 
 

@@ -54,6 +54,7 @@ from factory.run.run_request import (
 )
 from factory.run.session import Outset, Session
 from factory.workbench.pool import WorkbenchPool
+from factory.workbench.workspace import workspaces_root
 from shared.errors import InterruptedRun, InvalidInput, LlmchError
 from shared.events.events import Emit, Warned
 from shared.events.run_record import RunFolder, new_run_folder, new_run_id, recorded_run
@@ -325,4 +326,7 @@ def try_base(options: RunOptions, emit: Emit) -> BaseTrial:
     if counts:
         counted = sum_of(counts)
         said, tests = f"HEAD {repo.head[:10]} passes {counted.describe()}", counted.ran
+        # The test runner of a project may leave out what is below a folder such as `.cache`.
+        if not tests and "/." in str(workspaces_root()):
+            said += ": if it has tests, set LLMCH_WORKSPACES to a folder without dots in its path"
     return BaseTrial(ok=True, detail=said, tests=tests, commit=repo.head)

@@ -263,3 +263,20 @@ def test_a_program_that_is_missing_may_be_one_of_the_packages_or_not() -> None:
     assert fault is not None
     said = fault.remedy_after(("pass --deps auto",))
     assert said == "pass --deps auto, or install ava where commands find it, such as /usr/bin"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "# [pkg-config --cflags  -- libsecret-1]\n"
+        "Package libsecret-1 was not found in the pkg-config search path.\n",
+        "Package 'libsecret-1', required by 'virtual:world', not found\n",
+        "No package 'libsecret-1' found\n",
+    ],
+)
+def test_a_library_of_the_system_that_is_missing_is_the_machine_s_fault(said: str) -> None:
+    fault = find_fault(ended(said, 1), Surroundings())
+    assert fault is not None
+    assert "'libsecret-1'" in fault.what
+    assert "libsecret-1.pc" in fault.remedy
+    assert find_fault(ended(said, 1), Surroundings(added="-lsecret libsecret-1")) is None
