@@ -92,8 +92,10 @@ def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
         inputs.surroundings,
         render_commands(inputs.repo.verification),
         render_languages(
-            replan_prompt.relevant_words(task), inputs.repo.files, inputs.surroundings
-        ),
+            replan_prompt.relevant_words(task),
+            inputs.repo.files,
+            inputs.surroundings,
+        ).text,
     )
 
 
