@@ -301,7 +301,7 @@ def ask(state: FactoryState, step: Step, attempt: Attempt, first: Complete) -> A
 
 
 def _noted(step: Step, attempt: Attempt, doubt: Doubt) -> Attempt:
-    step.emit(ModelAskedAgain(step.order.id, attempt.number, doubt.kind, doubt.note))
+    step.emit(ModelAskedAgain(step.order.id, attempt.number, doubt.kind, doubt.reason))
     question = AskedAgain(reason=doubt.kind, note=doubt.note)
     return replace(attempt, questions=(*attempt.questions, question))
 

@@ -209,7 +209,7 @@ def said_by(error: BaseException) -> str:
     return next((each for each in reversed(lines) if each), type(error).__name__)
 
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 ENGINE_SCHEMA = "llmch_engine"
 
 # Each statement can be run again: `fleet init` runs them all, on a new database and on an old one.
@@ -258,6 +258,13 @@ CREATE TABLE IF NOT EXISTS llmch.replies (
     worker text NOT NULL,
     kept timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (plan, key)
+);
+CREATE TABLE IF NOT EXISTS llmch.failures (
+    plan text NOT NULL,
+    work_order text NOT NULL,
+    run text NOT NULL,
+    ended timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (plan, work_order, run)
 );
 CREATE TABLE IF NOT EXISTS llmch.candidates (
     run text NOT NULL,
@@ -356,7 +363,7 @@ GRANT INSERT (id, host, pid, slots, lease_seconds, protocol, llmch_version, subm
 GRANT INSERT, DELETE ON llmch.takeovers TO {member};
 GRANT SELECT, INSERT, UPDATE, DELETE ON llmch.intents, llmch.candidates, llmch.spending,
     llmch.pauses TO {member};
-GRANT SELECT, INSERT ON llmch.replies TO {member};
+GRANT SELECT, INSERT ON llmch.replies, llmch.failures TO {member};
 GRANT SELECT, INSERT, DELETE ON llmch.events TO {member};
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {engine} TO {member};
 REVOKE INSERT, UPDATE, DELETE ON {engine}.dbos_migrations, {engine}.queues FROM {member};

@@ -27,12 +27,20 @@ from factory.fleet.leases import (
     workers_seen,
 )
 from factory.fleet.outcomes import LOOK_EVERY_SECONDS, AskedSteps, Outcomes, OutcomeWatch
-from factory.fleet.shared_state import forget_candidates, forget_spending, transcript_lines
+from factory.fleet.shared_state import (
+    failed_run,
+    forget_candidates,
+    forget_spending,
+    record_failures,
+    transcript_lines,
+)
 from factory.fleet.wire import Job, Kind, StepDocument, render, shared_options, state_document
 from factory.fleet.worker_clones import ALL_REFS, RunRefs, run_of_ref
 from factory.preflight import name_what_is_set_aside
+from factory.record.journal import journal_path, read_understood
 from factory.record.runs_on_record import set_aside
 from factory.run.execution import Assignment, OrderProgress
+from factory.run.recovery import gave_up_in
 from factory.run.session import Session
 from shared.errors import CommandFailed, FleetUnavailable, InvalidInput
 from shared.events.events import Noted, Warned
@@ -123,6 +131,8 @@ class FleetWorker:
         )
         self._numbers = itertools.count(1)
         self._replies: set[str] = set()
+        self._keys: dict[str, tuple[str, str]] = {}
+        """Of each order with a step: its key, and the last run that its replies made fail."""
 
     def open(self) -> None:
         """Begin to look for the outcomes of jobs."""
@@ -188,6 +198,7 @@ class FleetWorker:
         emit = self._opened.emit
         try:
             self._bring_transcript()
+            self._record_failures()
             self._lease.leave()  # first: a worker that is still at it leaves nothing after this
             forget_run(self._link.database, self._link.queue, self._run, self._asked.over)
         except FleetUnavailable as lost:
@@ -220,17 +231,26 @@ class FleetWorker:
 
         An order that a plan vouches for is found by the plan, any other one by its submission or
         by what it says. Where the replies to an order made it fail, later runs have other replies,
-        as on one machine.
+        as on one machine. The database knows of the runs that another machine coordinated.
         """
         task = assignment.task
         plan, earlier = task.loaded.plan, self._session.outset.earlier
-        work = plan.root if plan else self._terms.submission or order_key(task.order)
-        key = f"{work}:{self._session.branch}"
-        failed = (each.transcript.parent.name for each in earlier if task.name in each.anew)
-        if after := next(failed, ""):
-            key = f"{key}:{after}"
+        if task.name not in self._keys:
+            work = plan.root if plan else self._terms.submission or order_key(task.order)
+            key = f"{work}:{self._session.branch}"
+            failed = (each.transcript.parent.name for each in earlier if task.name in each.anew)
+            after = next(failed, "") or failed_run(self._link.database, key, task.name)
+            self._keys[task.name] = (key, after)
+        key, after = self._keys[task.name]
+        key = f"{key}:{after}" if after else key
         self._replies.add(key)
         return key
+
+    def _record_failures(self) -> None:
+        """Have later runs, wherever they are coordinated, ask anew for the orders that failed."""
+        gave_up = gave_up_in(read_understood(journal_path(self._opened.repo.common_dir)))
+        keys = {each: self._keys[each][0] for each in gave_up if each in self._keys}
+        record_failures(self._link.database, self._run, keys)
 
     def _bring_transcript(self) -> None:
         path = self._opened.folder.path / "transcript.jsonl"

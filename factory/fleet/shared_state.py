@@ -159,6 +159,30 @@ def transcript_lines(database: Database, plans: Sequence[str]) -> Sequence[bytes
     )
 
 
+def record_failures(database: Database, run: str, plans: Mapping[str, str]) -> None:
+    """Record the orders that `run` made fail, each with the key that `plans` has of its replies."""
+    database.run(
+        lambda cursor: cursor.executemany(
+            "INSERT INTO llmch.failures (plan, work_order, run) VALUES (%s, %s, %s) "
+            "ON CONFLICT DO NOTHING",
+            [(plan, order, run) for order, plan in plans.items()],
+        )
+    )
+
+
+def failed_run(database: Database, plan: str, order: str) -> str:
+    """Return the last run in which the replies to an order made it fail; "" if there is none."""
+    row = database.run(
+        lambda cursor: cursor.execute(
+            "SELECT run FROM llmch.failures WHERE plan = %s AND work_order = %s "
+            "ORDER BY ended DESC LIMIT 1",
+            (plan, order),
+        ).fetchone(),
+        patience_seconds=_AS_LONG_AS_IT_TAKES,
+    )
+    return str(row[0]) if row else ""
+
+
 def _outcome_in(record: str) -> Response | CallFailure:
     outcome = parse_record(record.splitlines()[-1].encode("ascii"))
     assert isinstance(outcome, Response | CallFailure), "only outcomes are kept"

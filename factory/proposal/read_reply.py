@@ -416,6 +416,7 @@ class ReplyReader:
         )
 
 
+_UNREADABLE = "Your last reply could not be read: "
 _EXACTLY = "Reply in exactly the format that is asked for, and nothing else."
 
 
@@ -447,10 +448,15 @@ class Doubt:
     repeats: int | None = None
     quote: str = ""
 
+    @property
+    def reason(self) -> str:
+        """Return the note without what is said to the model alone."""
+        return self.note.removeprefix(_UNREADABLE).removesuffix(f"\n{_EXACTLY}")
+
 
 def doubt_unreadable(problem: str, quote: str) -> Doubt:
     """Return the doubt about a reply that is not a proposal."""
-    note = f"Your last reply could not be read: {problem}\n{_EXACTLY}"
+    note = f"{_UNREADABLE}{problem}\n{_EXACTLY}"
     return Doubt(DoubtKind.UNREADABLE, note, quote=quote)
 
 

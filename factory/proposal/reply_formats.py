@@ -147,6 +147,10 @@ _MARK = re.compile(
     r"^(?: {0,3}(?P<fence>`{3,})(?P<info>[^`\n]*)|[ \t]*</think(?:ing)?>[ \t\r]*)$",
     re.MULTILINE | re.IGNORECASE,
 )
+_SEARCH_MARK = re.compile(
+    r"^(?:<{5,}[ \t]*SEARCH|(?P<closing>>{5,}[ \t]*REPLACE))[ \t]*\r?$",
+    re.MULTILINE | re.IGNORECASE,
+)
 _LONGEST_HEADING = 2000  # of the text between two blocks
 _HEADING_MARKS = re.compile(
     r"^[#>*/<!;%\-\s]*(?:file|path)?:?\s*[*`'\"]*|[*`'\":/>\-\s]*$", re.IGNORECASE
@@ -203,10 +207,14 @@ def parse_files_reply(
     is the file of all blocks that give no path, if the prompt asked for parts of one file. Raises
     `ReplyMalformed` if there is no block, if a block never closes, or if a block names no file.
     """
-    prose, blocks = _split(strip_reasoning(text))
+    repairs: list[str] = []
+    answer = strip_reasoning(text)
+    prose, blocks = _split(answer)
+    if not blocks:
+        prose, blocks = _split_unfenced(answer)
+        repairs.append("search texts came without fences")
     if not blocks:
         raise ReplyMalformed("the reply holds no fenced block with a file")
-    repairs: list[str] = []
     files, named = _named_files(blocks, allowed, asked_for, repairs)
     return FilesReply(_summary(prose), files, tuple(repairs), named)
 
@@ -283,6 +291,29 @@ def _split(text: str) -> tuple[str, list[_Block]]:
             "fences itself, open and close its block with a longer one"
         )
     return text[prose_start:prose_end], blocks
+
+
+def _split_unfenced(text: str) -> tuple[str, list[_Block]]:
+    """Return the text before the first search text that is in no fence, and blocks of them all.
+
+    Search texts with nothing between them are in one block.
+    """
+    spans: list[tuple[int, int]] = []
+    begun: int | None = None
+    for mark in _SEARCH_MARK.finditer(text):
+        if mark["closing"] is None:
+            begun = mark.start() if begun is None else begun
+        elif begun is not None:
+            if spans and not text[spans[-1][1] : begun].strip():
+                begun = spans.pop()[0]
+            spans.append((begun, mark.end()))
+            begun = None
+    blocks: list[_Block] = []
+    end = 0
+    for start, stop in spans:
+        blocks.append(_Block("", f"{text[start:stop]}\n", nested=False, above=text[end:start]))
+        end = stop
+    return text[: spans[0][0]] if spans else text, blocks
 
 
 def _content(text: str, opening: re.Match[str], closing: re.Match[str]) -> str:

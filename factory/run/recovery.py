@@ -278,7 +278,7 @@ def _last_run(entries: Sequence[Entry]) -> _LastRun | None:
     if begun is None:
         return None
     landed = tuple(each for each in entries if isinstance(each, OrderLanded))
-    gave_up = frozenset(_gave_up(entries))
+    gave_up = frozenset(gave_up_in(entries))
     done = {each.id for each in begun.orders} <= {each.order for each in landed}
     handed_on = () if done else begun.earlier
     return _LastRun(
@@ -296,7 +296,7 @@ def _last_run(entries: Sequence[Entry]) -> _LastRun | None:
     )
 
 
-def _gave_up(entries: Iterable[Entry]) -> Iterator[str]:
+def gave_up_in(entries: Iterable[Entry]) -> Iterator[str]:
     """Yield the orders that failed because of their replies: the next run asks for new replies.
 
     If the disk refused to write or the plan's preconditions were not met, no reply is to blame.

@@ -110,6 +110,18 @@ def test_a_plan_may_be_left_and_its_end_read_later(fleet: SmallFleet) -> None:
     assert read_fleet(fleet.url).plans == []
 
 
+def test_an_order_that_failed_is_asked_for_anew_when_its_plan_is_submitted_again(
+    fleet: SmallFleet,
+) -> None:
+    plan = fleet.plan(order(1), order(2, acceptance_commands=["test -f missing.txt"]))
+    fleet.start_worker("one")
+    for asked in (2, 3, 4):
+        said = submit(fleet, plan, "--max-attempts", "1", "--wait")
+        assert said.code == 1, said.err
+        assert said.document["orders"][1]["state"] == "failed"
+        assert len(fleet.model.received) == asked
+
+
 @large
 def test_what_happens_is_shown_while_it_happens(fleet: SmallFleet) -> None:
     plan = fleet.plan(order(1))

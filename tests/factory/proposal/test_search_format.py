@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.proposal.edit_blocks import Change, holds_changes, parse_changes, render_changes
+from factory.proposal.reply_formats import parse_files_reply
 from shared.llm.model_client import ReplyMalformed
 
 texts = st.lists(
@@ -57,3 +58,34 @@ def test_no_text_ends_in_anything_but_changes_or_a_reason(text: str) -> None:
         assert parse_changes(text)
     except ReplyMalformed as refused:
         assert refused.reason
+
+
+CHANGE = "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n"
+
+
+@pytest.mark.parametrize(
+    ("reply", "paths"),
+    [
+        (f"m.py\n{CHANGE}", ["m.py"]),
+        (f"I change one line.\n\nm.py\n{CHANGE}\n{CHANGE}", ["m.py"]),
+        (f"**m.py**\n{CHANGE}\nn.py\n{CHANGE}and that is it", ["m.py", "n.py"]),
+        (CHANGE.replace("\n", "\r\n"), ["m.py"]),
+    ],
+)
+def test_search_texts_count_without_fences(reply: str, paths: list[str]) -> None:
+    allowed = ["m.py"] if len(paths) == 1 else ["m.py", "n.py"]
+    found = parse_files_reply(reply, allowed)
+    assert [each.path for each in found.files] == paths
+    changes = [change for each in found.files for change in parse_changes(each.content)]
+    assert len(changes) == reply.count("SEARCH")
+    assert found.repairs[0] == "search texts came without fences"
+
+
+def test_search_texts_without_fences_and_without_a_path_are_refused_where_two_are_allowed() -> None:
+    with pytest.raises(ReplyMalformed, match="names no file"):
+        parse_files_reply(CHANGE, ["m.py", "n.py"])
+
+
+def test_many_openings_without_an_end_are_read_once() -> None:
+    with pytest.raises(ReplyMalformed, match="no fenced block"):
+        parse_files_reply("<<<<<<< SEARCH\n" * 20_000, ["m.py"])
