@@ -101,7 +101,8 @@ def judge_reply(
     verified = bool(inputs.repo.verification) and VERIFY_SCRIPT not in inputs.spec.text
     dropped = left_out(reply.plan, inputs.repo.files, verified=verified)
     kept = skip_bootstrap(reply.plan, inputs.repo.files, verified=verified)
-    repaired = repair_plan(_traced(kept, inputs), lambda plan: judge(plan, None))
+    traced, joins = _traced(kept, inputs), inputs.change is None
+    repaired = repair_plan(traced, lambda plan: judge(plan, None), joins=joins)
     if dropped or repaired.fixes:
         # The findings refer to the plan that is judged, so the model has to see that plan.
         text = json.dumps(repaired.plan.document, indent=1, ensure_ascii=False)
