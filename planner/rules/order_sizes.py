@@ -134,14 +134,19 @@ W304 = Rule(
         "tests. An order that writes a few lines which a single other order uses pays for that "
         "many times over, and so do two orders in a row that write the same files."
     ),
-    bad="""{"work_orders": [
- {"allowed_files": ["limits.py"], "interfaces": [{"path": "limits.py", "stub": "TRIES: int"}]},
+    bad=r"""{"work_orders": [
+ {"allowed_files": ["limits.py"], "interfaces": [{"path": "limits.py", "stub": "TRIES: int"}],
+  "acceptance_commands": ["python -c \"from limits import TRIES; assert TRIES == 6\""]},
  {"allowed_files": ["game.py"], "context_files": ["limits.py"],
-  "interfaces": [{"path": "game.py", "stub": "def tries_left(tried: int) -> int: ..."}]}]}""",
-    good="""{"work_orders": [
+  "interfaces": [{"path": "game.py", "stub": "def left(tried: int) -> int: ..."}],
+  "acceptance_commands": ["python -c \"from game import left; assert left(2) == 4\""]}]}""",
+    good=r"""{"work_orders": [
  {"allowed_files": ["limits.py", "game.py"],
   "interfaces": [{"path": "limits.py", "stub": "TRIES: int"},
-   {"path": "game.py", "stub": "def tries_left(tried: int) -> int: ..."}]}]}""",
+   {"path": "game.py", "stub": "def left(tried: int) -> int: ..."}],
+  "acceptance_commands": [
+   "python -c \"from game import left; from limits import TRIES as t; assert left(2) == t - 2\""
+  ]}]}""",
     remedy="Write both as one order with the files, notes, tests and commands of the two.",
     check=small_orders,
 )
