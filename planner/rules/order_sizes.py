@@ -47,14 +47,15 @@ def small_pairs(plan: Plan) -> Iterator[Pair]:
         later = orders[index + 1 :]
         using = [(other, each) for other, each in later if _reads(each, order)]
         following = later[0][1] if later else order
-        same = {*order.allowed_files} == {*following.allowed_files}
+        written = {*order.allowed_files}
+        same = written == {*following.allowed_files}
         if later and same and _has_known_size(order) and _has_known_size(following):
             found = later[0]
         elif len(using) == 1 and _is_tiny(order, stubs):
             found = using[0]
         else:
             continue
-        if _fit(order, found[1]):
+        if written <= {*found[1].context_files} and _fit(order, found[1]):
             yield position, found[0]
 
 
