@@ -77,21 +77,16 @@ class RepoPlace:
     ignored_filters: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Repo:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repo(RepoPlace):
     """Describe the user's checkout as it was found.
 
     A run reads the checkout, and later fast-forwards it at most. `changed` are the tracked files
     whose changes are not committed: a run does not see these changes.
     """
 
-    git: Git
-    tree: Path
-    git_dir: Path
-    common_dir: Path
     head: str
     branch: str
-    ignored_filters: tuple[str, ...]
     changed: tuple[str, ...] = ()
 
 
@@ -158,13 +153,9 @@ def inspect_repo(
             "commit or undo these changes, or work from HEAD without them by --allow-dirty",
         )
     return Repo(
-        git=place.git,
-        tree=place.tree,
-        git_dir=place.git_dir,
-        common_dir=place.common_dir,
+        *(place.git, place.tree, place.git_dir, place.common_dir, place.ignored_filters),
         head=changes.head,
         branch=changes.branch,
-        ignored_filters=place.ignored_filters,
         changed=changes.changed,
     )
 
@@ -447,9 +438,6 @@ class _FolderNames:
             return stat.S_ISDIR((self.root / path).lstat().st_mode)
         except OSError:
             return False
-
-
-_FLAGS = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 _PATIENCE_SECONDS = 30.0  # how long to wait for the git process of a killed run to end

@@ -30,15 +30,6 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--anew", action="store_true", help="use no reply of a planning that was interrupted"
     )
-    parser.add_argument(
-        "--ask", action=argparse.BooleanOptionalAction, default=None,
-        help="ask what the spec leaves open, and plan again what rests on an answer "
-        "(default: in a terminal)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--strict-spec", action="store_true",
-        help="exit with 2 where the spec contradicts itself and nobody has answered",
-    )  # fmt: skip
     add_planner_flags(parser)
     add_setting_flags(parser, FlagGroup.PLAN_ALONE)
     add_acceptance_arguments(parser)
@@ -116,6 +107,8 @@ def compile_options(
         require_coverage=args.require_coverage,
         allowed=allowed_by(settings),
         hints_tokens=settings.planner.hints_tokens,
+        look_rounds=settings.planner.look_rounds,
+        look_tokens=settings.planner.look_tokens,
         staged=args.staged,
         dry_run=args.dry_run,
         anew=args.anew,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from planner.compile.inputs import (
     PlannerModel,
     PlanOptions,
     gather_inputs,
+    looks_of,
     plans_in_stages,
     settings_document,
 )
@@ -37,6 +38,7 @@ from planner.compile.judge_reply import Judged, PlanJudge, chosen, remarks_on, r
 from planner.plan.file_projection import TargetRepo
 from planner.plan.manifest import PlanOrigin, build_manifest, no_base
 from planner.replan.merge_plans import PlanChange, change_of, no_change
+from planner.repo.looks import SpecAnswered
 from planner.repo.machine import Machine, known_answers, recorded
 from planner.rules.judge_plan import Report
 from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
@@ -60,6 +62,7 @@ from shared.work_order.work_order import Assumption, Manifest
 
 if TYPE_CHECKING:
     from planner.replan.predecessor import FollowUp
+    from planner.repo.looks import Looks
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +85,12 @@ class PlanResult:
     """The changes to the plan that this one follows, if it follows one and is valid."""
     assumptions: tuple[Assumption, ...] = ()
     """What a valid plan reads into the specification."""
+    looked: Mapping[str, Any] = field(default_factory=dict)
+    """How often the model looked at the repo first, and what these calls took; empty for never."""
 
 
 def plan_document(result: PlanResult) -> dict[str, Any]:
-    """Return what `plan --json` prints; the last two keys where the plan follows another one."""
+    """Return what `plan --json` prints; the last keys where the model looked, or a plan follows."""
     return {
         "ok": result.ok,
         "attempts": result.attempts,
@@ -96,8 +101,17 @@ def plan_document(result: PlanResult) -> dict[str, Any]:
         "findings": result.report.to_json()["findings"],
         "usage": asdict(usage_record(result.tally)),
         "assumptions": [each.to_json() for each in result.assumptions],
+        **({"looks": result.looked} if result.looked else {}),
         **_change_document(result),
     }
+
+
+def looks_document(looks: Looks) -> Mapping[str, Any]:
+    """Return what the records say of the looks of a planning; nothing where there were none."""
+    if not looks.rounds:
+        return {}
+    usage = asdict(usage_record(Tally(live=looks.spent)))
+    return {"rounds": looks.rounds, "seen": [*looks.asked], "usage": usage}
 
 
 def _change_document(result: PlanResult) -> dict[str, Any]:
@@ -116,7 +130,8 @@ def run_plan(
     """Compile the spec and return the outcome.
 
     `runner` has the compilers that judge a plan, and `trial` tries its commands on the files that
-    the plan begins with.
+    the plan begins with. Where the model asks and a person answers, the planning begins anew with
+    the answers, as a run of its own.
 
     Raises `InvalidInput` before any model call where an input or the export cannot be used, and
     the model layer's errors where asking again would not help.
@@ -124,7 +139,11 @@ def run_plan(
     with contextlib.ExitStack() as opened:
         if trial is not None:
             opened.callback(trial.close)
-        return _run_plan(options, source, emit, runner, _machine(source, trial))
+        machine = _machine(source, trial)
+        for _ in range(options.look_rounds):
+            with contextlib.suppress(SpecAnswered):
+                return _run_plan(options, source, emit, runner, machine)
+        return _run_plan(replace(options, ask_person=None), source, emit, runner, machine)
 
 
 def _run_plan(
@@ -155,8 +174,11 @@ def _run_plan(
         recording.emit(PlanStarted(str(options.spec), folder.run_id, most))
         if earlier and source.mode is Mode.LIVE:
             recording.emit(Noted(f"going on from the replies in {earlier[0].transcript}"))
+        looks = looks_of(options, inputs, machine)
+        if looks.left:
+            recording.emit(Noted(f"the model may look first: {looks.forecast}", detail=True))
         with recorded(machine, transcript_of(source, folder.path)):
-            attempts = _compile(options, inputs, model, recording, runner, machine)
+            attempts = _compile(options, inputs, model, recording, runner, machine, looks)
         outcome = chosen(attempts)
         assert outcome is not None, "at least one attempt is made"
         manifest = _manifest(outcome, inputs, folder.run_id)
@@ -174,12 +196,14 @@ def _run_plan(
             error=_error(outcome, folder.path),
             change=_change(outcome),
             assumptions=manifest.assumptions if manifest else (),
+            looked=looks_document(looks),
         )
         recording.emit(usage_counted(result.tally))
         recording.emit(_ended(result, manifest))
         recording.results.update(
             ok=result.ok, attempts=result.attempts, usage=asdict(usage_record(result.tally))
         )
+        recording.results.update({"looks": result.looked} if result.looked else {})
     return result
 
 
@@ -190,6 +214,7 @@ def _compile(
     recording: Recording,
     runner: ToolRunner | None,
     machine: Machine,
+    looks: Looks,
 ) -> Sequence[Judged]:
     """Return all attempts. The run's folder records how they ended, also where an error did."""
     folder = recording.folder.path
@@ -215,6 +240,7 @@ def _compile(
             max_attempts=options.max_attempts,
             at_once=model.at_once,
             is_staged=plans_in_stages(options, inputs),
+            looks=looks,
         )
         attempts.extend(compile_plan(compilation))  # the list keeps the attempts before an error
     return attempts

@@ -24,6 +24,7 @@ from factory.orders.documents import FailureBrief, FileWrite, WriteProposal
 from factory.orders.read_orders import LoadedOrder
 from factory.orders.stages import AttemptStage, Stage
 from factory.preflight import name_paths
+from factory.proposal.prompt import show_added
 from factory.proposal.prompt_parts import name_removed
 from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState, WriteRefusal, check_proposal
 from factory.proposal.shown_code import ShownFile, hashes_of
@@ -130,14 +131,18 @@ def _spoilt(path: str, problem: str) -> str:
 def show_acceptance_files(order: WorkOrder, tests: Iterable[WholeTest]) -> tuple[ShownFile, ...]:
     """Return the acceptance files as a prompt shows them: as they will be.
 
-    Files of code that tests are added to are not among them: a reply begins from what is there.
+    Of a long file that a test is added to, its head and what is added are shown. Files of code that
+    tests are added to are not among them: a reply begins from what is there.
     """
     apart = files_of_tests(order)
     return tuple(
-        ShownFile(
-            each.path,
-            FileState(FileKind.FILE, sha256_bytes(each.content.encode())),
-            each.content,
+        show_added(
+            ShownFile(
+                each.path,
+                FileState(FileKind.FILE, sha256_bytes(each.content.encode())),
+                each.content,
+            ),
+            each.before,
         )
         for each in tests
         if each.path in apart

@@ -48,7 +48,6 @@ from factory.orders.documents import (
     Offer,
     ReplyFormat,
     ReplyRecord,
-    is_small,
     reply_sha256,
 )
 from factory.orders.model_choice import (
@@ -57,6 +56,7 @@ from factory.orders.model_choice import (
     PastAttempt,
     ask_again,
     first_model,
+    is_small,
 )
 from factory.orders.stages import AttemptStage, Stage
 from factory.proposal.edit_blocks import form_of
@@ -98,8 +98,6 @@ from shared.projects.build_tools import BRINGING, may_come
 from shared.projects.conventions import find_conventions
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 from shared.work_order.work_order import WorkOrder
-
-_WHOLE_FILES = Offer(ReplyFormat.FILES)
 
 
 @dataclass(slots=True)
@@ -183,7 +181,6 @@ class Dialogue:
         focus, hint = self._focus(attempt, offer), task.loaded.hint
         if focus or self._is_to_be_short(attempt, offer):
             with_commands = not is_small(self.asked.model)
-            quoted = attempt.conventions if with_commands else None
             earlier = () if self.asked.afresh else past
             prompt = render_short_prompt(
                 order,
@@ -195,9 +192,9 @@ class Dialogue:
                 focus=focus,
                 verification=commands,
                 with_commands=with_commands,
-                conventions=quoted,
+                conventions=attempt.conventions if with_commands else None,
             )
-            return Question(self.asked, offer if focus else _WHOLE_FILES, prompt, focus)
+            return Question(self.asked, offer if focus else Offer(ReplyFormat.FILES), prompt, focus)
         prompt = render_prompt(
             order,
             attempt.shown,
@@ -312,8 +309,7 @@ def _given_up(step: Step, attempt: Attempt, doubt: Doubt, state: FactoryState) -
         account = "\n".join(filter(None, (doubt.note, doubt.quote)))
         return _ended_ask(step, attempt, Stage.LLM_OUTPUT_INVALID, account)
     earlier = next(each for each in state["past"] if each.number == doubt.repeats)
-    brief = brief_of_repetition(earlier.brief, earlier.number, step.order)
-    return replace(attempt, brief=brief)
+    return replace(attempt, brief=brief_of_repetition(earlier.brief, earlier.number, step.order))
 
 
 def _ended_ask(step: Step, attempt: Attempt, stage: Stage, account: str) -> Attempt:
@@ -354,11 +350,8 @@ def propose(state: FactoryState, step: Step) -> StateUpdate:
     collector = EvidenceCollector(
         step.task, options, step.bench, tests, step.emit, step.progress.is_cancelled
     )
-    if (
-        options.settings.strict_acceptance
-        and attempt.number == 1
-        and (hollow := collector.skeleton())
-    ):
+    is_strict = options.settings.strict_acceptance and attempt.number == 1
+    if is_strict and (hollow := collector.skeleton()):
         brief = brief_of(Stage.PREFLIGHT, order, _proves_nothing(hollow))
         return {"evidence": Evidence(on_skeleton=hollow), **_ended(attempt, brief)}
     if order.asks_model:

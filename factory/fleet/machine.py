@@ -192,8 +192,8 @@ class Machine:
         if not tree.exists():
             repos.initialise(Git(make_folder(tree)))
         place = find_repo(tree)
-        git, common = place.git, place.common_dir
-        return Repo(git, place.tree, place.git_dir, common, "", "", place.ignored_filters)
+        whereabouts = (place.git, place.tree, place.git_dir, place.common_dir)
+        return Repo(*whereabouts, place.ignored_filters, head="", branch="")
 
     @contextlib.contextmanager
     def _plan_of(self, document: StepDocument) -> Iterator[OpenPlan]:

@@ -363,49 +363,41 @@ def _words_of(order: WorkOrder) -> frozenset[str]:
 
 
 TOOLS: Final = (
-    Tool(
-        "what watches commands in the sandbox",
+    Tool(  # what watches commands in the sandbox
         head=re.compile(r"(?:# )?(?P<message>The command ended before its own end: .*)$"),
         end=HEAD_ALONE,
     ),
-    Tool(
-        "javac",
+    Tool(  # javac
         head=re.compile(r"(?P<path>[^\s:]+\.java):(?P<line>\d+): (?P<message>error: .*)$"),
         end=re.compile(r"\S"),
         told=re.compile(r"  (?P<told>(?:symbol|location|required|found|reason): .*)$"),
     ),
-    Tool(
-        "java",
+    Tool(  # java
         head=re.compile(r'Exception in thread "[^"]*" (?P<message>.*)$'),
         end=re.compile(r"\S"),
         place=re.compile(r"\s+at .*\((?P<path>[^\s():]+\.java):(?P<line>\d+)\)$"),
     ),
-    Tool(
-        "compilers that write as gcc does",
+    Tool(  # compilers that write as gcc does
         head=re.compile(
             r"(?P<path>[^\s:]+):(?P<line>\d+):(?:\d+:)? (?:fatal )?(?P<message>error: .*)$"
         ),
         end=LESS_INDENTED,
     ),
-    Tool(
-        "the linker",
+    Tool(  # the linker
         head=re.compile(r"(?:.*: )?(?P<message>undefined reference to .*)$"),
         end=HEAD_ALONE,
     ),
-    Tool(
-        "a shell",
+    Tool(  # a shell
         head=re.compile(r"(?P<path>[^\s:]+): line (?P<line>\d+): (?P<message>.*)$"),
         end=HEAD_ALONE,
     ),
-    Tool(
-        "make, without a rule",
+    Tool(  # make, without a rule
         head=re.compile(
             r"make(?:\[\d+\])?: \*\*\* (?P<message>No rule to make target .*?)\.? +Stop"
         ),
         end=HEAD_ALONE,
     ),
-    Tool(
-        "make",
+    Tool(  # make
         head=re.compile(r"make(?:\[\d+\])?: \*\*\* \[(?P<message>.*)$"),
         end=HEAD_ALONE,
         before=3,

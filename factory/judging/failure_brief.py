@@ -25,7 +25,7 @@ from factory.orders.documents import (
     FailureBrief,
 )
 from factory.orders.stages import RepeatedFailure, Stage
-from factory.proposal.prompt import reminder
+from factory.proposal.prompt_parts import reminder
 from factory.sandbox.policy import Captured, Cause, Ended
 from shared.languages.language_tools import FaultReport, Reports, SecondLook, find_faults
 from shared.languages.registry import LANGUAGES

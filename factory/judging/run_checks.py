@@ -176,9 +176,8 @@ def verification_before(
     `texts` are the files that the baseline changed, as they were; `None` is one that was
     not there. The workspace must be its baseline as it is.
     """
-    files: RepoFiles = RepoSources(workspace.root, workspace.files)
-    if texts:
-        files = ChangedFiles(files, texts)
+    now = RepoSources(workspace.root, workspace.files)
+    files: RepoFiles = ChangedFiles(now, texts) if texts else now
     found = find_verification(files, chosen)
     return BaseVerification(files, found, chosen, exemption, workspace.linked)
 

@@ -17,7 +17,6 @@ from importlib import resources
 
 from factory.orders.documents import WHOLE_UP_TO_LINES, Offer, ReplyFormat
 from factory.orders.model_choice import PastAttempt
-from factory.orders.stages import TEXT_OF, Stage
 from factory.proposal.assemble_edits import render_claim, render_format
 from factory.proposal.prompt_parts import (
     REMOVED,
@@ -38,6 +37,7 @@ from factory.proposal.shown_code import (
     choose_windows,
     elided_lines,
     example_request,
+    head_of,
     is_long_document,
     is_named_long,
     merge_lines,
@@ -86,6 +86,38 @@ def show_in_parts(file: ShownFile, pointers: Pointers) -> ShownFile:
     language = language_of(file.path)
     outline = language.edits.outline(file.text) if language and language.edits else ()
     return replace(file, outline=outline, parts=choose_windows(file.text, outline, pointers))
+
+
+def show_added(file: ShownFile, before: str | None) -> ShownFile:
+    """Return a test file with its head, and the definitions with lines that `before` lacks.
+
+    The file is shown whole where it is new or short, or where more than lines were added to it.
+    """
+    lines, old = file.text.splitlines(), iter((before or "").splitlines())
+    language = language_of(file.path)
+    if before is None or len(lines) <= WHOLE_UP_TO_LINES or not language or not language.edits:
+        return file
+    wanted = next(old, None)
+    added: set[int] = set()
+    for number, line in enumerate(lines, 1):
+        if line == wanted:
+            wanted = next(old, None)
+        else:
+            added.add(number)
+    if wanted is not None:
+        return file
+    outline = language.edits.outline(file.text)
+    first, head = min((each.first for each in outline), default=1), head_of(outline)
+    spans = [range(each.first, each.last + 1) for each in outline]
+    grown = [each for each in spans if not added.isdisjoint(each)]
+    # Of a class that holds other definitions, its first line says where the test is.
+    holding = [each for each in grown if any(o != each and o[0] in each for o in spans)]
+    whole = {n for each in grown if each not in holding for n in each}
+    shown = merge_lines(
+        {*range(head.first, min(first - 1, head.last) + 1), *added, *whole}
+        | {each[0] for each in holding}
+    )
+    return replace(file, parts=shown, outline=outline, may_ask=False, elides=True)
 
 
 def show_more(file: ShownFile, wanted: Sequence[WantedPart]) -> ShownFile | str:
@@ -245,28 +277,6 @@ def _values(
     }
 
 
-# With its sentence around it, a reminder is no longer than an excerpt, which has 2,000 characters.
-_LONGEST_LIST = 1900
-
-
-def reminder(stage: Stage, order: WorkOrder) -> str:
-    """Return what the next attempt should keep in mind after a failure at `stage`.
-
-    The reminder is valid for either reply format, because the next attempt may use another format.
-    """
-    return TEXT_OF[stage].reminder.format(allowed=_names(order.allowed_files))
-
-
-def _names(paths: Sequence[str]) -> str:
-    """Return the paths in one line; where they are too long for a reminder, as many as fit."""
-    text = ", ".join(paths)
-    if len(text) <= _LONGEST_LIST:
-        return text
-    fitting = text[:_LONGEST_LIST].rpartition(", ")[0]
-    left = len(paths) - fitting.count(", ") - 1
-    return f"{fitting} and {left:,} more that the work order lists"
-
-
 @cache
 def _template() -> str:
     return resources.files("factory.proposal").joinpath("FACTORY_PROMPT.md").read_text("utf-8")
@@ -398,8 +408,13 @@ def has_short_prompt(order: WorkOrder, shown: Sequence[ShownFile]) -> bool:
     listed = set(order.context_files) <= {*order.allowed_files, *placed}
     single = len(order.allowed_files) == 1 and listed
     return single and all(
-        each.parts is None and len(each.text.splitlines()) <= WHOLE_UP_TO_LINES for each in shown
+        (each.parts is None or each.path in placed) and len(_lines_shown(each)) <= WHOLE_UP_TO_LINES
+        for each in shown
     )
+
+
+def _lines_shown(file: ShownFile) -> list[str]:
+    return file.text.splitlines() if file.parts is None else [*elided_lines(file)]
 
 
 def render_short_prompt(
@@ -466,7 +481,7 @@ def _told(
         parts.append(f"The file is {path}, and it does not exist yet.")
     if order.removed_files:
         parts.append(f"{REMOVED} Use none of them: {', '.join(name_removed(order.removed_files))}")
-    texts = {each.path: each.text for each in shown}
+    texts = {each.path: "\n".join(_lines_shown(each)) for each in shown}
     apart = files_of_tests(order)
     for test in order.acceptance_files:
         if test.path in apart:

@@ -15,13 +15,14 @@ from typing import Final
 
 from factory.orders.documents import FailureBrief, ReplyFormat, WriteProposal
 from factory.orders.model_choice import PastAttempt
-from factory.orders.stages import Stage
+from factory.orders.stages import TEXT_OF, Stage
 from factory.orders.task import MAX_HINT_CHARACTERS, MAX_REASON_CHARACTERS
 from factory.proposal.reply_formats import fence_for
 from factory.proposal.shown_code import ShownFile
 from shared.errors import InvalidInput
 from shared.files.secret_values import redact
 from shared.languages.registry import language_of
+from shared.work_order.work_order import WorkOrder
 
 _RETRY_SHARE = 0.6
 """How much longer a prompt may get by what it says of earlier attempts, as a share of the first."""
@@ -37,6 +38,28 @@ _CUT = "[... cut ...]"
 _CHANGED = "It changed:"
 _LINE_ENDS = 8  # of the lines around a change and an output
 _LEAST_CHARACTERS = 120  # a shorter piece of a change or of an output says nothing
+
+
+# With its sentence around it, a reminder is no longer than an excerpt, which has 2,000 characters.
+_LONGEST_LIST = 1900
+
+
+def reminder(stage: Stage, order: WorkOrder) -> str:
+    """Return what the next attempt should keep in mind after a failure at `stage`.
+
+    The reminder is valid for either reply format, because the next attempt may use another format.
+    """
+    return TEXT_OF[stage].reminder.format(allowed=_names(order.allowed_files))
+
+
+def _names(paths: Sequence[str]) -> str:
+    """Return the paths in one line; where they are too long for a reminder, as many as fit."""
+    text = ", ".join(paths)
+    if len(text) <= _LONGEST_LIST:
+        return text
+    fitting = text[:_LONGEST_LIST].rpartition(", ")[0]
+    left = len(paths) - fitting.count(", ") - 1
+    return f"{fitting} and {left:,} more that the work order lists"
 
 
 def room_for_history(first_prompt: str, note: str, *, short: bool = False) -> int:

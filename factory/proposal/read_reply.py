@@ -402,6 +402,9 @@ class ReplyReader:
             self.refused = None if focus else refused
             raise
         self.refused = None
+        said = parsed.proposal.summary.strip(" .").casefold()
+        if said == self.order.title.strip(" .").casefold():  # the commit's subject says so
+            parsed = replace(parsed, proposal=parsed.proposal.model_copy(update={"summary": ""}))
         return parsed
 
     def _parse(

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from factory.orders.documents import MAX_REPLY_CHARACTERS, Form
@@ -216,7 +216,8 @@ def parse_files_reply(
     if not blocks:
         raise ReplyMalformed("the reply holds no fenced block with a file")
     files, named = _named_files(blocks, allowed, asked_for, repairs)
-    return FilesReply(_summary(prose), files, tuple(repairs), named)
+    summary = _summary(prose, {each.path for each in files})
+    return FilesReply(summary, files, tuple(repairs), named)
 
 
 def render_files_reply(summary: str, files: Iterable[ProposedFile]) -> str:
@@ -440,8 +441,9 @@ def render_block(file: ProposedFile) -> str:
     return f"{fence}{header}\n{file.content}\n{fence}\n{NO_FINAL_NEWLINE}\n"
 
 
-def _summary(prose: str) -> str:
+def _summary(prose: str, paths: Container[str]) -> str:
     line = prose.lstrip().partition("\n")[0].rstrip()
     if line[:8].lower() == "summary:":
-        line = line[8:]
-    return line.strip()
+        return line[8:].strip()
+    # It may be the heading of the first file.
+    return "" if _HEADING_MARKS.sub("", line) in paths else line.strip()

@@ -19,9 +19,8 @@ from factory.orders.documents import (
     Offer,
     ReplyFormat,
     WritableFile,
-    choose_offer,
 )
-from factory.orders.model_choice import AskedModel, ModelChoice
+from factory.orders.model_choice import AskedModel, ModelChoice, choose_offer
 from factory.proposal.scope import FileState
 from factory.proposal.shown_code import Focus, ShownFile, focus_of
 from shared.languages.registry import language_of

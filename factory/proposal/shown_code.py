@@ -115,10 +115,18 @@ def merge_lines(numbers: Iterable[int]) -> tuple[Window, ...]:
     return tuple(found)
 
 
+def head_of(outline: Sequence[OutlineEntry]) -> Window:
+    """Return the first lines of a file, or those before a first definition that begins late."""
+    first = min((each.first for each in outline), default=0)
+    if first > _HEAD_LINES + 1:  # a long comment is above the imports
+        return Window(first - _HEAD_LINES, first - 1)
+    return Window(1, _HEAD_LINES)
+
+
 def _by_weight(
     lines: Sequence[str], outline: Sequence[OutlineEntry], pointers: Pointers
 ) -> Iterator[Window]:
-    yield Window(1, _HEAD_LINES)
+    yield head_of(outline)
     for line in pointers.lines:
         yield Window(line - _AROUND_LINE, line + _AROUND_LINE)
     every = pointers.names | pointers.said

@@ -134,7 +134,7 @@ def rejected_tree(
 
 @contextlib.contextmanager
 def open_pool_beside_runs(
-    commit: str, place: RepoPlace | Repo, options: RunOptions, emit: Emit
+    commit: str, place: RepoPlace, options: RunOptions, emit: Emit
 ) -> Iterator[tuple[Repo, WorkbenchPool]]:
     """Open workbenches that the next start removes if this process is killed.
 
@@ -142,9 +142,8 @@ def open_pool_beside_runs(
     """
     with registered(place.common_dir) as register:
         git = place.git.holding(register.descriptor)
-        repo = Repo(
-            git, place.tree, place.git_dir, place.common_dir, commit, "", place.ignored_filters
-        )
+        whereabouts = (git, place.tree, place.git_dir, place.common_dir, place.ignored_filters)
+        repo = Repo(*whereabouts, head=commit, branch="")
         pool = WorkbenchPool(options, repo, register, register.owner, emit)
         try:
             pool.prepare(commit)

@@ -76,9 +76,7 @@ def node_in(root: Path, machine: ToolchainHome, version: str = "", note: str = "
     """Return the Node.js in the folder `root`, with what corepack has installed for the user."""
     corepack = machine.folder("COREPACK_HOME", ".cache", "node", "corepack")
     more = (corepack.resolve(),) if corepack.is_dir() else ()
-    variables = {"COREPACK_ENABLE_NETWORK": "0"}
-    if more:
-        variables["COREPACK_HOME"] = str(more[0])
+    variables = {"COREPACK_ENABLE_NETWORK": "0"} | ({"COREPACK_HOME": str(*more)} if more else {})
     read = (*existing(root, *PARTS), *more)
     version = version or _node_version(root)
     return Toolchain("Node.js", version.removeprefix("v"), (root / "bin",), read, variables, note)
@@ -112,8 +110,8 @@ def maven(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | 
     root = place.real.parent
     if not place.has("mvn") or not (root / "boot").is_dir():
         return None
-    read = existing(root, "bin", "boot", "lib", "conf/logging")
-    return (Toolchain("Maven", "", (place.real,), read),)
+    parts = ("bin", "boot", "lib", "conf/logging")
+    return (Toolchain("Maven", "", (place.real,), existing(root, *parts)),)
 
 
 def gradle(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
@@ -177,8 +175,7 @@ def rustup(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] |
     root = (home / "toolchains" / chosen.version).resolve()
     if not (root / "bin" / "rustc").exists():
         return (programs,)
-    read = existing(root, *PARTS)
-    return (Toolchain("Rust", chosen.version, (root / "bin",), read, note=chosen.note), programs)
+    return (_installed_in("Rust", root, chosen), programs)
 
 
 def nvm(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | None:
@@ -242,10 +239,9 @@ def pyenv(place: PathFolder, machine: ToolchainHome) -> tuple[Toolchain, ...] | 
     usual = machine.environ.get("PYENV_VERSION", "").replace(":", " ") or text_at(home / "version")
     first, *others = usual.split() or [""]
     chosen = choose("python", home / "versions", first, machine, name="Python")
+    there = set(versions_in(home / "versions"))
     versions = [chosen] if chosen else []
-    versions += [
-        ChosenVersion(each) for each in others if each in set(versions_in(home / "versions"))
-    ]
+    versions += [ChosenVersion(each) for each in others if each in there]
     roots = ((home / "versions" / each.version).resolve() for each in versions)
     return tuple(_installed_in("Python", *each) for each in zip(roots, versions, strict=True))
 

@@ -54,6 +54,35 @@ def one_line(text: str) -> str:
     return _FOLD.sub(" ", text.strip())
 
 
+# The head of an excerpt shows what was being done, and the tail shows how it ended.
+_EXCERPT_HEAD, _AROUND_ERROR, _EXCERPT_TAIL = 3, 5, 4
+_AN_ERROR = re.compile(
+    r"\b[A-Z]\w*(?:Error|Exception|Failure)\b|\berror(?:\[\w+\])?:|\bpanic"
+    r"|^\s*(?:E  |not ok |--- FAIL|[✗✖✕] )|[Aa]ssert\w* .*(?:fail|==|!=)"
+)
+
+
+def lines_of_excerpt(excerpt: str, *, whole: bool) -> list[str]:
+    """Return the lines of an excerpt; where it is long, its head, first error and tail."""
+    lines = excerpt.strip("\n").split("\n") if excerpt.strip() else []
+    if whole or len(lines) <= _EXCERPT_HEAD + _AROUND_ERROR + _EXCERPT_TAIL + 1:
+        return lines
+    kept = {*range(_EXCERPT_HEAD), *range(len(lines) - _EXCERPT_TAIL, len(lines))}
+    error = next((n for n, line in enumerate(lines) if _AN_ERROR.search(line)), len(lines))
+    # Without an error that can be seen, the end says most.
+    begin = min(error - 1, len(lines) - _EXCERPT_TAIL - _AROUND_ERROR)
+    kept |= set(range(max(0, begin), begin + _AROUND_ERROR))
+    shown: list[str] = []
+    before, how = -1, " (--verbose shows all)"
+    for number in sorted(kept):
+        if (left_out := number - before - 1) > 1:
+            shown.append(f"... {left_out:,} more lines{how}")
+            how = ""
+        shown += lines[number - (left_out == 1) : number + 1]
+        before = number
+    return shown
+
+
 def shorten(text: str, limit: int) -> str:
     """Return `text`, cut to `limit` characters where it is longer; the dots count in."""
     return text if len(text) <= limit else f"{text[: limit - 3].rstrip()}..."

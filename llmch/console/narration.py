@@ -1,7 +1,4 @@
-"""Turns events into lines.
-
-This module is pure.
-"""
+"""Turns events into lines, by pure functions."""
 
 from __future__ import annotations
 
@@ -21,6 +18,7 @@ from llmch.console.line import (
     count,
     duration,
     estimated,
+    lines_of_excerpt,
     listed,
     on_texts,
     short,
@@ -63,10 +61,6 @@ from shared.events.events import (
     WritesApplied,
 )
 
-# The head of an excerpt shows what was being done, and the tail shows what went wrong.
-_EXCERPT_HEAD = 3
-_EXCERPT_TAIL = 9
-
 
 def item_lines(items: Sequence[str], limit: int | None) -> Iterator[Line]:
     """Yield a line for each item; the items beyond `limit` are only counted."""
@@ -74,16 +68,6 @@ def item_lines(items: Sequence[str], limit: int | None) -> Iterator[Line]:
     yield from (Line(Mark.ITEM, text) for text in shown)
     if len(shown) < len(items):
         yield Line(Mark.ITEM, f"and {len(items) - len(shown):,} more (--verbose shows all)")
-
-
-def excerpt_lines(excerpt: str, *, whole: bool) -> Iterator[Line]:
-    """Yield the lines of an excerpt; its head and its tail alone where it is long."""
-    lines = excerpt.strip("\n").split("\n") if excerpt.strip() else []
-    left_out = len(lines) - _EXCERPT_HEAD - _EXCERPT_TAIL
-    if not whole and left_out > 1:
-        mark = f"... {left_out:,} more lines (--verbose shows all)"
-        lines = [*lines[:_EXCERPT_HEAD], mark, *lines[-_EXCERPT_TAIL:]]
-    yield from (Line(Mark.QUOTE, text) for text in lines)
 
 
 def look_lines(branch: str, repo: str, cwd: str, *, done: bool) -> Iterator[Line]:
@@ -235,7 +219,6 @@ _WholeEvent = OrderStarted | OrderSkipped | OrderEnded | BatchStarted | BatchEnd
 OrderEvent = _CommandEvent | _AttemptEvent | _TrainEvent | _WholeEvent
 
 _MAX_SUMMARY = 160
-_MAX_NOTE = 320  # the reason comes last, behind the place
 _DOUBTS = {
     "blocks refused": "parts of the reply do not fit the files",
     "more wanted": "the reply asks to see more of a file",
@@ -328,7 +311,8 @@ class OrderNarrator:
                 self._failures[order] = event
                 aside = f"attempt {self._attempt_of(order, attempt)}"
                 yield Line(Mark.FAILED, self._why(event), order, "failed", aside)
-                yield from excerpt_lines(event.excerpt, whole=self._measure.verbose)
+                quoted = lines_of_excerpt(event.excerpt, whole=self._measure.verbose)
+                yield from (Line(Mark.QUOTE, text) for text in quoted)
                 yield from (Line(Mark.ITEM, fact) for fact in event.facts[-_MAX_FACTS:])
                 yield Line(Mark.NEXT, event.next_step)
 

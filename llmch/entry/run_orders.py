@@ -205,7 +205,7 @@ def agreed_to_execute(
         return True
     preview = read()
     left = preview.count(plan_preview.OrderStand.TO_DO)
-    asks = may_ask and left > 0 and (is_new or not _has_begun(preview, common_dir))
+    asks = may_ask and left > 0 and (is_new or not has_begun(preview, common_dir))
     if is_new or asks:
         console.say(*preview_document.short_form(preview))
     if not asks:
@@ -214,7 +214,7 @@ def agreed_to_execute(
     return agrees(f"Execute {what}?")
 
 
-def _has_begun(preview: PlanPreview, common_dir: Path) -> bool:
+def has_begun(preview: PlanPreview, common_dir: Path) -> bool:
     """Say whether an order is on the branch, or the latest run of the repo executed this plan."""
     # The orders that a plan has from the one before may have landed without anybody's consent to
     # the new ones.

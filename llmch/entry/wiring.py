@@ -22,11 +22,14 @@ from factory.record import landed as landings
 from factory.run import dry_run
 from factory.workbench import judging_tools
 from planner import plan_flags
+from planner.compile import dry_run as plan_trial
 from planner.compile import inputs
 from planner.plan import parse_plan
+from planner.plan.file_projection import TargetRepo
 from planner.replan import predecessor
-from planner.repo import planned_repo
+from planner.repo import machine, planned_repo
 from planner.rules import judge_plan
+from planner.rules.rule_model import Finding
 from shared.errors import InvalidInput, ModelUnavailable, PreflightRefused
 from shared.events.events import Emit, Warned
 from shared.git import client, refs, repos
@@ -191,9 +194,15 @@ def trial_runner(
     Nothing is opened before the first command. Without a sandbox nothing is tried: nobody has read
     the plan yet.
     """
+    return _trial_runner(settings, options.repo, options.branch, options.start)
+
+
+def _trial_runner(
+    settings: Settings, repo: Path | None, branch: str | None, start: str | None
+) -> language_tools.ToolRunner | None:
     if settings.sandbox.backend is SandboxBackend.OFF:
         return None
-    return dry_run.DryRunner(settings, options.repo, options.branch, options.start)
+    return dry_run.DryRunner(settings, repo, branch, start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +307,32 @@ def judging(
             tools=tools,
             history=history,
         )
+
+
+def tried(
+    args: argparse.Namespace,
+    repo: Path | None,
+    settings: Settings,
+    tree: planned_repo.RepoTree,
+    emit: Emit,
+    plan: parse_plan.Plan,
+) -> tuple[Finding, ...]:
+    """Return what of the plan in the folder `args.dir` cannot run here, on the files of `tree`.
+
+    Raises `InvalidInput` where the settings have no sandbox.
+    """
+    runner = _trial_runner(settings, repo, args.branch, None)
+    if runner is None:
+        raise InvalidInput(
+            "--dry-run runs commands of a plan that nobody has to have read, and there is no "
+            "sandbox",
+            "leave out --dry-run, or set `sandbox.backend` to another value than off",
+        )
+    target = TargetRepo(frozenset(tree.files.paths), tree.files, plan_flags.allowed_by(settings))
+    history = _history_on(args.dir, repo, args.branch)
+    with contextlib.closing(runner):
+        trial = plan_trial.DryRun(machine.Machine(runner), target, emit)
+        return tuple(trial.findings(parse_plan.with_history(plan, history), None))
 
 
 def _history_on(folder: Path, repo: Path | None, branch: str | None) -> frozenset[str]:

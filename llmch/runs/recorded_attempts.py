@@ -248,7 +248,9 @@ _HEAD_BYTES: Final = 16_000
 _TAIL_BYTES: Final = 8_000
 _MOST_CALLS: Final = 20  # of an attempt; a model is asked three times at most
 _AGAIN: Final = re.compile(r"se_prompt(_again_[0-9]{1,3})?\.txt")
-_PLANNERS: Final = re.compile(r"prompt_attempt_([0-9]{1,3}(?:_WO-[0-9]{2,4})?)\.txt")
+_PLANNERS: Final = re.compile(
+    r"prompt_attempt_([0-9]{1,3}(?:_WO-[0-9]{2,4}|_look_[0-9]{1,2})?)\.txt"
+)
 _PLANNERS_REPLY: Final = "llm_raw_response_attempt_{0}.txt"
 _REASONING: Final = "llm_reasoning_attempt_{0}.txt"
 _REVIEWERS: Final = "reviewer_prompt{0}.txt", "reviewer_response{0}.json"
@@ -266,9 +268,10 @@ def calls_of_attempt(folder: Path, records: Path) -> tuple[CallView, ...]:
 def calls_of_plan_attempt(folder: Path, number: int, records: Path) -> tuple[CallView, ...]:
     """Return the calls of an attempt at the plan, with their reasoning; none without a record.
 
-    There are several where a plan is made in stages.
+    There are several where a plan is made in stages, and where the model looked at the repo first.
     """
-    names = sorted(each.name for each in folder.iterdir()) if folder.is_dir() else ()
+    names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+    names.sort(key=lambda name: ("_look_" not in name, name))
     found = [match[1] for match in map(_PLANNERS.fullmatch, names) if match]
     views: list[CallView] = []
     for asked in [each for each in found if each.partition("_")[0] == str(number)][:_MOST_CALLS]:

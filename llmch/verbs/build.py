@@ -20,7 +20,7 @@ from llmch.ci.run_reports import Reports, reporting, reports_asked
 from llmch.console import Console, Format
 from llmch.console.console import someone_is_there
 from llmch.console.document import Outcome
-from llmch.entry import run_orders, wiring
+from llmch.entry import questions, run_orders, wiring
 from llmch.entry.answers import PlanDocument
 from llmch.previews import preview_document
 from llmch.previews.plan_difference import changed_requirements
@@ -30,6 +30,7 @@ from planner.plan_flags import add_acceptance_arguments, add_planner_flags, comp
 from planner.spec import read_spec
 from shared.errors import ExitCode, InterruptedRun, InvalidInput
 from shared.llm import stack
+from shared.work_order import plan_folder
 
 if TYPE_CHECKING:
     from shared.settings.settings import Settings
@@ -43,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_planner_flags(parser)
     add_acceptance_arguments(parser)
+    questions.add_arguments(parser)
     parser.add_argument(
         "--yes",
         action="store_true",
@@ -85,10 +87,9 @@ def _plan_and_run(
     ground: _BuildContext,
     console: Console,
 ) -> Outcome:
-    runner = wiring.tool_runner(ground.settings, args.repo)
-    trial = wiring.trial_runner(ground.settings, planning)
-    asked = (planning, ground.place.common_dir, ground.planner, console)
-    plan = known_plans.plan_once(*asked, runner, trial)
+    plan = _planned(planning, args, ground, console)
+    if plan.folder is not None:
+        plan = _answered(plan, plan.folder, planning, args, ground, console)
     if plan.folder is not None:
         return _run_plan(plan.folder, plan.result, options, args, ground, console)
     assert plan.result is not None, "a plan that is not on file was just asked for"
@@ -96,6 +97,49 @@ def _plan_and_run(
         raise plan.result.error
     annotate_spec(args.spec, plan.result.report, console)
     return Outcome(PlanDocument(plan.result), ExitCode.INVALID)
+
+
+def _planned(
+    planning: inputs.PlanOptions, args: argparse.Namespace, ground: _BuildContext, console: Console
+) -> known_plans.BuildPlan:
+    runner = wiring.tool_runner(ground.settings, args.repo)
+    trial = wiring.trial_runner(ground.settings, planning)
+    asked = (
+        questions.asking(planning, args, console),
+        ground.place.common_dir,
+        ground.planner,
+        console,
+    )
+    return known_plans.plan_once(*asked, runner, trial)
+
+
+def _answered(
+    plan: known_plans.BuildPlan,
+    folder: Path,
+    planning: inputs.PlanOptions,
+    args: argparse.Namespace,
+    ground: _BuildContext,
+    console: Console,
+) -> known_plans.BuildPlan:
+    """Ask what the plan in `folder` leaves open; return the plan that has the answers.
+
+    Nobody is asked once the plan has begun. Raises `InvalidInput` where `--strict-spec` says so.
+    """
+    common_dir = ground.place.common_dir
+    found = plan_folder.read_manifest(folder)
+    stated = found.facts.assumptions if found is not None and found.facts is not None else ()
+    if stated and questions.may_ask(args):
+        preview = preview_document.read_preview(folder, args.repo, args.branch, ground.settings)
+        is_asked = plan.result is not None or not run_orders.has_begun(preview, common_dir)
+        if is_asked and questions.changed_by_answers(args.spec, stated, console):
+            following = wiring.following(planning, folder, ground.place)
+            plan = _planned(following, args, ground, console)
+            stated = plan.result.assumptions if plan.result is not None else ()
+        elif is_asked:  # the answers belong to the specification now, and the plan has them
+            known_plans.remember_plan(known_plans.plan_identity(planning), folder, common_dir)
+    if args.strict_spec and plan.folder is not None:
+        questions.refuse_contradictions(args.spec, stated, plan.folder)
+    return plan
 
 
 def _ground(args: argparse.Namespace, console: Console) -> _BuildContext:

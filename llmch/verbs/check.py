@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from factory import preflight
@@ -104,6 +104,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--accept-edits", action="store_true",
         help="take what was edited by hand: write orders and manifest anew if no error is left",
     )  # fmt: skip
+    parser.add_argument(
+        "--dry-run", action="store_true",
+        help="also try, in the sandbox, whether its commands and tests can run here",
+    )  # fmt: skip
     add_finding_arguments(parser)
 
 
@@ -133,6 +137,9 @@ def _judge(args: argparse.Namespace, targets: FindingFiles, console: Console) ->
         outcome = (
             repair.repair_plan(plan, judge) if args.fix else repair.RepairedPlan(plan, judge(plan))
         )
+    if args.dry_run and outcome.report.ok:
+        found = wiring.tried(args, repo, settings, tree, console, outcome.plan)
+        outcome = replace(outcome, report=outcome.report.with_more(found))
     _write(args, edits, plan, outcome, tree)
     report_findings(args.dir, outcome.report, targets, console)
     code = ExitCode.OK if outcome.report.ok else ExitCode.INVALID

@@ -35,6 +35,7 @@ from planner.prompts.prompt_templates import (
     render_replan,
 )
 from planner.replan import replan_prompt
+from planner.repo.looks import parse_looks
 from planner.repo.planned_repo import name_commands, render_commands
 from planner.spec.requirements import render_requirements, with_ids
 from shared.errors import Interrupted, LlmchError, ModelUnavailable
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from planner.compile.inputs import CompileInputs, PlannerModel
     from planner.plan.parse_plan import Plan
     from planner.replan.predecessor import FollowUp
+    from planner.repo.looks import Looks
 
 
 def first_prompt(inputs: CompileInputs) -> str:
@@ -110,6 +112,7 @@ class Compilation:
     judge: Judge
     record: CompileRecord
     max_attempts: int
+    looks: Looks
     at_once: int = 1
     """How many questions of an attempt are under way at a time."""
     review_all: bool = True
@@ -126,7 +129,8 @@ def compile_plan(compilation: Compilation) -> Iterator[Judged]:
     model layer's errors where asking again would not help; once a plan is valid, raises only
     `Interrupted` and `NotOnRecord`.
     """
-    stage = Stage(StageKind.WHOLE, first_prompt(compilation.inputs))
+    looks = compilation.looks
+    stage = Stage(StageKind.WHOLE, first_prompt(compilation.inputs), looks)
     last, is_staged = None, bool(compilation.is_staged)
     if not is_staged:
         for last in _until_valid(compilation, stage, (Ask(stage.first),), 1):
@@ -134,7 +138,8 @@ def compile_plan(compilation: Compilation) -> Iterator[Judged]:
             if is_staged := last.is_cut and compilation.is_staged is None:
                 break
     if is_staged:
-        stage, number = Stage(StageKind.DETAILS, stage.first), last.attempt + 1 if last else 1
+        number = last.attempt + 1 if last else 1
+        stage = Stage(StageKind.DETAILS, stage.prompt, looks)
         for last in _in_stages(compilation, stage, number):
             yield last
     if compilation.reviewer is not None and last is not None and last.ok:
@@ -143,7 +148,7 @@ def compile_plan(compilation: Compilation) -> Iterator[Judged]:
 
 def _in_stages(compilation: Compilation, details: Stage, number: int) -> Iterator[Judged]:
     """Have an outline made, in attempts from `number`, and then its details."""
-    outline = Stage(StageKind.OUTLINE, render_outline(details.first))
+    outline = Stage(StageKind.OUTLINE, render_outline(details.prompt), details.looks)
     last: Judged | None = None
     for last in _until_valid(compilation, outline, (Ask(outline.first),), number):
         yield last
@@ -168,7 +173,7 @@ def _until_valid(
     begun = number - 1 if refused is not None and refused.is_outline else 0
     for attempt in range(number, max(begun + compilation.max_attempts, number) + 1):
         try:
-            judged = _attempt(compilation, stage, asks, attempt, refused.reply if refused else "")
+            judged = _attempt(compilation, stage, asks, attempt, refused)
         except ModelUnavailable as error:
             yield no_reply(attempt, error.message)
             raise
@@ -193,14 +198,22 @@ def _refusal(plan: Plan, judged: Judged) -> str:
 
 
 def _attempt(
-    compilation: Compilation, stage: Stage, asks: Sequence[Ask], attempt: int, before: str
+    compilation: Compilation,
+    stage: Stage,
+    asks: Sequence[Ask],
+    attempt: int,
+    refused: Judged | None,
 ) -> Judged:
-    """Ask once: prompts -> replies -> plan -> report; a patch is put into the reply `before`."""
-    record = compilation.record
+    """Ask once: prompts -> replies -> plan -> report; a patch is put into the `refused` reply."""
+    record, may_look = compilation.record, refused is None and stage.kind is not StageKind.DETAILS
+    if may_look:
+        asks = [replace(each, prompt=stage.looks.offered(stage.prompt)) for each in asks]
     record.begin_attempt(attempt, asks, stage.kind)
     model, failures, said, lost = compilation.model, [], [], []
     requests = [model.request(each.prompt, attempt, order=each.name) for each in asks]
     outcomes = _side_by_side(compilation.client, requests, compilation.at_once)
+    if may_look:
+        outcomes = [_looked(compilation, stage, attempt, requests[0].prompt, outcomes[0])]
     for ask, outcome in zip(asks, outcomes, strict=True):
         if isinstance(outcome, ReplyFailed):
             record.add_lost_reply(attempt, outcome, ask)
@@ -211,13 +224,41 @@ def _attempt(
         if ask.orders and (isinstance(outcome, ReplyFailed) or not said[-1][-1].plan.is_json):
             lost.append(ask.orders)
     if said:
-        judged = _judged(compilation, stage, said, attempt, before)
+        judged = _judged(compilation, stage, said, attempt, refused.reply if refused else "")
     else:
         judged = no_reply(attempt, failures[0])
     is_cut = not said and any(isinstance(each, ReplyCutShort) for each in outcomes)
     judged = replace(judged, lost=tuple(lost), is_cut=is_cut)
     record.end_attempt(judged, stage.kind)
     return judged
+
+
+def _looked(
+    compilation: Compilation,
+    stage: Stage,
+    attempt: int,
+    prompt: str,
+    outcome: Completion | ReplyFailed,
+) -> Completion | ReplyFailed:
+    """Answer the looks that replies ask for, and return the first reply that asks for none.
+
+    `outcome` is the reply to `prompt`. Where no look is left, whatever comes counts as a plan.
+    """
+    looks = stage.looks
+    while looks.left and isinstance(outcome, Completion):
+        items = parse_looks(outcome.text)
+        if items is None:
+            break
+        seen = looks.answer(items)
+        compilation.record.add_look(attempt, looks, seen, prompt, outcome)
+        looks.have_answered()
+        prompt = looks.offered(stage.prompt)
+        compilation.record.begin_call(attempt, prompt)
+        request = compilation.model.request(prompt, attempt, Role.LOOK)
+        outcome = _asked(compilation.client, request)
+        if isinstance(outcome, Completion):
+            looks.spent += outcome.usage
+    return outcome
 
 
 def _judged(

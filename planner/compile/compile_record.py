@@ -15,6 +15,7 @@ from planner.compile.judge_reply import Judged, Review, chosen
 from planner.compile.patches import Ask
 from planner.compile.stages import StageKind
 from planner.plan import parse_plan
+from planner.repo.looks import Looks
 from planner.rules import repair
 from planner.rules.judge_plan import Report, shown
 from shared.errors import CommandFailed, InvalidInput, LlmchError
@@ -103,6 +104,25 @@ class CompileRecord:
         self.emit(events.PlanAttemptStarted(attempt, kind.value, len(asks)))
         for ask in asks:
             self._write(f"prompt_attempt_{_of(attempt, ask)}.txt", ask.prompt)
+
+    def add_look(
+        self,
+        attempt: int,
+        looks: Looks,
+        seen: Sequence[str],
+        prompt: str,
+        completion: model_client.Completion,
+    ) -> None:
+        """Record a call whose reply asked to see more of the repo."""
+        name = f"{attempt}_look_{looks.rounds}"
+        self._write(f"prompt_attempt_{name}.txt", prompt)
+        self._write(f"llm_raw_response_attempt_{name}.txt", completion.text)
+        places = "; ".join(seen) or "nothing new"
+        self.emit(events.Noted(f"the model asked to see more of the repository: {places}"))
+
+    def begin_call(self, attempt: int, prompt: str) -> None:
+        """Record the prompt that follows a look, before the model is asked."""
+        self._write(f"prompt_attempt_{attempt}.txt", prompt)
 
     def add_reply(self, attempt: int, completion: model_client.Completion, ask: Ask) -> None:
         """Record a reply as the model gave it."""

@@ -8,13 +8,13 @@ concluded from what takes too long or cannot be started at all.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from planner.compile.patches import is_outlined
+from planner.repo.machine import FOLDERS
 from planner.rules.rule_model import Finding
 from shared.errors import quoted
 from shared.events.events import Emit, Noted, Warned
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 _LEAST_IN_ALL: Final = 20.0
 _SECONDS_AN_ORDER: Final = 2.0
 _MOST_WORDS: Final = 300
-# The tree is at another place in each run, and only what is said of its files counts.
-_FOLDERS: Final = re.compile(r"(?:file://)?(?<![\w.])/(?:[\w.+@~-]{1,255}/){1,40}(?=[\w.+@~-])")
 _LOOK: Final = 'for each; do command -v -- "$each" >/dev/null || echo "$each"; done'
 
 
@@ -195,4 +193,4 @@ class _Code:
 
 
 def _short(words: str) -> str:
-    return " ".join(_FOLDERS.sub("", words).split())[:_MOST_WORDS]
+    return " ".join(FOLDERS.sub("", words).split())[:_MOST_WORDS]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -20,25 +20,31 @@ from planner.prompts.prompt_templates import (
 from planner.replan.predecessor import FollowUp, Predecessor
 from planner.replan.replan_prompt import relevant_words
 from planner.repo.kept_hints import hints_of
+from planner.repo.looks import Looks
 from planner.repo.machine import NO_MACHINE, Machine, describe_machine
 from planner.repo.planned_repo import (
     BaseTree,
     base_tree,
+    committed_files,
     named_files,
     open_tree,
     read_repo_hints,
     render_conventions,
 )
+from planner.repo.repo_outlines import with_outlines
 from planner.spec.answers import answers_path
 from planner.spec.read_spec import Spec, read_spec
 from planner.spec.spec_difference import compare_requirements
 from shared.errors import InvalidInput
 from shared.events.events import Emit, Warned, ignore
+from shared.files.paths import VERIFY_SCRIPT
 from shared.llm.budget import likely_tokens
 from shared.llm.model_client import Api, CallPlace, Request, Role
 
 if TYPE_CHECKING:
+    from shared.git.trees import CommitSources
     from shared.projects.manifests import VerifyCommand
+    from shared.work_order.work_order import Assumption
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,12 @@ class PlanOptions:
     """Whether all orders are reviewed, or only those at risk; none of them, and nobody is asked."""
     hints_tokens: int = 8_000
     """How much of the repo the model is shown."""
+    look_rounds: int = 3
+    """How many replies of the model may ask to see more of the repo instead of being a plan."""
+    look_tokens: int = 12_000
+    """How much it is shown then, in all."""
+    ask_person: Callable[[Sequence[Assumption]], object] | None = None
+    """Asks what such a reply asks, and adds the answers to the spec; `None` where nobody is."""
     follows: Predecessor | None = None
     """The plan that the new one follows; `None` for a plan of the whole specification."""
     change: Change | None = None
@@ -180,6 +192,8 @@ class RepoInputs:
     verification: tuple[VerifyCommand, ...] = ()
     base: BaseTree | None = None
     """The state of each file when the plan began."""
+    open_committed: Callable[[], CommitSources | None] = lambda: None
+    """Gives the files of the commit that the plan begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,4 +310,33 @@ def _read_repo(
     )
     said = render_conventions(tree.files, room // _CONVENTIONS_SHARE, whole)
     text = "\n\n".join(filter(None, (*whole.values(), hints, said)))
-    return RepoInputs(tree.root, paths, tree.files, text, tuple(whole), tree.verification, base)
+    return RepoInputs(
+        tree.root,
+        paths,
+        tree.files,
+        text,
+        tuple(whole),
+        tree.verification,
+        base,
+        lambda: committed_files(tree),
+    )
+
+
+def looks_of(options: PlanOptions, inputs: CompileInputs, machine: Machine) -> Looks:
+    """Return the looks at the repository that a planning may take.
+
+    They are for repositories with code. The short prompt of a single change offers none.
+    """
+    repo = inputs.repo
+    if inputs.change is not None or not options.look_tokens or not with_outlines(repo.files):
+        return Looks(0, 0)
+    script = (f"bash {VERIFY_SCRIPT}",) if VERIFY_SCRIPT in repo.files else ()
+    return Looks(
+        options.look_rounds,
+        _TOKEN_CHARACTERS * options.look_tokens,
+        repo.open_committed,
+        tuple(each.text for each in repo.verification) or script,
+        machine,
+        options.ask_person,
+        frozenset(each.id for each in inputs.spec.answers),
+    )

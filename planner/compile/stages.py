@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from planner.compile.inputs import CompileInputs
     from planner.compile.judge_reply import Claim
     from planner.replan.merge_plans import Answer
+    from planner.repo.looks import Looks
 
 # An order takes some 1,200 tokens of a strong model's reply, so these keep below 16,000 by half.
 ORDERS_A_CALL: Final = 6
@@ -62,7 +63,13 @@ class Stage:
     """Hold what the attempts of a stage have in common; all their prompts begin with `first`."""
 
     kind: StageKind
-    first: str
+    prompt: str
+    looks: Looks
+
+    @property
+    def first(self) -> str:
+        """Return the prompt of the stage, with what the model has looked at so far."""
+        return self.looks.below(self.prompt)
 
 
 def next_asks(stage: Stage, refused: Judged, latest: Judged | None = None) -> tuple[Ask, ...]:

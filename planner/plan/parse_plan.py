@@ -221,6 +221,8 @@ def _read_entries(document: RawOrder) -> tuple[list[JsonValue], tuple[SchemaProb
             problem = "is empty: a plan has at least one order"
         case {"work_orders": _}:
             problem = "must be a list"
+        case {"look": _}:
+            problem = "is missing, and no look is left: reply with the plan"
         case _:
             problem = "is missing"
     return [], (SchemaProblem(at("work_orders"), problem),)

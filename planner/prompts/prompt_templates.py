@@ -204,6 +204,17 @@ def render_details(outlined: str, orders: Sequence[str]) -> str:
     return _fill(_packaged("DETAILS_PROMPT.md"), values)
 
 
+def render_looks(prompt: str, seen: str, left: int) -> str:
+    """Return the prompt that offers to look at the repository, with what was `seen` already.
+
+    With none `left`, the plan is asked for.
+    """
+    offer = _fill(_packaged("LOOK_PROMPT.md"), {"PROMPT": prompt.strip("\n")}).rstrip("\n")
+    last = "No look is left: reply with the plan now."
+    left_text = f"{left} such repl{'y is' if left == 1 else 'ies are'} left." if left else last
+    return "\n\n".join(filter(None, (offer, seen, left_text)))
+
+
 def have_room(findings: Sequence[str]) -> bool:
     """Return whether a prompt shows all these findings, each as far as it shows any."""
     return sum(map(len, _lines_of(findings, 0))) + len(findings) <= MAX_FINDINGS_CHARACTERS

@@ -113,6 +113,15 @@ def _known_verification(
     return verification.commands if by_commands else ()
 
 
+def committed_files(tree: RepoTree) -> CommitSources | None:
+    """Return the files of the commit that a plan begins with; `None` where there is none."""
+    if isinstance(tree.files, CommitSources):
+        return tree.files
+    git = Git(tree.root) if tree.root is not None else None
+    head = refs.commit_of(git, "HEAD") if git is not None else ""
+    return CommitSources(git, head) if git is not None and head else None
+
+
 _REGULAR = ("100644", "100755")
 
 
@@ -375,7 +384,10 @@ def _compose_in_brief(
 ) -> RepoHints:
     """Spend a small budget on paths: the nearest tests and sources, with names in them, first."""
     sources = sorted(sources, key=lambda each: not each.is_test)
-    names = {each.path: [part.last_name for part in each.parts if part.name] for each in sources}
+    names = {
+        each.path: [part.last_name for part in sorted(each.parts, key=_score) if part.name]
+        for each in sources
+    }
     room, lines = budget - len(_THERE_TOO), list[str]()
     for path in dict.fromkeys((*names, *nearest)):
         words = repo_outlines.fitting(names.get(path, ()), room // 2 - len(path), stop=True)
@@ -386,6 +398,10 @@ def _compose_in_brief(
         room -= len(line) + 1
     text = "\n".join((_THERE_TOO, *lines)) if lines else ""
     return RepoHints(text, len(lines), tracked - len(lines))
+
+
+def _score(part: repo_outlines.Part) -> float:
+    return -part.score
 
 
 def _listing(paths: Sequence[str], others: Sequence[str], left_out: int, below: int) -> str:

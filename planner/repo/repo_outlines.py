@@ -38,6 +38,7 @@ _MAX_VALUE: Final = 100  # characters of a line outside of definitions
 _MAX_CODE: Final = 6_000  # characters of a definition that is shown with its code
 _WHOLE_SHARE: Final = 0.4  # of the budget, which a file that is shown whole may take
 _NAMED: Final = 3.0  # the score from which on the specification names a definition
+_MEANT: Final = 9.0  # the score of one that it names, and that no other is called like
 _WRAPPED: Final = 200  # characters of a line of names
 _MANY: Final = 30  # definitions of a file, after which each further one is worth half
 _USED: Final = 20  # definitions whose users and whose needs are looked for
@@ -310,12 +311,14 @@ def _offers(at: int, file: SourceFile, room: int) -> Iterator[_Offer]:
         if part.name:
             cost = len(part.last_name) + 2 + opening
             yield _Offer(share * (part.score + 0.1), cost, at, number, Level.NAME)
-        worth = share * (part.score + 0.1) * (0.6 if part.name else 1)
+        # However long it is, it matters more than many short ones.
+        weight = 20 if part.score >= _MEANT else 1
+        worth = weight * share * (part.score + 0.1) * (0.6 if part.name else 1)
         yield _Offer(worth, len(part.head) + 1 + opening, at, number, Level.HEAD)
         if part.score >= _NAMED and part.last > part.first:
             code = len(file.code(part))
             if code <= _MAX_CODE:
-                yield _Offer(2 * part.score, code + 1, at, number, Level.CODE)
+                yield _Offer(2 * weight * part.score, code + 1, at, number, Level.CODE)
     top = best([each.score for each in file.parts])
     if len(file.text) <= room * _WHOLE_SHARE and (file.is_named or top >= 2 * _NAMED):
         worth = 2 * top + NAMED_PATH * file.is_named
@@ -461,7 +464,7 @@ def render_idiom(files: Sequence[SourceFile], limit: int) -> str:
     return ""
 
 
-def fitting(lines: Sequence[str], room: int, *, stop: bool = False) -> list[str]:
+def fitting(lines: Iterable[str], room: int, *, stop: bool = False) -> list[str]:
     """Return the lines that fit in `room` characters; with `stop`, end at one that does not."""
     kept = []
     for line in lines:

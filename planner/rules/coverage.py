@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from planner.plan import parse_plan, plan_edits
-from planner.rules.acceptance import run_files, weakness
+from planner.rules.acceptance import run_files
 from planner.rules.rule_model import Finding, PlanView, Rule, Step, plan_finding
+from planner.rules.structure import weakness
 from shared.errors import InvalidInput, quoted
 from shared.files.strict_documents import at
 from shared.languages.acceptance_commands import analyse_command, runs_tests

@@ -20,7 +20,7 @@ from planner.rules import (
     order_sizes,
     structure,
 )
-from planner.rules.acceptance import unparsable_tests, weak_commands, with_whole_tests
+from planner.rules.acceptance import unparsable_tests, with_whole_tests
 from planner.rules.command_needs import unmet_needs
 from planner.rules.rule_model import (
     Finding,
@@ -35,7 +35,7 @@ from planner.rules.rule_model import (
     read_codes,
     read_orders,
 )
-from planner.rules.structure import unjudgeable_code
+from planner.rules.structure import unjudgeable_code, weak_commands
 from shared.errors import ShownFinding
 from shared.files.strict_documents import FieldPath
 from shared.languages.language_tools import Tools

@@ -23,6 +23,29 @@ def names_a_secret(name: str) -> bool:
     return bool(_PARTS.search(name)) or not _WORDS.isdisjoint(name.split("_"))
 
 
+# Templates of such files (`.env.example`) are meant to be read.
+_SECRET_FILE = re.compile(
+    r"(?:.*/)?(?:\.env(?:rc|\.(?!example$|sample$|template$|dist$).*)?|[._]netrc|\.npmrc|\.pypirc"
+    r"|\.pgpass|\.htpasswd|\.git-credentials|\.dockercfg|\.docker/config\.json|kubeconfig"
+    r"|id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?|service[-_]account[^/]*\.json"
+    r"|(?:credentials?|secrets?)(?:\.(?:json|ya?ml|toml|ini|env|txt|properties|xml))?"
+    r"|[^/]*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|gpg|tfvars|tfstate)(?:\.(?:json|backup))?)"
+)
+_SECRET_FOLDERS = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".azure"})
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
+
+
+def names_a_secret_file(path: str) -> bool:
+    """Return whether the file at a relative path is one that usually holds secrets."""
+    path = path.casefold()
+    folders = path.split("/")[:-1]
+    return not _SECRET_FOLDERS.isdisjoint(folders) or bool(_SECRET_FILE.fullmatch(path))
+
+
+def holds_private_key(text: str) -> bool:
+    return bool(_PRIVATE_KEY.search(text))
+
+
 REDACTED = "[redacted]"
 
 # Shorter values ("yes", "1234") would be found inside innocent words.

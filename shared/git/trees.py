@@ -179,6 +179,19 @@ def attributes_of(
     return found
 
 
+def files_with(git: Git, commit: str, text: str, below: str = "") -> tuple[str, ...]:
+    """Return the text files of a commit that hold `text` in a line, in or below a path.
+
+    There are none where git cannot tell, as in a clone that lacks objects.
+    """
+    done = git.try_run(
+        *("grep", "-l", "-z", "-F", "-I", "--no-color", "--full-name", "--no-textconv"),
+        *("-e", text, commit, "--", *([below] if below else [])),
+    )
+    named = filter(None, text_of(done.stdout).split("\0")) if done.exit_code == 0 else ()
+    return tuple(each.removeprefix(f"{commit}:") for each in named)
+
+
 def untracked_files(git: Git) -> frozenset[str]:
     """Return the paths of the files that are not in the index, without those that git ignores."""
     output = git.run("ls-files", "-z", "--full-name", "--others", "--exclude-standard")
@@ -258,6 +271,7 @@ class CommitSources(TreeSources):
                 blobs[path] = object_id
         super().__init__(paths)
         self.git: Final = git
+        self.commit: Final = commit
         self.blobs: Final[Mapping[str, str]] = blobs
         """The ids in git of all regular files, by path."""
 

@@ -21,6 +21,7 @@ from shared.languages.read_commands import (
     Run,
     ScriptRun,
     ShellCodeRun,
+    program_argv,
 )
 from shared.languages.registry import language_of_program
 from shared.processes.shell_words import (
@@ -226,11 +227,8 @@ def _of_program(words: Sequence[str]) -> bool | None:
 
 def _words(command: Command) -> Sequence[str]:
     """Return the program without its folder, and its arguments; what a launcher starts counts."""
-    names = [word.rpartition("/")[2] for word in command.argv]
-    if command.program not in names:
-        return ()
-    start = names.index(command.program)
-    words = (command.program, *command.argv[start + 1 :])
+    argv = program_argv(command)
+    words = (command.program, *argv[1:]) if argv else ()
     for launcher in _LAUNCHERS:
         if words[: len(launcher)] == launcher and words[len(launcher) :][:1]:
             launched = words[len(launcher) :]

@@ -40,11 +40,15 @@ class CannotAppend(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WholeTest:
-    """Hold a test file as it will be. `is_appended` says that its first part is the repo's own."""
+    """Hold a test file as it will be; `before` is the repo's own file that a test is added to."""
 
     path: str
     content: str
-    is_appended: bool = False
+    before: str | None = None
+
+    @property
+    def is_appended(self) -> bool:
+        return self.before is not None
 
 
 def whole_tests(
@@ -68,7 +72,7 @@ def whole_tests(
             whole = append_test(each.path, text, each.append)
             if text != before and tests_in(each.path, text) != tests_in(each.path, before):
                 raise CannotAppend("has other tests than before")
-            yield WholeTest(each.path, whole, True)
+            yield WholeTest(each.path, whole, text)
         except CannotAppend as refused:
             refused.path = each.path
             raise

@@ -137,7 +137,6 @@ class Unwritten:
     author may have meant it: such a function returns nothing, or always the same.
     """
 
-    path: str
     name: str
     message: str
     was_so: bool

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import Final, Protocol, Self
 
 from shared.errors import CommandFailed
@@ -93,10 +93,6 @@ class ToolRunner(Protocol):
         """Remove what the runs left."""
 
 
-def _as_it_is(open_checker: Callable[[], CheckerProcess]) -> CheckerProcess:
-    return open_checker()
-
-
 class Tools:
     """Keep what judges code running from one question to the next. Use it as a context manager.
 
@@ -107,7 +103,7 @@ class Tools:
     def __init__(
         self,
         runner: ToolRunner | None = None,
-        keep: Callable[[Callable[[], CheckerProcess]], CheckerProcess] = _as_it_is,
+        keep: Callable[[Callable[[], CheckerProcess]], CheckerProcess] = lambda opened: opened(),
     ) -> None:
         """Have `keep` make each checker that stays: it is given how the checker is opened.
 
@@ -122,12 +118,7 @@ class Tools:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *ended: object) -> None:
         self.close()
 
     def checker(self, language: str, open_checker: Callable[[], CheckerProcess]) -> CheckerProcess:
@@ -415,7 +406,6 @@ class Tool:
     found, else what `told` matches. `silent` tools mark lines and say nothing that helps.
     """
 
-    name: str
     head: re.Pattern[str]
     end: re.Pattern[str]
     before: int = 0

@@ -136,6 +136,10 @@ class Chain:
         """Say whether `path` may be there after the order at `after`, as far as is known."""
         return self.files.may_exist(path, after) or self.files.is_unread(path, after)
 
+    def is_blind(self, after: int) -> bool:
+        """Say whether an order up to `after` may write files of unknown names."""
+        return self.files.blind_from is not None and self.files.blind_from <= after
+
     def is_gone(self, path: str, after: int) -> bool:
         """Say whether an order up to `after` removes `path`."""
         return self.files.removed.get(path, after + 1) <= after

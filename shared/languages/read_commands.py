@@ -150,6 +150,26 @@ def program_words(command: Command) -> tuple[str, ...] | None:
     return command.run.arguments
 
 
+def program_argv(command: Command) -> tuple[str, ...]:
+    """Return the words of a command from its program on; none where it is not among them."""
+    names = [each.rpartition("/")[2] for each in command.argv]
+    return command.argv[names.index(command.program) :] if command.program in names else ()
+
+
+def split_flags(words: Sequence[str], with_value: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield each flag without its hyphens, and its value; each other word as the value of "".
+
+    The flags of `with_value` take the next word as their value.
+    """
+    rest = iter(words)
+    for word in rest:
+        if not word.startswith("-") or word == "-":
+            yield "", word
+            continue
+        name, equals, value = word.lstrip("-").partition("=")
+        yield name or "-", next(rest, "") if not equals and name in with_value else value
+
+
 class CommandReader(Protocol):
     """Read what the commands of a language's tools run, from their words alone."""
 

@@ -26,9 +26,13 @@ class Api(StrEnum):
 
 
 class Role(StrEnum):
-    """Represent the part of the program that makes a call. Each role may have its own model."""
+    """Represent the part of the program that makes a call. Each role may have its own model.
+
+    A look is the planner's call that is answered with what it asked to see of the repo.
+    """
 
     PLANNER = "planner"
+    LOOK = "look"
     REVIEWER = "reviewer"
     FACTORY = "factory"
 

@@ -169,6 +169,12 @@ class PlannerSettings(RoleSettings):
         "how much of the repository the model is shown, in tokens of four characters",
         costs=True,
     )
+    look_rounds: int = setting(
+        WholeNumber(0, 20), 3, "replies that may ask to see more of a repo with code", costs=True
+    )
+    look_tokens: int = setting(
+        WholeNumber(0, 1_000_000), 12_000, "how much the model is shown then, in all", costs=True
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,6 +164,16 @@ def shows_files(world: World) -> object:
     return "tracked file" in json.dumps(server.bodies[0])
 
 
+def looked(world: World) -> object:
+    """Observe whether the planner's model is shown what it asks to see of the repository."""
+    commit_all(world.repo, CALC)
+    (spec := world.scratch / "spec.md").write_text("# Greeter\n\nSay hello.\n")
+    look = plan_reply({"look": ["calc.py"]})
+    with model_server(world.monkeypatch, look, *[plan_reply(PLAN)] * 2) as server:
+        world.say("plan", "--spec", spec, "--repo", world.repo, "--no-review", "--json")
+    return "`calc.py`, lines 1 to 2" in json.dumps(server.bodies[1])
+
+
 def planner_elsewhere(world: World) -> object:
     """Observe how many requests each of two servers gets."""
     world.plan(plan_reply(PLAN), REVIEW)
@@ -285,6 +295,8 @@ CASES = {
     "planner.max_output_tokens": Case("1234", asked(0, "max_output_tokens"), 64_000, 1234),
     "planner.temperature": Case("0.5", asked(0, "temperature"), 0, 0.5),
     "planner.hints_tokens": Case("0", shows_files, True, False),
+    "planner.look_rounds": Case("0", looked, True, False),
+    "planner.look_tokens": Case("0", looked, True, False),
     "planner.attempts": Case("1", plan_replies, 3, 1),
     "reviewer.model": Case("big", asked(1, "model"), "gpt-5.2-codex", "big"),
     "reviewer.base_url": Case("{other}", planner_elsewhere, (2, 0), (1, 1)),

@@ -14,6 +14,7 @@ from planner.plan.parse_plan import Plan, read_reply
 from planner.rules.judge_plan import Report, judge
 from planner.run_plan import PlanResult, run_plan
 from shared.events.events import Event
+from shared.languages.language_tools import ToolRunner
 from shared.llm.stack import Mode, ModelSource
 from tests.fakes import Reply, ScriptedModel
 
@@ -68,20 +69,24 @@ class Planner:
         self,
         *replies: Reply | dict[str, Any],
         reviews: Sequence[Reply | dict[str, Any]] = (),
+        looks: Sequence[Reply | dict[str, Any]] = (),
+        trial: ToolRunner | None = None,
         **options: Any,
     ) -> PlanResult:
         """Plan; `replies` are what the model says on each attempt, a document as its JSON.
 
-        `reviews` are what a reviewer says, round by round; without any, nobody reviews.
+        `reviews` are what a reviewer says, round by round; without any, nobody reviews. `looks` are
+        what the model says once it was shown what it asked for.
         """
         if not self.spec.exists():
             self.spec.write_text(SPEC)
         if reviews:
             options = {"reviewer": PlannerModel("critic", None, None), **options}
         self.events = []
-        self.model = ScriptedModel({"planner": _texts(replies), "reviewer": _texts(reviews)})
+        said = {"planner": replies, "reviewer": reviews, "look": looks}
+        self.model = ScriptedModel({role: _texts(each) for role, each in said.items()})
         source = ModelSource(Mode.LIVE, lambda emit: self.model)
-        return run_plan(self.options(**options), source, self.events.append)
+        return run_plan(self.options(**options), source, self.events.append, None, trial)
 
     def text(self, path: str) -> str:
         """Return a text of the last run's records."""

@@ -76,6 +76,18 @@ class Declared:
 
 
 @dataclass(frozen=True, slots=True)
+class TestFunction:
+    """Represent one test of a file; a `skipped` one is not run, and a test that asserts can fail.
+
+    In Rust, the name has the modules around the test: `tests::scores`.
+    """
+
+    name: str
+    skipped: bool
+    can_fail: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Imported:
     """Represent one name that a file brings in: what it is called there, and where it is from."""
 
@@ -173,9 +185,9 @@ def head_of(node: Node, body: Node | None) -> str:
     return cut(_one_line(node.text[: body.start_byte - node.start_byte]))
 
 
-def cut(line: str) -> str:
-    """Return the line, cut to `MAX_LINE` characters."""
-    return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 4]} ..."
+def cut(line: str, limit: int = MAX_LINE) -> str:
+    """Return the line, cut to so many characters."""
+    return line if len(line) <= limit else f"{line[: limit - 4]} ..."
 
 
 def _one_line(code: bytes | None) -> str:
@@ -186,7 +198,6 @@ def _one_line(code: bytes | None) -> str:
 
 _WHOLE: Final = ("lifetime", "string_literal", "interpreted_string_literal")
 _MAX_EXCERPT: Final = 120
-TOO_LONG: Final = TextFault(f"it is over {MAX_BYTES} bytes")
 UNREADABLE: Final = TextFault("it cannot be read")
 
 
@@ -205,6 +216,29 @@ class Offsets:
     def character(self, byte: int) -> int:
         """Return the index of the character at a byte."""
         return byte - bisect_left(self._inner, byte)
+
+
+class DeclarationReader:
+    """Read a text's nodes at their characters."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._offsets = Offsets(text)
+
+    def at(self, node: Node) -> tuple[int, int]:
+        """Return the characters at which a node begins and ends."""
+        return self._offsets.character(node.start_byte), self._offsets.character(node.end_byte)
+
+    def declared(
+        self, name: str, kind: Kind, head: str, key: str, node: Node, place: tuple[int, int]
+    ) -> Declared:
+        """Return what a node declares, with the characters of its `place`; it is not public."""
+        line, (start, end) = node.start_point[0] + 1, place
+        text = self.text[start:end]
+        return Declared(name, kind, head, key, line, start, end, is_public=False, text=text)
+
+    def body_at(self, node: Node | None) -> tuple[int, int] | None:
+        return self.at(node) if node is not None else None
 
 
 def walk(root: Node, *, into: Callable[[Node], bool] = lambda _: True) -> Iterator[Node]:
@@ -271,9 +305,7 @@ def exactly_meant(name: str, path: str, changed: Collection[str]) -> bool:
 def is_meant(name: str, path: str, changed: Collection[str]) -> bool:
     """Return whether `changed` has a qualified name, its type, or its last part alone."""
     owner, last = name.split(".", 1)[0], name.rpartition(".")[2]
-    return (
-        exactly_meant(name, path, changed) or exactly_meant(owner, path, changed) or last in changed
-    )
+    return last in changed or any(exactly_meant(each, path, changed) for each in (name, owner))
 
 
 # `func [ T any ](`, `fn < T : Ord >(`, `type_spec[ T any ] struct`, `impl<T: Ord> Stack<T>`
@@ -332,18 +364,32 @@ def block_parameters(head: str) -> TypeParameters:
     return type_parameters(head) if _BLOCK.match(head) else TypeParameters()
 
 
-def split_list(text: str, opening: str, closing: str) -> list[str]:
-    """Return the parts of a list that is separated by commas outside of brackets; `->` is none."""
-    parts: list[str] = []
-    depth, start = 0, 0
-    for at, character in enumerate(f"{text},"):
-        if character in opening:
+def split_outside(
+    text: str, separator: str, opening: str, closing: str, quotes: str = ""
+) -> list[str]:
+    """Return the parts of a text between separators that are outside of brackets and quotes.
+
+    The arrows `->` and `=>` close no bracket.
+    """
+    parts, depth, start, quote = [], 0, 0, ""
+    for at, character in enumerate(text):
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in quotes:
+            quote = character
+        elif character in opening:
             depth += 1
-        elif character in closing and not (character == ">" and text[at - 1 : at] == "-"):
+        elif character in closing and not (character == ">" and text[at - 1 : at] in ("-", "=")):
             depth -= 1
-        elif character == "," and not depth:
-            parts.append(text[start:at].strip())
+        elif character == separator and not depth:
+            parts.append(text[start:at])
             start = at + 1
+    return [*parts, text[start:]]
+
+
+def split_list(text: str, opening: str, closing: str) -> list[str]:
+    """Return the parts of a list that is separated by commas outside of brackets."""
+    parts = map(str.strip, split_outside(text, ",", opening, closing))
     return [each for each in parts if each]
 
 

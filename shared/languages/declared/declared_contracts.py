@@ -232,34 +232,48 @@ Kept = Mapping[str, tuple[Declarations, Sequence[Declared]]]
 """What each file declares, with those declarations of its contract that it has."""
 
 
-def compare(
-    stubs: Stubs,
-    interfaces: Sequence[Interface],
-    sources: Mapping[str, str],
-    tools: Tools,
-    differences: Callable[[str, Declarations, Declarations], Iterator[ContractViolation]],
-    wrong_types: Callable[[Kept, ToolRunner], Iterator[ContractViolation]],
-) -> tuple[ContractViolation, ...]:
-    """Return what in `sources` contradicts the contracts, sorted by file and name.
+@dataclass(frozen=True, slots=True)
+class DeclaredConformance:
+    """Implement `Conformance`, but for what it reads and for skeletons.
 
     `differences` yields those that the text shows, by the path, its contract and what is written.
     `wrong_types` are asked for where there is a compiler, and no file is missing.
     """
-    found: list[ContractViolation] = []
-    kept: dict[str, tuple[Declarations, Sequence[Declared]]] = {}
-    for path, contract in stubs.merged(interfaces).items():
-        written = stubs.read_written(path, sources)
-        if isinstance(written, ContractViolation):
-            found.append(written)
-            continue
-        found += differences(path, contract, written)
-        kept[path] = written, [each for each in contract.items if written.named(each.name)]
-    if tools.runner is not None and not any(each.name == "" for each in found):
-        found += wrong_types(kept, tools.runner)
-    first: dict[tuple[str, str], ContractViolation] = {}
-    for each in found:
-        first.setdefault((each.path, each.name), each)
-    return tuple(sorted(first.values(), key=lambda each: (each.path, each.name)))
+
+    stubs: Stubs
+    differences: Callable[[str, Declarations, Declarations], Iterator[ContractViolation]]
+    wrong_types: Callable[
+        [Kept, Sequence[Interface], Mapping[str, str], ToolRunner], Iterator[ContractViolation]
+    ]
+
+    def warm_up(self, tools: Tools) -> None:
+        """Do nothing: what the compiler keeps is prepared with the sandbox."""
+
+    def contracts_in_force(self, orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
+        return self.stubs.in_force(orders)
+
+    def check_conformance(
+        self, interfaces: Sequence[Interface], sources: Mapping[str, str], tools: Tools
+    ) -> tuple[ContractViolation, ...]:
+        """Return what in `sources` contradicts the contracts, sorted by file and name.
+
+        Types are compared where there is a compiler. Raises `CheckerFailed` if it gave no answer.
+        """
+        found: list[ContractViolation] = []
+        kept: dict[str, tuple[Declarations, Sequence[Declared]]] = {}
+        for path, contract in self.stubs.merged(interfaces).items():
+            written = self.stubs.read_written(path, sources)
+            if isinstance(written, ContractViolation):
+                found.append(written)
+                continue
+            found += self.differences(path, contract, written)
+            kept[path] = written, [each for each in contract.items if written.named(each.name)]
+        if tools.runner is not None and not any(each.name == "" for each in found):
+            found += self.wrong_types(kept, interfaces, sources, tools.runner)
+        first: dict[tuple[str, str], ContractViolation] = {}
+        for each in found:
+            first.setdefault((each.path, each.name), each)
+        return tuple(sorted(first.values(), key=lambda each: (each.path, each.name)))
 
 
 def is_missing(path: str, item: Declared) -> ContractViolation:

@@ -63,7 +63,6 @@ def find_unwritten(
     earlier = {name for name, _, _ in before}
     return tuple(
         Unwritten(
-            path=path,
             name=name,
             message=f"The function `{name}` in {path} {problem}. {_WRITE}",
             was_so=name in earlier,
@@ -143,9 +142,9 @@ def outline(read: Declarations) -> tuple[OutlineEntry, ...]:
     if read.fault is not None:
         return ()
     starts = [at for at, character in enumerate(read.text) if character == "\n"]
-    line_of = _lines(starts)
     kept = [each for each in read.items if each.kind in ("function", "type")]
-    return tuple(OutlineEntry(e.name, line_of(e.start), line_of(e.end - 1)) for e in kept)
+    lines = ([bisect_left(starts, at) + 1 for at in (e.start, e.end - 1)] for e in kept)
+    return tuple(OutlineEntry(each.name, *place) for each, place in zip(kept, lines, strict=True))
 
 
 def edit_definitions(
@@ -351,10 +350,6 @@ def _comment_start(text: str, start: int) -> int:
 
 def _line_start(text: str, at: int) -> int:
     return text.rfind("\n", 0, at) + 1
-
-
-def _lines(starts: Sequence[int]) -> Callable[[int], int]:
-    return lambda at: bisect_left(starts, at) + 1
 
 
 # Says whether an order's changes, in normal form, mean the qualified name in the file at a path.

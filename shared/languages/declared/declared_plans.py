@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
 
@@ -169,7 +169,7 @@ class PlannedCode(ABC, Generic[Part]):
                 for each in order.acceptance_files
                 if each.path.endswith(self.suffix) and self.read_text(each.text).fault is None
             ]
-            if not tests or self.is_blind(order.position):
+            if not tests or self.chain.is_blind(order.position):
                 continue
             view = self.view(order.position)
             for part in dict.fromkeys(self.part_of(each.path) for each in tests):
@@ -224,12 +224,24 @@ class PlannedCode(ABC, Generic[Part]):
         if failure := self.failure(result, asked):
             yield self._unjudged(failure)
 
+    def sources_at(self, position: int, *names: str) -> dict[str, str]:
+        """Return the texts of the repository's files of the language, and of those of these names.
+
+        Files that an order up to `position` removes are left out.
+        """
+        return {
+            path: text
+            for path in self.chain.listing
+            if path.endswith(self.suffix) or path.rpartition("/")[2] in names
+            if not self.chain.is_gone(path, position)
+            if (text := self.chain.sources.get(path)) is not None
+        }
+
     @property
     def has_unknown_manifest(self) -> bool:
         """Return whether an order may write a manifest whose content is unknown."""
-        written = (
-            path for order in self.chain.orders for path in (*order.writes, *order.may_write)
-        )
+        orders = self.chain.orders
+        written = (path for order in orders for path in (*order.writes, *order.may_write))
         return any(path.rpartition("/")[2] == self.manifest for path in written)
 
     @cached_property
@@ -258,13 +270,12 @@ class PlannedCode(ABC, Generic[Part]):
         for each in order.interfaces:
             if not each.path.endswith(self.suffix):
                 continue
-            read = Declarations(each.text)
-            if each.problem or len(each.text.encode("utf-8", "replace")) > MAX_BYTES:
-                problem = each.problem or f"it is over {MAX_BYTES} bytes"
-                read = replace(read, fault=TextFault(problem))
+            is_long = len(each.text.encode("utf-8", "replace")) > MAX_BYTES
+            problem = each.problem or (f"it is over {MAX_BYTES} bytes" if is_long else "")
+            if problem:
+                yield each, Declarations(each.text, fault=TextFault(problem))
             else:
-                read = self.read_text(without_fence(each.text))
-            yield each, read
+                yield each, self.read_text(without_fence(each.text))
 
     def _delta(self, order: OrderCode, stubs: StubsOfOrder) -> Delta:
         merged = joined((each.path, read) for each, read in stubs if read.fault is None)
@@ -297,8 +308,7 @@ class PlannedCode(ABC, Generic[Part]):
         tests = {each.path for each in order.acceptance_files}
 
         def should_have_one(path: str) -> bool:
-            is_settled = path in tests or not self.has_names(path)
-            is_settled = is_settled or self.is_of_program(path)
+            is_settled = path in tests or not self.has_names(path) or self.is_of_program(path)
             return not is_settled and not self.is_known(path, order.position - 1)
 
         return files_without_interface(order, should_have_one)
@@ -365,8 +375,3 @@ class PlannedCode(ABC, Generic[Part]):
             and path.endswith(self.suffix)
             and not self.chain.is_gone(path, position)
         ) | frozenset(self.texts(position))
-
-    def is_blind(self, position: int) -> bool:
-        """Return whether an order up to `position` may write files of unknown names."""
-        blind = self.chain.files.blind_from
-        return blind is not None and blind <= position

@@ -22,7 +22,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
 )
 from shared.languages.ecmascript.judge_plan_code import inquire, judge_answer
 from shared.languages.ecmascript.node_commands import CommandRuns, NodeCodeRun, read_command
-from shared.languages.ecmascript.typescript_compiler import PinnedCompiler, ask_together
+from shared.languages.ecmascript.typescript_compiler import ask_together
 from shared.languages.ecmascript.unmet_needs import needs_of_runs, needs_of_text, weakness_of_runs
 from shared.languages.language_tools import CheckerFailed, ToolMissing, Tools
 from shared.languages.planned_code import (
@@ -40,7 +40,7 @@ from shared.languages.planned_code import (
     stub_does_not_parse,
     stub_uses_undefined,
 )
-from shared.languages.read_commands import Command, ScriptRun, Weakness
+from shared.languages.read_commands import Command, ScriptRun, Weakness, program_argv
 
 _CONFIGS = (".config.", "rc.")  # files that tools read, and no code imports
 # The same words for both languages, so that a plan in both has one finding.
@@ -48,25 +48,15 @@ _UNJUDGED = "types in tests and commands of JavaScript and TypeScript were not j
 _PROGRAM = re.compile(r"(?:^|/)(?:main|cli)\.[^/]+$|(?:^|/)bin/")  # what is started, not imported
 
 
-@dataclass(frozen=True, slots=True)
-class _JudgedOrder:
-    """Hold what the compiler is asked about an order: texts with their fields, stubs by index."""
-
-    position: int
-    texts: Mapping[str, tuple[FieldPath, str]]
-    stubs: Mapping[int, Stub]
-    declared: Mapping[int, DeclaredStub]
+_JudgedOrder = tuple[OrderCode, Mapping[str, tuple[FieldPath, str]], Mapping[int, Stub]]
+"""An order, and what the compiler is asked about it: texts with their fields, stubs by index."""
 
 
 @dataclass(frozen=True)
 class EcmaChain:
-    """Answer for the files of the suffixes `owned`, and for commands where `reads_commands`.
-
-    `name` is the language's name.
-    """
+    """Answer for the files of the suffixes `owned`, and for commands where `reads_commands`."""
 
     chain: Chain
-    name: str
     owned: tuple[str, ...]
     reads_commands: bool
 
@@ -135,11 +125,7 @@ class EcmaChain:
     def _runs(self, command: Command) -> CommandRuns | None:
         if not self.reads_commands or command.problem or not command.program:
             return None
-        words = list(command.argv)
-        names = [each.rpartition("/")[2] for each in words]
-        if command.program not in names:
-            return None
-        return read_command(words[names.index(command.program) :])
+        return read_command(program_argv(command))
 
     def use_faults(self, tools: Tools) -> Iterator[Fault]:
         """Yield how commands and test files use code otherwise than it is declared."""
@@ -153,25 +139,25 @@ class EcmaChain:
             yield Fault("E299", 0, at(), message)
 
     def _use_faults(self, tools: Tools) -> Iterator[Fault]:
-        orders = [each for each in self._judged_orders() if each.texts or each.stubs]
-        about_stubs = [inquire_stubs(self._history, e.position, e.stubs) for e in orders]
-        about_texts = [
-            inquire(self._history, e.position, {path: text for path, (_, text) in e.texts.items()})
-            for e in orders
+        judged = [each for each in self._judged_orders() if each[1] or each[2]]
+        inquiries = [
+            (
+                inquire_stubs(self._history, order.position, stubs),
+                inquire(self._history, order.position, {p: text for p, (_, text) in texts.items()}),
+            )
+            for order, texts, stubs in judged
         ]
-        asked = [each.asked for pair in zip(about_stubs, about_texts, strict=True) for each in pair]
-        answers = ask_together(PinnedCompiler(tools.runner), asked)
+        answers = iter(ask_together(tools.runner, [e.asked for pair in inquiries for e in pair]))
         unread: set[str] = set()
-        for at_order, order in enumerate(orders):
-            stub_inquiry, inquiry = about_stubs[at_order], about_texts[at_order]
-            for index, name, line in undefined_names(stub_inquiry, answers[2 * at_order]):
-                yield stub_uses_undefined(order.position, order.declared[index], name, line)
-            judged = judge_answer(inquiry, answers[2 * at_order + 1])
-            for path in sorted(judged.unread - unread):
+        for (order, texts, _), (about_stubs, inquiry) in zip(judged, inquiries, strict=True):
+            declared = {each.index: each for each in order.interfaces}
+            for index, name, line in undefined_names(about_stubs, next(answers)):
+                yield stub_uses_undefined(order.position, declared[index], name, line)
+            for path in sorted(inquiry.view.unread - unread):
                 unread.add(path)
                 yield file_cannot_be_read(path, "it does not parse")
-            for fault in judged.faults:
-                field_path, _ = order.texts[fault.path]
+            for fault in judge_answer(inquiry, next(answers)):
+                field_path, _ = texts[fault.path]
                 message = at_place(fault.message, fault.line, fault.column)
                 yield Fault(fault.code, order.position, field_path, message)
 
@@ -186,8 +172,7 @@ class EcmaChain:
                     and isinstance(stub, Stub)
                     and suffix_of(each.path) in self.owned
                 }
-                declared = {each.index: each for each in order.interfaces}
-                yield _JudgedOrder(order.position, self._questions(order), stubs, declared)
+                yield order, self._questions(order), stubs
 
     def _questions(self, order: OrderCode) -> Mapping[str, tuple[FieldPath, str]]:
         """Return the texts to judge with their fields, by the path that each is judged under."""

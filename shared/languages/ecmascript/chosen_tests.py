@@ -32,6 +32,9 @@ _TESTS: Final = frozenset({"test", "it", "specify"})
 _SKIPPED_NAMES: Final = frozenset({"xit", "xtest", "xdescribe", "xcontext", "xspecify"})
 _FOCUSED_NAMES: Final = {"fit": "it", "fdescribe": "describe", "ftest": "test"}
 _SKIPS: Final = frozenset({"skip", "todo"})
+_MODIFIERS: Final = frozenset(
+    {*_SKIPS, "only", "concurrent", "sequential", "failing", "fails", "serial"}
+)
 _CONDITIONS: Final = frozenset({"skipIf", "runIf", "each", "for"})
 _CONTEXTS: Final = frozenset({"t", "ctx", "context", "this"})
 _FUNCTIONS: Final = frozenset(
@@ -113,24 +116,11 @@ def _words(call: Node) -> list[str]:
     parts = text_of(function).split(".")
     if len(parts) > 1 and parts[-1] in _CONDITIONS:
         return []
-    return parts if _is_test(parts[0]) and all(map(_is_modifier, parts[1:])) else []
+    return parts if _is_test(parts[0]) and _MODIFIERS.issuperset(parts[1:]) else []
 
 
 def _is_test(name: str) -> bool:
     return _plain(name) in _SUITES | _TESTS
-
-
-def _is_modifier(word: str) -> bool:
-    return word in {
-        "skip",
-        "only",
-        "todo",
-        "concurrent",
-        "sequential",
-        "failing",
-        "fails",
-        "serial",
-    }
 
 
 def _arguments(call: Node) -> list[Node]:
@@ -214,21 +204,13 @@ def chosen_files(run: TestRun, tree: Tree) -> Chosen:
     """Return the files that a test command chooses at one point of a plan."""
     candidates = sorted(each for each in tree.paths if _may_hold_tests(each))
     if run.patterns:
-        found: list[str] = []
-        unmatched: list[str] = []
-        for pattern in run.patterns:
-            matching = list(_matching(run.runner, pattern, candidates, tree))
-            found += matching
-            if not matching:
-                unmatched.append(pattern)
-        return Chosen(tuple(dict.fromkeys(found)), tuple(unmatched), run.is_exact)
-    default = _DEFAULTS[run.runner]
-    configured = any(
-        posixpath.basename(path).startswith(names)
-        for names in (_CONFIGURED.get(run.runner, ()),)
-        for path in tree.paths
-    )
-    files = tuple(each for each in candidates if default.search(each))
+        matching = {e: [*_matching(run.runner, e, candidates, tree)] for e in run.patterns}
+        found = dict.fromkeys(path for each in matching.values() for path in each)
+        unmatched = tuple(each for each in run.patterns if not matching[each])
+        return Chosen(tuple(found), unmatched, run.is_exact)
+    names = _CONFIGURED.get(run.runner, ())
+    configured = any(posixpath.basename(path).startswith(names) for path in tree.paths)
+    files = tuple(filter(_DEFAULTS[run.runner].search, candidates))
     return Chosen(files, (), run.is_exact and not configured)
 
 
@@ -270,35 +252,21 @@ def _compiled(pattern: str) -> re.Pattern[str] | None:
         return None
 
 
+_IN_GLOBS: Final = {
+    "**/": r"(?:[^/]+/)*", "**": ".*", "*": "[^/]*", "?": "[^/]", "{": "(?:", "}": ")",
+}  # fmt: skip
+
+
 @lru_cache(maxsize=256)
 def glob_shape(pattern: str) -> re.Pattern[str] | None:
     """Return the regular expression of a glob; `None` of one that is not understood."""
     if re.search(r"[@+!]\(|\[!|\(", pattern) or pattern.count("*") > 8:
         return None
     shape = ""
-    index = 0
-    while index < len(pattern):
-        if pattern.startswith("**/", index):
-            shape, index = shape + r"(?:[^/]+/)*", index + 3
-            continue
-        if pattern.startswith("**", index):
-            shape, index = shape + r".*", index + 2
-            continue
-        char = pattern[index]
-        index += 1
-        match char:
-            case "*":
-                shape += "[^/]*"
-            case "?":
-                shape += "[^/]"
-            case "{":
-                shape += "(?:"
-            case "}":
-                shape += ")"
-            case ",":
-                shape += "|" if shape.count("(?:") > shape.count(")") else ","
-            case _:
-                shape += re.escape(char)
+    for part in re.findall(r"\*\*/|\*\*|.", pattern, re.DOTALL):
+        # Within braces, which the shape has as an open group, commas separate alternatives.
+        is_listed = part == "," and shape.count("(?:") > shape.count(")")
+        shape += "|" if is_listed else _IN_GLOBS.get(part, re.escape(part))
     try:
         return re.compile(shape)
     except re.error:

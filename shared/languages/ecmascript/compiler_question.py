@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import text_of, walk
 from shared.languages.ecmascript.ecmascript_syntax import arguments_of, string_value, tree_of
-from shared.languages.ecmascript.imports import Kind, imports_of, resolve
+from shared.languages.ecmascript.imports import Kind, imports_of, local_names, resolve
 from shared.languages.planned_code import DOUBT, Verdict
 
 if TYPE_CHECKING:
@@ -19,22 +20,6 @@ if TYPE_CHECKING:
     from shared.languages.ecmascript.compiler_view import View
     from shared.languages.ecmascript.contract_history import History, Moment
     from shared.languages.ecmascript.typescript_compiler import TscComplaint
-
-
-_WHOLE_IMPORTS: Final = frozenset({"import_clause", "namespace_import"})
-
-
-def local_names(statement: Node) -> Iterator[str]:
-    """Yield the names that an import binds in its own file."""
-    for clause in statement.named_children:
-        if clause.type != "import_clause":
-            continue
-        for each in walk(clause):
-            if each.type == "import_specifier":
-                name = each.child_by_field_name("alias") or each.child_by_field_name("name")
-                yield text_of(name)
-            elif each.type == "identifier" and _parent_type(each) in _WHOLE_IMPORTS:
-                yield text_of(each)
 
 
 def pattern_names(pattern: Node | None) -> Iterator[str]:
@@ -52,15 +37,10 @@ def pattern_names(pattern: Node | None) -> Iterator[str]:
                 yield from pattern_names(each)
 
 
-def _parent_type(node: Node) -> str:
-    return node.parent.type if node.parent is not None else ""
-
-
 _CALLS: Final = frozenset({"call_expression", "new_expression"})
 _GUARDS: Final = frozenset({"throws", "rejects", "throwsAsync", "catch"})
 _GUARDED_CHAIN = re.compile(r"\)\.(?:\w+\.)*(?:toThrow\w*|throws?|rejects|rejected\w*)\b")
 _MOCKS = re.compile(r"\b(?:spyOn|mock|mocked|doMock|unstable_mockModule|sinon|stub|proxyquire)\b")
-_MOCKED_FILE: Final = frozenset({"jest.mock", "jest.doMock", "vi.mock", "vi.doMock", "mock.module"})
 _WRAPS: Final = {
     "member_expression": "object",
     "subscript_expression": "object",
@@ -68,6 +48,7 @@ _WRAPS: Final = {
     "new_expression": "constructor",
 }
 _BINDINGS: Final = {"variable_declarator": ("name", "value"), "for_in_statement": ("left", "right")}
+_STORES: Final = {**_BINDINGS, "assignment_expression": ("left", "right")}
 _LITERALS: Final = frozenset({"object", "array", "pair"})
 _TRANSPARENT: Final = frozenset(
     {"parenthesized_expression", "await_expression", "non_null_expression"}
@@ -87,10 +68,8 @@ class Question:
 
     def node_at(self, line: int, column: int) -> Node | None:
         """Return the smallest node at a place; both numbers count from 1, columns in UTF-16."""
-        if self.root is None:
-            return None
         lines = self._lines
-        if not 1 <= line <= len(lines):
+        if self.root is None or not 1 <= line <= len(lines):
             return None
         units = lines[line - 1].encode("utf-16-le")[: 2 * (column - 1)]
         offset = len(units.decode("utf-16-le", "replace").encode())
@@ -145,8 +124,7 @@ class Question:
         if text_of(value.child_by_field_name("function")) not in {"require", "import"}:
             return ""
         arguments = value.child_by_field_name("arguments")
-        given = arguments.named_children if arguments else []
-        return self._file_of(given[0]) if given else ""
+        return self._file_of(next(iter(arguments.named_children), None)) if arguments else ""
 
     def _file_of(self, source: Node | None) -> str:
         specifier = string_value(source)
@@ -156,15 +134,9 @@ class Question:
     def _bindings(self) -> Iterator[tuple[list[str], frozenset[str]]]:
         """Yield the names of each declaration with the names that its value mentions."""
         for node in self._nodes:
-            match node.type:
-                case "variable_declarator":
-                    target, value = (node.child_by_field_name(f) for f in ("name", "value"))
-                case "assignment_expression":
-                    target, value = (node.child_by_field_name(f) for f in ("left", "right"))
-                case "for_in_statement":
-                    target, value = (node.child_by_field_name(f) for f in ("left", "right"))
-                case _:
-                    continue
+            if node.type not in _STORES:
+                continue
+            target, value = (node.child_by_field_name(each) for each in _STORES[node.type])
             if value is not None and value.type not in {"arrow_function", "function_expression"}:
                 names = {text_of(each) for each in walk(value) if each.type == "identifier"}
                 yield list(pattern_names(target)), frozenset(names)
@@ -172,16 +144,13 @@ class Question:
     @cached_property
     def reassigned(self) -> frozenset[str]:
         """Return the names that are assigned after their declaration, or declared twice."""
-        seen: dict[str, int] = {}
+        seen: Counter[str] = Counter()
         for node in self._nodes:
             if node.type == "variable_declarator":
-                target = node.child_by_field_name("name")
                 if node.child_by_field_name("value") is not None:
-                    for name in pattern_names(target):
-                        seen[name] = seen.get(name, 0) + 1
+                    seen.update(pattern_names(node.child_by_field_name("name")))
             elif node.type in {"assignment_expression", "augmented_assignment_expression"}:
-                for name in pattern_names(node.child_by_field_name("left")):
-                    seen[name] = seen.get(name, 0) + 1
+                seen.update(pattern_names(node.child_by_field_name("left")))
         return frozenset(name for name, count in seen.items() if count > 1)
 
     @cached_property
@@ -195,17 +164,15 @@ class Question:
             and left.type == "member_expression"
         )
 
-    @cached_property
+    @property
     def uses_mocks(self) -> bool:
         """Return whether the code replaces functions of the project, as far as its words say."""
         return _MOCKS.search(self.text) is not None
 
     @cached_property
     def mocked(self) -> frozenset[str]:
-        root = self.root
-        if root is None:
-            return frozenset()
-        mocked = [each for each in imports_of(root) if each.is_mocked]
+        found = imports_of(self.root) if self.root is not None else ()
+        mocked = [each for each in found if each.is_mocked]
         targets = [resolve(self._moment, self.path, each.specifier) for each in mocked]
         return frozenset(each.name for each in targets if each.kind is Kind.FILE)
 
@@ -214,13 +181,11 @@ class Question:
         """Return the value of each name that is bound once."""
         found: dict[str, Node] = {}
         for node in self._nodes:
-            fields = _BINDINGS.get(node.type)
-            if fields is None:
-                continue
-            target, value = (node.child_by_field_name(each) for each in fields)
-            for name in pattern_names(target) if value is not None else ():
-                if value is not None and name not in self.reassigned:
-                    found[name] = value
+            if node.type in _BINDINGS:
+                target, value = (node.child_by_field_name(each) for each in _BINDINGS[node.type])
+                if value is not None:
+                    names = (e for e in pattern_names(target) if e not in self.reassigned)
+                    found.update(dict.fromkeys(names, value))
         return found
 
     def origin_of(self, node: Node | None) -> frozenset[str]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import name_of, text_of
+from shared.languages.declared.declarations import name_of, split_outside, text_of
 from shared.languages.ecmascript.declaration_stubs import DEFAULT, Stub
 from shared.languages.ecmascript.ecmascript_syntax import (
     VARIABLES,
@@ -40,18 +40,15 @@ class View:
     """
 
     files: Mapping[str, str]
-    contracts: frozenset[str]
-    open: frozenset[str]
+    contracts: Set[str]
+    open: Set[str]
     aliases: Mapping[str, str]
-    unread: frozenset[str]
+    unread: Set[str]
 
 
-def build_view(history: History, position: int, questions: Mapping[str, str]) -> View:
-    """Return what the texts in `questions` can reach after the order at `position`."""
-    return _Builder(history, position).build(questions)
+class ViewBuilder:
+    """Build the view of what texts can reach after the order at `position`."""
 
-
-class _Builder:
     def __init__(self, history: History, position: int) -> None:
         self._history = history
         self._position = position
@@ -65,6 +62,7 @@ class _Builder:
         self._seen: set[str] = set()
 
     def build(self, questions: Mapping[str, str]) -> View:
+        """Return the view of the texts in `questions`, which are given by path."""
         for path, text in questions.items():
             self._seen.add(path)
             self._files[path] = text
@@ -77,13 +75,7 @@ class _Builder:
                 room -= len(text)
                 if is_code(name):
                     self._follow(path, text)
-        return View(
-            self._files,
-            frozenset(self._contracts),
-            frozenset(self._open),
-            self._aliases,
-            frozenset(self._unread),
-        )
+        return View(self._files, self._contracts, self._open, self._aliases, self._unread)
 
     def _follow(self, path: str, text: str) -> None:
         root = tree_of(path, text)
@@ -105,9 +97,8 @@ class _Builder:
         source = self._history.sources.get(path)
         if not layers:
             text = self._moment.text(path)
-            if text is None:
-                return ()
-            return ((path, text),) if self._can_be_read(path, text) else ()
+            is_shown = text is not None and self._can_be_read(path, text)
+            return ((path, text),) if text is not None and is_shown else ()
         if source is not None and not self._can_be_read(path, source):
             self._open.add(path)
             source = None
@@ -132,8 +123,7 @@ def layered(path: str, source: str | None, layers: Sequence[Layer]) -> Iterable[
     A name that a stub declares hides the same name below, as ES modules have it.
     """
     declared = declaration_path(path)
-    ending = re.search(r"\.d\.[mc]?ts$", declared)
-    stem = declared[: ending.start()] if ending else declared
+    stem = re.sub(r"\.d\.[mc]?ts$", "", declared)
     below: str | None = None
     known = _top_names(path, source) if source is not None else set()
     if source is not None:
@@ -215,12 +205,12 @@ def inquire_stubs(history: History, position: int, stubs: Mapping[int, Stub]) ->
     """Return the inquiry about stubs by index; it has no target where none can lack a name."""
     texts: dict[str, str] = {}
     indexes: dict[str, int] = {}
-    if any(_may_be_undefined(each) for each in stubs.values()):
+    if any(map(_may_be_undefined, stubs.values())):
         for index, stub in stubs.items():
             path = f"{stub.path.removesuffix(suffix_of(stub.path))}.llmch-stub{index}.ts"
             texts[path] = stub.text
             indexes[path] = index
-    view = build_view(history, position, texts)
+    view = ViewBuilder(history, position).build(texts)
     known = {p: _known_names(history, stubs[i].path, position) for p, i in indexes.items()}
     return StubInquiry(
         CompilerQuestion(view.files, tuple(sorted(texts)), view.aliases), indexes, known
@@ -281,33 +271,13 @@ def kinds_of(text: str, objects: frozenset[str] = frozenset()) -> frozenset[str]
 
     `objects` are names of types whose values are objects: classes and interfaces of the project.
     """
-    found: set[str] = set()
-    for part in _union(text):
-        kind = _kind(part.strip(), objects)
-        if kind is None:
-            return None
-        found.add(kind)
-    return frozenset(found)
+    found = {_kind(part.strip(), objects) for part in _union(text)}
+    return None if None in found else frozenset(each for each in found if each)
 
 
 def _union(text: str) -> list[str]:
     """Return the members of a union; the whole text where it is none, or too long."""
-    if len(text) > _MAX_TYPE:
-        return [""]
-    parts, depth, start, quote = [], 0, 0, ""
-    for index, char in enumerate(text):
-        if quote:
-            quote = "" if char == quote else quote
-        elif char in "\"'`":
-            quote = char
-        elif char in "([{<":
-            depth += 1
-        elif char in ")]}" or (char == ">" and text[index - 1 : index] != "="):
-            depth -= 1
-        elif char == "|" and depth == 0:
-            parts.append(text[start:index])
-            start = index + 1
-    return [*parts, text[start:]]
+    return [""] if len(text) > _MAX_TYPE else split_outside(text, "|", "([{<", ")]}>", "\"'`")
 
 
 def _kind(text: str, objects: frozenset[str]) -> str | None:
@@ -341,15 +311,12 @@ def surely_differ(actual: str, expected: str, objects: frozenset[str] = frozense
     if given is None or wanted is None:
         return False
     given, wanted = given - {"nothing"}, wanted - {"nothing"}
-    if not given or not wanted:
+    if not given or not wanted or given & wanted:
         return False
-    if given & wanted:
-        return False
-    shapeless = {"object"}
     if given <= _PRIMITIVES or wanted <= _PRIMITIVES:
         # An object type without members fits a primitive, too.
-        return not ({"{}"} & {actual.strip(), expected.strip()})
-    return not (given & shapeless or wanted & shapeless)
+        return "{}" not in (actual.strip(), expected.strip())
+    return "object" not in given | wanted
 
 
 def may_fit(actual: str, expected: str) -> bool:
@@ -360,12 +327,9 @@ def may_fit(actual: str, expected: str) -> bool:
 
 def is_literal_misfit(actual: str, expected: str) -> bool:
     """Return whether a literal is given where a union of other literals is wanted."""
-    given = [each.strip() for each in _union(actual)]
-    wanted = [each.strip() for each in _union(expected)]
-    literals = [*given, *wanted]
-    return all(any(shape.fullmatch(e) for shape, _ in _LITERALS) for e in literals) and not (
-        set(given) & set(wanted)
-    )
+    given, wanted = ({each.strip() for each in _union(of)} for of in (actual, expected))
+    are_literals = all(any(shape.fullmatch(e) for shape, _ in _LITERALS) for e in given | wanted)
+    return are_literals and not given & wanted
 
 
 def is_known_value(text: str) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import ContractViolation
 from shared.languages.declared.declarations import name_of, text_of
-from shared.languages.ecmascript.compiler_view import build_view
+from shared.languages.ecmascript.compiler_view import ViewBuilder
 from shared.languages.ecmascript.contract_history import History
 from shared.languages.ecmascript.declaration_stubs import DEFAULT, Stub, parse_stub, statements
 from shared.languages.ecmascript.ecmascript_syntax import (
@@ -25,7 +25,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     suffix_of,
     tree_of,
 )
-from shared.languages.ecmascript.typescript_compiler import PinnedCompiler, TscComplaint, ask
+from shared.languages.ecmascript.typescript_compiler import TscComplaint, ask
 from shared.languages.language_tools import CheckerFailed, ToolMissing, Tools
 from shared.languages.planned_code import DOES_NOT_PARSE, Chain
 
@@ -87,7 +87,8 @@ def _lines(root: Node, with_types: bool) -> Iterator[tuple[str, str]]:
         name = DEFAULT if is_default else name_of(node)
         if not name or name in seen or node.type in {"import_statement", "internal_module"}:
             continue
-        is_overloaded = not is_default and _count(root, name) > 1
+        count = sum(name_of(each) == name for each, _ in statements(root))
+        is_overloaded = not is_default and count > 1
         seen.add(name)
         parameters = node.child_by_field_name("type_parameters")
         if node.type in TYPES:
@@ -109,10 +110,6 @@ def _lines(root: Node, with_types: bool) -> Iterator[tuple[str, str]]:
 
 def _same(name: str) -> str:
     return f"{{ const c: typeof declared.{name} = written.{name}; }}"
-
-
-def _count(root: Node, name: str) -> int:
-    return sum(name_of(e) == name for e, _ in statements(root))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +148,7 @@ def _qualify(types: Collection[str]) -> Callable[[re.Match[str]], str]:
 
 def _type_names(root: Node) -> frozenset[str]:
     kinds = {*TYPES, *CLASSES, "enum_declaration"}
-    nodes = (each for each, _ in statements(root) if each.type in kinds)
-    return frozenset(name_of(each) for each in nodes)
+    return frozenset(name_of(each) for each, _ in statements(root) if each.type in kinds)
 
 
 def _class_lines(name: str, node: Node, generic: Generic) -> Iterator[tuple[str, str]]:
@@ -177,10 +173,7 @@ def _class_lines(name: str, node: Node, generic: Generic) -> Iterator[tuple[str,
             of = f"written.{name}.{member}" if "static" in words else f"{made}.{member}"
             yield qualified, generic.around(f"void {of};")
         elif "static" in words:
-            yield (
-                qualified,
-                f"{{ const c: typeof declared.{name}.{member} = written.{name}.{member}; }}",
-            )
+            yield qualified, _same(qualified)
         else:
             kind = f'declared.{name}{generic.given}["{member}"]'
             yield qualified, generic.around(f"const c: {kind} = {made}.{member};")
@@ -272,9 +265,9 @@ def _judged(
         return
     texts = {path: text for _, probe in probes.values() for path, text in probe.files.items()}
     chain = Chain((), _Now(frozenset(sources)), frozenset(sources), sources)
-    view = build_view(History(chain), 0, texts)
+    view = ViewBuilder(History(chain), 0).build(texts)
     try:
-        told = ask(PinnedCompiler(tools.runner), view.files, sorted(probes), view.aliases)
+        told = ask(tools.runner, view.files, sorted(probes), view.aliases)
     except ToolMissing as missing:
         raise CheckerFailed(str(missing)) from None
     for path, (stub, probe) in probes.items():

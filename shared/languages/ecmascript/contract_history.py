@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -29,12 +29,12 @@ class History:
     """Hold a chain of orders with its stubs read."""
 
     chain: Chain
+    _moments: dict[int, Moment] = field(default_factory=dict, init=False)
+    _left: dict[tuple[int, frozenset[str]], Layer] = field(default_factory=dict, init=False)
 
     def at(self, position: int) -> Moment:
         """Return the files as they are after the order at `position`; 0 is the repository."""
-        if position not in self._moments:
-            self._moments[position] = Moment(self.chain, position)
-        return self._moments[position]
+        return self._moments.setdefault(position, Moment(self.chain, position))
 
     @property
     def listing(self) -> Collection[str]:
@@ -73,15 +73,13 @@ class History:
 
     def declared_by(self, path: str, name: str, position: int) -> int | None:
         """Return the latest order up to a position that declares a name of a file."""
-        found = [e.position for e in self.layers(path, position) if name in e.stub.declared]
-        return found[-1] if found else None
+        layers = reversed(self.layers(path, position))
+        return next((e.position for e in layers if name in e.stub.declared), None)
 
     def declared_later(self, path: str, name: str, position: int) -> int | None:
         """Return the first order after a position that declares a name of a file."""
-        for each in self._layers.get(path, ()):
-            if each.position > position and name in each.stub.declared:
-                return each.position
-        return None
+        later = (e for e in self._layers.get(path, ()) if e.position > position)
+        return next((e.position for e in later if name in e.stub.declared), None)
 
     def label(self, position: int) -> str:
         """Return the name of the order at a position; "the repo" for 0."""
@@ -98,10 +96,6 @@ class History:
         ]
 
     @cached_property
-    def _left(self) -> dict[tuple[int, frozenset[str]], Layer]:
-        return {}
-
-    @cached_property
     def _gone(self) -> Mapping[str, Sequence[tuple[int, str]]]:
         """Return, by path, the names that orders drop, with the orders' positions."""
         found: dict[str, list[tuple[int, str]]] = {}
@@ -112,10 +106,6 @@ class History:
             for path in order.allowed_files if dropped else ():
                 found.setdefault(path, []).extend((order.position, name) for name in dropped)
         return found
-
-    @cached_property
-    def _moments(self) -> dict[int, Moment]:
-        return {}
 
     @cached_property
     def _layers(self) -> Mapping[str, Sequence[Layer]]:
@@ -182,8 +172,7 @@ class Moment:
     @property
     def is_blind(self) -> bool:
         """Return whether an order up to here could not be read."""
-        blind = self.chain.files.blind_from
-        return blind is not None and blind <= self.position
+        return self.chain.is_blind(self.position)
 
     @cached_property
     def locks(self) -> tuple[str, ...]:
@@ -192,13 +181,8 @@ class Moment:
 
     @cached_property
     def _written(self) -> frozenset[str]:
-        return frozenset(self._paths_written())
-
-    def _paths_written(self) -> Iterator[str]:
-        for each in self.chain.orders:
-            if each.position <= self.position:
-                yield from each.writes
-                yield from each.may_write
+        orders = (each for each in self.chain.orders if each.position <= self.position)
+        return frozenset(path for each in orders for path in (*each.writes, *each.may_write))
 
     @cached_property
     def _given(self) -> Mapping[str, str]:
@@ -207,5 +191,4 @@ class Moment:
         for order in self.chain.orders:
             if order.position <= self.position:
                 found |= {each.path: each.text for each in order.acceptance_files}
-        gone = [path for path in found if self.chain.is_gone(path, self.position)]
-        return {path: text for path, text in found.items() if path not in gone}
+        return {p: text for p, text in found.items() if not self.chain.is_gone(p, self.position)}

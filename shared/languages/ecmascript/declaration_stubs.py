@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import name_of, text_of
+from shared.languages.declared.declarations import cut, name_of, text_of
 from shared.languages.ecmascript.ecmascript_syntax import (
     CLASSES,
     VARIABLES,
@@ -17,6 +17,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     parts_of,
     tree_of,
 )
+from shared.languages.ecmascript.imports import local_names
 from shared.languages.planned_code import Conflict, TextFault
 from shared.work_order.work_order import Interface, WorkOrder
 
@@ -28,6 +29,7 @@ MAX_STUB: Final = 256 * 1024  # bytes, as for the stubs of a whole plan
 DEFAULT: Final = "default"
 WITH_MEMBERS: Final = frozenset({*CLASSES, "interface_declaration"})
 _WRAPPERS: Final = frozenset({"export_statement", "ambient_declaration"})
+_HERITAGE: Final = frozenset({"class_heritage", "extends_type_clause"})
 _UNSAID: Final = frozenset(
     {"export", "declare", "default", "public", ";", ",", "comment", "async", "function", "const",
      "let", "var"}
@@ -50,7 +52,6 @@ class Declaration:
     line: int
     forms: tuple[str, ...]
     shown: str
-    is_type: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,32 +88,14 @@ def parse_stub(path: str, text: str) -> Stub | TextFault:
         forms = (*(known.forms if known else ()), *each.forms)
         declared[each.name] = replace(known or each, forms=forms)
     classes = {
-        name_of(node): _has_heritage(node)
+        name_of(node): any(each.type in _HERITAGE for each in node.children)
         for node, _ in statements(root)
         if node.type in WITH_MEMBERS
     }
     exports = any(each.type == "export_statement" for each in root.named_children)
-    return Stub(path, text, declared, classes, frozenset(_imported(root)), exports)
-
-
-def _has_heritage(node: Node) -> bool:
-    return any(each.type in {"class_heritage", "extends_type_clause"} for each in node.children)
-
-
-def _imported(root: Node) -> Iterator[str]:
-    for node in root.named_children:
-        if node.type != "import_statement":
-            continue
-        for clause in node.named_children:
-            for each in clause.named_children:
-                if each.type == "identifier":
-                    yield text_of(each)
-                for part in each.named_children if each.type != "identifier" else ():
-                    if part.type == "identifier":
-                        yield text_of(part)
-                    alias = part.child_by_field_name("alias") or part.child_by_field_name("name")
-                    if alias is not None:
-                        yield text_of(alias)
+    imports = (each for each in root.named_children if each.type == "import_statement")
+    imported = frozenset(name for each in imports for name in local_names(each))
+    return Stub(path, text, declared, classes, imported, exports)
 
 
 def statements(root: Node) -> Iterator[tuple[Node, bool]]:
@@ -162,10 +145,8 @@ def _declaration(name: str, node: Node, *, has_body: bool = True) -> Declaration
     shown = text_of(node)
     if body is not None:
         shown = shown.partition("{")[0].rstrip()
-    if len(shown) > _MAX_SHOWN:
-        shown = f"{shown[: _MAX_SHOWN - 4]} ..."
-    is_type = node.type in {"interface_declaration", "type_alias_declaration"}
-    return Declaration(name, node.start_point.row + 1, (_form(node, body),), shown, is_type)
+    shown = cut(shown, _MAX_SHOWN)
+    return Declaration(name, node.start_point.row + 1, (_form(node, body),), shown)
 
 
 def _form(node: Node, without: Node | None) -> str:
@@ -196,18 +177,10 @@ def conflicts(earlier: Stub, later: Stub) -> Iterator[Conflict]:
     """
     for name, after in later.declared.items():
         before = earlier.declared.get(name)
-        if before is None or set(before.forms) <= set(after.forms):
-            continue
-        if later.classes.keys() & earlier.classes.keys() & {name} and _adds_no_heritage(
-            earlier, later, name
-        ):
-            continue
-        yield Conflict(name, after.line, before.shown, after.shown)
-
-
-def _adds_no_heritage(earlier: Stub, later: Stub, name: str) -> bool:
-    """Say whether the later stub repeats the class by its name alone."""
-    return earlier.classes[name] and not later.classes[name]
+        # The later stub may repeat a class by its name alone.
+        is_repeated = earlier.classes.get(name) is True and later.classes.get(name) is False
+        if before is not None and not is_repeated and not set(before.forms) <= set(after.forms):
+            yield Conflict(name, after.line, before.shown, after.shown)
 
 
 def is_meant(name: str, path: str, changes: Collection[str]) -> bool:
@@ -280,7 +253,7 @@ def _pieces(stub: Stub) -> list[_Piece]:
 
 
 def _read(root: Node) -> Iterable[_Piece]:
-    for outer, (node, is_default) in zip(_outer(root), statements(root), strict=True):
+    for outer, (node, is_default) in zip(parts_of(root), statements(root), strict=True):
         text = outer.text.decode() if outer.text else ""
         name = DEFAULT if is_default else _name(node)
         body = node.child_by_field_name("body")
@@ -296,17 +269,10 @@ def _read(root: Node) -> Iterable[_Piece]:
             yield _Piece(name or text, text)
 
 
-def _outer(root: Node) -> list[Node]:
-    return parts_of(root)
-
-
 def _name(node: Node) -> str:
     if node.type in VARIABLES:
-        names = (name_of(e) for e in node.named_children)
-        return ",".join(names)
-    if node.type in _IMPORTS:
-        return ""
-    return name_of(node)
+        return ",".join(map(name_of, node.named_children))
+    return "" if node.type in _IMPORTS else name_of(node)
 
 
 def _member_name(node: Node) -> str:

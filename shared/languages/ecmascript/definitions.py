@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Final
 from shared.languages.capabilities import DefinitionEdit, EditRefused, NamedCode, Splice
 from shared.languages.declared.declarations import (
     UNREADABLE,
+    DeclarationReader,
     Declarations,
     Declared,
     Imported,
     Kind,
-    Offsets,
     head_of,
     name_of,
     text_of,
@@ -31,6 +31,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     find_fault,
     tree_of,
 )
+from shared.languages.ecmascript.imports import import_forms
 from shared.languages.planned_code import TextFault
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def imported_names(node: Node, start: int, end: int) -> Iterator[Imported]:
             yield Imported(EVERYTHING, text_of(source), line, text_of(node), start, end)
     elif node.type == "import_statement" and source is not None:
         word = "import type" if any(e.type == "type" for e in node.children) else "import"
-        forms = list(_forms(node))
+        forms = list(import_forms(node))
         for name, form in forms:
             text = f"{word} {form} from {text_of(source)};"
             yield Imported(name, text_of(source), line, text, start, end)
@@ -63,19 +64,6 @@ def imported_names(node: Node, start: int, end: int) -> Iterator[Imported]:
     elif node.type in ("lexical_declaration", "variable_declaration"):
         for each in node.named_children:
             yield from _required(each, line, start, end)
-
-
-def _forms(node: Node) -> Iterator[tuple[str, str]]:
-    """Yield the local name of each import, with its text between `import` and `from`."""
-    for clause in node.named_children:
-        for each in clause.named_children if clause.type == "import_clause" else ():
-            if each.type == "identifier":
-                yield text_of(each), text_of(each)
-            elif each.type == "namespace_import":
-                yield text_of(each).rpartition(" ")[2], text_of(each)
-            for part in each.named_children if each.type == "named_imports" else ():
-                name = part.child_by_field_name("alias") or part.child_by_field_name("name")
-                yield text_of(name), f"{{ {text_of(part)} }}"
 
 
 def _required(node: Node, line: int, start: int, end: int) -> Iterator[Imported]:
@@ -179,14 +167,9 @@ def _assigned(statement: Node) -> tuple[str, Node] | None:
     return (name, right) if is_exported else None
 
 
-class _EcmaReader:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = Offsets(text).character
-
+class _EcmaReader(DeclarationReader):
     def imports(self, node: Node) -> Iterator[Imported]:
-        at = (self._at(node.start_byte), self._at(node.end_byte))
-        yield from imported_names(node, *at)
+        yield from imported_names(node, *self.at(node))
 
     def passed_on(self, node: Node) -> Iterator[Declared]:
         """Yield the names that a statement exports and that are declared elsewhere."""
@@ -234,25 +217,22 @@ class _EcmaReader:
 
     def _members(self, owner: str, body: Node | None) -> Iterator[Declared]:
         first: Node | None = None  # the first of the decorators above a member
-        for each in body.named_children if body is not None else ():
+        is_class = body is not None and body.type == "class_body"
+        for each in body.named_children if body is not None and is_class else ():
             if each.type == "decorator":
                 first = first or each
                 continue
             value = each.child_by_field_name("value")
             is_function = each.type in _FIELDS and value is not None and value.type in _FUNCTIONS
-            if (
-                body is not None
-                and body.type == "class_body"
-                and (each.type in _METHODS or is_function)
-            ):
-                name = each.child_by_field_name("name") or each.child_by_field_name("property")
-                public = not _is_private(each, text_of(name))
-                whole = value if is_function and value is not None else each
-                item = self._declared(
-                    f"{owner}.{text_of(name)}", "function", whole, each, public=public
+            if each.type in _METHODS or is_function:
+                name = text_of(
+                    each.child_by_field_name("name") or each.child_by_field_name("property")
                 )
-                start = self._at(first.start_byte) if first is not None else item.start
-                yield replace(item, start=start, text=self._text[start : item.end])
+                whole = value if is_function and value is not None else each
+                public = not _is_private(each, name)
+                item = self._declared(f"{owner}.{name}", "function", whole, each, public=public)
+                start = self.at(first)[0] if first is not None else item.start
+                yield replace(item, start=start, text=self.text[start : item.end])
             first = None
 
     def _declared(
@@ -261,7 +241,7 @@ class _EcmaReader:
         """Return a declaration; `separator` is empty for a signature without a body."""
         body = node.child_by_field_name("body")
         is_block = body is not None and body.type in ("statement_block", "class_body")
-        start, end = self._at(outer.start_byte), self._at(outer.end_byte)
+        start, end = self.at(outer)
         return Declared(
             name=name,
             kind=kind,
@@ -271,10 +251,8 @@ class _EcmaReader:
             start=start,
             end=end,
             is_public=public,
-            body=(self._at(body.start_byte), self._at(body.end_byte))
-            if body is not None and is_block
-            else None,
-            text=self._text[start:end],
+            body=self.body_at(body if is_block else None),
+            text=self.text[start:end],
             separator="" if node.type in _SIGNATURES else "\n",
         )
 

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from shared.files.strict_documents import table
 from shared.languages.capabilities import (
     Advice,
     Examples,
@@ -34,7 +35,6 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     ENDINGS,
     MANIFEST,
     SCRIPT_SUFFIXES,
-    SUFFIXES,
     TYPED_SUFFIXES,
     find_fault,
     is_code,
@@ -53,6 +53,7 @@ from shared.languages.read_commands import (
     NothingToRun,
     ProgramRun,
     ScriptRun,
+    program_argv,
 )
 
 if TYPE_CHECKING:
@@ -143,10 +144,7 @@ class NodeCommands(BuildToolCommands):
             yield from _PATHS.findall(command.run.code.source)
 
     def weakness(self, command: Command) -> Weakness | None:
-        words = [each.rpartition("/")[2] for each in command.argv]
-        if command.program not in words:
-            return None
-        read = node_commands.read_command(command.argv[words.index(command.program) :])
+        read = node_commands.read_command(program_argv(command))
         return assertions.weakness_of_text(read) if read is not None else None
 
 
@@ -171,9 +169,7 @@ def _code_problem(text: str, *, typed: bool) -> CodeProblem | None:
     if root is None:
         return CodeProblem("it is too long, or cannot be read", is_syntax=False)
     fault = find_fault(root)
-    if fault is None:
-        return None
-    return CodeProblem(fault.message, is_syntax=True, line=fault.line, column=fault.column)
+    return CodeProblem(fault.message, True, fault.line, fault.column) if fault else None
 
 
 _MAX_SHOWN: Final = 120  # characters of the line
@@ -181,13 +177,12 @@ _MAX_SHOWN: Final = 120  # characters of the line
 
 @dataclass(frozen=True, slots=True)
 class EcmaCode:
-    """Implement `Edits`, `Plans`, `Conformance` and `Notes` for files of the language `name`.
+    """Implement `Edits`, `Plans`, `Conformance` and `Notes` for files of one language.
 
     A text whose path is not known is read as that of a file with each of `suffixes`, in turn. One
     of the two languages `reads_commands` for both.
     """
 
-    name: str
     suffixes: tuple[str, ...]
     reads_commands: bool = False
 
@@ -228,8 +223,7 @@ class EcmaCode:
         return name.removesuffix(suffix_of(name))
 
     def read_chain(self, chain: Chain) -> ChainCode:
-        assert set(self.suffixes) <= set(SUFFIXES), "the suffixes are those of these languages"
-        return chain_code.EcmaChain(chain, self.name, self.suffixes, self.reads_commands)
+        return chain_code.EcmaChain(chain, self.suffixes, self.reads_commands)
 
     def reads(self, path: str) -> bool:
         return path.endswith(self.suffixes)
@@ -289,8 +283,7 @@ class NodePackages(NamedPackages):
             document = json.loads(text)
         except (ValueError, RecursionError):
             return frozenset()
-        tables = [document.get(name) for name in _TABLES] if isinstance(document, dict) else []
-        return frozenset(name for each in tables if isinstance(each, dict) for name in each)
+        return frozenset(name for key in _TABLES for name in table(document, key))
 
     def not_installed(self, text: str, output: str) -> tuple[str, ...]:
         """Return the declared packages that Node did not find."""
@@ -343,8 +336,8 @@ _ADAPTED: Final = (
     (_UNREADABLE, "node src/greet.ts", "npx tsx src/greet.ts"),
 )
 
-_SCRIPTS: Final = EcmaCode("JavaScript", SCRIPT_SUFFIXES, reads_commands=True)
-_TYPED: Final = EcmaCode("TypeScript", TYPED_SUFFIXES)
+_SCRIPTS: Final = EcmaCode(SCRIPT_SUFFIXES, reads_commands=True)
+_TYPED: Final = EcmaCode(TYPED_SUFFIXES)
 
 JAVASCRIPT: Final = Language(
     Outliner("JavaScript", SCRIPT_SUFFIXES, "javascript"),

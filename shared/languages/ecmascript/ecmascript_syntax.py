@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
-from shared.languages.declared.declarations import parse
+from shared.files.strict_documents import Table, table
+from shared.languages.declared.declarations import cut, parse
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -122,13 +123,9 @@ def find_fault(root: Node) -> SyntaxFault | None:
     line, column = node.start_point.row + 1, node.start_point.column + 1
     if node.is_missing:
         return SyntaxFault(line, column, f"{node.type!r} is missing")
-    shown = _one_line(node.text or b"")
+    code = (node.text or b"")[: 4 * _MAX_SHOWN]
+    shown = cut(" ".join(code.decode("utf-8", "replace").split()), _MAX_SHOWN)
     return SyntaxFault(line, column, f"{shown!r} is not expected here" if shown else "unfinished")
-
-
-def _one_line(code: bytes) -> str:
-    text = " ".join(code[: 4 * _MAX_SHOWN].decode("utf-8", "replace").split())
-    return text if len(text) <= _MAX_SHOWN else f"{text[: _MAX_SHOWN - 4]} ..."
 
 
 CLASSES: Final = frozenset({"class_declaration", "abstract_class_declaration", "class"})
@@ -165,8 +162,6 @@ _MAX_BYTES: Final = 2_000_000
 _STRING_OR_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _STRING_OR_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"|,(?=\s*[}\]])')
 
-Table = dict[str, object]
-
 
 def read_table(text: str | None) -> Table | None:
     """Return the object that the text holds; `None` if it holds anything else."""
@@ -190,15 +185,9 @@ def _keep_string(found: re.Match[str]) -> str:
     return found[0] if found[0].startswith('"') else " "
 
 
-def table_at(table: Table, key: str) -> Table:
-    """Return the object under a key; an empty one where there is none."""
-    value = table.get(key)
-    return value if isinstance(value, dict) else {}
-
-
-def text_at(table: Table, key: str) -> str:
+def text_at(parent: Table, key: str) -> str:
     """Return the text under a key; the empty string where there is none."""
-    value = table.get(key)
+    value = parent.get(key)
     return value if isinstance(value, str) else ""
 
 
@@ -271,19 +260,13 @@ class PackageManifest:
 
 def read_manifest(path: str, text: str | None) -> PackageManifest | None:
     """Return what the manifest at `path` says; `None` if it cannot be read."""
-    table = read_table(text)
-    if table is None:
+    said = read_table(text)
+    if said is None:
         return None
-    scripts = {k: v for k, v in table_at(table, "scripts").items() if isinstance(v, str)}
-    packages = frozenset(name for key in _TABLES for name in table_at(table, key))
-    return PackageManifest(
-        path.removesuffix(MANIFEST),
-        text_at(table, "name"),
-        text_at(table, "type") == "module",
-        scripts,
-        packages,
-        table,
-    )
+    scripts = {k: v for k, v in table(said, "scripts").items() if isinstance(v, str)}
+    packages = frozenset(name for key in _TABLES for name in table(said, key))
+    folder, is_module = path.removesuffix(MANIFEST), said.get("type") == "module"
+    return PackageManifest(folder, text_at(said, "name"), is_module, scripts, packages, said)
 
 
 def manifest_paths(importer: str) -> Iterable[str]:

@@ -5,7 +5,7 @@ A command that passes on such code proves nothing: it would pass on any code.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import name_of, text_of, walk
@@ -153,12 +153,8 @@ def build_skeleton(interfaces: Sequence[Interface], sources: Mapping[str, str]) 
         for node, _ in statements(root)
         if node.type in TYPES | CLASSES | {"enum_declaration"}
     }
-    values = EmptyValues(types)
-    return {
-        path: _Skeleton(path, root, values, sources).text()
-        for path, root in trees.items()
-        if root is not None
-    }
+    found = ((path, root) for path, root in trees.items() if root is not None)
+    return {path: _Skeleton(path, e, EmptyValues(types), sources).text() for path, e in found}
 
 
 class _Skeleton:
@@ -170,6 +166,8 @@ class _Skeleton:
         self._values = values
         self._source = sources.get(path)
         self._typed = is_typed(path)
+        self._given = "...given: any[]" if self._typed else "...given"
+        self._noted = ": any" if self._typed else ""
         self._common = _is_common(path, sources)
 
     def text(self) -> str:
@@ -210,9 +208,8 @@ class _Skeleton:
                 if key in seen:
                     continue
                 seen.add(key)
-                code = (
-                    self._class(name, node) if node.type in CLASSES else self._function(name, node)
-                )
+                code = f"function {name}({self._given}){self._noted} {self._body(node)}"
+                code = self._class(name, node) if node.type in CLASSES else code
                 yield self._exported(name, code, is_default=is_default)
 
     def _exported(self, name: str, code: str, *, is_default: bool) -> str:
@@ -228,27 +225,17 @@ class _Skeleton:
             name = name_of(each)
             if each.type == "variable_declarator" and name not in there:
                 value = self._values.of(each.child_by_field_name("type"))
-                noted = ": any" if self._typed else ""
-                yield self._exported(name, f"const {name}{noted} = {value};", is_default=False)
+                code = f"const {name}{self._noted} = {value};"
+                yield self._exported(name, code, is_default=False)
 
     def _enumeration(self, name: str, node: Node) -> str:
         if self._typed:
             return f"export {text_of(node)}"
         body = node.child_by_field_name("body")
-        members = (
-            [text_of(e).partition("=")[0].strip() for e in body.named_children] if body else []
-        )
+        written = map(text_of, body.named_children if body else ())
+        members = (each.partition("=")[0].strip() for each in written)
         pairs = ", ".join(f"{each}: {index}" for index, each in enumerate(members))
         return self._exported(name, f"const {name} = {{ {pairs} }};", is_default=False)
-
-    def _function(self, name: str, node: Node) -> str:
-        return f"function {name}({self._given()}){self._noted()} {self._body(node)}"
-
-    def _given(self) -> str:
-        return "...given: any[]" if self._typed else "...given"
-
-    def _noted(self) -> str:
-        return ": any" if self._typed else ""
 
     def _body(self, node: Node) -> str:
         return f"{{ return {self._values.of(node.child_by_field_name('return_type'))}; }}"
@@ -273,16 +260,16 @@ class _Skeleton:
             prefix = "  " + "".join(f"{word} " for word in words)
             if name == "constructor":
                 inner = " super(...given); " if derived else ""
-                yield f"  constructor({self._given()}) {{{inner}}}"
+                yield f"  constructor({self._given}) {{{inner}}}"
             elif "set" in words:
-                yield f"{prefix}{name}(given{self._noted()}) {{}}"
+                yield f"{prefix}{name}(given{self._noted}) {{}}"
             elif each.type == "public_field_definition":
                 value = self._values.of(each.child_by_field_name("type"))
-                yield f"{prefix}{name}{self._noted()} = {value};"
+                yield f"{prefix}{name}{self._noted} = {value};"
             elif "get" in words:
-                yield f"{prefix}{name}(){self._noted()} {self._body(each)}"
+                yield f"{prefix}{name}(){self._noted} {self._body(each)}"
             else:
-                yield f"{prefix}{name}({self._given()}){self._noted()} {self._body(each)}"
+                yield f"{prefix}{name}({self._given}){self._noted} {self._body(each)}"
 
     def _emptied(self, root: Node, source: str) -> str:
         """Return the source with the declared functions emptied, and with what is new added."""
@@ -310,10 +297,7 @@ class _Skeleton:
             yield body.start_byte, body.end_byte, self._body(declared)
             return
         stub_body = declared.child_by_field_name("body")
-        members = {
-            name_of(each): each
-            for each in (stub_body.named_children if stub_body is not None else ())
-        }
+        members = {name_of(each): each for each in (stub_body.named_children if stub_body else ())}
         for each in body.named_children:
             name = name_of(each)
             inner = each.child_by_field_name("body")
@@ -357,19 +341,11 @@ def _is_common(path: str, sources: Mapping[str, str]) -> bool:
         return False
     if suffix == ".cjs":
         return True
-    own = sources.get(path)
-    beside: Iterable[str] = [own] if own is not None else _some(sources)
-    for text in beside:
+    names = sorted(each for each in sources if each.endswith(".js"))[:50]
+    beside = [path] if sources.get(path) is not None else names
+    for text in filter(None, map(sources.get, beside)):
         if "module.exports" in text or "exports." in text:
             return True
         if "\nexport " in f"\n{text}" or "\nimport " in f"\n{text}":
             return False
     return False
-
-
-def _some(sources: Mapping[str, str]) -> Iterator[str]:
-    names = sorted(each for each in sources if each.endswith(".js"))
-    for each in names[:50]:
-        text = sources.get(each)
-        if text is not None:
-            yield text

@@ -6,15 +6,15 @@ import posixpath
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
+from shared.files.strict_documents import Table, table
 from shared.languages.declared.declarations import name_of, text_of, walk
 from shared.languages.ecmascript.ecmascript_syntax import (
     ENDINGS,
     MANIFEST,
-    SUFFIXES,
     PackageManifest,
-    Table,
     Tree,
     is_builtin,
     nearest_manifest,
@@ -23,7 +23,6 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     read_table,
     string_value,
     suffix_of,
-    table_at,
     text_at,
     texts_in,
 )
@@ -80,18 +79,35 @@ def _statement(node: Node) -> Iterator[ModuleImport]:
     yield ModuleImport(specifier, node.start_point.row + 1, names, is_erased)
 
 
+def import_forms(statement: Node) -> Iterator[tuple[str, str]]:
+    """Yield the local name of each import, with its text between `import` and `from`."""
+    for clause in statement.named_children:
+        for each in clause.named_children if clause.type == "import_clause" else ():
+            if each.type == "identifier":
+                yield text_of(each), text_of(each)
+            elif each.type == "namespace_import":
+                yield text_of(each).rpartition(" ")[2], text_of(each)
+            for part in each.named_children if each.type == "named_imports" else ():
+                if part.type == "import_specifier":
+                    name = part.child_by_field_name("alias") or part.child_by_field_name("name")
+                    yield text_of(name), f"{{ {text_of(part)} }}"
+
+
+def local_names(statement: Node) -> Iterator[str]:
+    """Yield the names that an import binds in its own file."""
+    return (name for name, _ in import_forms(statement))
+
+
 def _taken_names(node: Node) -> Iterator[str]:
     for each in walk(node):
         if each.type in {"import_specifier", "export_specifier"}:
             name = name_of(each)
             if name and not any(child.type == "type" for child in each.children):
                 yield name.strip("\"'")
-        elif each.type == "import_clause" and _begins_with(each) == "identifier":
+        elif each.type == "import_clause" and any(
+            first.type == "identifier" for first in each.named_children[:1]
+        ):
             yield "default"
-
-
-def _begins_with(node: Node) -> str:
-    return node.named_children[0].type if node.named_children else ""
 
 
 def _call(node: Node) -> Iterator[ModuleImport]:
@@ -207,17 +223,15 @@ def _read(tree: Tree, path: str) -> Aliases:
 def _chain(tree: Tree, path: str) -> Iterator[tuple[str, Table, bool]]:
     """Yield the options of a configuration and of those that it extends, with their folders."""
     for _ in range(_MAX_EXTENDS):
-        table = read_table(tree.text(path))
-        if table is None:
+        said = read_table(tree.text(path))
+        if said is None:
             yield "", {}, False
             return
         folder = posixpath.dirname(path)
-        yield folder, table_at(table, "compilerOptions"), True
-        extended = texts_in(table.get("extends"))
-        if not extended:
-            return
-        if not extended[0].startswith("."):
-            return  # of a package: such configurations have no paths of this project
+        yield folder, table(said, "compilerOptions"), True
+        extended = texts_in(said.get("extends"))
+        if not extended or not extended[0].startswith("."):
+            return  # one of a package has no paths of this project
         path = posixpath.normpath(posixpath.join(folder, extended[0]))
         if not path.endswith(".json"):
             path += ".json"
@@ -282,17 +296,11 @@ def _file_or_missing(tree: Tree, path: str, *, must_be_folder: bool = False) -> 
         return Target(Kind.FILE, found)
     if _entries(tree, path):
         return _UNKNOWN  # a build makes what the manifest names
-    suffix = suffix_of(path)
-    is_asset = suffix and suffix not in (*SUFFIXES, ".json") and suffix.isalpha()
-    if _may_be_made(tree, path) or (is_asset and suffix in _ASSETS):
-        return _UNKNOWN
-    return Target(Kind.MISSING, path)
-
-
-def _may_be_made(tree: Tree, path: str) -> bool:
-    """Say whether a tool may put the file where it is missing: into a folder without sources."""
+    # A tool may put a file into a folder without sources.
     folder = posixpath.dirname(path)
-    return bool(_MADE.intersection(folder.split("/"))) and not tree.has_folder(folder)
+    is_made = bool(_MADE.intersection(folder.split("/"))) and not tree.has_folder(folder)
+    is_unsure = is_made or suffix_of(path) in _ASSETS
+    return _UNKNOWN if is_unsure else Target(Kind.MISSING, path)
 
 
 def find_module(tree: Tree, path: str, *, is_folder: bool = False) -> str:
@@ -378,14 +386,9 @@ def _packaged(tree: Tree, importer: str, specifier: str) -> Target:
 
 
 def _own_manifests(tree: Tree, importer: str) -> Iterator[PackageManifest]:
-    nearest = nearest_manifest(tree, importer)
-    if nearest is not None:
-        yield nearest
-    for path in tree.paths:
-        if path == MANIFEST or path.endswith(f"/{MANIFEST}"):
-            manifest = read_manifest(path, tree.text(path))
-            if manifest is not None:
-                yield manifest
+    paths = (each for each in tree.paths if each == MANIFEST or each.endswith(f"/{MANIFEST}"))
+    others = (read_manifest(each, tree.text(each)) for each in paths)
+    yield from filter(None, chain([nearest_manifest(tree, importer)], others))
 
 
 def _own_package(tree: Tree, manifest: PackageManifest, subpath: str) -> Target:

@@ -23,7 +23,7 @@ from shared.languages.ecmascript.compiler_question import (
 )
 from shared.languages.ecmascript.compiler_view import (
     View,
-    build_view,
+    ViewBuilder,
     is_known_value,
     is_literal_misfit,
     may_fit,
@@ -68,9 +68,8 @@ _IMPORTING: Final = frozenset({"import_specifier", "import_statement", "import_c
 
 def missing_export(place: Place) -> Verdict | None:
     """Return the verdict on a name that a module does not export."""
-    found = _NO_EXPORT.search(place.complaint.message) or _NO_DEFAULT.search(
-        place.complaint.message
-    )
+    message = place.complaint.message
+    found = _NO_EXPORT.search(message) or _NO_DEFAULT.search(message)
     if found is None or _is_erased(place.node):
         return None
     name = found[2] if len(found.groups()) > 1 else "default"
@@ -191,10 +190,9 @@ def _is_erased(node: Node) -> bool:
     each: Node | None = node
     for _ in range(4):
         if each is None:
-            return False
-        if each.type in _OF_TYPES:
-            return True
-        if each.type in _IMPORTING and any(child.type == "type" for child in each.children):
+            break
+        is_typed_import = any(child.type == "type" for child in each.children)
+        if each.type in _OF_TYPES or (each.type in _IMPORTING and is_typed_import):
             return True
         each = each.parent
     return False
@@ -214,9 +212,7 @@ def wrong_count(place: Place) -> Verdict | None:
     """Return the verdict on a call with too many or too few arguments."""
     got = _COUNT.search(place.complaint.message)
     call = place.question.call_around(place.node, int(got[1]) if got else None)
-    if call is None:
-        return other_verdict(place)
-    if any(each.type == "spread_element" for each in arguments_of(call)):
+    if call is None or any(each.type == "spread_element" for each in arguments_of(call)):
         return other_verdict(place)
     return _of_call(place, call, "E212", with_sources=True)
 
@@ -264,11 +260,9 @@ def _certainly_misfits(place: Place, actual: str, expected: str) -> bool:
         for each in place.history.layers(path, place.position)
         for name in each.stub.classes
     )
-    if surely_differ(actual, expected, objects) or is_literal_misfit(actual, expected):
-        return True
-    declared = _alias(place, expected)
-    return declared != expected and (
-        surely_differ(actual, declared, objects) or is_literal_misfit(actual, declared)
+    return any(
+        surely_differ(actual, each, objects) or is_literal_misfit(actual, each)
+        for each in (expected, _alias(place, expected))
     )
 
 
@@ -296,17 +290,12 @@ def no_variant(place: Place) -> Verdict | None:
 
 def misused_value(place: Place) -> Verdict | None:
     """Return the verdict on a value that is called, made with `new`, or gone through."""
-    complaint = place.complaint
+    code, details = place.complaint.code, place.complaint.details
     call = place.question.call_around(place.node)
-    callee = callee_of(call) if call is not None else None
-    if any("constituent" in each for each in complaint.details):
+    origins = place.question.origin_of(callee_of(call) if call is not None else None)
+    if any("constituent" in each for each in details) or not origins:
         return other_verdict(place)
-    origins = place.question.origin_of(callee)
-    if not origins:
-        return other_verdict(place)
-    certain = complaint.code in {2348, 6234} or any(
-        " has no c" in each for each in complaint.details
-    )
+    certain = code in {2348, 6234} or any(" has no c" in each for each in details)
     return Verdict("E214") if certain and is_backed(place, origins) else DOUBT
 
 
@@ -393,14 +382,6 @@ class JudgedUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """Hold the faults of questions, and the `unread` files of the repository that do not parse."""
-
-    faults: tuple[JudgedUse, ...]
-    unread: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
 class Inquiry:
     """Hold the texts of one point of a plan, by the paths that give the folders they import from.
 
@@ -416,68 +397,54 @@ class Inquiry:
 
 def inquire(history: History, position: int, texts: Mapping[str, str]) -> Inquiry:
     """Return the inquiry about texts by path, as they are after the order at `position`."""
-    view = build_view(history, position, texts)
+    view = ViewBuilder(history, position).build(texts)
     moment = history.at(position)
     questions = {path: Question(path, text, moment) for path, text in texts.items()}
-    own = sorted(path for path, each in questions.items() if each.origins or _is_whole(each))
+    own = sorted(path for path, each in questions.items() if each.origins or each.root is not None)
     return Inquiry(
         history, position, questions, view, CompilerQuestion(view.files, tuple(own), view.aliases)
     )
 
 
-def judge_answer(inquiry: Inquiry, complaints: Iterable[TscComplaint]) -> Judgement:
+def judge_answer(inquiry: Inquiry, complaints: Iterable[TscComplaint]) -> tuple[JudgedUse, ...]:
     """Return the faults of the texts, by what the compiler complains about."""
-    history, position, view = inquiry.history, inquiry.position, inquiry.view
     found: dict[tuple[str, str, str], JudgedUse] = {}
     for path, question in inquiry.questions.items():
-        for each in _missing_defaults(question, view, history, position):
+        for each in _missing_defaults(question, inquiry):
             found.setdefault((path, each.code, each.message), each)
     no_default = {path for path, _, _ in found}
     for complaint in complaints:
-        question = inquiry.questions[complaint.path]
-        fault = _judged(complaint, question, view, history, position)
+        fault = _judged(complaint, inquiry)
         if fault is not None and not (fault.path in no_default and _WHOLE_MODULE in fault.message):
             found.setdefault((fault.path, fault.code, fault.message), fault)
-    faults = tuple(sorted(found.values(), key=lambda e: (e.path, e.line, e.column)))
-    return Judgement(faults, view.unread)
+    return tuple(sorted(found.values(), key=lambda e: (e.path, e.line, e.column)))
 
 
-def _is_whole(question: Question) -> bool:
-    return question.root is not None
-
-
-def _judged(
-    complaint: TscComplaint, question: Question, view: View, history: History, position: int
-) -> JudgedUse | None:
-    line, column = complaint.line, complaint.column
+def _judged(complaint: TscComplaint, inquiry: Inquiry) -> JudgedUse | None:
+    path, line, column = complaint.path, complaint.line, complaint.column
     message = " ".join((complaint.message, *complaint.details[:1]))
     if complaint.is_about_syntax:
         # The reader of syntax, which needs no compiler, has accepted the text.
         certain = complaint.code not in _ACCEPTED
-        return (
-            JudgedUse(question.path, "E215", line, column, complaint.message) if certain else None
-        )
+        return JudgedUse(path, "E215", line, column, complaint.message) if certain else None
+    question = inquiry.questions[path]
     node = question.node_at(line, column)
-    if node is None:
-        return None
-    verdict = judge(Place(complaint, node, question, view, history, position))
+    about = (question, inquiry.view, inquiry.history, inquiry.position)
+    verdict = judge(Place(complaint, node, *about)) if node is not None else None
     if verdict is None:
         return None
     if verdict.code == "E216":
         name = complaint.message.partition("'")[2].partition("'")[0]
         message = has_no_definition(name)
     addition = f" ({verdict.addition})" if verdict.addition else ""
-    return JudgedUse(question.path, verdict.code, line, column, f"{message}{addition}")
+    return JudgedUse(path, verdict.code, line, column, f"{message}{addition}")
 
 
-def _missing_defaults(
-    question: Question, view: View, history: History, position: int
-) -> Iterator[JudgedUse]:
+def _missing_defaults(question: Question, inquiry: Inquiry) -> Iterator[JudgedUse]:
     """Yield the default imports from files under contract that are ES modules without a default."""
+    history, position, view = inquiry.history, inquiry.position, inquiry.view
     moment = history.at(position)
-    if question.root is None:
-        return
-    for each in imports_of(question.root):
+    for each in imports_of(question.root) if question.root is not None else ():
         target = resolve(moment, question.path, each.specifier)
         file = target.name
         if "default" not in each.names or target.kind is not Kind.FILE or each.is_guarded:
@@ -485,9 +452,8 @@ def _missing_defaults(
         if file not in view.contracts or file in view.open or file in question.mocked:
             continue
         manifest = nearest_manifest(moment, file)
-        is_common = suffix_of(file) in {".cjs", ".cts"}
         is_module = is_typed(file) or file.endswith(".mjs") or bool(manifest and manifest.is_module)
-        is_module &= not is_common
+        is_module &= suffix_of(file) not in {".cjs", ".cts"}
         stubs = [layer.stub for layer in history.layers(file, position)]
         if not is_module or any(DEFAULT in e.declared or "export =" in e.text for e in stubs):
             continue

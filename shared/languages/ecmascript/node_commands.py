@@ -30,10 +30,6 @@ class Words:
         """Return whether one of these options is there, whatever its value."""
         return any(name in names for name, _ in self.options)
 
-    def unknown(self, known: Collection[str]) -> Iterator[str]:
-        """Yield the names of the options that are not among `known`."""
-        return (name for name, _ in self.options if name not in known)
-
 
 def split_options(
     words: Sequence[str], with_value: Collection[str], *, stops: bool = False
@@ -77,15 +73,10 @@ class Runner(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeCodeRun:
-    """Say that code in the command itself is run. `is_module` says that it is an ES module.
-
-    `is_typed` says that the code may be TypeScript. `prints` says that its value is printed.
-    """
+    """Say that code in the command itself is run; `is_typed` says that it may be TypeScript."""
 
     text: str
-    is_module: bool = False
     is_typed: bool = False
-    prints: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +164,6 @@ _NODE_WITH_VALUE: Final = frozenset(
      "--test-coverage-include", "--test-coverage-exclude", "--test-coverage-lines"}
 )  # fmt: skip
 _SHOWS_ONLY: Final = ("-v", "--version", "-h", "--help")
-_CODE_TYPES: Final = {"module": (True, False), "module-typescript": (True, True)}
 _SLASHES = re.compile(r"/(.*)/[a-z]*")
 
 
@@ -188,11 +178,8 @@ def read_node(words: Sequence[str], *, is_typed: bool = False) -> CommandRuns:
 
 def _runs(split: Words, *, is_typed: bool) -> Iterator[Run]:
     if code := [each for each in split.values(*_CODE) if each]:
-        is_module, has_types = _CODE_TYPES.get(
-            (split.values("--input-type") or ("",))[-1], (False, False)
-        )
-        prints = split.has("-p", "--print", "-pe")
-        yield NodeCodeRun(code[-1], is_module, is_typed or has_types, prints)
+        has_types = split.values("--input-type")[-1:] == ("module-typescript",)
+        yield NodeCodeRun(code[-1], is_typed or has_types)
     elif split.has("--test"):
         shapes = tuple(map(_plain, split.values("--test-name-pattern")))
         is_exact = not split.has("--test-skip-pattern", "--test-only", "--watch")
@@ -316,9 +303,6 @@ _MANAGERS: Final = frozenset({"npm", "pnpm", "yarn", "bun"})
 _NODES: Final = frozenset({"node", "nodejs"})
 # These run TypeScript, with the options of `node`.
 _TYPED_NODES: Final = frozenset({"tsx", "ts-node", "esr", "swc-node"})
-PROGRAMS: Final = frozenset(
-    {*_NODES, *_TYPED_NODES, *_MANAGERS, *READERS, "npx", "pnpx", "bunx", "deno"}
-)
 # The package that has a program, where their names differ.
 _PACKAGES: Final = {
     "tsc": "typescript", "_mocha": "mocha", "playwright": "@playwright/test", "ng": "@angular/cli",
@@ -409,7 +393,7 @@ def _managed(program: str, words: Sequence[str], depth: int) -> CommandRuns | No
     if program == "bun" and ("." in word or "/" in word):
         return CommandRuns((FileRun(word),))
     if program == "bun" and split.has("-e", "--eval"):
-        return CommandRuns((NodeCodeRun(word, is_module=True, is_typed=True),))
+        return CommandRuns((NodeCodeRun(word, is_typed=True),))
     return _script(program, (word, *after), is_word=True)
 
 
@@ -429,8 +413,7 @@ def _script(program: str, words: Sequence[str], *, is_word: bool) -> CommandRuns
 
 
 NODE_TOOLS: Final = (
-    Tool(
-        "node",  # TAP writes what a test file prints behind a #
+    Tool(  # node; TAP writes what a test file prints behind a #
         head=re.compile(r"(?:# )?(?:Uncaught )?(?P<message>[\w$.]*(?:Error|Exception)\b.*)$"),
         end=re.compile(r"(?:# ?)?(?:\s+at |Node\.js v|Require stack:)"),
         before=4,
@@ -442,8 +425,7 @@ NODE_TOOLS: Final = (
         values=re.compile(r"\s+(actual|expected): (.*[^{\[]),$"),
         told=re.compile(r"(?P<told>.*)$"),
     ),
-    Tool(
-        "node --test",
+    Tool(  # node --test
         head=re.compile(r"\s*not ok \d+ - (?P<message>.*)$"),
         end=re.compile(r"\s*(?:code:|stack:|\.\.\.$)"),
         place=re.compile(r"\s+location: '(?P<path>[^']+?):(?P<line>\d+):\d+'$"),
@@ -456,8 +438,7 @@ NODE_TOOLS: Final = (
 
 
 TSC_TOOLS: Final = (
-    Tool(
-        "tsc",
+    Tool(  # tsc
         head=re.compile(
             r"(?P<path>[^\s(:]+)[(:](?P<line>\d+)[,:]\d+(?:\):| -) (?P<message>error TS.*)$"
         ),

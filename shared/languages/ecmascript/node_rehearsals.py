@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.ecmascript import node_commands
 from shared.languages.ecmascript.ecmascript_syntax import MANIFEST, TYPED_SUFFIXES, is_code
 from shared.languages.ecmascript.node_commands import Runner
 from shared.languages.planned_code import CannotRun, PlannedFiles, Rehearsal
-from shared.languages.read_commands import Command
+from shared.languages.read_commands import Command, program_argv
 
 if TYPE_CHECKING:
     from shared.languages.language_tools import ToolResult
@@ -51,8 +51,7 @@ def version_argv(packages: Sequence[str]) -> tuple[str, ...]:
 
 def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
     """Return a run of the command on a test that passes, where it runs files of the plan."""
-    start = next((i for i, word in enumerate(command.argv) if _name(word) == command.program), None)
-    read = node_commands.read_command(command.argv[start:]) if start is not None else None
+    read = node_commands.read_command(program_argv(command))
     if read is None or read.problem or len(read.runs) != 1:
         return None
     run = read.runs[0]
@@ -105,10 +104,9 @@ def _test(path: str, runner: Runner, title: str, planned: PlannedFiles) -> str:
     call = "it" if runner is Runner.MOCHA else "test"
     module = _MODULES.get(runner, "node:path")
     name = call if runner in _MODULES else "sep"
+    head = f"const {{ {name} }} = require('{module}');"
     if _is_module(path, planned):
         head = f"import {{ {name} }} from '{module}';"
-    else:
-        head = f"const {{ {name} }} = require('{module}');"
     typed = "const nothing: string = '';\n" if path.endswith(TYPED_SUFFIXES) else ""
     shown = re.sub(r"[^\w .:-]", " ", title)
     return f"{head}\n\n{typed}{call}('{shown}', () => {{}});\n"
@@ -129,16 +127,12 @@ def _kind(paths: Collection[str], planned: PlannedFiles) -> str:
 
 
 def _declares(planned: PlannedFiles, packages: Collection[str]) -> bool:
-    manifests = (
-        planned.repo.get(each) or "" for each in planned.listing if _name(each) == MANIFEST
-    )
-    return any(f'"{package}"' in text for text in manifests for package in packages)
+    manifests = (each for each in planned.listing if _name(each) == MANIFEST)
+    texts = [planned.repo.get(each) or "" for each in manifests]
+    return any(f'"{package}"' in text for text in texts for package in packages)
 
 
 def _words(said: str) -> str:
     lines = [line.strip().lstrip("# ").strip() for line in said.splitlines()]
-    return next(_telling(lines), next(filter(None, lines), "it fails without a word"))
-
-
-def _telling(lines: list[str]) -> Iterator[str]:
-    return (line for line in lines if _SAYS.search(line) and not line.startswith("at "))
+    telling = (line for line in lines if _SAYS.search(line) and not line.startswith("at "))
+    return next(telling, next(filter(None, lines), "it fails without a word"))

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 from shared.languages.language_tools import CheckerFailed, ToolMissing, ToolRunner
 from shared.processes.pinned_tools import TSC, installed_program
@@ -79,29 +79,23 @@ class TscComplaint:
         return 1000 <= self.code < 1500 or 8002 <= self.code <= 8017 or 17000 <= self.code < 17020
 
 
-class Compiler(Protocol):
-    """Run the compiler on files in a private folder."""
-
-    def compile(self, files: Mapping[str, str], config: str) -> str:
-        """Return what the compiler prints about `files`, by the configuration at `config`.
-
-        Raises `CheckerFailed` if it gives no answer.
-        """
-
-
 def ask(
-    compiler: Compiler, files: Mapping[str, str], targets: Sequence[str], aliases: Mapping[str, str]
+    runner: ToolRunner | None,
+    files: Mapping[str, str],
+    targets: Sequence[str],
+    aliases: Mapping[str, str],
 ) -> tuple[TscComplaint, ...]:
     """Return the complaints about `targets`, which are among `files`.
 
     `aliases` has the file of each module that is named otherwise than by its path. A target that
-    does not parse hides the faults of all others, so the others are asked about once more.
+    does not parse hides the faults of all others, so the others are asked about once more. Raises
+    `ToolMissing` without a runner or the compiler, and `CheckerFailed` if it gives no answer.
     """
     waiting = sorted(targets)
     found: list[TscComplaint] = []
     while waiting:
         given = {**files, CONFIG: _config(waiting, aliases), GLOBALS: _globals()}
-        told = [e for e in parse_output(compiler.compile(given, CONFIG)) if e.path in targets]
+        told = [e for e in parse_output(_compile(runner, given)) if e.path in targets]
         broken = {each.path for each in told if each.is_about_syntax}
         if not broken:
             return (*found, *told)
@@ -143,11 +137,8 @@ def parse_output(text: str) -> tuple[TscComplaint, ...]:
             message = _cleaned(line[shape.end() :])
             found.append(TscComplaint(path, line_number, column, code, message))
         elif found and line.startswith("  "):
-            last = found[-1]
-            details = (*last.details, _cleaned(line.strip()))
-            found[-1] = TscComplaint(
-                last.path, last.line, last.column, last.code, last.message, details
-            )
+            details = (*found[-1].details, _cleaned(line.strip()))
+            found[-1] = replace(found[-1], details=details)
     return tuple(found)
 
 
@@ -173,32 +164,30 @@ class CompilerQuestion:
 
 
 def ask_together(
-    compiler: Compiler, asked: Sequence[CompilerQuestion]
+    runner: ToolRunner | None, asked: Sequence[CompilerQuestion]
 ) -> tuple[tuple[TscComplaint, ...], ...]:
     """Return the complaints about the targets of each question, in the order of the questions.
 
     Questions are answered in one run of the compiler, as far as they cannot disturb each other.
-    Raises what the compiler raises.
+    Raises what `ask` raises.
     """
     found: dict[int, list[TscComplaint]] = {index: [] for index in range(len(asked))}
     for batch in _batches(asked):
         if len(batch) == 1:
             each = asked[batch[0]]
             if each.targets:
-                found[batch[0]] += ask(compiler, each.files, each.targets, each.aliases)
+                found[batch[0]] += ask(runner, each.files, each.targets, each.aliases)
             continue
         files = {f"{_FOLDER}{i}/{path}": t for i in batch for path, t in asked[i].files.items()}
         targets = [f"{_FOLDER}{i}/{path}" for i in batch for path in asked[i].targets]
-        for complaint in ask(compiler, files, targets, {}):
+        for complaint in ask(runner, files, targets, {}):
             folder, _, path = complaint.path.partition("/")
-            found[int(folder.removeprefix(_FOLDER))].append(_without_folder(complaint, path))
+            message, *details = (
+                _FOLDERS.sub("", e) for e in (complaint.message, *complaint.details)
+            )
+            plain = replace(complaint, path=path, message=message, details=tuple(details))
+            found[int(folder.removeprefix(_FOLDER))].append(plain)
     return tuple(tuple(found[index]) for index in range(len(asked)))
-
-
-def _without_folder(complaint: TscComplaint, path: str) -> TscComplaint:
-    message = _FOLDERS.sub("", complaint.message)
-    details = tuple(_FOLDERS.sub("", each) for each in complaint.details)
-    return replace(complaint, path=path, message=message, details=details)
 
 
 def _batches(asked: Sequence[CompilerQuestion]) -> Iterator[tuple[int, ...]]:
@@ -225,26 +214,20 @@ _SECONDS: Final = 60.0  # cold, on a loaded machine, for fifty files
 _PINNED_FOLDER: Final = "llmch-view"
 
 
-class PinnedCompiler:
-    """Implement `Compiler` by a runner; without one, or without the compiler, it is missing."""
-
-    def __init__(self, runner: ToolRunner | None) -> None:
-        self._runner = runner
-
-    def compile(self, files: Mapping[str, str], config: str) -> str:
-        """Return what the compiler prints. Raises `ToolMissing` and `CheckerFailed`."""
-        program = installed_program(TSC)
-        if self._runner is None:
-            raise ToolMissing("the TypeScript compiler is not run without a sandbox")
-        if program is None:
-            raise ToolMissing(
-                f"the TypeScript compiler {TSC.version} is not there; "
-                "`llmch doctor --fetch tsc` fetches it"
-            )
-        placed = {f"{_PINNED_FOLDER}/{path}": text for path, text in files.items()}
-        argv = [str(program), "--pretty", "false", "-p", f"{_PINNED_FOLDER}/{config}"]
-        done = self._runner.run(placed, argv, seconds=_SECONDS)
-        if done.exit_code not in {0, 1, 2}:
-            ended = "ran out of time" if done.exit_code is None else f"ended by {done.exit_code}"
-            raise CheckerFailed(f"the TypeScript compiler {ended}: {done.stderr[-200:].strip()}")
-        return done.stdout
+def _compile(runner: ToolRunner | None, files: Mapping[str, str]) -> str:
+    """Return what the compiler prints of the files in a private folder."""
+    program = installed_program(TSC)
+    if runner is None:
+        raise ToolMissing("the TypeScript compiler is not run without a sandbox")
+    if program is None:
+        raise ToolMissing(
+            f"the TypeScript compiler {TSC.version} is not there; "
+            "`llmch doctor --fetch tsc` fetches it"
+        )
+    placed = {f"{_PINNED_FOLDER}/{path}": text for path, text in files.items()}
+    argv = [str(program), "--pretty", "false", "-p", f"{_PINNED_FOLDER}/{CONFIG}"]
+    done = runner.run(placed, argv, seconds=_SECONDS)
+    if done.exit_code not in {0, 1, 2}:
+        ended = "ran out of time" if done.exit_code is None else f"ended by {done.exit_code}"
+        raise CheckerFailed(f"the TypeScript compiler {ended}: {done.stderr[-200:].strip()}")
+    return done.stdout

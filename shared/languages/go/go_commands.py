@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import name_of, read_root, text_of, walk
+from shared.languages.declared.declarations import TestFunction, name_of, read_root, text_of, walk
 from shared.languages.language_tools import LESS_INDENTED, Tool
 from shared.languages.planned_code import CannotRun, PlannedFiles, Rehearsal
-from shared.languages.read_commands import Command, Weakness, program_words
+from shared.languages.read_commands import Command, Weakness, program_words, split_flags
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from shared.languages.language_tools import ToolResult
 
 
-PROGRAMS: Final = frozenset({"go", "gofmt"})
 # The flags of `go build`, `go run`, `go vet` and `go test` whose value may be the next word.
-_WITH_VALUE: Final = frozenset(
+_OPTIONS: Final = frozenset(
     {"C", "p", "o", "asmflags", "buildmode", "compiler", "covermode", "coverpkg", "exec",
      "gccgoflags", "gcflags", "installsuffix", "ldflags", "mod", "modfile", "overlay", "pgo",
      "pkgdir", "tags", "toolexec", "vettool", "bench", "benchtime", "blockprofile",
@@ -30,6 +29,7 @@ _WITH_VALUE: Final = frozenset(
      "fuzztime", "list", "memprofile", "memprofilerate", "mutexprofile", "mutexprofilefraction",
      "outputdir", "parallel", "run", "shuffle", "skip", "timeout", "trace", "vet"}
 )  # fmt: skip
+_WITH_VALUE: Final = _OPTIONS | {f"test.{each}" for each in _OPTIONS}
 _LEAVES_NOTHING: Final = frozenset({"", "test", "vet", "list", "env", "version", "doc", "help"})
 _LEAVING: Final = frozenset(
     {"c", "o", "outputdir", "trace", "coverprofile", "cpuprofile", "memprofile", "blockprofile",
@@ -86,23 +86,15 @@ def read_go_command(words: Sequence[str]) -> GoCommand:
     verb, rest = (words[0], words[1:]) if words else ("", ())
     flags: dict[str, str] = {}
     named: list[str] = []
-    index = 0
-    while index < len(rest):
-        word = rest[index]
-        index += 1
-        if word in ("-args", "--args"):
+    for name, value in split_flags(rest, _WITH_VALUE):
+        if name == "args":
             break
-        if not word.startswith("-") or word == "-":
-            named.append(word)
-            if verb == "run" and not word.endswith(".go"):
-                break  # the rest is for the program
+        if name:
+            flags[name.removeprefix("test.")] = value
             continue
-        name, equals, value = word.lstrip("-").partition("=")
-        name = name.removeprefix("test.")
-        if not equals and name in _WITH_VALUE and index < len(rest):
-            value = rest[index]
-            index += 1
-        flags[name] = value
+        named.append(value)
+        if verb == "run" and not value.endswith(".go"):
+            break  # the rest is for the program
     return GoCommand(verb, flags, tuple(named))
 
 
@@ -154,17 +146,8 @@ _REPEATS: Final = re.compile(r"[*+{]")
 _OUTPUT: Final = re.compile(r"//\s*(?:unordered )?output:", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class GoTest:
-    """Represent one test. It is `skipped` where its first statement skips it."""
-
-    name: str
-    skipped: bool
-    can_fail: bool
-
-
 @lru_cache(maxsize=64)
-def test_functions(text: str) -> tuple[GoTest, ...] | None:
+def test_functions(text: str) -> tuple[TestFunction, ...] | None:
     """Return the tests of a file in their order; `None` if the file cannot be read."""
     import tree_sitter_go
 
@@ -174,15 +157,11 @@ def test_functions(text: str) -> tuple[GoTest, ...] | None:
     return tuple(_functions(root))
 
 
-def taken(tests: Iterable[GoTest], run: str | None, skip: str | None) -> list[GoTest]:
+def taken(tests: Iterable[TestFunction], run: str | None, skip: str | None) -> list[TestFunction]:
     """Return the tests that `-run` and `-skip` leave; a pattern that is none takes them all."""
     wanted, unwanted = _pattern(run), _pattern(skip)
-    return [
-        each
-        for each in tests
-        if (wanted is None or wanted.search(each.name))
-        and (unwanted is None or not unwanted.search(each.name))
-    ]
+    kept = (each for each in tests if wanted is None or wanted.search(each.name))
+    return [each for each in kept if unwanted is None or not unwanted.search(each.name)]
 
 
 def _pattern(written: str | None) -> re.Pattern[str] | None:
@@ -195,7 +174,7 @@ def _pattern(written: str | None) -> re.Pattern[str] | None:
         return None
 
 
-def _functions(root: Node) -> Iterator[GoTest]:
+def _functions(root: Node) -> Iterator[TestFunction]:
     for node in root.named_children:
         if node.type != "function_declaration":
             continue
@@ -204,23 +183,19 @@ def _functions(root: Node) -> Iterator[GoTest]:
             continue
         statements = [each for each in walk(body) if each.type.endswith("_statement")]
         first = next((each for each in statements if "block" not in each.type), None)
-        skipped = first is not None and first.type == "expression_statement" and _calls(first)
+        called = ""
+        if first is not None and first.type == "expression_statement":
+            called = text_of(first.named_children[0].child_by_field_name("function"))
         parameter = _parameter_of(node)
         can_fail = any(_may_fail(each, parameter) for each in walk(body))
         if name.startswith("Example"):
             can_fail = bool(_OUTPUT.search(text_of(body)))
-        yield GoTest(name, bool(skipped), can_fail)
-
-
-def _calls(statement: Node) -> bool:
-    function = statement.named_children[0].child_by_field_name("function")
-    return text_of(function).rpartition(".")[2] in _SKIPS
+        yield TestFunction(name, called.rpartition(".")[2] in _SKIPS, can_fail)
 
 
 def _parameter_of(node: Node) -> str:
     parameters = node.child_by_field_name("parameters")
-    first = parameters.named_children[0] if parameters and parameters.named_children else None
-    return name_of(first) if first is not None else ""
+    return next(map(name_of, parameters.named_children if parameters else ()), "")
 
 
 def _may_fail(node: Node, parameter: str) -> bool:
@@ -255,10 +230,8 @@ def weakness_of_text(program: str, words: Sequence[str]) -> Weakness | None:
         return Weakness("W230", "only prints")
     command = read_go_command(words)
     flags = command.flags
-    if command.verb in _COMPILES:
-        return Weakness("W230", "only compiles")
-    if command.verb in _PRINTS:
-        return Weakness("W230", "only prints")
+    if command.verb in _COMPILES | _PRINTS:
+        return Weakness("W230", f"only {'compiles' if command.verb in _COMPILES else 'prints'}")
     if command.verb != "test":
         return None
     for flag, message in _WITHOUT_A_RUN.items():
@@ -277,14 +250,12 @@ def is_measured(flags: Mapping[str, str]) -> bool:
 
 
 TOOLS: Final = (
-    Tool(
-        "go build",
+    Tool(  # go build
         head=re.compile(r"(?:vet: )?(?P<path>[^\s:]+\.go):(?P<line>\d+):\d+: (?P<message>.*)$"),
         end=LESS_INDENTED,
         told=re.compile(r"(?P<told>\t.*)$"),
     ),
-    Tool(
-        "go test",
+    Tool(  # go test
         head=re.compile(r"\s*--- FAIL: (?P<message>[^\s(]+)"),
         end=re.compile(r"\s*--- |FAIL\b|ok\b|PASS\b|goroutine "),
         place=re.compile(r"\s+(?P<path>[^\s:/][^\s:]*\.go):(?P<line>\d+)(?:: | \+0x)"),

@@ -24,10 +24,10 @@ from shared.languages.declared.declarations import (
 from shared.languages.declared.declared_contracts import (
     Complaint,
     Contract,
+    DeclaredConformance,
     Kept,
     Reading,
     Stubs,
-    compare,
     compare_members,
     differs,
     folder_of,
@@ -39,12 +39,12 @@ from shared.languages.declared.declared_contracts import (
 )
 from shared.languages.go.go_modules import module_folder, read_modules
 from shared.languages.go.go_source import is_test_file, read_go
-from shared.languages.language_tools import ToolRunner, Tools
+from shared.languages.language_tools import ToolRunner
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from shared.work_order.work_order import Interface, WorkOrder
+    from shared.work_order.work_order import Interface
 
 
 def generic_types(types: Iterable[Declared]) -> dict[str, TypeParameters]:
@@ -282,38 +282,12 @@ def reads(path: str) -> bool:
     return path.endswith(".go") or path.rpartition("/")[2] in _MANIFESTS
 
 
-def warm_up(tools: Tools) -> None:
-    """Do nothing: what the compiler keeps is prepared with the sandbox."""
-
-
-def contracts_in_force(orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
-    """Return one contract for each file of Go that holds after the last of `orders`."""
-    return _STUBS.in_force(orders)
-
-
-def check_conformance(
-    interfaces: Sequence[Interface], sources: Mapping[str, str], tools: Tools
-) -> tuple[ContractViolation, ...]:
-    """Return what in `sources` contradicts the contracts, sorted by file and name.
-
-    Types are compared where there is a compiler. Raises `CheckerFailed` if it gave no answer.
-    """
-
-    def wrong_types(kept: Kept, runner: ToolRunner) -> Iterator[ContractViolation]:
-        return _wrong_types(kept, interfaces, sources, runner)
-
-    return compare(_STUBS, interfaces, sources, tools, _differences, wrong_types)
-
-
 def _differences(
     path: str, contract: Declarations, written: Declarations
 ) -> Iterator[ContractViolation]:
     for item in contract.items:
-        if not written.named(item.name):
-            yield is_missing(path, item)
-    for item in contract.items:
-        for has in written.named(item.name)[:1]:
-            yield from compare_members(path, item, has)
+        has = written.named(item.name)
+        yield from compare_members(path, item, has[0]) if has else (is_missing(path, item),)
 
 
 def _wrong_types(
@@ -333,7 +307,8 @@ def _wrong_types(
         generic = generic_types(_types_of(probed, folder, sources))
         lines = [(place, line) for place in probed if (line := write_probe(place[1], generic))]
         code = "\n".join(line for _, line in lines)
-        used = [f"import {each.text}" for each in imports.values() if _is_used(each.name, code)]
+        named = [e for e in imports.values() if re.search(rf"\b{re.escape(e.name)} ?\.", code)]
+        used = [f"import {each.text}" for each in named]
         probe = posixpath.join(folder, _PROBE)
         files[probe] = f"{'; '.join((f'package {name}', *used))}\n{code}\n"
         places |= {(probe, number): place for number, (place, _) in enumerate(lines, 2)}
@@ -362,8 +337,10 @@ def _complaints(
             yield posixpath.join(module, each.path), each.line
 
 
-def _is_used(package: str, code: str) -> bool:
-    return re.search(rf"\b{re.escape(package)} ?\.", code) is not None
+_CONFORMANCE: Final = DeclaredConformance(_STUBS, _differences, _wrong_types)
+warm_up = _CONFORMANCE.warm_up
+contracts_in_force = _CONFORMANCE.contracts_in_force
+check_conformance = _CONFORMANCE.check_conformance
 
 
 def _types_of(

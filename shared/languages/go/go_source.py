@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import (
     UNREADABLE,
+    DeclarationReader,
     Declarations,
     Declared,
     Imported,
     Kind,
     Member,
-    Offsets,
     cut,
     fault_at,
     first_fault,
@@ -82,11 +83,7 @@ def _outside(root: Node, text: str) -> TextFault | None:
     return None
 
 
-class _GoReader:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._offsets = Offsets(text)
-
+class _GoReader(DeclarationReader):
     def imports(self, node: Node) -> Iterator[Imported]:
         if node.type != "import_declaration":
             return
@@ -94,9 +91,8 @@ class _GoReader:
         for each in specs:
             if each.type == "import_spec":
                 source = text_of(each.child_by_field_name("path")).strip('"`')
-                given = name_of(each)
-                name = given or package_name_of(source)
-                yield Imported(name, source, each.start_point[0] + 1, shown(each), *self._at(node))
+                name = name_of(each) or package_name_of(source)
+                yield Imported(name, source, each.start_point[0] + 1, shown(each), *self.at(node))
 
     def items(self, node: Node) -> Iterator[Declared]:
         match node.type:
@@ -121,21 +117,15 @@ class _GoReader:
         generics = tokens_of(node.child_by_field_name("type_parameters") or _arguments_of(node))
         key = f"func {receiver}{generics}({kinds[0]}) {kinds[1]}"
         result = node.child_by_field_name("result")
-        start, end = self._at(node)
+        name, head = f"{owner}.{name}" if owner else name, head_of(node, body).strip()
+        item = self.declared(name, "function", head, key, node, self.at(node))
         following = result or body
-        stop = self._at(following)[0] if following is not None else end
-        return Declared(
-            name=f"{owner}.{name}" if owner else name,
-            kind="function",
-            head=head_of(node, body).strip(),
-            key=key,
-            line=node.start_point[0] + 1,
-            start=start,
-            end=end,
-            is_public=name[:1].isupper() and (not owner or owner[:1].isupper()),
-            body=self._at(body) if body is not None else None,
-            text=self._text[start:end],
-            opening=self._text[start:stop].strip(),
+        stop = self.at(following)[0] if following is not None else item.end
+        return replace(
+            item,
+            is_public=item.last_name[:1].isupper() and (not owner or owner[:1].isupper()),
+            body=self.body_at(body),
+            opening=self.text[item.start : stop].strip(),
             result=_types_of(result),
         )
 
@@ -165,24 +155,10 @@ class _GoReader:
         key: str,
         members: Mapping[str, Member],
     ) -> Declared:
-        start, end = self._at(whole)
         word = text_of(whole.children[0]) if whole.children else ""
-        return Declared(
-            name=name,
-            kind=kind,
-            head=cut(f"{word} {text_of(node)}"),
-            key=key,
-            line=node.start_point[0] + 1,
-            start=start,
-            end=end,
-            is_public=name[:1].isupper(),
-            members=members,
-            text=self._text[start:end],
-        )
-
-    def _at(self, node: Node) -> tuple[int, int]:
-        at = self._offsets.character
-        return at(node.start_byte), at(node.end_byte)
+        head = cut(f"{word} {text_of(node)}")
+        item = self.declared(name, kind, head, key, node, self.at(whole))
+        return replace(item, is_public=name[:1].isupper(), members=members)
 
 
 def package_name_of(path: str) -> str:

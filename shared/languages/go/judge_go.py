@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import Declarations
+from shared.languages.declared.declarations import Declarations, TestFunction
 from shared.languages.declared.declared_contracts import Complaint, Reading, folder_of
 from shared.languages.declared.declared_plans import Asked, Judged, PlannedCode
 from shared.languages.go.go_commands import (
     NO_TEST,
     GoCommand,
-    GoTest,
     is_measured,
     read_go_command,
     taken,
@@ -93,11 +92,8 @@ class PlannedGo(PlannedCode[str]):
     @cached_property
     def modules(self) -> tuple[GoModule, ...]:
         """Return the modules of the repository; one is guessed where an order writes `go.mod`."""
-        found = read_modules(self.chain.sources, self.chain.listing)
-        return found or self._guessed
-
-    @property
-    def _guessed(self) -> tuple[GoModule, ...]:
+        if found := read_modules(self.chain.sources, self.chain.listing):
+            return found
         last = len(self.chain.orders)
         folders = {folder_of(path) for path in self.paths(last)}
         texts = self.texts(last).values()
@@ -107,11 +103,8 @@ class PlannedGo(PlannedCode[str]):
 
     def folder_of_import(self, imported: str) -> str | None:
         """Return the folder of an imported package; `None` for one of another module."""
-        for module in self.modules:
-            folder = module.folder_of_import(imported)
-            if folder is not None:
-                return folder
-        return None
+        inside = (each.folder_of_import(imported) for each in self.modules)
+        return next((each for each in inside if each is not None), None)
 
     def is_of_program(self, path: str) -> bool:
         """Return whether the Go beside the file, or the file itself, is of `package main`."""
@@ -128,22 +121,19 @@ class PlannedGo(PlannedCode[str]):
 
         A test can also use the names of other tests of its package, `with_tests`.
         """
-        return self.is_blind(position) or any(
+        return self.chain.is_blind(position) or any(
             folder_of(each) == folder and (with_tests or not is_test_file(each))
             for each in self.open_paths(position)
         )
 
     def names_of_package(self, folder: str, position: int) -> set[str]:
         """Return the names that the files of a folder declare, as far as they are known."""
-        read = [
-            *(read_go(text) for path, text in self._sources_in(folder, position)),
-            *(
-                Declarations("", each.items)
-                for path, each in self.states[position].items()
-                if folder_of(path) == folder
-            ),
+        states = self.states[position].items()
+        items = [
+            *(read_go(text).items for _, text in self._sources_in(folder, position)),
+            *(each.items for path, each in states if folder_of(path) == folder),
         ]
-        return {each.name for part in read for each in part.items}
+        return {each.name for part in items for each in part}
 
     def _sources_in(self, folder: str, position: int) -> Iterator[tuple[str, str]]:
         for path in self.chain.listing:
@@ -176,7 +166,7 @@ class PlannedGo(PlannedCode[str]):
     def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:
         """Yield the packages that a test imports and that are missing by then."""
         for each in read_go(file.text).imports:
-            if is_standard(each.source) or self.is_blind(position):
+            if is_standard(each.source) or self.chain.is_blind(position):
                 continue
             yield from self._need(each.source, position)
 
@@ -197,13 +187,7 @@ class PlannedGo(PlannedCode[str]):
             yield undeclared_package("imports", imported, imported)
 
     def view(self, position: int) -> dict[str, str]:
-        view = {
-            path: text
-            for path in self.chain.listing
-            if path.endswith(SUFFIX) or path.rpartition("/")[2] in (MANIFEST, "go.work")
-            if not self.chain.is_gone(path, position)
-            if (text := self.chain.sources.get(path)) is not None
-        }
+        view = self.sources_at(position, MANIFEST, "go.work")
         packages = self._packages(position, view)
         for path, contract in self.states[position].items():
             package = packages.get(folder_of(path), "")
@@ -307,16 +291,16 @@ class PlannedGo(PlannedCode[str]):
         tests = self._tests(command, position)
         return None if tests is None else _of_known_tests(command.flags, tests)
 
-    def _tests(self, command: GoCommand, position: int) -> list[GoTest] | None:
+    def _tests(self, command: GoCommand, position: int) -> list[TestFunction] | None:
         """Return the tests of the packages that a command names; `None` if they are not known."""
         folders, paths = command.folders, self.paths(position)
-        if len(folders) < len(command.named) or self.is_blind(position):
+        if len(folders) < len(command.named) or self.chain.is_blind(position):
             return None
         if any(
             folder and not any(e.startswith(f"{folder}/") for e in paths) for folder, _ in folders
         ):
             return None  # that is the fault
-        found: list[GoTest] = []
+        found: list[TestFunction] = []
         for path in sorted(paths):
             if not is_test_file(path) or not _is_named(folder_of(path), folders):
                 continue
@@ -336,7 +320,7 @@ def _is_named(folder: str, folders: Sequence[tuple[str, bool]]) -> bool:
     )
 
 
-def _of_known_tests(flags: Mapping[str, str], tests: list[GoTest]) -> Weakness | None:
+def _of_known_tests(flags: Mapping[str, str], tests: list[TestFunction]) -> Weakness | None:
     if not tests:
         return Weakness("W232", "runs no test: the packages that it names have none")
     run = taken(tests, flags.get("run"), flags.get("skip"))

@@ -33,11 +33,8 @@ def imports(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, ImportedName]]:
         match node:
             case ast.Import(names=names):
                 for each in names:
-                    if each.asname:
-                        yield each.asname, ImportedName(each.name)
-                    else:
-                        root = each.name.split(".", 1)[0]
-                        yield root, ImportedName(root)
+                    root = each.name.split(".", 1)[0]
+                    yield each.asname or root, ImportedName(each.name if each.asname else root)
             case ast.ImportFrom(module=str(module), names=names, level=0):
                 for each in names:
                     yield each.asname or each.name, ImportedName(module, each.name)
@@ -72,33 +69,20 @@ def bound_names(nodes: Sequence[ast.AST]) -> Iterator[str]:
         match node:
             case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
                 yield name
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                yield name
             case ast.ClassDef(name=name):
                 yield name
                 yield "__class__"
-            case ast.arg(arg=name):
-                yield name
             case ast.alias(name=name, asname=asname):
                 yield asname or name.split(".", 1)[0]
-            case ast.ExceptHandler(name=str(name)):
-                yield name
-            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-                yield name
-            case ast.MatchMapping(rest=str(name)):
+            case ast.arg(arg=name) | ast.MatchMapping(rest=str(name)):
                 yield name
             case ast.Global(names=names) | ast.Nonlocal(names=names):
                 yield from names
             case _:
-                other = getattr(node, "name", None)  # of a type parameter, since 3.12
+                # Of a function, a handler, a pattern; of a type parameter, since 3.12.
+                other = getattr(node, "name", None)
                 if isinstance(other, str):
                     yield other
-
-
-def loads(nodes: Sequence[ast.AST]) -> Iterator[ast.Name]:
-    for node in nodes:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            yield node
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,14 +223,13 @@ class CodeFacts:
             for node in self._nodes
         )
 
+    @cached_property
     def set_attributes(self) -> frozenset[str]:
-        found = {
-            node.attr
-            for node in self._nodes
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store | ast.Del)
-        }
+        found: set[str] = set()
         for node in self._nodes:
             match node:
+                case ast.Attribute(attr=name, ctx=ast.Store() | ast.Del()):
+                    found.add(name)
                 case ast.Call(
                     func=ast.Name(id="setattr" | "delattr"),
                     args=[_, ast.Constant(value=str(name)), *_],
@@ -270,14 +253,12 @@ class CodeFacts:
         """
         found: set[str] = set()
         for node in self._nodes:
-            match node:
-                case ast.Assign(targets=targets, value=ast.Tuple() as value):
-                    bound = {name for each in targets for name in target_names(each)}
-                    found |= bound if bound & names_read(value) else set()
-                case _:
-                    pass
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Tuple):
+                bound = {name for each in node.targets for name in target_names(each)}
+                found |= bound if bound & names_read(node.value) else set()
         return frozenset(found)
 
+    @cached_property
     def local_classes(self) -> frozenset[str]:
         return frozenset(node.name for node in self._nodes if isinstance(node, ast.ClassDef))
 
@@ -311,13 +292,16 @@ class CodeFacts:
             return None
         # Parents come before children: where both fit exactly, as a statement and its value may,
         # the innermost node is meant.
-        node = exact[-1] if exact else starting[0]
+        return self._spot(exact[-1] if exact else starting[0])
+
+    def _spot(self, node: ast.AST) -> Spot:
+        """Return the place of a node that has one in the text."""
         around: list[ast.AST] = []
-        while (parent := self._parents.get(node if not around else around[-1])) is not None:
+        while (parent := self._parents.get(around[-1] if around else node)) is not None:
             around.append(parent)
-        text = self._lines[diagnostic.line - 1]
-        before = text.encode()[: node.col_offset]  # type: ignore[attr-defined]  # it has a start
-        return Spot(node, tuple(around), diagnostic.line, len(before.decode()) + 1)
+        line: int = node.lineno  # type: ignore[attr-defined]  # it has a place
+        before = self._lines[line - 1].encode()[: node.col_offset]  # type: ignore[attr-defined]
+        return Spot(node, tuple(around), line, len(before.decode()) + 1)
 
     def _start(self, node: ast.AST) -> tuple[int, int] | None:
         line = getattr(node, "lineno", None)
@@ -337,7 +321,8 @@ class CodeFacts:
                 case ast.Try(body=body, handlers=[_, *_]) if inner in body:
                     return True
                 case ast.With(items=items) | ast.AsyncWith(items=items) if inner not in items:
-                    if any(_expects(each.context_expr) for each in items):
+                    calls = (e.context_expr for e in items if isinstance(e.context_expr, ast.Call))
+                    if any(last_part(each.func) in _EXPECTS for each in calls):
                         return True
                 case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef():
                     if self.expects_failure and not _is_test(outer):
@@ -367,19 +352,11 @@ class CodeFacts:
             return
         bound = _BUILTINS | self._bound
         reported: set[str] = set()
-        for node in sorted(loads(self._nodes), key=lambda each: (each.lineno, each.col_offset)):
-            if node.id not in bound | reported and not self._expects_at(node):
+        loads = (e for e in self._nodes if isinstance(e, ast.Name) and isinstance(e.ctx, ast.Load))
+        for node in sorted(loads, key=lambda each: (each.lineno, each.col_offset)):
+            if node.id not in bound | reported and not self.is_guarded(spot := self._spot(node)):
                 reported.add(node.id)
-                before = self._lines[node.lineno - 1].encode()[: node.col_offset]
-                yield node.id, node.lineno, len(before.decode()) + 1
-
-    def _expects_at(self, node: ast.AST) -> bool:
-        around: list[ast.AST] = []
-        current = self._parents.get(node)
-        while current is not None:
-            around.append(current)
-            current = self._parents.get(current)
-        return self.is_guarded(Spot(node, tuple(around), 0, 0))
+                yield node.id, spot.line, spot.column
 
 
 def _is_test(node: ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -396,7 +373,3 @@ def _asks_for_type(test: ast.expr) -> bool:
         isinstance(node, ast.Call) and last_part(node.func) in _TYPE_QUESTIONS
         for node in ast.walk(test)
     )
-
-
-def _expects(context: ast.expr) -> bool:
-    return isinstance(context, ast.Call) and last_part(context.func) in _EXPECTS

@@ -9,15 +9,17 @@ from __future__ import annotations
 import ast
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Final
 
 from shared.languages.capabilities import Unwritten
 from shared.languages.declared import declared_edits
 from shared.languages.declared.declared_edits import EmptyFunction, offer
 from shared.languages.planned_code import file_does_not_parse
-from shared.languages.python.module_views import Source
-from shared.languages.python.python_code import parse_code
+from shared.languages.python.assertion_marker import is_literal
+from shared.languages.python.module_views import ModuleHistory, Source
+from shared.languages.python.python_code import last_part, name_behind, parse_code
 from shared.languages.python.stubs import BoundName, FunctionNode, declarations, qualified
 from shared.languages.read_commands import CodeProblem
 
@@ -65,13 +67,12 @@ def note_errors(output: str, sources: Mapping[str, str], files: Iterable[str]) -
     the sources do not explain has no sentence.
     """
     known = _KnownSources(sources, tuple(files))
-    notes: dict[str, None] = {}
-    for pattern, note in _ERRORS:
-        for number, found in enumerate(pattern.finditer(output)):
-            if number == _MAX_ERRORS:
-                break
-            notes.update(dict.fromkeys(filter(None, [note(known, found)])))
-    return tuple(notes)
+    notes = (
+        note(known, found)
+        for pattern, note in _ERRORS
+        for found in islice(re.finditer(pattern, output), _MAX_ERRORS)
+    )
+    return tuple(dict.fromkeys(filter(None, notes)))
 
 
 class _KnownSources:
@@ -79,29 +80,22 @@ class _KnownSources:
 
     def __init__(self, sources: Mapping[str, str], files: Sequence[str]) -> None:
         self.files = tuple(dict.fromkeys((*sources, *files)))
-        self._sources = sources
-        self._declared: dict[str, Mapping[str, BoundName]] = {}
+        self._paths = [each for each in sources if each.endswith(".py")]
+        self._history = ModuleHistory(self._paths, sources, [])
 
     def declared(self, path: str) -> Mapping[str, BoundName]:
         """Return the declarations of a file; none if it does not parse or is not known."""
-        if path not in self._declared:
-            tree = Source(self._sources.get(path, "")).parsed
-            body = tree.body if isinstance(tree, ast.Module) else []
-            self._declared[path] = declarations(body)
-        return self._declared[path]
+        module = self._history.module(path, 0)
+        return module.declared if module is not None else {}
 
     def path_of(self, module: str) -> str | None:
         """Return the known file of a module, by its dotted name."""
-        stem = module.replace(".", "/")
-        endings = (f"{stem}.py", f"{stem}/__init__.py")
-        for path in self._sources:
-            if path in endings or path in [f"src/{each}" for each in endings]:
-                return path
-        return None
+        found = self._history.find(module, 0)
+        return found.path if found is not None else None
 
     def places_of(self, name: str) -> Iterator[str]:
-        for path in self._sources:
-            declaration = self.declared(path).get(name) if path.endswith(".py") else None
+        for path in self._paths:
+            declaration = self.declared(path).get(name)
             if declaration and declaration.kind != "import":
                 yield path
 
@@ -195,37 +189,27 @@ def _offer(name: str, existing: Iterable[str]) -> str:
     return offer(name, names, [each for each in names if not each.startswith("_")])
 
 
-_ERRORS: Final[
-    tuple[tuple[re.Pattern[str], Callable[[_KnownSources, re.Match[str]], str]], ...]
-] = (
+_ERRORS: Final = (
     (
-        re.compile(
-            rf"ImportError: cannot import name '(?P<name>{_NAME})' from "
-            rf"(?:partially initialized module )?'(?P<module>{_DOTTED})'"
-        ),
+        rf"ImportError: cannot import name '(?P<name>{_NAME})' from "
+        rf"(?:partially initialized module )?'(?P<module>{_DOTTED})'",
         _missing_in_module,
     ),
     (
-        re.compile(
-            rf"AttributeError: (?:partially initialized )?module '(?P<module>{_DOTTED})' "
-            rf"has no attribute '(?P<name>{_NAME})'"
-        ),
+        rf"AttributeError: (?:partially initialized )?module '(?P<module>{_DOTTED})' "
+        rf"has no attribute '(?P<name>{_NAME})'",
         _missing_in_module,
     ),
     (
-        re.compile(
-            rf"AttributeError: (?:type object )?'(?P<class>{_NAME})' (?:object )?"
-            rf"has no attribute '(?P<name>{_NAME})'"
-        ),
+        rf"AttributeError: (?:type object )?'(?P<class>{_NAME})' (?:object )?"
+        rf"has no attribute '(?P<name>{_NAME})'",
         _missing_member,
     ),
-    (re.compile(rf"NameError: name '(?P<name>{_NAME})' is not defined"), _missing_here),
-    (re.compile(rf"ModuleNotFoundError: No module named '(?P<module>{_DOTTED})'"), _missing_module),
+    (rf"NameError: name '(?P<name>{_NAME})' is not defined", _missing_here),
+    (rf"ModuleNotFoundError: No module named '(?P<module>{_DOTTED})'", _missing_module),
     (
-        re.compile(
-            rf"TypeError: (?P<function>{_DOTTED})\(\) "
-            r"(?:takes |missing |got an unexpected |got multiple )"
-        ),
+        rf"TypeError: (?P<function>{_DOTTED})\(\) "
+        r"(?:takes |missing |got an unexpected |got multiple )",
         _wrong_call,
     ),
 )
@@ -285,7 +269,8 @@ def _unwritten_in(declared: Mapping[str, BoundName], owner: str) -> Iterator[Emp
 def _problem(function: FunctionNode) -> str:
     """Return what is wrong with the body of a function as a predicate; empty if nothing is."""
     is_special = function.name.startswith("__") and function.name.endswith("__")
-    if is_special or any(map(_needs_no_body, function.decorator_list)):
+    decorators = {last_part(each) for each in function.decorator_list}
+    if is_special or decorators & _NOT_MEANT_TO_HAVE_A_BODY:
         return ""
     documented = ast.get_docstring(function, clean=False) is not None
     match function.body[1:] if documented else function.body:
@@ -295,11 +280,13 @@ def _problem(function: FunctionNode) -> str:
             return "has only `pass` for a body, so it returns None"
         case [ast.Expr(value=ast.Constant(value=value))] if value is ...:
             return "has only `...` for a body, so it returns None"
-        case [ast.Raise(exc=ast.Name(id="NotImplementedError"))]:
+        case [ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name)))] if (
+            name == "NotImplementedError"
+        ):
             return "only raises NotImplementedError"
-        case [ast.Raise(exc=ast.Call(func=ast.Name(id="NotImplementedError")))]:
-            return "only raises NotImplementedError"
-        case [ast.Return(value=value)] if _parameters(function) and _is_constant(value):
+        case [ast.Return(value=value)] if _parameters(function) and (
+            value is None or is_literal(value)
+        ):
             shown = ast.unparse(value) if value else "None"
             return f"returns {shown[:_UNWRITTEN_MAX_SHOWN]}, whatever it is given"
         case _:
@@ -321,27 +308,5 @@ def _parameters(function: FunctionNode) -> Sequence[ast.arg]:
     return [each for each in parameters if each.arg not in ("self", "cls")]
 
 
-def _is_constant(value: ast.expr | None) -> bool:
-    if value is None:
-        return True
-    try:
-        ast.literal_eval(value)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return False
-    return True
-
-
-def _needs_no_body(decorator: ast.expr) -> bool:
-    match decorator:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name in _NOT_MEANT_TO_HAVE_A_BODY
-        case _:
-            return False
-
-
 def _is_protocol(node: ast.ClassDef) -> bool:
-    bases = (each.value if isinstance(each, ast.Subscript) else each for each in node.bases)
-    return any(
-        isinstance(each, ast.Name | ast.Attribute) and ast.unparse(each).endswith("Protocol")
-        for each in bases
-    )
+    return any(name_behind(each).endswith("Protocol") for each in node.bases)

@@ -11,7 +11,7 @@ from a number may take a text next. A complaint about both readings is certain.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -21,15 +21,17 @@ from shared.files.strict_documents import FieldPath, at
 from shared.languages.planned_code import DOUBT, Fault, Verdict, declared_by
 from shared.languages.python.code_facts import CodeFacts, Spot, mentions
 from shared.languages.python.conformance_probe import type_variables
+from shared.languages.python.merge_stubs import after_future_imports
+from shared.languages.python.module_views import unparsed
 from shared.languages.python.mypy_messages import Mistake, MypyComplaint
 from shared.languages.python.name_backing import DATA_ATTRIBUTES, BackedNames, Certainty
 from shared.languages.python.python_code import NAME, name_behind, parse_code
 from shared.languages.python.stubs import FunctionNode, targets_of
-from shared.languages.python.type_text import CONTAINERS, TypeText
+from shared.languages.python.type_text import CONTAINERS
 from shared.languages.read_commands import Code, CodeRun
 
 if TYPE_CHECKING:
-    from shared.languages.python.module_views import Module, ModuleHistory, ModuleView
+    from shared.languages.python.module_views import Module, ModuleView
     from shared.languages.python.planned_python import PlannedOrder, PlannedProject
 
 
@@ -39,19 +41,13 @@ class Scene:
 
     `derived` are the names whose values come from the project. `stored` are the names that the
     command itself binds to, or fills with, values of another type than the checker assumes.
-    `source` returns the name for the order at a position.
     """
 
+    question: CodeInQuestion
     facts: CodeFacts
-    view: ModuleView
     names: BackedNames
-    history: ModuleHistory
-    position: int
-    source: Callable[[int], str]
     derived: frozenset[str]
     stored: frozenset[str]
-    set_attributes: frozenset[str]
-    local_classes: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -67,7 +63,7 @@ class ComplaintPlace:
 
     @cached_property
     def types(self) -> Certainty:
-        return Certainty(self.scene.names, self.scene.local_classes)
+        return Certainty(self.scene.names, self.scene.facts.local_classes)
 
     def is_own(self) -> bool:
         return any(mentions(each, self.scene.derived) for each in self.spot.near)
@@ -82,12 +78,11 @@ class ComplaintPlace:
     def declared_by(self, name: str, owner: str | None = None) -> str:
         """Return which order declares a function or class, or a member of `owner`, and where."""
         top, qualified = owner or name, f"{owner}.{name}" if owner else name
+        project, position = self.scene.question.project, self.scene.question.planned.position
         for each in self.names.owners(top):
-            history, path = self.scene.history, each.module.path
-            by = history.declared_by(path, qualified, self.scene.position)
-            if by is not None:
-                return declared_by(self.scene.source(by), path)
-            return f"in {path}"
+            path = each.module.path
+            by = project.history.declared_by(path, qualified, position)
+            return f"in {path}" if by is None else declared_by(project.chain.source(by), path)
         return ""
 
 
@@ -107,9 +102,8 @@ def _stored(complaint: MypyComplaint, spot: Spot) -> Iterator[str]:
         case Mistake.RETURN:
             yield from _function_around(spot)
         case Mistake.ELEMENT | Mistake.ARGUMENT | Mistake.NO_VARIANT | Mistake.INDEX:
-            if isinstance(spot.statement, ast.AnnAssign):
-                yield from _bound_around(spot)
-            elif _is_in_call(spot):
+            is_in_call = spot.call_with_argument is not None or isinstance(spot.node, ast.Call)
+            if is_in_call and not isinstance(spot.statement, ast.AnnAssign):
                 yield from _filled(complaint, spot)
             else:
                 yield from _bound_around(spot)
@@ -160,17 +154,11 @@ def _function_around(spot: Spot) -> Iterator[str]:
             return
 
 
-def _is_in_call(spot: Spot) -> bool:
-    return spot.call_with_argument is not None or isinstance(spot.node, ast.Call)
-
-
-def _is_container(owner: TypeText | None) -> bool:
-    return owner is not None and owner.head in CONTAINERS | _ABSTRACT | _STANDARD
-
-
 def _filled(complaint: MypyComplaint, spot: Spot) -> Iterator[str]:
     """Yield the name of the list, set or dict that a built-in method puts a value into."""
-    if complaint.callee is not None and not _is_container(complaint.callee.owner):
+    owner = complaint.callee.owner if complaint.callee is not None else None
+    is_container = owner is not None and owner.head in CONTAINERS | _ABSTRACT | _STANDARD
+    if complaint.callee is not None and not is_container:
         return
     is_call = complaint.mistake is Mistake.NO_VARIANT and isinstance(spot.node, ast.Call)
     match spot.node if is_call else spot.call_with_argument:
@@ -232,10 +220,9 @@ class CodeInQuestion:
 
 def questions_of(project: PlannedProject, planned: PlannedOrder) -> Iterator[CodeInQuestion]:
     """Yield the code of the order's commands and acceptance files, as far as it parses."""
-    tests = ((each.file.at, each.file, each.code) for each in planned.tests)
     codes = [
         *((at("acceptance_commands", n), f"c{n}", "", code) for n, code in _codes(planned)),
-        *((field, f"t{file.index}", file.path, code) for field, file, code in tests),
+        *((test.at, f"t{test.index}", test.path, code) for test, code in planned.tests),
     ]
     for field, name, file, code in codes:
         tree = parse_code(code.source)
@@ -267,7 +254,9 @@ def without_type_variables(view: ModuleView) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for module in view.modules.values():
         names = frozenset(_used(module, defined))
-        if names or _has_parameters(module):
+        nodes = (node for each in module.body or () for node in ast.walk(each))
+        # Python 3.12 and later allow type parameters in brackets.
+        if names or any(map(_parameters, nodes)):
             found[module.checked_path] = _erased(module, names)
     return found
 
@@ -282,28 +271,10 @@ def _used(module: Module, defined: frozenset[str]) -> Iterator[str]:
                     yield each.asname or each.name
 
 
-def _has_parameters(module: Module) -> bool:
-    """Say whether the module has type parameters in brackets, as Python 3.12 and later allow."""
-    return any(
-        getattr(node, "type_params", ())
-        for statement in module.body or ()
-        for node in ast.walk(statement)
-    )
-
-
 def _erased(module: Module, names: frozenset[str]) -> str:
-    tree = ast.parse(module.text)
-    tree = _TypeVariableErasure(names).visit(tree)
-    last_future = max(
-        (
-            index
-            for index, each in enumerate(tree.body, 1)
-            if isinstance(each, ast.ImportFrom) and each.module == "__future__"
-        ),
-        default=0,
-    )
-    tree.body.insert(last_future, _IMPORT)
-    return ast.unparse(ast.fix_missing_locations(tree)) + "\n"
+    tree = _TypeVariableErasure(names).visit(ast.parse(module.text))
+    tree.body.insert(after_future_imports(tree.body), _IMPORT)
+    return unparsed(tree.body)
 
 
 class _TypeVariableErasure(ast.NodeTransformer):
@@ -326,12 +297,12 @@ class _TypeVariableErasure(ast.NodeTransformer):
         bases = [_plain(each) for each in node.bases if name_behind(each) != "Generic"]
         node.bases = [inner.visit(each) for each in bases]
         node.body = [inner.visit(each) for each in node.body]
-        _drop_parameters(node)
+        node.type_params = []  # type: ignore[attr-defined]  # of Python 3.12
         return node
 
     def visit_FunctionDef(self, node: _F) -> _F:
         inner = _TypeVariableErasure(self._names | _parameters(node))
-        _drop_parameters(node)
+        node.type_params = []  # type: ignore[attr-defined]  # of Python 3.12
         inner.generic_visit(node)
         return node
 
@@ -340,14 +311,10 @@ class _TypeVariableErasure(ast.NodeTransformer):
 
 def _plain(base: ast.expr) -> ast.expr:
     """Return a base class without its parameters where it is a protocol."""
-    is_protocol = isinstance(base, ast.Subscript) and name_behind(base) == "Protocol"
-    return base.value if is_protocol and isinstance(base, ast.Subscript) else base
+    if isinstance(base, ast.Subscript) and name_behind(base) == "Protocol":
+        return base.value
+    return base
 
 
 def _parameters(node: ast.AST) -> frozenset[str]:
     return frozenset(each.name for each in getattr(node, "type_params", ()))
-
-
-def _drop_parameters(node: ast.AST) -> None:
-    if hasattr(node, "type_params"):
-        node.type_params = []

@@ -13,9 +13,9 @@ from shared.languages.language_tools import Checker, CheckerFailed, Diagnostic
 from shared.languages.planned_code import DOES_NOT_PARSE
 from shared.languages.python.conformance_probe import (
     ConformanceProbe,
+    ProbeBuilder,
     ProbeModule,
     annotate,
-    build_probe,
     constructor_of,
     type_variables,
 )
@@ -25,7 +25,6 @@ from shared.languages.python.mypy_messages import Mistake, read_complaint
 from shared.languages.python.python_code import ROOTS, absolute_module, base_names, package_of
 from shared.languages.python.signatures import normal, shown, surely_incompatible
 from shared.languages.python.stubs import BoundName, FunctionNode, declarations, plain_declarations
-from shared.languages.python.type_checker import TypeChecker
 from shared.languages.python.type_text import TypeText, surely_differ
 
 if TYPE_CHECKING:
@@ -185,24 +184,22 @@ _STRUCTURAL: Final = frozenset({"Protocol", "TypedDict", "NamedTuple"})
 
 
 def wrong_types(
-    subjects: Sequence[Subject], history: ModuleHistory, checker: Checker | None
+    subjects: Sequence[Subject], history: ModuleHistory, checker: Checker
 ) -> Iterator[ContractViolation]:
     """Yield a violation for each name that surely has another type than was declared.
 
-    Without a `checker`, a new one is opened and closed. Raises `CheckerFailed` if the type
-    checker gave no answer.
+    Raises `CheckerFailed` if the type checker gave no answer.
     """
     if not subjects:
         return
-    if checker is None:
-        with TypeChecker() as own:
-            yield from wrong_types(subjects, history, own)
-            return
     # A checker takes a stub beside its module for a second module of the same name.
     beside = {f"{each.path}i" for each in subjects}
     subjects = [each for each in subjects if each.path not in beside]
     view = reachable(history, [name for each in subjects for name in _needed(each)], 0)
-    probes = {each.probe_path: (each, _probe(each)) for each in subjects}
+    probes: dict[str, tuple[Subject, ProbeModule]] = {}
+    for subject in subjects:
+        builder = ProbeBuilder(subject.module, subject.stub, subject.imports, subject.had.keys())
+        probes[subject.probe_path] = subject, builder.build()
     files = {p: text for p, text in _files(view, subjects).items() if p not in beside}
     files.update({path: probe.text for path, (_, probe) in probes.items()})
     targets = [*probes, *(each.path for each in subjects)]
@@ -233,10 +230,6 @@ def _files(view: ModuleView, subjects: Sequence[Subject]) -> dict[str, str]:
         tree = annotate(each.tree, each.stub, each.imports)
         files[each.path] = ast.unparse(ast.fix_missing_locations(tree)) + "\n"
     return files
-
-
-def _probe(subject: Subject) -> ProbeModule:
-    return build_probe(subject.module, subject.stub, subject.imports, subject.had.keys())
 
 
 def _plain_classes(view: ModuleView) -> Iterator[str]:
@@ -299,6 +292,19 @@ def _differ(actual: TypeText, expected: TypeText) -> bool:
     return surely_differ(actual, expected, lambda _: False)
 
 
+def _spans(node: FunctionNode | ast.Lambda | ast.Return, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def _has_return(node: FunctionNode, line: int) -> bool:
+    return any(isinstance(each, ast.Return) and _spans(each, line) for each in ast.walk(node))
+
+
+def _is_nested(node: FunctionNode, line: int) -> bool:
+    inside = (each for each in ast.walk(node) if isinstance(each, FunctionNode | ast.Lambda))
+    return any(each is not node and _spans(each, line) for each in inside)
+
+
 def _find(declared: Mapping[str, BoundName], name: str) -> BoundName | None:
     owner, _, member = name.partition(".")
     found = declared.get(owner)
@@ -331,7 +337,7 @@ def _wrongly_returned(
             differs = _differ(complaint.actual, complaint.expected)
         case Mistake.ELEMENT:
             differs = any(_differ(*each) for each in complaint.pairs)
-            differs = differs and _in_return(node, diagnostic.line)
+            differs = differs and _has_return(node, diagnostic.line)
         case Mistake.NO_RETURN if _returns_nothing(node) and _must_return(declared):
             return "nothing"
         case _:
@@ -345,39 +351,17 @@ def _function_at(tree: ast.Module, line: int) -> tuple[str, FunctionNode | None]
     The name is empty, and the node is `None`, if the line is in no function.
     """
     for statement in tree.body:
-        if isinstance(statement, FunctionNode) and _spans(statement, line):
-            return statement.name, statement
-        if isinstance(statement, ast.ClassDef):
-            for member in statement.body:
-                if isinstance(member, FunctionNode) and _spans(member, line):
-                    return f"{statement.name}.{member.name}", member
+        owner = f"{statement.name}." if isinstance(statement, ast.ClassDef) else ""
+        for each in statement.body if isinstance(statement, ast.ClassDef) else [statement]:
+            if isinstance(each, FunctionNode) and _spans(each, line):
+                return f"{owner}{each.name}", each
     return "", None
-
-
-def _spans(node: FunctionNode, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
-
-
-def _is_nested(node: FunctionNode, line: int) -> bool:
-    return any(
-        isinstance(each, FunctionNode | ast.Lambda)
-        and each is not node
-        and each.lineno <= line <= (each.end_lineno or line)
-        for each in ast.walk(node)
-    )
 
 
 def _must_return(declared: BoundName) -> bool:
     node = declared.nodes[-1]
     returns = node.returns if isinstance(node, FunctionNode) else None
     return returns is not None and "None" not in normal(returns).split(" | ")
-
-
-def _in_return(node: FunctionNode, line: int) -> bool:
-    return any(
-        isinstance(each, ast.Return) and each.lineno <= line <= (each.end_lineno or line)
-        for each in ast.walk(node)
-    )
 
 
 def _returns_nothing(node: FunctionNode) -> bool:
@@ -389,7 +373,7 @@ def _returns_nothing(node: FunctionNode) -> bool:
 
 
 def check_conformance(
-    interfaces: Sequence[Interface], sources: Mapping[str, str], checker: Checker | None = None
+    interfaces: Sequence[Interface], sources: Mapping[str, str], checker: Checker
 ) -> tuple[ContractViolation, ...]:
     """Return what in `sources` contradicts `interfaces`, sorted by file and name.
 

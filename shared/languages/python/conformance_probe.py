@@ -9,13 +9,14 @@ is never run.
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from shared.languages.python.merge_stubs import after_future_imports, copied
 from shared.languages.python.python_code import base_names, decorator_names, name_behind
-from shared.languages.python.signatures import quoted_type
+from shared.languages.python.signatures import declared_type, quoted_type
 from shared.languages.python.stubs import BoundName, FunctionNode, declarations, parameters_of
 
 # A class with one of these bases is not called, or its body does not say how to call it.
@@ -118,14 +119,6 @@ def _deep_copy(node: ast.expr) -> ast.expr:
     return ast.parse(ast.unparse(node), mode="eval").body
 
 
-def declared_type(node: ast.stmt) -> ast.expr | None:
-    """Return the declared type of a variable, without qualifiers; `None` for none."""
-    found = node.annotation if isinstance(node, ast.AnnAssign) else None
-    while found is not None and name_behind(found) in _QUALIFIERS:
-        found = found.slice if isinstance(found, ast.Subscript) else None
-    return found
-
-
 def type_variables(stub: Mapping[str, BoundName]) -> frozenset[str]:
     return frozenset(
         name
@@ -163,18 +156,13 @@ class ProbeModule:
     probes: Mapping[int, ConformanceProbe]
 
 
-def build_probe(
-    module: str, stub: Mapping[str, BoundName], imports: Sequence[str], present: Collection[str]
-) -> ProbeModule:
-    """Return the probe of the module with the dotted name `module`.
+class ProbeBuilder:
+    """Build the probe of the module with the dotted name `module`.
 
     `stub` has the module's declarations, `imports` the import statements of the stub, made
     absolute, and `present` the names that the implementation has.
     """
-    return _ProbeBuilder(module, stub, imports, present).build()
 
-
-class _ProbeBuilder:
     def __init__(
         self,
         module: str,
@@ -187,8 +175,9 @@ class _ProbeBuilder:
         self._lines = [
             "from __future__ import annotations",
             "from typing import Any, Protocol, overload",
+            *imports,
+            f"import {module} as _m",
         ]
-        self._lines += [*imports, f"import {module} as _m"]
         types = sorted(name for name in self._stub if name not in self._variables)
         if types:
             self._lines.append(f"from {module} import {', '.join(types)}")
@@ -203,7 +192,7 @@ class _ProbeBuilder:
                 case "class":
                     self._class(name, declaration)
                 case "variable" if name not in self._variables:
-                    self._value(name, declaration.nodes[-1], f"_m.{name}", "value")
+                    self._value(name, declaration.nodes[-1])
                 case _:
                     pass
         return ProbeModule("\n".join(self._lines) + "\n", self._probes)
@@ -223,8 +212,7 @@ class _ProbeBuilder:
     def _method(self, owner: str, member: str, declaration: BoundName, node: FunctionNode) -> None:
         qualified, decorators = f"{owner}.{member}", decorator_names(node)
         if decorators & {"property", "cached_property", "setter"}:
-            first = declaration.nodes[0]
-            self._on_instance(owner, qualified, member, first)
+            self._on_instance(owner, qualified, member, declaration.nodes[0])
         elif decorators & {"staticmethod", "classmethod"}:
             skip = "classmethod" in decorators
             self._function(qualified, declaration, f"_m.{owner}.{member}", skip_first=skip)
@@ -305,20 +293,19 @@ class _ProbeBuilder:
         self._function(name, init, f"_m.{name}", skip_first=True)
 
     def _on_instance(self, owner: str, qualified: str, member: str, node: ast.stmt) -> None:
-        annotation = node.returns if isinstance(node, FunctionNode) else declared_type(node)
-        text = self._text(annotation)
+        declared = declared_type(node, _QUALIFIERS)
+        annotation = node.returns if isinstance(node, FunctionNode) else declared
+        text = ast.unparse(self._type(annotation))
         self._count += 1
         self._assign(ConformanceProbe(qualified, "attribute"), text, f"_x.{member}", f"_m.{owner}")
 
-    def _value(self, name: str, node: ast.stmt, target: str, kind: Kind) -> None:
-        annotation = declared_type(node)
+    def _value(self, name: str, node: ast.stmt) -> None:
+        annotation = declared_type(node, _QUALIFIERS)
         if annotation is None or name_behind(annotation) == "TypeAlias":
             return
         self._count += 1
-        self._assign(ConformanceProbe(name, kind), self._text(annotation), target, None)
-
-    def _text(self, annotation: ast.expr | None) -> str:
-        return ast.unparse(self._type(annotation))
+        text = ast.unparse(self._type(annotation))
+        self._assign(ConformanceProbe(name, "value"), text, f"_m.{name}", None)
 
     def _type(self, annotation: ast.expr | None) -> ast.expr:
         return ast.Name("Any") if annotation is None else erase(annotation, self._variables)
@@ -380,36 +367,17 @@ def _annotated_function(
         or not isinstance(declared, FunctionNode)
         or isinstance(declared, ast.AsyncFunctionDef) is not isinstance(node, ast.AsyncFunctionDef)
         or not decorator_names(node) <= _HARMLESS
-        or _is_annotated(node.args)
+        or any(each.annotation is not None for each in parameters_of(node.args))
         or node.returns is not None
     ):
         return node
     types = {each.arg: each.annotation for each in parameters_of(declared.args)}
-    new = _copy_function(node)
+    new = copied(node, args=copy.deepcopy(node.args))
     # A type checker ignores the parameter names of a function that has no annotation at all.
     anything = ast.Name("_Any")
-    parameters = parameters_of(new.args)[
-        skip_first and "staticmethod" not in decorator_names(node) :
-    ]
-    for parameter in parameters:
+    is_bound = skip_first and "staticmethod" not in decorator_names(node)
+    for parameter in parameters_of(new.args)[is_bound:]:
         annotation = types.get(parameter.arg)
         parameter.annotation = anything if annotation is None else erase(annotation, variables)
     new.returns = anything if declared.returns is None else erase(declared.returns, variables)
     return new
-
-
-def _copy_function(node: FunctionNode) -> FunctionNode:
-    args = ast.arguments(
-        posonlyargs=[ast.arg(each.arg) for each in node.args.posonlyargs],
-        args=[ast.arg(each.arg) for each in node.args.args],
-        vararg=ast.arg(node.args.vararg.arg) if node.args.vararg else None,
-        kwonlyargs=[ast.arg(each.arg) for each in node.args.kwonlyargs],
-        kw_defaults=node.args.kw_defaults,
-        kwarg=ast.arg(node.args.kwarg.arg) if node.args.kwarg else None,
-        defaults=node.args.defaults,
-    )
-    return copied(node, args=args)
-
-
-def _is_annotated(args: ast.arguments) -> bool:
-    return any(each.annotation is not None for each in parameters_of(args))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from shared.errors import InvalidInput
 from shared.files.strict_documents import Table, parse_toml, table
+from shared.languages.python.python_code import last_part
 
 if TYPE_CHECKING:
     from shared.languages.language_tools import ManifestFiles
@@ -42,7 +43,7 @@ _MODULES_OF: Final[Mapping[str, frozenset[str]]] = {
 }
 
 
-def declares_requirements(path: str) -> bool:
+def declares(path: str) -> bool:
     return path == _PROJECT or _REQUIREMENTS.fullmatch(path) is not None
 
 
@@ -51,7 +52,7 @@ def normal_name(name: str) -> str:
     return _SEPARATORS.sub("-", name).lower()
 
 
-def provides_module(names: Collection[str], module: str) -> bool:
+def provides(names: Collection[str], module: str) -> bool:
     """Return whether one of these distributions, in normal form, has the top-level `module`.
 
     A distribution is judged by its name, and by a table of those whose modules have another name.
@@ -64,7 +65,7 @@ def provides_module(names: Collection[str], module: str) -> bool:
 
 
 @lru_cache(maxsize=16)
-def required_names(text: str) -> frozenset[str]:
+def declared(text: str) -> frozenset[str]:
     """Return the normal names of the distributions that a file declares.
 
     The file is a `pyproject.toml` or a list of requirements. Its text may be anything.
@@ -72,38 +73,30 @@ def required_names(text: str) -> frozenset[str]:
     try:
         lines = tuple(_requirements_of(parse_toml(text)))
     except (ValueError, RecursionError):
-        lines = tuple(
-            line for line in text.splitlines() if not line.lstrip().startswith(("#", "-"))
-        )
+        lines = tuple(e for e in text.splitlines() if not e.lstrip().startswith(("#", "-")))
     return frozenset(normal_name(found[1]) for line in lines if (found := _NAME.match(line)))
 
 
-def modules_not_found(text: str, output: str) -> tuple[str, ...]:
+def not_installed(text: str, output: str) -> tuple[str, ...]:
     """Return the modules that a command's `output` misses and that the file `text` declares."""
-    names = required_names(text)
+    names = declared(text)
     missed = dict.fromkeys(_MISSING.findall(output))
-    return tuple(f"The module {each!r}" for each in missed if provides_module(names, each))
+    return tuple(f"The module {each!r}" for each in missed if provides(names, each))
 
 
 def _requirements_of(project: Mapping[str, object]) -> Iterator[str]:
     """Yield each requirement in a `pyproject.toml`: PEP 621, PEP 735, Poetry, build system."""
-    own = _table(project, "project")
-    poetry = _table(_table(project, "tool"), "poetry")
+    own = table(project, "project")
+    poetry = table(project, "tool", "poetry")
     yield from _texts_requirements(own.get("dependencies"))
-    yield from _texts_requirements(_table(project, "build-system").get("requires"))
-    for groups in (_table(own, "optional-dependencies"), _table(project, "dependency-groups")):
+    yield from _texts_requirements(table(project, "build-system").get("requires"))
+    for groups in (table(own, "optional-dependencies"), table(project, "dependency-groups")):
         for group in groups.values():
             yield from _texts_requirements(group)
-    yield from _table(poetry, "dependencies")
-    for group in (poetry, *_table(poetry, "group").values()):
-        if isinstance(group, dict):
-            yield from _table(group, "dependencies")
-            yield from _table(group, "dev-dependencies")
-
-
-def _table(parent: Mapping[str, object], key: str) -> Mapping[str, object]:
-    found = parent.get(key)
-    return found if isinstance(found, dict) else {}
+    yield from table(poetry, "dependencies")
+    for group in (poetry, *table(poetry, "group").values()):
+        yield from table(group, "dependencies")
+        yield from table(group, "dev-dependencies")
 
 
 def _texts_requirements(value: object) -> Iterator[str]:
@@ -201,7 +194,7 @@ def _included(files: ManifestFiles, path: str, number: int, named: str) -> str:
 _SETUPTOOLS_FILES_LISTS: Final = ("install_requires", "tests_require")
 
 
-def from_setup_cfg(files: ManifestFiles, extras: tuple[str, ...]) -> Iterator[DeclaredRequirement]:
+def from_setup_cfg(files: ManifestFiles) -> Iterator[DeclaredRequirement]:
     parser = configparser.ConfigParser(interpolation=None, strict=False)
     try:
         parser.read_string(files.text("setup.cfg") or "")
@@ -211,7 +204,7 @@ def from_setup_cfg(files: ManifestFiles, extras: tuple[str, ...]) -> Iterator[De
     for key in _SETUPTOOLS_FILES_LISTS:
         text = parser.get("options", key, fallback="")
         yield from _lines(f"setup.cfg: options.{key}", text)
-    for name in extras:
+    for name in TEST_NAMES:
         text = parser.get("options.extras_require", name, fallback="")
         yield from _lines(f"setup.cfg: options.extras_require.{name}", text)
 
@@ -223,9 +216,7 @@ def _lines(place: str, text: str) -> Iterator[DeclaredRequirement]:
     )
 
 
-def from_setup_py(
-    files: ManifestFiles, extras: tuple[str, ...]
-) -> tuple[list[DeclaredRequirement], list[str]]:
+def from_setup_py(files: ManifestFiles) -> tuple[list[DeclaredRequirement], list[str]]:
     """Return what `setup.py` requires as far as it is written there, and notes on what is not.
 
     Only lists of texts are read: in the call of `setup`, or in a variable that it names.
@@ -239,12 +230,11 @@ def from_setup_py(
     declared: list[DeclaredRequirement] = []
     notes: list[str] = []
     for keyword in _keywords_of_setup(module):
+        values: dict[str, ast.expr] = {}
         if keyword.arg in _SETUPTOOLS_FILES_LISTS:
             values = {keyword.arg: keyword.value}
         elif keyword.arg == "extras_require":
-            values = _table_setuptools_files(_resolved(keyword.value, variables), extras)
-        else:
-            continue
+            values = _extras(_resolved(keyword.value, variables))
         for name, value in values.items():
             place = f"setup.py: {name}"
             texts = _texts_setuptools_files(_resolved(value, variables))
@@ -258,33 +248,29 @@ def from_setup_py(
 
 def _keywords_of_setup(module: ast.Module) -> Iterator[ast.keyword]:
     for node in ast.walk(module):
-        if isinstance(node, ast.Call):
-            called = node.func
-            name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
-            if name == "setup":
-                yield from node.keywords
+        if isinstance(node, ast.Call) and last_part(node.func) == "setup":
+            yield from node.keywords
 
 
 def _assignments(module: ast.Module) -> Iterator[tuple[str, ast.expr]]:
     for node in module.body:
         if isinstance(node, ast.Assign):
-            yield from (
-                (each.id, node.value) for each in node.targets if isinstance(each, ast.Name)
-            )
+            names = (each.id for each in node.targets if isinstance(each, ast.Name))
+            yield from ((name, node.value) for name in names)
 
 
 def _resolved(value: ast.expr, variables: Mapping[str, ast.expr]) -> ast.expr:
     return variables.get(value.id, value) if isinstance(value, ast.Name) else value
 
 
-def _table_setuptools_files(value: ast.expr, extras: tuple[str, ...]) -> dict[str, ast.expr]:
+def _extras(value: ast.expr) -> dict[str, ast.expr]:
     if not isinstance(value, ast.Dict):
         return {"extras_require": value}
     named = zip(value.keys, value.values, strict=True)
     return {
         f"extras_require.{key.value}": each
         for key, each in named
-        if isinstance(key, ast.Constant) and key.value in extras
+        if isinstance(key, ast.Constant) and key.value in TEST_NAMES
     }
 
 
@@ -294,7 +280,7 @@ def _texts_setuptools_files(value: ast.expr) -> tuple[str, ...] | None:
         return tuple(value.value.splitlines())
     if not isinstance(value, ast.List | ast.Tuple):
         return None
-    texts = [each.value for each in value.elts if isinstance(each, ast.Constant)]
+    texts = (each.value for each in value.elts if isinstance(each, ast.Constant))
     strings = tuple(each for each in texts if isinstance(each, str))
     return strings if len(strings) == len(value.elts) else None
 
@@ -302,7 +288,6 @@ def _texts_setuptools_files(value: ast.expr) -> tuple[str, ...] | None:
 TEST_NAMES: Final = ("test", "tests", "testing", "dev")
 """The extras, groups and environments whose names say that tests need them."""
 
-_FILE: Final = "pyproject.toml"
 _HATCH_ENVIRONMENTS: Final = ("default", "hatch-test", *TEST_NAMES)
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 _FOREIGN: Final = ("git", "path", "url", "file")
@@ -333,7 +318,7 @@ def from_pyproject(document: Table) -> Iterator[DeclaredRequirement]:
 def _texts(place: str, listed: object) -> Iterator[DeclaredRequirement]:
     for each in listed if isinstance(listed, list) else ():
         if isinstance(each, str):
-            yield DeclaredRequirement(f"{_FILE}: {place}", each.strip())
+            yield DeclaredRequirement(f"{_PROJECT}: {place}", each.strip())
 
 
 def _from_group(groups: Table, name: str, above: frozenset[str]) -> Iterator[DeclaredRequirement]:
@@ -353,16 +338,10 @@ def _from_group(groups: Table, name: str, above: frozenset[str]) -> Iterator[Dec
 
 
 def _from_poetry(poetry: Table) -> Iterator[DeclaredRequirement]:
-    tables = {
-        "dependencies": table(poetry, "dependencies"),
-        "dev-dependencies": table(poetry, "dev-dependencies"),
-    }
-    for name in TEST_NAMES:
-        key = f"group.{name}.dependencies"
-        tables[key] = table(poetry, "group", name, "dependencies")
-    for key, wanted in tables.items():
-        place = f"{_FILE}: tool.poetry.{key}"
-        for name, constraint in wanted.items():
+    keys: list[tuple[str, ...]] = [("dependencies",), ("dev-dependencies",)]
+    for key in (*keys, *(("group", name, "dependencies") for name in TEST_NAMES)):
+        place = f"{_PROJECT}: tool.poetry.{'.'.join(key)}"
+        for name, constraint in table(poetry, *key).items():
             if name != "python":
                 for each in constraint if isinstance(constraint, list) else [constraint]:
                     yield from from_constraint(place, name, each)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -17,7 +17,10 @@ from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import Splice
 from shared.languages.declared.declared_edits import Refused
+from shared.languages.python.python_code import last_part
 from shared.languages.python.python_source import (
+    OVERLOAD,
+    PythonDeclared,
     first_line,
     indentation_of,
     is_docstring,
@@ -25,6 +28,7 @@ from shared.languages.python.python_source import (
     last_line,
     multiline_strings,
     read_once,
+    role_of,
 )
 from shared.languages.python.stubs import Definition, FunctionNode
 
@@ -96,15 +100,11 @@ class CodeBlock:
     body: tuple[ast.stmt, ...]
     in_strings: frozenset[int]
 
-    @property
-    def definitions(self) -> tuple[Definition, ...]:
-        return tuple(each for each in self.body if isinstance(each, Definition))
-
 
 def read_block(code: str) -> CodeBlock:
     """Return the block in `code`, which may be indented. Raises `Refused` if it does not parse."""
     code = code.replace("\r\n", "\n").rstrip()
-    first = next((line for line in code.split("\n") if _is_code(line)), "")
+    first = next((e for e in code.split("\n") if e.strip() and e.lstrip()[0] != "#"), "")
     is_indented = bool(indentation_of(first))
     # Below an `if`, indented code parses with its own columns and strings.
     code = f"if True:\n{code}" if is_indented else code
@@ -168,15 +168,10 @@ def _in_steps(line: str, old: str, new: str) -> str:
     return new * steps + line[steps * len(old) :]
 
 
-def _is_code(line: str) -> bool:
-    return bool(line.strip()) and not line.lstrip().startswith("#")
-
-
 def _lines_in_strings(code: str) -> frozenset[int]:
     inside: set[int] = set()
     for start, end in multiline_strings(code):
-        first = code.count("\n", 0, start)
-        inside.update(range(first + 1, first + 1 + code.count("\n", start, end)))
+        inside.update(range(code.count("\n", 0, start) + 1, code.count("\n", 0, end) + 1))
     return frozenset(inside)
 
 
@@ -221,7 +216,9 @@ def merge_statements(
     """
     for statement in given:
         name = name_of(statement)
-        if isinstance(statement, Definition) or (not name and _does_nothing(statement)):
+        if isinstance(statement, Definition | ast.Import | ast.ImportFrom) or (
+            not name and _is_filler(statement)
+        ):
             continue
         if not name:
             raise Refused(
@@ -368,10 +365,6 @@ def name_of(statement: ast.stmt) -> str:
             return "the docstring" if is_docstring(statement) else ""
 
 
-def _does_nothing(statement: ast.stmt) -> bool:
-    return _is_filler(statement) or isinstance(statement, ast.Import | ast.ImportFrom)
-
-
 def _is_filler(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Pass) or is_ellipsis(statement)
 
@@ -403,7 +396,7 @@ def refuse_placeholders(new: Definition, old: Definition | None) -> None:
     A function may have no body if it is new, had none before, or is an overload or abstract. In the
     body of a class an ellipsis does nothing, and is allowed.
     """
-    for function in _functions(new):
+    for function in (each for each in ast.walk(new) if isinstance(each, FunctionNode)):
         kept = [each for each in function.body if not is_docstring(each)]
         elided = [each for each in kept if is_ellipsis(each)]
         if elided and len(kept) > 1:
@@ -413,14 +406,9 @@ def refuse_placeholders(new: Definition, old: Definition | None) -> None:
             )
     if isinstance(new, ast.ClassDef) or old is None or isinstance(old, ast.ClassDef):
         return
-    if _is_empty(new) and not _is_empty(old) and not _is_bodiless(new):
+    may_be_empty = {last_part(each) for each in new.decorator_list} & _BODILESS
+    if _is_empty(new) and not _is_empty(old) and not may_be_empty:
         raise Refused(f"`{new.name}` has no body: write the statements that do the work")
-
-
-def _functions(node: ast.AST) -> Iterator[FunctionNode]:
-    for each in ast.walk(node):
-        if isinstance(each, FunctionNode):
-            yield each
 
 
 def _is_empty(node: FunctionNode) -> bool:
@@ -428,6 +416,40 @@ def _is_empty(node: FunctionNode) -> bool:
     return all(map(is_ellipsis, kept))
 
 
-def _is_bodiless(node: FunctionNode) -> bool:
-    names = {ast.unparse(each).rpartition(".")[2] for each in node.decorator_list}
-    return not names.isdisjoint(_BODILESS)
+Role = tuple[str, int]
+"""The part of a definition among those of its name; overloads are numbered."""
+
+
+def roles_in_file(places: Sequence[PythonDeclared]) -> Mapping[Role, PythonDeclared]:
+    """Return the definitions of one qualified name by what each of them is.
+
+    Raises `Refused` if they do not belong together: the name is defined twice.
+    """
+    roles = _numbered([place.key for place in places])
+    if len(set(roles)) < len(roles) or len({place.owner_line for place in places}) > 1:
+        lines = [place.line for place in places]
+        raise Refused(
+            f"`{places[0].name}` is defined {len(places)} times, on lines "
+            f"{' and '.join(map(str, lines))}: no name says which one is meant",
+            *lines,
+        )
+    return dict(zip(roles, places, strict=True))
+
+
+def roles_in_block(nodes: Sequence[Definition]) -> Mapping[Role, Definition]:
+    """Return the same for a block. Raises `Refused` if it defines the name twice."""
+    roles = _numbered([role_of(node) for node in nodes])
+    if len(set(roles)) < len(roles):
+        raise Refused(f"the block defines `{nodes[0].name}` twice")
+    return dict(zip(roles, nodes, strict=True))
+
+
+def _numbered(kinds: Sequence[str]) -> list[Role]:
+    return [
+        (kind, kinds[:number].count(kind) if kind == OVERLOAD else 0)
+        for number, kind in enumerate(kinds)
+    ]
+
+
+def count_overloads(roles: Mapping[Role, object]) -> int:
+    return sum(kind == OVERLOAD for kind, _ in roles)

@@ -20,13 +20,14 @@ from shared.languages.capabilities import (
     Splice,
 )
 from shared.languages.declared.declarations import normal_changes
-from shared.languages.declared.declared_edits import Refused
+from shared.languages.declared.declared_edits import Near, Refused, names_near
 from shared.languages.planned_code import DOES_NOT_PARSE
 from shared.languages.python.definition_blocks import (
     CodeBlock,
     EditedFile,
     add_members,
     after_variables,
+    count_overloads,
     insert_beside,
     member_indent,
     merge_header,
@@ -34,13 +35,14 @@ from shared.languages.python.definition_blocks import (
     name_of,
     read_block,
     refuse_placeholders,
+    roles_in_block,
+    roles_in_file,
     source_of,
     without_comments_above,
 )
 from shared.languages.python.merge_stubs import is_meant
 from shared.languages.python.python_code import parse_as_here
 from shared.languages.python.python_source import (
-    OVERLOAD,
     PythonDeclarations,
     PythonDeclared,
     check_rewrite,
@@ -49,7 +51,6 @@ from shared.languages.python.python_source import (
     is_ellipsis,
     outline,
     read_python,
-    role_of,
     split_chunks,
 )
 from shared.languages.python.stubs import Definition
@@ -69,21 +70,13 @@ class _EditedModule:
     def __init__(self, text: str) -> None:
         self.file = EditedFile(text)
         self.read: PythonDeclarations = read_python(text)
-        self._definitions = [each for each in self.read.items if isinstance(each.node, Definition)]
+        self.definitions = [each for each in self.read.items if isinstance(each.node, Definition)]
 
     def ending_in(self, name: str) -> tuple[PythonDeclared, ...]:
         """Return the definitions whose qualified names are `name` or end in it."""
         if any(names.issuperset(name.split(".")) for names in self.read.unread):
             raise self._unreadable()
-        named = (each for each in self._definitions if f".{each.name}".endswith(f".{name}"))
-        return tuple(named)
-
-    def classes(self) -> tuple[PythonDeclared, ...]:
-        return tuple(e for e in self._definitions if e.kind == "type" and not e.owner)
-
-    def close_to(self, name: str) -> tuple[str, ...]:
-        names = dict.fromkeys(each.last_name for each in self._definitions)
-        return tuple(difflib.get_close_matches(name.rpartition(".")[2], names, _CLOSE_NAMES_SHOWN))
+        return tuple(e for e in self.definitions if f".{e.name}".endswith(f".{name}"))
 
     def head(self) -> list[ast.stmt]:
         body = self._chunk(0)[0]
@@ -203,15 +196,13 @@ def edit_definitions(
         module = _EditedModule(text)
     except Refused as refused:
         return tuple(EditRefused(refused.reason, refused.lines) for _ in edits)
-    names = [each.name for each in edits]
     return tuple(
-        _edit(module, path, each, changed, (names[:at], names[at + 1 :]))
-        for at, each in enumerate(edits)
+        _edit(module, path, each, changed, names_near(edits, at)) for at, each in enumerate(edits)
     )
 
 
 def _edit(
-    module: _EditedModule, path: str, edit: NamedCode, changed: Collection[str], near: _Names
+    module: _EditedModule, path: str, edit: NamedCode, changed: Collection[str], near: Near
 ) -> DefinitionEdit | EditRefused:
     try:
         block = read_block(edit.code)
@@ -230,22 +221,18 @@ def _plain_name(written: str) -> str:
     return name
 
 
-_Names = tuple[Sequence[str], Sequence[str]]
-"""What the edits before and after an edit name."""
-
-
 @dataclass(slots=True)
 class _DefinitionEditor:
     module: _EditedModule
     path: str
     changed: Collection[str]
     block: CodeBlock
-    near: _Names
+    near: Near
     splices: list[Splice] = field(default_factory=list)
     repairs: list[str] = field(default_factory=list)
 
     def edit(self, name: str) -> DefinitionEdit:
-        named = self._group_by_name()
+        named = _by_name(self.block.body)
         others = self._others(named)
         scope = ""
         if name in named or name not in (*_NOT_NAMES, *map(name_of, others)):
@@ -258,7 +245,8 @@ class _DefinitionEditor:
             self.repairs.append(f"added to the imports of {self.path}: {'; '.join(imports)}")
             self.splices += _add_imports(self.module, imports)
         self._put_others(others, name, scope)
-        splices = tuple(each for each in self.splices if not self._is_idle(each))
+        text = self.module.file.text
+        splices = tuple(each for each in self.splices if text[each.start : each.end] != each.text)
         if not splices:
             raise Refused(f"the block changes nothing: `{name}` is in the file as it is given")
         return DefinitionEdit(splices, tuple(self.repairs))
@@ -299,12 +287,6 @@ class _DefinitionEditor:
         adding = partial(_into_head, self.module)
         body, file = self.module.read.body, self.module.file
         self.splices += merge_statements(file, body, self.block, given, "", adding)
-
-    def _group_by_name(self) -> dict[str, list[Definition]]:
-        named: dict[str, list[Definition]] = {}
-        for node in self.block.definitions:
-            named.setdefault(node.name, []).append(node)
-        return named
 
     def _through_class(self, name: str, named: Mapping[str, Sequence[Definition]]) -> str:
         """Return the name of the class where the block holds the class around what is named."""
@@ -363,8 +345,8 @@ class _DefinitionEditor:
         if not places:
             self._add(nodes, name, given or self.block.body)
             return
-        old, new = _roles_in_file(places), _roles_in_block(nodes)
-        before, after = _count_overloads(old), _count_overloads(new)
+        old, new = roles_in_file(places), roles_in_block(nodes)
+        before, after = count_overloads(old), count_overloads(new)
         if 0 < after < before:
             raise Refused(f"`{name}` has {before} overloads, and the block only {after}")
         missing: list[Definition] = []
@@ -410,11 +392,7 @@ class _DefinitionEditor:
             indent,
             lambda name, lines: file.inserting(after_variables(old, name), lines, indent),
         )
-        named: dict[str, list[Definition]] = {}
-        for each in node.body:
-            if isinstance(each, Definition):
-                named.setdefault(each.name, []).append(each)
-        for name, nodes in named.items():
+        for name, nodes in _by_name(node.body).items():
             full = f"{owner}.{name}"
             self._put(nodes, self._exactly(full), full, node.body)
 
@@ -468,7 +446,9 @@ class _DefinitionEditor:
         places = self._find(name)
         if len(places) == 1 and places[0].kind == "type":
             return places[0]
-        close = ", ".join(self.module.close_to(name))
+        names = dict.fromkeys(each.last_name for each in self.module.definitions)
+        last = name.rpartition(".")[2]
+        close = ", ".join(difflib.get_close_matches(last, names, _CLOSE_NAMES_SHOWN))
         hint = f"; the file defines {close}" if close else ""
         raise Refused(
             f"the file has {'no' if not places else 'not exactly one'} class `{name}`{hint}",
@@ -479,7 +459,7 @@ class _DefinitionEditor:
         """Return the class that a method without a class in its header must belong to, if any."""
         if not _is_method(node):
             return None
-        classes = self.module.classes()
+        classes = [e for e in self.module.definitions if e.kind == "type" and not e.owner]
         if len(classes) == 1:
             self.repairs.append(f"`{node.name}` was read as `{classes[0].name}.{node.name}`")
             return classes[0]
@@ -500,8 +480,13 @@ class _DefinitionEditor:
             lines += ["", *source_of(self.block, node, indent, self.module.file.unit)]
         return lines[1:]
 
-    def _is_idle(self, splice: Splice) -> bool:
-        return self.module.file.text[splice.start : splice.end] == splice.text
+
+def _by_name(body: Sequence[ast.stmt]) -> dict[str, list[Definition]]:
+    named: dict[str, list[Definition]] = {}
+    for each in body:
+        if isinstance(each, Definition):
+            named.setdefault(each.name, []).append(each)
+    return named
 
 
 def _end_of_code(module: _EditedModule) -> int:
@@ -530,42 +515,3 @@ def _is_method(node: Definition) -> bool:
     decorators = {ast.unparse(each).rpartition(".")[2] for each in node.decorator_list}
     has_own = bool(arguments) and arguments[0].arg in _OWN_ARGUMENTS
     return has_own or not decorators.isdisjoint(_OWN_DECORATORS)
-
-
-Role = tuple[str, int]
-"""The part of a definition among those of its name; overloads are numbered."""
-
-
-def _roles_in_file(places: Sequence[PythonDeclared]) -> Mapping[Role, PythonDeclared]:
-    """Return the definitions of one qualified name by what each of them is.
-
-    Raises `Refused` if they do not belong together: the name is defined twice.
-    """
-    roles = _numbered([place.key for place in places])
-    if len(set(roles)) < len(roles) or len({place.owner_line for place in places}) > 1:
-        lines = [place.line for place in places]
-        raise Refused(
-            f"`{places[0].name}` is defined {len(places)} times, on lines "
-            f"{' and '.join(map(str, lines))}: no name says which one is meant",
-            *lines,
-        )
-    return dict(zip(roles, places, strict=True))
-
-
-def _roles_in_block(nodes: Sequence[Definition]) -> Mapping[Role, Definition]:
-    """Return the same for a block. Raises `Refused` if it defines the name twice."""
-    roles = _numbered([role_of(node) for node in nodes])
-    if len(set(roles)) < len(roles):
-        raise Refused(f"the block defines `{nodes[0].name}` twice")
-    return dict(zip(roles, nodes, strict=True))
-
-
-def _numbered(kinds: Sequence[str]) -> list[Role]:
-    return [
-        (kind, kinds[:number].count(kind) if kind == OVERLOAD else 0)
-        for number, kind in enumerate(kinds)
-    ]
-
-
-def _count_overloads(roles: Mapping[Role, object]) -> int:
-    return sum(kind == OVERLOAD for kind, _ in roles)

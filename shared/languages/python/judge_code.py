@@ -116,12 +116,14 @@ def _unless_replaced(
         return None
     if complaint.mistake is Mistake.READ_ONLY:
         return found
+    nodes = [node for each in spot.near for node in ast.walk(each)]
+    attributes = {each.attr for each in nodes if isinstance(each, ast.Attribute)}
     uncertain = (
         scene.facts.uses_mocks
         or _has_star(spot)
-        or _uses_replaced(spot, scene.set_attributes)
+        or bool(attributes & scene.facts.set_attributes)
         or spot.is_in_inferred_lambda
-        or any(each.startswith("__") for each in scene.set_attributes)
+        or any(each.startswith("__") for each in scene.facts.set_attributes)
     )
     return DOUBT if uncertain else found
 
@@ -135,20 +137,11 @@ def _about(diagnostic: Diagnostic, complaint: MypyComplaint, spot: Spot) -> tupl
 
 
 def _has_star(spot: Spot) -> bool:
+    calls = [each for each in (spot.call, spot.call_with_argument) if each is not None]
     return any(
         any(isinstance(each, ast.Starred) for each in call.args)
         or any(each.arg is None for each in call.keywords)
-        for call in (spot.call, spot.call_with_argument)
-        if call is not None
-    )
-
-
-def _uses_replaced(spot: Spot, set_attributes: frozenset[str]) -> bool:
-    """Say whether an attribute is used near the place that the command itself sets."""
-    return any(
-        isinstance(each, ast.Attribute) and each.attr in set_attributes
-        for node in spot.near
-        for each in ast.walk(node)
+        for call in calls
     )
 
 
@@ -192,8 +185,7 @@ def _undefined(question: CodeInQuestion) -> Iterator[Fault]:
 
 def _view(question: CodeInQuestion) -> ModuleView:
     project, position = question.project, question.planned.position
-    blind = project.chain.files.blind_from
-    if blind is not None and blind <= position:
+    if project.chain.is_blind(position):
         return ModuleView({}, ())
     return reachable(project.history, question.imported, position)
 
@@ -271,27 +263,17 @@ def _take_out(
     return file_cannot_be_read(module.path, blocked.reason)
 
 
-@dataclass(frozen=True, slots=True)
-class _DiagnosedComplaint:
-    """Hold a diagnostic of a command with its diagnosis."""
-
-    question: CodeInQuestion
-    diagnostic: Diagnostic
-    diagnosis: Diagnosis
+_Diagnosed = tuple[CodeInQuestion, Diagnostic, Diagnosis]
+"""A diagnostic of a command with its diagnosis."""
 
 
 def _faults(
     diagnostics: Sequence[Diagnostic], targets: Mapping[str, CodeInQuestion], view: ModuleView
-) -> Iterator[_DiagnosedComplaint]:
+) -> Iterator[_Diagnosed]:
     """Yield the diagnosed diagnostics of the commands, each fault once."""
     names = BackedNames(view)
-    by_path: dict[str, list[Diagnostic]] = {}
-    for each in diagnostics:
-        by_path.setdefault(each.path, []).append(each)
-    for path, found in by_path.items():
-        question = targets.get(path)
-        if question is None:
-            continue
+    for path in dict.fromkeys(each.path for each in diagnostics if each.path in targets):
+        question, found = targets[path], [each for each in diagnostics if each.path == path]
         scene = _scene(question, names, found)
         diagnosed = [(each, diagnose(each, scene)) for each in found]
         miscounted = {each.call for _, each in diagnosed if each and each.code == "E212"} - {None}
@@ -301,11 +283,11 @@ def _faults(
                 continue
             if (key := (diagnosis.code, diagnosis.about)) not in reported:
                 reported.add(key)
-                yield _DiagnosedComplaint(question, each, diagnosis)
+                yield question, each, diagnosis
 
 
 def _confirmed(
-    judged: Sequence[_DiagnosedComplaint],
+    judged: Sequence[_Diagnosed],
     files: Mapping[str, str],
     view: ModuleView,
     checker: Checker,
@@ -315,7 +297,7 @@ def _confirmed(
     The commands that may have such an error are checked a second time, with `Any` in the place of
     each type variable. An error that the second check does not repeat depends on an inferred type.
     """
-    doubtful = sorted({e.question.path for e in judged if e.diagnosis.code in _INFERRED})
+    doubtful = sorted({asked.path for asked, _, found in judged if found.code in _INFERRED})
     erased = without_type_variables(view) if doubtful else {}
     again: frozenset[tuple[str, int, int, str]] = frozenset()
     if erased:
@@ -323,11 +305,10 @@ def _confirmed(
         with suppress(FileBlocked):
             found = checker.check({**files, **erased}, doubtful, view.roots)
             again = frozenset(map(_place, found))
-    for each in judged:
-        diagnosis = each.diagnosis
-        is_inferred = diagnosis.code in _INFERRED and _place(each.diagnostic) not in again
+    for question, diagnostic, diagnosis in judged:
+        is_inferred = diagnosis.code in _INFERRED and _place(diagnostic) not in again
         code = "W222" if erased and is_inferred else diagnosis.code
-        yield each.question.fault(code, diagnosis.message)
+        yield question.fault(code, diagnosis.message)
 
 
 def _place(diagnostic: Diagnostic) -> tuple[str, int, int, str]:
@@ -340,65 +321,50 @@ def _scene(
     facts = CodeFacts(question.source, question.tree)
     located = [(read_complaint(each), facts.locate(each)) for each in diagnostics]
     stored = stored_names((complaint, spot) for complaint, spot in located if spot is not None)
-    return Scene(
-        facts=facts,
-        view=names.view,
-        names=names,
-        history=question.project.history,
-        position=question.planned.position,
-        source=question.project.chain.source,
-        derived=facts.derived(names.is_own),
-        stored=facts.made_of(stored | facts.swapped_names()),
-        set_attributes=facts.set_attributes(),
-        local_classes=facts.local_classes(),
-    )
+    derived = facts.derived(names.is_own)
+    return Scene(question, facts, names, derived, facts.made_of(stored | facts.swapped_names()))
 
 
 def interface_faults(project: PlannedProject) -> Iterator[Fault]:
     """Yield E201, E203 and E204 for stubs, and W223 for files without any."""
     for each in project.orders:
         if each.order.valid:
-            yield from _unparsable(each)
+            for declared, stub in each.interfaces:
+                if isinstance(stub, TextFault):
+                    yield stub_does_not_parse(each.position, declared, stub)
             yield from _undefined_interfaces(each, project)
             yield from _contradicting(each, project)
             yield from _undeclared(each, project)
 
 
-def _unparsable(planned: PlannedOrder) -> Iterator[Fault]:
-    for each in planned.interfaces:
-        if isinstance(each.stub, TextFault):
-            yield stub_does_not_parse(planned.position, each.declared, each.stub)
-
-
 def _undefined_interfaces(planned: PlannedOrder, project: PlannedProject) -> Iterator[Fault]:
-    for each in planned.interfaces:
-        if not isinstance(each.stub, PythonStub):
+    for each, stub in planned.interfaces:
+        if not isinstance(stub, PythonStub):
             continue
         before = project.history.module(each.path, planned.position - 1)
         module = project.history.module(each.path, planned.position)
-        if module is None or (before is not None and before.is_open):
-            continue
-        for name, line in undefined_names(each.stub.tree.body, frozenset(module.declared)):
-            yield stub_uses_undefined(planned.position, each.declared, name, line)
+        if module is not None and not (before is not None and before.is_open):
+            for name, line in undefined_names(stub.tree.body, frozenset(module.declared)):
+                yield stub_uses_undefined(planned.position, each, name, line)
 
 
 def _contradicting(planned: PlannedOrder, project: PlannedProject) -> Iterator[Fault]:
     history, earlier_position = project.history, planned.position - 1
     changed = normal_changes(planned.order.changes)
     within: dict[str, list[ast.stmt]] = {}
-    for each in planned.interfaces:
-        if not isinstance(each.stub, PythonStub):
+    for each, stub in planned.interfaces:
+        if not isinstance(stub, PythonStub):
             continue
         before = history.module(each.path, earlier_position)
         earlier = (before.contract or ()) if before else ()
         known = merge(earlier, within[each.path]) if each.path in within else earlier
-        for found in conflicts(known, each.stub.tree.body):
+        for found in conflicts(known, stub.tree.body):
             if is_meant(found.name, each.path, changed):
                 continue
             by = before and history.declared_by(each.path, found.name, earlier_position)
             source = project.chain.source(by) if by else "this order"
-            yield stub_contradicts(planned.position, each.declared, found, source)
-        within[each.path] = merge(within.get(each.path, ()), each.stub.tree.body)
+            yield stub_contradicts(planned.position, each, found, source)
+        within[each.path] = merge(within.get(each.path, ()), stub.tree.body)
 
 
 def _undeclared(planned: PlannedOrder, project: PlannedProject) -> Iterator[Fault]:
@@ -443,7 +409,7 @@ class PythonChain:
 
     def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:
         tests = self._project.orders[position - 1].tests
-        code = next((each.code for each in tests if each.file == file), None)
+        code = next((code for test, code in tests if test == file), None)
         if code is None or "sys.path" in code.source:
             return
         # pytest looks in the folder of a test file, too.

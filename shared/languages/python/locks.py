@@ -13,7 +13,7 @@ from typing import Final
 
 from packaging.markers import InvalidMarker, Marker, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.version import InvalidVersion, Version
+from packaging.version import VERSION_PATTERN
 
 from shared.errors import InvalidInput
 from shared.files.strict_documents import Table, table
@@ -25,6 +25,7 @@ from shared.languages.python.declared_requirements import (
 
 HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_VERSION = re.compile(rf"\s*{VERSION_PATTERN}\s*", re.VERBOSE | re.IGNORECASE)
 _REMEDY: Final = "lock again from an index, or prepare an environment and pass --python"
 _FOREIGN: Final = ("git", "url", "path", "directory")
 
@@ -97,12 +98,10 @@ def pinned(
 def _find(
     lock: PackageLock, edge: LockedEdge, environment: Mapping[str, str]
 ) -> LockedPackage | None:
-    found = [
-        each
-        for each in lock.packages.get(edge.name, ())
-        if edge.version in ("", each.version) and holds(each.marker, environment)
-    ]
-    return found[0] if found else None
+    for each in lock.packages.get(edge.name, ()):
+        if edge.version in ("", each.version) and holds(each.marker, environment):
+            return each
+    return None
 
 
 def _line(lock: PackageLock, package: LockedPackage) -> str:
@@ -133,17 +132,13 @@ def read_uv_lock(path: str, document: Table) -> PackageLock:
         local = "virtual" in source or "editable" in source
         foreign = next((key for key in _FOREIGN if key in source), "")
         package = named_package(path, each, foreign, str(source.get(foreign, "")), local=local)
-        groups = (*table(each, "optional-dependencies").items(), *_development(each))
-        extras = {normal_name(name): tuple(_uv_edges(edges)) for name, edges in groups}
+        groups = {**table(each, "optional-dependencies"), **table(each, "dev-dependencies")}
+        extras = {normal_name(name): tuple(_uv_edges(edges)) for name, edges in groups.items()}
         edges = tuple(_uv_edges(each.get("dependencies")))
         hashes = wheel_hashes(each.get("wheels"))
         found = LockedPackage(*package, hashes, edges, extras, local=local)
         packages.setdefault(found.name, []).append(found)
     return PackageLock(path, packages)
-
-
-def _development(package: Table) -> Iterator[tuple[str, object]]:
-    yield from table(package, "dev-dependencies").items()
 
 
 def _uv_edges(listed: object) -> Iterator[LockedEdge]:
@@ -166,15 +161,9 @@ def read_poetry_lock(path: str, document: Table) -> PackageLock:
         kind = str(source.get("type", ""))
         foreign = kind if kind in ("git", "url", "file", "directory") else ""
         package = named_package(path, each, foreign, str(source.get("url", "")), local=False)
+        hashes = wheel_hashes(each.get("files") or older.get(str(each.get("name", ""))))
         edges = tuple(_poetry_edges(table(each, "dependencies")))
-        marker = each.get("markers", "")
-        found = LockedPackage(
-            *package,
-            wheel_hashes(each.get("files") or older.get(str(each.get("name", "")))),
-            edges,
-            {},
-            marker if isinstance(marker, str) else "",
-        )
+        found = LockedPackage(*package, hashes, edges, {}, _text(each, "markers"))
         packages.setdefault(found.name, []).append(found)
     return PackageLock(path, packages)
 
@@ -200,36 +189,30 @@ def named_package(
         raise InvalidInput(
             f"{path}: {name[:100]} comes from {foreign} {place[:200]!r}, not from an index", _REMEDY
         )
-    if not local and not (_NAME.fullmatch(name) and _is_version(version)):
+    if not local and not (_NAME.fullmatch(name) and _VERSION.fullmatch(version)):
         raise InvalidInput(f"{path}: {name[:100]!r} {version[:100]!r} is not a package", _REMEDY)
     return normal_name(name), version
 
 
-def _is_version(text: str) -> bool:
-    try:
-        Version(text)
-    except InvalidVersion:
-        return False
-    return True
+def _text(package: Table, key: str) -> str:
+    """Return the text under a key; "" for any other value."""
+    value = package.get(key)
+    return value if isinstance(value, str) else ""
 
 
 def wheel_hashes(files: object) -> tuple[str, ...]:
     """Return the hashes of wheels; Poetry and PDM list source archives among them, uv apart."""
-    found = (
-        str(each.get("hash", ""))
-        for each in tables_in(files)
-        if not str(each.get("file") or each.get("url", "")).endswith(
-            (".tar.gz", ".zip", ".tar.bz2")
-        )
-    )
-    return tuple(sorted({each for each in found if HASH.fullmatch(each)}))
+    found: set[str] = set()
+    for each in tables_in(files):
+        name, digest = str(each.get("file") or each.get("url", "")), str(each.get("hash", ""))
+        if HASH.fullmatch(digest) and not name.endswith((".tar.gz", ".zip", ".tar.bz2")):
+            found.add(digest)
+    return tuple(sorted(found))
 
 
 def tables_in(listed: object) -> Iterator[Table]:
     """Yield the tables of a list; nothing for any other value."""
-    yield from (
-        (each for each in listed if isinstance(each, dict)) if isinstance(listed, list) else ()
-    )
+    yield from (e for e in (listed if isinstance(listed, list) else ()) if isinstance(e, dict))
 
 
 _PDM_LOCK_FOREIGN = ("git", "hg", "svn", "bzr", "url", "path")
@@ -251,21 +234,25 @@ def read_pdm_lock(path: str, document: Table) -> PackageLock:
         if isinstance(listed, list) and listed:
             own.update({normal_name(str(extra)): edges for extra in listed})
             continue
-        marker = each.get("marker", "")
-        hashes = wheel_hashes(each.get("files"))
-        held = marker if isinstance(marker, str) else ""
-        packages.setdefault(name, []).append(LockedPackage(name, version, hashes, edges, own, held))
+        hashes, marker = wheel_hashes(each.get("files")), _text(each, "marker")
+        found = LockedPackage(name, version, hashes, edges, own, marker)
+        packages.setdefault(name, []).append(found)
     return PackageLock(path, packages)
 
 
 def _edges(listed: object) -> Iterator[LockedEdge]:
-    for each in listed if isinstance(listed, list) else ():
-        try:
-            wanted = Requirement(str(each))
-        except InvalidRequirement:
-            continue
-        marker = str(wanted.marker) if wanted.marker else ""
-        yield LockedEdge(normal_name(wanted.name), "", marker, tuple(sorted(wanted.extras)))
+    found = (edge_of(str(each)) for each in listed) if isinstance(listed, list) else ()
+    yield from (each for each in found if each is not None)
+
+
+def edge_of(requirement: str) -> LockedEdge | None:
+    """Return a requirement as PEP 508 writes it; `None` for any other text."""
+    try:
+        wanted = Requirement(requirement)
+    except InvalidRequirement:
+        return None
+    marker = str(wanted.marker) if wanted.marker else ""
+    return LockedEdge(normal_name(wanted.name), "", marker, tuple(sorted(wanted.extras)))
 
 
 _TABLES: Final = ("packages", "dev-packages")
@@ -314,11 +301,5 @@ def _locked(path: str, name: str, entry: Table) -> LockedPackage:
     named = named_package(path, package, foreign, str(entry.get(foreign, "")), local=False)
     listed = entry.get("hashes")
     hashes = {str(each) for each in listed} if isinstance(listed, list) else set()
-    marker = entry.get("markers", "")
-    return LockedPackage(
-        *named,
-        tuple(sorted(each for each in hashes if HASH.fullmatch(each))),
-        (),
-        {},
-        marker if isinstance(marker, str) else "",
-    )
+    kept = tuple(sorted(each for each in hashes if HASH.fullmatch(each)))
+    return LockedPackage(*named, kept, (), {}, _text(entry, "markers"))

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Final, TypeVar
 
 from shared.languages.declared.declarations import normal_changes
+from shared.languages.python.python_code import last_part
 from shared.languages.python.signatures import quoted_type
 from shared.languages.python.stubs import (
     BoundName,
@@ -53,9 +54,7 @@ def merge(base: Sequence[ast.stmt], delta: Sequence[ast.stmt]) -> list[ast.stmt]
     had = declarations(base)
     declared = declarations(delta)
     both = {
-        name
-        for name, each in declared.items()
-        if each.kind == "class" and name in had and had[name].kind == "class"
+        each for each in had.keys() & declared if had[each].kind == declared[each].kind == "class"
     }
     merged = {name: _merge_class(had[name].nodes[-1], declared[name].nodes[-1]) for name in both}
     imports = {ast.dump(each) for each in base if _is_import(each)}
@@ -66,10 +65,9 @@ def merge(base: Sequence[ast.stmt], delta: Sequence[ast.stmt]) -> list[ast.stmt]
         and not (_is_import(each) and ast.dump(each) in imports)
     ]
     kept = _with_merged_classes(without(base, declarations(added).keys()), merged)
-    front = [each for each in added if _is_import(each)]
-    rest = [each for each in added if not _is_import(each)]
-    at = after_future_imports(kept)
-    return [*kept[:at], *front, *kept[at:], *rest]
+    added.sort(key=lambda each: not _is_import(each))
+    front, at = sum(map(_is_import, added)), after_future_imports(kept)
+    return [*kept[:at], *added[:front], *kept[at:], *added[front:]]
 
 
 def _is_import(statement: ast.stmt) -> bool:
@@ -81,13 +79,18 @@ def without(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
 
     A member is named with its class: `Game.undo`.
     """
-    plain = {each for each in names if "." not in each}
+    plain, members = _by_class(names)
+    return [new for each in body for new in _without(each, plain, members)]
+
+
+def _by_class(names: Collection[str]) -> tuple[set[str], dict[str, set[str]]]:
+    """Return the names of no class, and those of members by their class."""
     members: dict[str, set[str]] = {}
     for each in names:
         owner, dot, member = each.partition(".")
         if dot:
             members.setdefault(owner, set()).add(member)
-    return [new for each in body for new in _without(each, plain, members)]
+    return {each for each in names if "." not in each}, members
 
 
 def loosened(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
@@ -98,42 +101,34 @@ def loosened(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]
 
 
 def _loosened(body: Sequence[ast.stmt], names: Collection[str]) -> list[ast.stmt]:
-    plain = sorted(each for each in names if "." not in each)
+    plain, members = _by_class(names)
     left = [
-        copied(each, body=_loosened(each.body, _members_of(each.name, names)))
+        copied(each, body=_loosened(each.body, members.get(each.name, ())))
         if isinstance(each, ast.ClassDef)
         else each
         for each in without(body, plain)
     ]
-    return [*left, *(ast.AnnAssign(ast.Name(each), ast.Name(_ANY), None, 1) for each in plain)]
-
-
-def _members_of(owner: str, names: Collection[str]) -> list[str]:
-    return [each.partition(".")[2] for each in names if each.startswith(f"{owner}.")]
+    return [*left, *(ast.AnnAssign(ast.Name(e), ast.Name(_ANY), None, 1) for e in sorted(plain))]
 
 
 def _without(
     statement: ast.stmt, names: Collection[str], members: dict[str, set[str]]
 ) -> list[ast.stmt]:
     match statement:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-            return [] if name in names else [statement]
-        case ast.ClassDef(name=name):
-            if name in names:
-                return []
-            if name in members:
-                return [_with_body(statement, without(statement.body, members[name]))]
-            return [statement]
-        case ast.AnnAssign(target=ast.Name(id=name)):
-            return [] if name in names else [statement]
+        case (
+            ast.FunctionDef(name=name)
+            | ast.AsyncFunctionDef(name=name)
+            | ast.ClassDef(name=name)
+            | ast.AnnAssign(target=ast.Name(id=name))
+        ) if name in names:
+            return []
+        case ast.ClassDef(name=name) if name in members:
+            body = without(statement.body, members[name])
+            return [copied(statement, body=body or [ast.Pass()])]
         case ast.Assign(targets=targets):
             return _without_targets(statement, targets, names)
         case ast.Import() | ast.ImportFrom():
-            left = [
-                each
-                for each in statement.names
-                if (each.asname or each.name.split(".", 1)[0]) not in names
-            ]
+            left = [e for e in statement.names if (e.asname or e.name.split(".")[0]) not in names]
             return [copied(statement, names=left)] if left else []
         case ast.If() | ast.For() | ast.While() | ast.Try() | ast.With():
             return [_without_in_blocks(statement, names, members)]
@@ -150,21 +145,14 @@ def _without_targets(
     if bound <= set(names):
         return []
     # In `a, b = 1, 2` only `a` is removed: it is renamed, and `b` stays.
-    renamed = [_TargetRenaming(names).visit(copy.deepcopy(target)) for target in targets]
+    renamed = copy.deepcopy(list(targets))
+    for each in (node for target in renamed for node in ast.walk(target)):
+        if isinstance(each, ast.Name) and each.id in names:
+            each.id = "_replaced"
     return [copied(statement, targets=renamed)]
 
 
-class _TargetRenaming(ast.NodeTransformer):
-    def __init__(self, names: Collection[str]) -> None:
-        self._names = names
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.Name("_replaced", node.ctx) if node.id in self._names else node
-
-
-def _without_in_blocks(
-    statement: ast.stmt, names: Collection[str], members: dict[str, set[str]]
-) -> ast.stmt:
+def _without_in_blocks(statement: _N, names: Collection[str], members: dict[str, set[str]]) -> _N:
     changed: dict[str, object] = {}
     for block in ("body", "orelse", "finalbody"):
         inside = getattr(statement, block, None)
@@ -172,14 +160,8 @@ def _without_in_blocks(
             left = [new for each in inside for new in _without(each, names, members)]
             changed[block] = left or [ast.Pass()]
     if isinstance(statement, ast.Try):
-        changed["handlers"] = [
-            copied(
-                handler,
-                body=[new for each in handler.body for new in _without(each, names, members)]
-                or [ast.Pass()],
-            )
-            for handler in statement.handlers
-        ]
+        handlers = statement.handlers
+        changed["handlers"] = [_without_in_blocks(each, names, members) for each in handlers]
     return copied(statement, **changed)
 
 
@@ -209,10 +191,6 @@ def _merge_class(base: ast.stmt, delta: ast.stmt) -> ast.ClassDef:
         decorator_list=delta.decorator_list or base.decorator_list,
         body=merge(base.body, delta.body) or [ast.Pass()],
     )
-
-
-def _with_body(statement: ast.ClassDef, body: list[ast.stmt]) -> ast.ClassDef:
-    return copied(statement, body=body or [ast.Pass()])
 
 
 def after_future_imports(body: Sequence[ast.stmt]) -> int:
@@ -254,8 +232,8 @@ def with_outer_types(body: Sequence[ast.stmt]) -> list[ast.stmt]:
         return list(body)
     at = after_future_imports(body)
     made = [_alias(name, declared) for name in sorted(renaming.used)]
-    imports = [each for each in made if isinstance(each, ast.ImportFrom)]
-    aliases = [each for each in made if not isinstance(each, ast.ImportFrom)]
+    imports = [each for each in made if _is_import(each)]
+    aliases = [each for each in made if not _is_import(each)]
     return [*renamed[:at], *imports, *renamed[at:], *aliases]
 
 
@@ -345,14 +323,9 @@ class _AnnotationRenaming(ast.NodeTransformer):
         return found if self.used else node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        if isinstance(node.value, ast.Name | ast.Attribute) and _is_literal(node.value):
-            return node
-        self.generic_visit(node)
+        if last_part(node.value) != "Literal":
+            self.generic_visit(node)
         return node
-
-
-def _is_literal(node: ast.Name | ast.Attribute) -> bool:
-    return (node.id if isinstance(node, ast.Name) else node.attr) == "Literal"
 
 
 def contracts_in_force(orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
@@ -365,15 +338,14 @@ def contracts_in_force(orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
     bodies: dict[str, list[ast.stmt]] = {}
     for order in orders:
         declared: set[str] = set()
-        for each in order.interfaces:
-            stub = parse_stub(each.stub)
-            if isinstance(stub, PythonStub):
-                bodies[each.path] = merge(bodies.get(each.path, ()), stub.tree.body)
-                declared |= qualified(declarations(stub.tree.body))
+        for path, body in merge_stubs(order.interfaces).items():
+            bodies[path] = merge(bodies.get(path, ()), body)
+            declared |= qualified(declarations(body))
         changed = normal_changes(order.changes)
-        for path in order.allowed_files:
-            if changed and path in bodies:
-                gone = _removed_names(bodies[path], path, changed, declared)
+        for path in order.allowed_files if changed else ():
+            names = qualified(declarations(bodies.get(path, ()))) - declared
+            gone = {each for each in names if exactly_meant(each, path, changed)}
+            if gone:
                 bodies[path] = without(bodies[path], gone)
     return tuple(
         Interface(path=path, stub=ast.unparse(ast.Module(body, [])))
@@ -381,24 +353,13 @@ def contracts_in_force(orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
     )
 
 
-def _removed_names(
-    body: Sequence[ast.stmt], path: str, changed: Collection[str], declared: Collection[str]
-) -> set[str]:
-    names = qualified(declarations(body)) - set(declared)
-    return {each for each in names if exactly_meant(each, path, changed)}
-
-
 def exactly_meant(name: str, path: str, changed: Collection[str]) -> bool:
     return not {name, f"{_module(path)}.{name}", f"{path}:{name}"}.isdisjoint(changed)
 
 
 def is_meant(name: str, path: str, changed: Collection[str]) -> bool:
-    owner, last = name.split(".", 1)[0], name.rsplit(".", 1)[-1]
-    return (
-        exactly_meant(name, path, changed)
-        or exactly_meant(owner, path, changed)
-        or (last in changed)
-    )
+    owner, last = name.split(".", 1)[0], name.rpartition(".")[2]
+    return last in changed or any(exactly_meant(each, path, changed) for each in (name, owner))
 
 
 def _module(path: str) -> str:

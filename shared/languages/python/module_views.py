@@ -6,9 +6,16 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Final
 
-from shared.languages.python.merge_stubs import exactly_meant, loosened, merge, with_outer_types
+from shared.languages.python.merge_stubs import (
+    copied,
+    exactly_meant,
+    loosened,
+    merge,
+    with_outer_types,
+)
 from shared.languages.python.python_code import (
     ROOTS,
     absolute_module,
@@ -90,9 +97,6 @@ class Module:
         names = qualified(declarations(stub))
         return replace(self, contract=contract, loose=self.loose - names)
 
-    def loosen(self, names: frozenset[str]) -> Module:
-        return replace(self, loose=self.loose | names)
-
     def write(self) -> Module:
         return replace(self, is_written=True)
 
@@ -155,7 +159,7 @@ class Module:
         if self.source is not None and self.contract is None and not self.loose:
             return self.source.text
         body = with_outer_types(self.body)
-        return render_stub(body) if self.checked_path.endswith(".pyi") else _unparse(body)
+        return render_stub(body) if self.checked_path.endswith(".pyi") else unparsed(body)
 
 
 def render_stub(body: Sequence[ast.stmt]) -> str:
@@ -163,26 +167,22 @@ def render_stub(body: Sequence[ast.stmt]) -> str:
 
     PEP 484 hides `from .a import f` in a stub, although the module behind the stub has `f`.
     """
-    return _unparse([_visible(each) for each in body])
+    return unparsed([_visible(each) for each in body])
 
 
 def _visible(statement: ast.stmt) -> ast.stmt:
     match statement:
-        case ast.ImportFrom(module=module, names=names, level=level) if module != "__future__":
-            shown = [ast.alias(each.name, each.asname or _own_name(each.name)) for each in names]
-            return ast.ImportFrom(module, shown, level)
-        case ast.Import(names=names):
-            shown = [ast.alias(each.name, each.asname or _own_name(each.name)) for each in names]
-            return ast.Import(shown)
+        case ast.ImportFrom(module="__future__"):
+            return statement
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            named = ((each, each.name if each.name.isidentifier() else None) for each in names)
+            shown = [ast.alias(each.name, each.asname or own) for each, own in named]
+            return copied(statement, names=shown)
         case _:
             return statement
 
 
-def _own_name(name: str) -> str | None:
-    return name if name.isidentifier() else None
-
-
-def _unparse(body: Sequence[ast.stmt]) -> str:
+def unparsed(body: Sequence[ast.stmt]) -> str:
     return ast.unparse(ast.fix_missing_locations(ast.Module(list(body), []))) + "\n"
 
 
@@ -259,30 +259,23 @@ class ModuleHistory:
 
     def find(self, name: str, after: int, roots: Sequence[str] = ROOTS) -> Module | None:
         """Return the file behind a dotted module name; for a package that is its `__init__`."""
-        stem = name.replace(".", "/")
-        for root in roots:
-            for ending in _ENDINGS:
-                if (found := self.module(f"{root}{stem}{ending}", after)) is not None:
-                    return found
-        return None
+        found = (self.module(path, after) for path in _paths_of(name, roots))
+        return next((each for each in found if each is not None), None)
 
     def provided_later(self, name: str, after: int, roots: Sequence[str] = ROOTS) -> int | None:
         """Return the position of the first order after `after` that writes a new module `name`."""
-        stems = [f"{root}{name.replace('.', '/')}{ending}" for root in roots for ending in _ENDINGS]
         found = [
             position
-            for stem in stems
-            for position, _ in self._versions.get(stem, ())[:1]
-            if position > after and stem not in self._files
+            for path in _paths_of(name, roots)
+            for position, _ in self._versions.get(path, ())[:1]
+            if position > after and path not in self._files
         ]
         return min(found, default=None)
 
     def declared_later(self, path: str, name: str, after: int) -> int | None:
         """Return the position of the first order after `after` that declares `name` in `path`."""
-        for position, module in self._versions.get(path, ()):
-            if position > after and name in module.contracted:
-                return position
-        return None
+        later = (each for each in self._versions.get(path, ()) if each[0] > after)
+        return next((at for at, module in later if name in module.contracted), None)
 
     def declared_by(self, path: str, name: str, after: int) -> int | None:
         """Return the position of an order whose declaration of `name` holds at `after`, if any."""
@@ -294,6 +287,11 @@ class ModuleHistory:
         return found
 
 
+def _paths_of(name: str, roots: Sequence[str]) -> Iterator[str]:
+    stem = name.replace(".", "/")
+    return (f"{root}{stem}{ending}" for root in roots for ending in _ENDINGS)
+
+
 def _changed(before: Module | None, path: str, change: Change) -> Module:
     stub = change.stubs.get(path)
     after = before or Module(path)
@@ -301,7 +299,8 @@ def _changed(before: Module | None, path: str, change: Change) -> Module:
     if not change.changed:
         return after
     names = qualified(after.declared) - qualified(declarations(stub or ()))
-    return after.loosen(frozenset(n for n in names if exactly_meant(n, path, change.changed)))
+    loose = {each for each in names if exactly_meant(each, path, change.changed)}
+    return replace(after, loose=after.loose | loose)
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,7 +341,7 @@ def _reach(
     while pending and len(found) < MAX_VIEW_FILES:
         following: list[str] = []
         for name in pending:
-            for part in _with_parents(name):
+            for part in accumulate(name.split("."), "{}.{}".format):
                 if part in seen:
                     continue
                 seen.add(part)
@@ -352,12 +351,6 @@ def _reach(
                     following += imports_of(module, part)
         pending = following
     return found
-
-
-def _with_parents(name: str) -> Iterator[str]:
-    parts = name.split(".")
-    for end in range(1, len(parts) + 1):
-        yield ".".join(parts[:end])
 
 
 def imports_of(module: Module, name: str) -> list[str]:

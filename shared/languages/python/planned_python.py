@@ -24,12 +24,7 @@ from shared.languages.planned_code import (
     undeclared_package,
     unprovided,
 )
-from shared.languages.python.declared_requirements import (
-    declares_requirements,
-    normal_name,
-    provides_module,
-    required_names,
-)
+from shared.languages.python import declared_requirements
 from shared.languages.python.merge_stubs import merge
 from shared.languages.python.module_views import Change, ModuleHistory
 from shared.languages.python.python_code import read_code
@@ -42,32 +37,16 @@ SUFFIXES = (".py", ".pyi")
 
 
 @dataclass(frozen=True, slots=True)
-class DeclaredInterface:
-    """Represent one entry of an order's `interfaces` with its stub parsed."""
-
-    declared: DeclaredStub
-    stub: PythonStub | TextFault
-
-    @property
-    def path(self) -> str:
-        return self.declared.path
-
-
-@dataclass(frozen=True, slots=True)
-class TestCode:
-    """Hold the code of an acceptance file that compiles."""
-
-    file: AcceptanceText
-    code: Code
-
-
-@dataclass(frozen=True, slots=True)
 class PlannedOrder:
-    """Hold one order with its Python: the stubs that it declares, and the tests that it brings."""
+    """Hold one order with its Python.
+
+    These are the stubs that it declares, parsed, and the tests that it brings, as far as they
+    compile.
+    """
 
     order: OrderCode
-    interfaces: tuple[DeclaredInterface, ...]
-    tests: tuple[TestCode, ...]
+    interfaces: tuple[tuple[DeclaredStub, PythonStub | TextFault], ...]
+    tests: tuple[tuple[AcceptanceText, Code], ...]
 
     @property
     def position(self) -> int:
@@ -87,7 +66,7 @@ def read_project(chain: Chain) -> PlannedProject:
     orders = tuple(
         PlannedOrder(
             order,
-            tuple(_parsed(each) for each in order.interfaces if each.path.endswith(SUFFIXES)),
+            tuple((e, _parsed(e)) for e in order.interfaces if e.path.endswith(SUFFIXES)),
             tuple(_compiled(order.acceptance_files)),
         )
         for order in chain.orders
@@ -100,21 +79,20 @@ def read_project(chain: Chain) -> PlannedProject:
     return PlannedProject(chain, orders, history)
 
 
-def _parsed(declared: DeclaredStub) -> DeclaredInterface:
-    stub = TextFault(declared.problem) if declared.problem else parse_stub(declared.text)
-    return DeclaredInterface(declared, stub)
+def _parsed(declared: DeclaredStub) -> PythonStub | TextFault:
+    return TextFault(declared.problem) if declared.problem else parse_stub(declared.text)
 
 
-def _compiled(files: Sequence[AcceptanceText]) -> list[TestCode]:
-    read = (TestCode(each, read_code(each.text)) for each in files if each.path.endswith(SUFFIXES))
-    return [each for each in read if each.code.problem is None]
+def _compiled(files: Sequence[AcceptanceText]) -> Iterator[tuple[AcceptanceText, Code]]:
+    read = ((each, read_code(each.text)) for each in files if each.path.endswith(SUFFIXES))
+    return ((each, code) for each, code in read if code.problem is None)
 
 
 def _change(planned: PlannedOrder, removed: Sequence[str]) -> Change:
     stubs: dict[str, list[ast.stmt]] = {}
-    for each in planned.interfaces:
-        if isinstance(each.stub, PythonStub):
-            stubs[each.path] = merge(stubs.get(each.path, ()), each.stub.tree.body)
+    for each, stub in planned.interfaces:
+        if isinstance(stub, PythonStub):
+            stubs[each.path] = merge(stubs.get(each.path, ()), stub.tree.body)
     order = planned.order
     return Change(
         writes=frozenset((*order.writes, *order.may_write)),
@@ -155,8 +133,8 @@ class DeclaredPackages:
     def provides(self, module: str, after: int) -> bool:
         if self.unknown_from is not None and self.unknown_from <= after:
             return True
-        wanted = normal_name(module)
-        return provides_module(self.names, module) or any(
+        wanted = declared_requirements.normal_name(module)
+        return declared_requirements.provides(self.names, module) or any(
             wanted in name.split("-") for name in self.names
         )
 
@@ -167,16 +145,16 @@ class DeclaredPackages:
 
 def read_dependencies(chain: Chain) -> DeclaredPackages:
     """Return the packages that are declared, and the first order that may write a declaration."""
-    files = sorted(path for path in chain.listing if declares_requirements(path))
+    files = sorted(path for path in chain.listing if declared_requirements.declares(path))
     declared = [chain.sources[path] for path in files if path in chain.sources]
-    names = {normal_name(each) for each in chain.dependencies}
+    names = {declared_requirements.normal_name(each) for each in chain.dependencies}
     for text in declared:
-        names |= required_names(text)
+        names |= declared_requirements.declared(text)
     written = [
         position
         for table in (chain.files.first, chain.files.possible)
         for path, position in table.items()
-        if position > 0 and declares_requirements(path)
+        if position > 0 and declared_requirements.declares(path)
     ]
     unread = [0] if len(declared) < len(files) else []
     return DeclaredPackages(
@@ -271,11 +249,9 @@ def unmet_import(placed: PlacedCode, needed: Import) -> Iterator[Need]:
 def _unmet_package(verb: str, module: str, placed: PlacedCode) -> Iterator[Need]:
     root = module.split(".", 1)[0]
     dependencies = placed.layout.dependencies
-    if dependencies.provides(root, placed.after):
-        return
     if dependencies.must_declare(root, placed.after):
         yield undeclared_package(verb, module, root)
-    else:
+    elif not dependencies.provides(root, placed.after):
         yield unprovided(verb, module)
 
 
@@ -329,7 +305,9 @@ def _missing_module(needed: Import, placed: PlacedCode, after: int) -> str | Non
     # Only the modules in a folder without `__init__.py` can be imported from it.
     for name in needed.names:
         inside = [f"{folder}/{name}" for folder in folders]
-        if not any(_is_importable(stem, placed, after) for stem in inside) and name != "*":
+        is_folder = any(placed.chain.files.may_be_folder(stem, after) for stem in inside)
+        is_there = is_folder or any(_has_module(stem, placed, after) for stem in inside)
+        if name != "*" and not is_there:
             return f"{needed.module}.{name}"
     return None
 
@@ -338,21 +316,16 @@ def _has_module(stem: str, placed: PlacedCode, after: int) -> bool:
     return any(placed.chain.is_there(stem + suffix, after) for suffix in _MODULE_SUFFIXES)
 
 
-def _is_importable(stem: str, placed: PlacedCode, after: int) -> bool:
-    return _has_module(stem, placed, after) or placed.chain.files.may_be_folder(stem, after)
-
-
 def _is_own(root: str, placed: PlacedCode) -> bool:
     """Say whether the repo or any order of the plan has a top-level module of that name.
 
     An installed package goes before a folder of the same name without `__init__.py`.
     """
-    last = len(placed.chain.orders)
+    last, removed = len(placed.chain.orders), placed.layout.removed
     stems = [folder + root for folder in placed.roots]
-    if any(_has_module(stem, placed, last) for stem in stems):
-        return True
-    removed = placed.layout.removed
-    if any(stem in removed or f"{stem}/__init__" in removed for stem in stems):
+    if any(_has_module(stem, placed, last) for stem in stems) or any(
+        stem in removed or f"{stem}/__init__" in removed for stem in stems
+    ):
         return True
     dependencies = placed.layout.dependencies
     if dependencies.provides(root, placed.after) or dependencies.must_declare(root, placed.after):

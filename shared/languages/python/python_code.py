@@ -17,7 +17,6 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from shared.languages.read_commands import Code, CodeProblem, Import
@@ -111,12 +110,13 @@ _MAX_SPEC_DEPTH: Final = 2
 _NEVER_CLOSES: Final = "the braces of an f-string do not close before its own quotes do"
 
 
-@dataclass(frozen=True, slots=True)
-class FStringFault:
+class FStringFault(Exception):
     """Hold the reason why Python 3.11 does not read an f-string, and its first line, from 1."""
 
-    reason: str
-    line: int
+    def __init__(self, reason: str, line: int = 1) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.line = line
 
 
 def f_string_fault(source: str) -> FStringFault | None:
@@ -129,18 +129,9 @@ def f_string_fault(source: str) -> FStringFault | None:
         return None
     try:
         _scan_code(re.sub(r"\r\n?", "\n", source))
-    except _FStringRefused as refused:
-        return FStringFault(refused.reason, refused.line)
+    except FStringFault as fault:
+        return fault
     return None
-
-
-class _FStringRefused(Exception):
-    """Raised at an f-string that Python 3.11 does not read."""
-
-    def __init__(self, reason: str, line: int = 1) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.line = line
 
 
 def _scan_code(code: str) -> None:
@@ -158,11 +149,11 @@ def _scan_code(code: str) -> None:
         if "f" in prefix:
             try:
                 if position < 0:
-                    raise _FStringRefused(_NEVER_CLOSES)
+                    raise FStringFault(_NEVER_CLOSES)
                 _FString(code[start : position - len(text)], is_raw="r" in prefix).read()
-            except _FStringRefused as refused:
-                line = code.count("\n", 0, start) + 1
-                raise _FStringRefused(refused.reason, line) from None
+            except FStringFault as fault:
+                fault.line = code.count("\n", 0, start) + 1
+                raise
         prefix = ""
 
 
@@ -179,7 +170,7 @@ def _string_end(code: str, quotes: str, start: int) -> int:
 class _FString:
     """Read the text of an f-string as the parser of Python 3.11 does, from left to right.
 
-    Raises `_FStringRefused` if that parser refuses the text.
+    Raises `FStringFault` if that parser refuses the text.
     """
 
     def __init__(self, text: str, *, is_raw: bool) -> None:
@@ -214,31 +205,31 @@ class _FString:
             elif depth == 0 and self._text[self._at + 1 : self._at + 2] == character:
                 self._at += 2
             elif depth == 0 and character == "}":
-                raise _FStringRefused("an f-string holds a single `}`")
+                raise FStringFault("an f-string holds a single `}`")
             else:
                 return
 
     def _read_field(self, depth: int) -> None:
         if depth >= _MAX_SPEC_DEPTH:
-            raise _FStringRefused("the formats of an f-string are nested too deeply")
+            raise FStringFault("the formats of an f-string are nested too deeply")
         self._at += 1
         _scan_code(self._read_expression())
         if self._next == "=":
             if depth:
-                raise _FStringRefused("an f-string holds a `=` in the braces of a format")
+                raise FStringFault("an f-string holds a `=` in the braces of a format")
             self._at += 1
             while self._next and self._next in _BLANKS:
                 self._at += 1
         if self._next == "!":
             self._at += 1
             if self._next not in _CONVERSIONS:
-                raise _FStringRefused("an f-string holds a conversion other than !s, !r and !a")
+                raise FStringFault("an f-string holds a conversion other than !s, !r and !a")
             self._at += 1
         if self._next == ":":
             self._at += 1
             self.read(depth + 1)
         if self._next != "}":
-            raise _FStringRefused(_NEVER_CLOSES)
+            raise FStringFault(_NEVER_CLOSES)
         self._at += 1
 
     def _read_expression(self) -> str:
@@ -246,7 +237,7 @@ class _FString:
         text, start, quotes, open_brackets = self._text, self._at, "", []
         while character := self._next:
             if character == "\\":
-                raise _FStringRefused("an f-string holds a backslash within its braces")
+                raise FStringFault("an f-string holds a backslash within its braces")
             if quotes:
                 if text.startswith(quotes, self._at):
                     self._at += len(quotes) - 1
@@ -256,7 +247,7 @@ class _FString:
                 quotes = triple if text.startswith(triple, self._at) else character
                 self._at += len(quotes) - 1
             elif character == "#":
-                raise _FStringRefused("an f-string holds a `#` within its braces")
+                raise FStringFault("an f-string holds a `#` within its braces")
             elif character in "([{":
                 open_brackets.append(character)
             elif not open_brackets and character in "!:}=<>":
@@ -267,9 +258,9 @@ class _FString:
             elif character in ")]}" and (
                 not open_brackets or open_brackets.pop() != _OPENING[character]
             ):
-                raise _FStringRefused("the brackets in an f-string do not match")
+                raise FStringFault("the brackets in an f-string do not match")
             self._at += 1
-        raise _FStringRefused(_NEVER_CLOSES)
+        raise FStringFault(_NEVER_CLOSES)
 
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_]*+"
@@ -294,12 +285,12 @@ def read_code(source: str) -> Code:
     Never raises and never warns. Code that needs a newer Python than `OLDEST` has a problem,
     whichever Python compiles it.
     """
-    if problem := _too_long(source) or _newer_f_string(source):
-        return Code(source, problem, ())
-    read = _attempt(source, _compiled_imports)
-    if isinstance(read, CodeProblem):
-        return Code(source, read, ())
-    return Code(source, None, read)
+    if is_too_long(source):
+        too_long = f"it is over {MAX_ARGUMENT_BYTES} bytes, too long an argument"
+        return Code(source, CodeProblem(too_long, False), ())
+    problem = _newer_f_string(source)
+    read = _attempt(source, _compiled_imports) if problem is None else problem
+    return Code(source, read, ()) if isinstance(read, CodeProblem) else Code(source, None, read)
 
 
 def parse_code(source: str) -> ast.Module | CodeProblem:
@@ -349,12 +340,6 @@ def _attempt(source: str, read: Callable[[str], T]) -> T | CodeProblem:
         return CodeProblem(f"the compiler refuses it: {error}", False)
 
 
-def _too_long(source: str) -> CodeProblem | None:
-    if is_too_long(source):
-        return CodeProblem(f"it is over {MAX_ARGUMENT_BYTES} bytes, too long an argument", False)
-    return None
-
-
 def _imports(source: str) -> tuple[Import, ...]:
     """Return the imports of code that compiles.
 
@@ -376,9 +361,7 @@ def _imports(source: str) -> tuple[Import, ...]:
 
 
 def _without_aliases(names: str) -> tuple[str, ...]:
-    if " as " not in names:
-        return tuple(names.replace(" ", "").split(","))
-    return tuple(name.split(" as ")[0].strip() for name in names.split(","))
+    return tuple(name.partition(" as ")[0].strip() for name in names.split(","))
 
 
 def _imports_of(tree: ast.AST) -> Iterator[Import]:
@@ -390,16 +373,14 @@ def _imports_of(tree: ast.AST) -> Iterator[Import]:
                     yield Import(each.name, (), line)
             case ast.ImportFrom(module=str(module), level=0, names=names, lineno=line):
                 yield Import(module, tuple(each.name for each in names), line)
-            case ast.Try() | ast.TryStar() as node if any(map(_catches, node.handlers)):
+            case ast.Try() | ast.TryStar() as node if any(
+                each.type is None or _names_import_error(each.type) for each in node.handlers
+            ):
                 pending += reversed(node.orelse + node.finalbody)
             case ast.With() as node if any(map(_suppresses, node.items)):
                 pass
             case node:
                 pending += reversed(list(ast.iter_child_nodes(node)))
-
-
-def _catches(handler: ast.ExceptHandler) -> bool:
-    return handler.type is None or _names_import_error(handler.type)
 
 
 def _suppresses(item: ast.withitem) -> bool:
@@ -409,10 +390,6 @@ def _suppresses(item: ast.withitem) -> bool:
 
 
 def _names_import_error(expression: ast.expr) -> bool:
-    match expression:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name in _CATCHES_IMPORT_ERROR
-        case ast.Tuple(elts=elements):
-            return any(map(_names_import_error, elements))
-        case _:
-            return False
+    if isinstance(expression, ast.Tuple):
+        return any(map(_names_import_error, expression.elts))
+    return last_part(expression) in _CATCHES_IMPORT_ERROR

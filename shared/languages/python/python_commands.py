@@ -51,7 +51,7 @@ def read_run(program: str, arguments: Arguments) -> Run:
             flags.append(word)
             index += word == "--check-hash-based-pycs"
             continue
-        letters, option, value = _short_options(word, "cmWX")
+        letters, option, value = _short_options(word)
         flags += [f"-{letter}" for letter in letters]
         if not option:
             continue
@@ -72,12 +72,10 @@ def read_run(program: str, arguments: Arguments) -> Run:
     return ProgramRun(tuple(flags))
 
 
-def _short_options(word: str, with_value: str) -> tuple[str, str, str]:
+def _short_options(word: str) -> tuple[str, str, str]:
     """Return the plain letters of `-Icprint()`, the letter that takes a value, and the value."""
-    for at in range(1, len(word)):
-        if word[at] in with_value:
-            return word[1:at], word[at], word[at + 1 :]
-    return word[1:], "", ""
+    letters, option, value = re.split(r"([cmWX]|\Z)", word[1:], maxsplit=1)
+    return letters, option, value
 
 
 def needed_paths(command: Command) -> tuple[str, ...]:
@@ -209,7 +207,8 @@ def weakness_of_code(source: str, *, optimised: bool) -> Weakness | None:
         return None
     if asserts:
         return _weak_assertions(asserts, _imported(nodes))
-    if any(_is_at_work(each) for each in nodes):
+    calls = [each for each in nodes if isinstance(each, ast.Call)]
+    if any(last_part(each.func) != "print" for each in calls):
         return Weakness("W231", "calls without asserting anything of the result")
     return Weakness("W230", "only imports or prints")
 
@@ -220,17 +219,11 @@ def _can_fail(node: ast.AST) -> bool:
             return True
         case ast.Call(func=function, keywords=keywords):
             name = last_part(function)
-            checked = any(
-                each.arg in {"check", "raise_on_error"} and _is_true(each.value)
-                for each in keywords
-            )
+            given = {each.arg for each in keywords if getattr(each.value, "value", None) is True}
+            checked = not given.isdisjoint({"check", "raise_on_error"})
             return checked or name in _FAILING_CALLS or "assert" in name.lower()
         case _:
             return False
-
-
-def _is_true(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is True
 
 
 def _imported(nodes: Iterable[ast.AST]) -> frozenset[str]:
@@ -240,11 +233,6 @@ def _imported(nodes: Iterable[ast.AST]) -> frozenset[str]:
         if isinstance(node, ast.Import | ast.ImportFrom)
         for each in node.names
     )
-
-
-def _is_at_work(node: ast.AST) -> bool:
-    """Say whether a node calls something other than `print`."""
-    return isinstance(node, ast.Call) and last_part(node.func) != "print"
 
 
 def _swallowed(tree: ast.Module) -> bool:
@@ -265,12 +253,9 @@ def _drops_failures(node: ast.AST, child: ast.AST) -> bool:
         case ast.Try(body=body, handlers=handlers) if child in body:
             return any(_catches_all(each.type) and not _fails_again(each) for each in handlers)
         case ast.With(items=items) if child not in items:
-            return any(
-                isinstance(each.context_expr, ast.Call)
-                and last_part(each.context_expr.func) == "suppress"
-                and any(_catches_all(argument) for argument in each.context_expr.args)
-                for each in items
-            )
+            calls = (e.context_expr for e in items if isinstance(e.context_expr, ast.Call))
+            suppressed = (each.args for each in calls if last_part(each.func) == "suppress")
+            return any(_catches_all(argument) for each in suppressed for argument in each)
         case _:
             return False
 
@@ -296,9 +281,9 @@ def _fails_again(handler: ast.ExceptHandler) -> bool:
 
 def _weak_assertions(asserts: list[ast.Assert], imported: frozenset[str]) -> Weakness | None:
     """Judge the assertions together: one that can fail for a reason makes up for the others."""
-    if all(_always_holds(each.test) for each in asserts):
-        return Weakness("W232", "asserts what always holds")
     left = [each.test for each in asserts if not _always_holds(each.test)]
+    if not left:
+        return Weakness("W232", "asserts what always holds")
     if all(_is_existence(each, imported) for each in left):
         return Weakness("W233", "asserts only that something exists")
     return None
@@ -334,9 +319,7 @@ def _holds_by_itself(left: ast.expr, op: ast.cmpop, right: ast.expr) -> bool:
 
 def _is_existence(test: ast.expr, imported: frozenset[str]) -> bool:
     match test:
-        case ast.Name(id=name):
-            return name in imported
-        case ast.Attribute(value=ast.Name(id=name)):
+        case ast.Name(id=name) | ast.Attribute(value=ast.Name(id=name)):
             return name in imported
         case ast.Call(func=function):
             return last_part(function) in _EXISTENCE_CALLS

@@ -144,25 +144,6 @@ class PythonReports:
         return second_look.second_look(argv, stderr)
 
 
-class PythonPackages:
-    """Implement `Packages` for distributions of Python."""
-
-    def declares(self, path: str) -> bool:
-        return declared_requirements.declares_requirements(path)
-
-    def declared(self, text: str) -> frozenset[str]:
-        return declared_requirements.required_names(text)
-
-    def normal_name(self, name: str) -> str:
-        return declared_requirements.normal_name(name)
-
-    def provides(self, names: Collection[str], module: str) -> bool:
-        return declared_requirements.provides_module(names, module)
-
-    def not_installed(self, text: str, output: str) -> tuple[str, ...]:
-        return declared_requirements.modules_not_found(text, output)
-
-
 class PythonDependencies:
     """Implement `Dependencies` for distributions, which uv or pip install as wheels."""
 
@@ -208,7 +189,7 @@ PYTHON: Final = Language(
     conformance=PythonConformance(),
     edits=definition_edits,
     notes=code_notes,
-    packages=PythonPackages(),
+    packages=declared_requirements,
     dependencies=PythonDependencies(),
     failures=python_packages,
     reports=PythonReports(),

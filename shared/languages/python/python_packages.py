@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,7 +16,6 @@ from shared.languages.capabilities import Installable, Lack
 from shared.languages.language_tools import ManifestFiles, Prepared, Workshop
 from shared.languages.python.declared_requirements import (
     REQUIREMENT,
-    TEST_NAMES,
     DeclaredRequirement,
     check_declared,
     from_lists,
@@ -24,11 +23,12 @@ from shared.languages.python.declared_requirements import (
     from_setup_cfg,
     from_setup_py,
     normal_name,
-    provides_module,
+    provides,
 )
 from shared.languages.python.locks import (
     LockedEdge,
     PackageLock,
+    edge_of,
     from_pipfile,
     pinned,
     read_pdm_lock,
@@ -70,7 +70,7 @@ def find_lack(output: str, project: Installable) -> Lack | None:
     """Return the module, else the plugin of pytest, that is not installed; `None` without any."""
     names = project.declared | {normal_name(each) for each in project.allowed}
     if module := next(_missing_modules(output, names), ""):
-        ways = _ways_to_install(module, provides_module(names, module), project)
+        ways = _ways_to_install(module, provides(names, module), project)
         return Lack(f"The module {module!r} is not installed for the Python of commands.", ways)
     if plugin := next(_missing_plugins(output, project), ""):
         ways = (*_ways_to_install(plugin, plugin in names, project), _LEAVE_OUT)
@@ -92,12 +92,9 @@ def _ways_to_install(name: str, declared: bool, project: Installable) -> tuple[s
 
 
 def _missing_modules(output: str, names: frozenset[str]) -> Iterator[str]:
-    for module in _RUN_FAILED.findall(output):
-        if module in _TOOLS or provides_module(names, module):
-            yield module
-    for module in _IMPORT_FAILED.findall(output):
-        if provides_module(names, module):
-            yield module
+    run, imported = _RUN_FAILED.findall(output), _IMPORT_FAILED.findall(output)
+    yield from (each for each in run if each in _TOOLS or provides(names, each))
+    yield from (each for each in imported if provides(names, each))
 
 
 def _missing_plugins(output: str, project: Installable) -> Iterator[str]:
@@ -106,9 +103,7 @@ def _missing_plugins(output: str, project: Installable) -> Iterator[str]:
         for option in re.findall(r"(?:^|\s)(--?[a-z]+)", options):
             if option in _PLUGIN_OPTIONS and not project.brought(option):
                 yield _PLUGIN_OPTIONS[option]
-    for plugin in _MISSING_PLUGINS.findall(output):
-        if not project.brought(plugin):
-            yield plugin
+    yield from (e for e in _MISSING_PLUGINS.findall(output) if not project.brought(e))
 
 
 _PROJECT: Final = "pyproject.toml"
@@ -130,11 +125,6 @@ class WantedPackages:
     constraints: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    @property
-    def key(self) -> str:
-        """Return a text that differs where other packages would be installed."""
-        return json.dumps([self.lines, self.constraints])
-
 
 def read_wishes(files: ManifestFiles, environment: Mapping[str, str]) -> WantedPackages:
     """Return what the tree declares; nothing where it declares nothing.
@@ -144,14 +134,10 @@ def read_wishes(files: ManifestFiles, environment: Mapping[str, str]) -> WantedP
     that is more than a name with versions, and two places that pin different versions.
     """
     own = read_toml(_PROJECT, files.text(_PROJECT) or "")
-    computed, notes = from_setup_py(files, TEST_NAMES)
+    computed, notes = from_setup_py(files)
     pipfile = read_toml(_PIPFILE, files.text(_PIPFILE) or "")
-    project = [
-        *from_pyproject(own),
-        *from_setup_cfg(files, TEST_NAMES),
-        *computed,
-        *from_pipfile(pipfile),
-    ]
+    written = (*from_pyproject(own), *from_setup_cfg(files))
+    project = [*written, *computed, *from_pipfile(pipfile)]
     listed = [each for each in from_lists(files) if not each.constraint]
     constraints = [each for each in from_lists(files) if each.constraint]
     declared = [check_declared(each) for each in (*project, *listed, *constraints)]
@@ -164,14 +150,16 @@ def read_wishes(files: ManifestFiles, environment: Mapping[str, str]) -> WantedP
             if lock.is_complete:
                 edges = [LockedEdge(name) for name in lock.packages]
             return WantedPackages(pinned(lock, edges, environment), notes=tuple(notes))
-        notes.append(_not_in_lock(lock, lacking))
+        notes.append(
+            f"{lock.path} does not have {', '.join(lacking[:5])}, so versions are chosen anew: "
+            "lock again before you merge."
+        )
     return WantedPackages(_lines((*project, *listed)), _lines(constraints), tuple(notes))
 
 
 def _read_lock(files: ManifestFiles) -> PackageLock | None:
     for name, read in _LOCKS.items():
-        text = files.text(name)
-        if text is not None:
+        if (text := files.text(name)) is not None:
             parse = _read_json if name.startswith(_PIPFILE) else read_toml
             return read(name, parse(name, text))
     return None
@@ -185,26 +173,13 @@ def _read_json(path: str, text: str) -> Table:
     return document if isinstance(document, dict) else {}
 
 
-def _not_in_lock(lock: PackageLock, lacking: Sequence[str]) -> str:
-    return (
-        f"{lock.path} does not have {', '.join(lacking[:5])}, so versions are chosen anew: lock "
-        "again before you merge."
-    )
-
-
 def _lines(declared: Iterable[DeclaredRequirement]) -> tuple[str, ...]:
     return tuple(sorted({each.line for each in declared}))
 
 
 def _edge(declared: DeclaredRequirement) -> LockedEdge:
-    from packaging.requirements import InvalidRequirement, Requirement  # slow to import
-
-    try:
-        wanted = Requirement(re.sub(r"\s+--hash=\S+", "", declared.line))
-    except InvalidRequirement:
-        return LockedEdge(normal_name(declared.name))
-    marker = str(wanted.marker) if wanted.marker else ""
-    return LockedEdge(normal_name(wanted.name), "", marker, tuple(sorted(wanted.extras)))
+    found = edge_of(re.sub(r"\s+--hash=\S+", "", declared.line))
+    return found or LockedEdge(normal_name(declared.name))
 
 
 def _refuse_contradictions(declared: Iterable[DeclaredRequirement]) -> None:
@@ -327,7 +302,8 @@ def prepare_python(files: ManifestFiles, workshop: Workshop) -> Prepared:
     wanted = wishes.lines
     if not wanted and not own.generated:
         return Prepared(notes=wishes.notes)
-    if not any("--hash=" in each or _is_pytest(each) for each in wanted):
+    names = {DeclaredRequirement("", each).name.lower() for each in wanted}
+    if "pytest" not in names and not any("--hash=" in each for each in wanted):
         wanted = (*wanted, "pytest")  # it verifies a tree that has no script of its own
     wishes = WantedPackages(wanted, wishes.constraints, wishes.notes)
 
@@ -335,7 +311,8 @@ def prepare_python(files: ManifestFiles, workshop: Workshop) -> Prepared:
         _make(folder, base.executable, wishes, workshop)
         own.write(folder)
 
-    key = json.dumps([wishes.key, str(base.executable), base.tag, repr(own)])
+    packages = json.dumps([wanted, wishes.constraints])
+    key = json.dumps([packages, str(base.executable), base.tag, repr(own)])
     itself = dict.fromkeys(own.generated, "")
     folder = workshop.kept(key, make, {**dict(map(_pin_of, wanted)), **itself})
     generated = {path: folder / "generated" / path for path in own.generated}
@@ -347,11 +324,6 @@ def _pin_of(requirement: str) -> tuple[str, str]:
     assert match is not None, "every line was checked"
     pin = _PIN.fullmatch(match["versions"].strip())
     return normal_name(match["name"]), pin[1] if pin else ""
-
-
-def _is_pytest(requirement: str) -> bool:
-    match = REQUIREMENT.fullmatch(requirement)
-    return match is not None and match["name"].lower() == "pytest"
 
 
 def _markers_of(tag: str) -> Mapping[str, str]:

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from shared.languages.language_tools import BLANK_LINE, HEAD_ALONE, FaultReport, Tool, at_place
-from shared.languages.python.assertion_marker import OPERATORS
+from shared.languages.python.assertion_marker import OPERATORS, is_literal
 from shared.languages.python.python_code import parse_as_here
 
 _EXPECTED: Final = {
@@ -129,8 +129,7 @@ def values_of(source: str, shown: str) -> FailedTest | None:
 
 
 def _expression(source: str) -> ast.expr | None:
-    tree = parse_as_here(source)
-    match tree:
+    match parse_as_here(source):
         case ast.Module(body=[ast.Expr(value=ast.Tuple(elts=[test, _]))]):  # with a message
             return test
         case ast.Module(body=[ast.Expr(value=test)]):
@@ -140,10 +139,7 @@ def _expression(source: str) -> ast.expr | None:
 
 
 def _literal(node: ast.expr) -> str | None:
-    try:
-        return repr(ast.literal_eval(node))
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-        return None
+    return repr(ast.literal_eval(node)) if is_literal(node) else None
 
 
 def _halves(
@@ -154,19 +150,13 @@ def _halves(
         return shown.removesuffix(between + right), right
     if left is not None and shown.startswith(left + between):
         return left, shown.removeprefix(left + between)
-    found = [*_splits(shown, between)]
-    return found[0] if len(found) == 1 else None
-
-
-def _splits(shown: str, between: str) -> Iterator[tuple[str, str]]:
-    for place in re.finditer(re.escape(between), shown):
-        yield shown[: place.start()], shown[place.end() :]
+    parts = shown.split(between)
+    return (parts[0], parts[1]) if len(parts) == 2 else None
 
 
 def _operand(source: str, node: ast.expr, value: str) -> Operand:
     code = " ".join((ast.get_source_segment(source, node) or ast.unparse(node)).split())
-    literal = _literal(node) is not None
-    return Operand(code, value, isinstance(node, ast.Call), literal)
+    return Operand(code, value, isinstance(node, ast.Call), is_literal(node))
 
 
 def _telling(operator: str, *operands: Operand) -> FailedTest | None:
@@ -206,6 +196,10 @@ class Frame:
         """Return whether the file is one of the workspace's own, by its relative path."""
         return not self.path.startswith(("/", "<")) and "site-packages/" not in self.path
 
+    @property
+    def place(self) -> str:
+        return at_place(self.path, self.line, self.source)
+
 
 @dataclass(frozen=True, slots=True)
 class Traceback:
@@ -223,13 +217,13 @@ class Traceback:
     @property
     def place(self) -> str:
         """Return the words for the last line of the workspace that ran, or an empty string."""
-        return _place(self._ours[-1]) if self._ours else ""
+        return self._ours[-1].place if self._ours else ""
 
     @property
     def caller(self) -> str:
         """Return the words for the line of another file that led there, or an empty string."""
         ours = self._ours
-        return _place(ours[0]) if ours and ours[0].path != ours[-1].path else ""
+        return ours[0].place if ours and ours[0].path != ours[-1].path else ""
 
     @property
     def _ours(self) -> Sequence[Frame]:
@@ -293,10 +287,6 @@ def _read_one(lines: Sequence[str], start: int) -> tuple[Traceback | None, int]:
     return None, len(lines)
 
 
-def _place(frame: Frame) -> str:
-    return at_place(frame.path, frame.line, frame.source)
-
-
 def _chained(lines: Sequence[str], first: Traceback, second: Traceback) -> bool:
     between = (line.strip() for line in lines[first.lines.stop : second.lines.start])
     return any(line in _CHAINED for line in between)
@@ -329,9 +319,7 @@ def find_test_failures(lines: Sequence[str]) -> Iterator[FaultReport]:
     for block in read_blocks(lines):
         found = True
         yield FaultReport(block.lines, _fact(block))
-    if found:
-        return
-    for number, line in enumerate(lines):
+    for number, line in enumerate(() if found else lines):
         if (short := _SHORT.match(line)) and "::" in short["test"]:
             said = f": {short['said']}" if short["said"] else ""
             yield FaultReport(range(number, number + 1), f"{short['test']} failed{said}")
@@ -398,15 +386,13 @@ def _asserted(said: str) -> str:
 
 
 TOOLS: Final = (
-    Tool(
-        "ruff, in full",
+    Tool(  # ruff, in full
         head=re.compile(r"(?P<message>(?:[A-Z]{1,4}\d{3,4}|invalid-syntax)\b:? .*)$"),
         end=BLANK_LINE,
         place=re.compile(r"\s*--> (?P<path>[^\s:]+):(?P<line>\d+):\d+$"),
         proof=re.compile(r"\s*--> "),
     ),
-    Tool(
-        "ruff and flake8, one line each",
+    Tool(  # ruff and flake8, one line each
         head=re.compile(r"(?P<path>[^\s:]+):(?P<line>\d+):\d+: (?P<message>[A-Z]{1,4}\d{3,4} .*)$"),
         end=HEAD_ALONE,
     ),

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.planned_code import CannotRun, PlannedFiles, Rehearsal
-from shared.languages.python.declared_requirements import (
-    declares_requirements,
-    normal_name,
-    provides_module,
-    required_names,
-)
+from shared.languages.python import declared_requirements
 from shared.languages.python.python_commands import PYTEST, pytest_paths
 from shared.languages.read_commands import CodeRun, Command, ModuleRun
 
@@ -78,9 +73,7 @@ def _collection(command: Command, planned: PlannedFiles) -> Rehearsal:
         return _refusal(done, command, planned, certain=bool(named) and not absent)
 
     # Other test files change nothing; what tests import, and their configuration, does.
-    shown = {
-        path: text for path, text in planned.tests.items() if path in named or not _is_test(path)
-    }
+    shown = {p: text for p, text in planned.tests.items() if p in named or not _is_test(p)}
     words = tuple(each for each in command.argv if each in named)
     others = (each for each in command.argv if each not in words)
     argv = (*others, "--collect-only", *words)
@@ -120,8 +113,8 @@ def _refusal(
 
 def _search(command: Command, modules: Sequence[str], planned: PlannedFiles) -> Rehearsal | None:
     tops = dict.fromkeys(each.partition(".")[0] for each in modules)
-    asked = [each for each in tops if each not in sys.stdlib_module_names]
-    if not (asked := [each for each in asked if not _may_come(each, planned)]):
+    foreign = (each for each in tops if each not in sys.stdlib_module_names)
+    if not (asked := [each for each in foreign if not _may_come(each, planned)]):
         return None
 
     def refusal(done: ToolResult) -> CannotRun | None:
@@ -134,18 +127,13 @@ def _search(command: Command, modules: Sequence[str], planned: PlannedFiles) -> 
 def _may_come(module: str, planned: PlannedFiles) -> bool:
     """Return whether the project has a module, or a package that someone may install for it."""
     top = module.partition(".")[0]
-    if any(top == part for path in _paths(planned) for part in path.removesuffix(".py").split("/")):
+    own = (each for each in planned.listing if each.endswith(".py"))
+    paths = (*planned.tests, *planned.written, *own)
+    if any(top == part for path in paths for part in path.removesuffix(".py").split("/")):
         return True
-    if any(declares_requirements(path) for path in planned.written):
+    if any(map(declared_requirements.declares, planned.written)):
         return True
-    declared = {normal_name(each) for each in planned.dependencies}
-    for path in planned.listing:
-        if declares_requirements(path):
-            declared |= required_names(planned.repo.get(path) or "")
-    return top in declared or provides_module(declared, top)
-
-
-def _paths(planned: PlannedFiles) -> Iterator[str]:
-    yield from planned.tests
-    yield from planned.written
-    yield from (each for each in planned.listing if each.endswith(".py"))
+    declared = {declared_requirements.normal_name(each) for each in planned.dependencies}
+    for path in filter(declared_requirements.declares, planned.listing):
+        declared |= declared_requirements.declared(planned.repo.get(path) or "")
+    return top in declared or declared_requirements.provides(declared, top)

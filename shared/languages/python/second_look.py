@@ -125,22 +125,22 @@ load()()
 
 def observed_command(argv: Sequence[str]) -> tuple[str, ...] | None:
     """Return the command that observes `python -c CODE`; `None` if `argv` is another command."""
-    place = _place_of_code(argv)
-    if place is None:
-        return None
-    program = _program()
-    if is_too_long(program) or is_too_long(argv[place]):
+    place, program = _place_of_code(argv), _program()
+    if place is None or is_too_long(program) or is_too_long(argv[place]):
         return None
     return (*argv[:place], program, *argv[place:])
 
 
-def _place_of_code(argv: Sequence[str]) -> int | None:
+def _after_interpreter(argv: Sequence[str]) -> int:
+    """Return the index of the word after an interpreter; 0 if the command starts none."""
     names = [PurePosixPath(each).name for each in argv]
-    python = next((at for at, name in enumerate(names) if _PYTHON.fullmatch(name)), None)
-    if python is None or (python and names[0] not in _BEFORE_PYTHON):
-        return None
-    at = python + 1
-    while at < len(argv) - 1 and argv[at].startswith("-"):
+    at = next((at for at, name in enumerate(names) if _PYTHON.fullmatch(name)), -1)
+    return 0 if at > 0 and names[0] not in _BEFORE_PYTHON else at + 1
+
+
+def _place_of_code(argv: Sequence[str]) -> int | None:
+    at = _after_interpreter(argv)
+    while 0 < at < len(argv) - 1 and argv[at].startswith("-"):
         if argv[at] == "-c":
             return at + 1
         at += 2 if argv[at] in _TAKES_A_VALUE else 1
@@ -149,15 +149,12 @@ def _place_of_code(argv: Sequence[str]) -> int | None:
 
 @cache
 def _program() -> str:
-    folder = resources.files("shared.languages.python")
-    texts = [
-        (
-            each.__name__,
-            folder.joinpath(f"{each.__name__.rpartition('.')[2]}.py").read_text("utf-8"),
-        )
-        for each in _MODULES
-    ]
+    texts = [(each.__name__, _text_of(each.__name__.rpartition(".")[2])) for each in _MODULES]
     return f"TEXTS = {texts!r}\n{_START}"
+
+
+def _text_of(module: str) -> str:
+    return resources.files("shared.languages.python").joinpath(f"{module}.py").read_text("utf-8")
 
 
 _LETTERS: Final = frozenset("bBdEIOPqRsSuv")
@@ -170,13 +167,11 @@ def launched_command(argv: Sequence[str], end: int, tests: Collection[str]) -> t
     `tests` are files that are tests whatever their names. The result is empty if `argv` is not a
     command of an interpreter or of pytest, or has an option that is not known here.
     """
-    names = [PurePosixPath(each).name for each in argv]
-    at = next((at for at, name in enumerate(names) if _PYTHON.fullmatch(name)), None)
+    at = _after_interpreter(argv)
     if argv[0] == "pytest":
         return _launcher(("python",), end, "-m", "pytest", argv[1:], strict=True)
-    if at is None or (at and names[0] not in _BEFORE_PYTHON):
+    if not at:
         return ()
-    at += 1
     while at < len(argv) - 1 and argv[at].startswith("-") and argv[at] not in ("-c", "-m"):
         takes_value = argv[at] in _TAKES_A_VALUE
         if not takes_value and not (argv[at][1:] and _LETTERS.issuperset(argv[at][1:])):
@@ -207,8 +202,7 @@ def _launcher(
 @cache
 def _launcher_program() -> str:
     """Return the launcher as code that leaves no name behind in the main module."""
-    text = resources.files("shared.languages.python").joinpath("launcher.py").read_text("utf-8")
-    run = f"exec(compile({text!r}, '<launcher>', 'exec', dont_inherit=True), names)"
+    run = f"exec(compile({_text_of('launcher')!r}, '<launcher>', 'exec', dont_inherit=True), names)"
     return f"(lambda names: ({run}, names['main']()))({{'__name__': 'launcher'}})"
 
 

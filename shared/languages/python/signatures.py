@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from shared.languages.planned_code import Conflict
-from shared.languages.python.python_code import last_part, parse_code
+from shared.languages.python.python_code import last_part, name_behind, parse_code
 from shared.languages.python.stubs import (
     MAX_DEPTH,
     BoundName,
@@ -108,14 +108,11 @@ def _is_property(node: ast.stmt) -> bool:
 
 def _same_parameters(one: ast.arguments, other: ast.arguments, *, skip_first: bool) -> bool:
     left, right = _parameters(one), _parameters(other)
-    if len(left) != len(right):
-        return False
-    for index, (mine, theirs) in enumerate(zip(left, right, strict=True)):
-        if skip_first and index == 0:
-            continue  # this is `self`, under whatever name and annotation
-        if mine[:3] != theirs[:3] or not _agree(mine[3], theirs[3]):
-            return False
-    return True
+    # The first may be `self`, under whatever name and annotation.
+    pairs = [*zip(left, right, strict=False)][skip_first:]
+    return len(left) == len(right) and all(
+        mine[:3] == theirs[:3] and _agree(mine[3], theirs[3]) for mine, theirs in pairs
+    )
 
 
 def _parameters(args: ast.arguments) -> list[tuple[str, str, bool, ast.expr | None]]:
@@ -165,22 +162,18 @@ def _same_where_both(before: Sequence[ast.expr], after: Sequence[ast.expr]) -> b
 
 
 def _same_variables(before: ast.stmt, after: ast.stmt) -> bool:
-    if not _agree(_annotation(before), _annotation(after)):
+    if not _agree(*(declared_type(each, {"Final", "ClassVar"}) for each in (before, after))):
         return False
     one, other = _constant(before), _constant(after)
     return one is None or other is None or one == other
 
 
-def _annotation(node: ast.stmt) -> ast.expr | None:
-    """Return the annotated type of a variable, without `Final` and `ClassVar`; `None` for none."""
+def declared_type(node: ast.stmt, qualifiers: Collection[str]) -> ast.expr | None:
+    """Return the annotated type of a variable without these qualifiers; `None` for none."""
     found = node.annotation if isinstance(node, ast.AnnAssign) else None
-    while found is not None and _name_of_type(found) in {"Final", "ClassVar"}:
+    while found is not None and name_behind(found) in qualifiers:
         found = found.slice if isinstance(found, ast.Subscript) else None
     return found
-
-
-def _name_of_type(node: ast.expr) -> str:
-    return _name_of_type(node.value) if isinstance(node, ast.Subscript) else last_part(node)
 
 
 def _constant(node: ast.stmt) -> str | None:
@@ -209,11 +202,11 @@ def normal(annotation: ast.expr) -> str:
             return _BUILTIN_FORMS.get(name, name)
         case ast.BinOp(op=ast.BitOr(), left=left, right=right):
             return _union([left, right])
-        case ast.Subscript(value=value, slice=inner) if _name_of_type(value) == "Optional":
+        case ast.Subscript(value=value, slice=inner) if name_behind(value) == "Optional":
             return _union([inner, ast.Constant(None)])
-        case ast.Subscript(value=value, slice=inner) if _name_of_type(value) == "Union":
+        case ast.Subscript(value=value, slice=inner) if name_behind(value) == "Union":
             return _union(inner.elts if isinstance(inner, ast.Tuple) else [inner])
-        case ast.Subscript(value=value, slice=inner) if _name_of_type(value) != "Literal":
+        case ast.Subscript(value=value, slice=inner) if name_behind(value) != "Literal":
             return f"{normal(value)}[{normal(inner)}]"
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
             return ", ".join(normal(each) for each in elements)
@@ -289,17 +282,14 @@ def undefined_names(stub: Sequence[ast.stmt], known: frozenset[str]) -> tuple[tu
     `known` are names that the module has from elsewhere: its source or earlier stubs. The result is
     empty if the stub has a star import, which may bring in any name.
     """
-    if any(_is_star(node) for each in stub for node in ast.walk(each)):
+    nodes = (node for each in stub for node in ast.walk(each))
+    if any(isinstance(each, ast.alias) and each.name == "*" for each in nodes):
         return ()
     scope = _BUILTINS | known | declarations(stub).keys()
     first: dict[str, int] = {}
     for name, line in _used(stub, scope):
         first.setdefault(name, line)
     return tuple(first.items())
-
-
-def _is_star(node: ast.AST) -> bool:
-    return isinstance(node, ast.ImportFrom) and any(each.name == "*" for each in node.names)
 
 
 def _used(body: Sequence[ast.stmt], scope: frozenset[str]) -> Iterator[tuple[str, int]]:
@@ -322,9 +312,7 @@ def _used(body: Sequence[ast.stmt], scope: frozenset[str]) -> Iterator[tuple[str
             case ast.AnnAssign(annotation=annotation):
                 yield from _names_in(annotation, scope)
             case ast.If() | ast.Try():
-                blocks = [statement.body, statement.orelse]
-                for block in blocks:
-                    yield from _used(block, scope)
+                yield from _used([*statement.body, *statement.orelse], scope)
             case _:
                 continue
 

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Final
 
 from shared.languages.python.conformance_probe import constructor_of
 from shared.languages.python.merge_stubs import copied, merge, merge_stubs
-from shared.languages.python.module_views import Source
+from shared.languages.python.module_views import Source, unparsed
 from shared.languages.python.python_code import base_names, decorator_names, last_part, name_behind
 from shared.languages.python.signatures import quoted_type
 from shared.languages.python.stubs import BoundName, FunctionNode, declarations
-from shared.languages.read_commands import CodeProblem
 
 if TYPE_CHECKING:
     from shared.work_order.work_order import Interface
@@ -137,11 +136,8 @@ def build_skeleton(
 def _module(body: Sequence[ast.stmt], source: str | None, values: EmptyPythonValues) -> str:
     empty = [_emptied(each, values) for each in _without_overloads(body)]
     tree = Source(source).parsed if source is not None else None
-    if isinstance(tree, CodeProblem) or tree is None:
-        statements = _with_late_imports(empty)
-    else:
-        statements = _with_late_imports(merge(tree.body, empty))
-    return ast.unparse(ast.fix_missing_locations(ast.Module(statements, []))) + "\n"
+    whole = merge(tree.body, empty) if isinstance(tree, ast.Module) else empty
+    return unparsed(_with_late_imports(whole))
 
 
 def _with_late_imports(body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -215,14 +211,10 @@ def _empty_function(node: FunctionNode, values: EmptyPythonValues) -> FunctionNo
     if node.name in {"__init__", "__post_init__"}:
         statement = ast.Pass()
     kept = [each for each in node.decorator_list if name_behind(each) in _KEPT]
-    args = ast.arguments(
-        posonlyargs=node.args.posonlyargs,
-        args=node.args.args,
-        vararg=node.args.vararg,
-        kwonlyargs=node.args.kwonlyargs,
+    args = copied(
+        node.args,
         kw_defaults=[_default(each) for each in node.args.kw_defaults],
-        kwarg=node.args.kwarg,
-        defaults=[each for each in map(_default, node.args.defaults) if each is not None],
+        defaults=[_default(each) for each in node.args.defaults],
     )
     return type(node)(node.name, args, [statement], kept, node.returns, None)
 
@@ -261,12 +253,12 @@ def _field(statement: ast.AnnAssign, values: EmptyPythonValues) -> ast.AnnAssign
 def _member(statement: ast.stmt, number: int, *, is_text: bool) -> ast.stmt:
     """Return a member of an enumeration; a member without a written value gets one of its own."""
     match statement:
-        case ast.AnnAssign(target=ast.Name(id=name) as target, value=value):
-            given = value
-        case ast.Assign(targets=[ast.Name(id=name) as target], value=value):
-            given = value
+        case (
+            ast.AnnAssign(target=ast.Name() as target) | ast.Assign(targets=[ast.Name() as target])
+        ):
+            given = statement.value
+            if given is None or is_ellipsis(given):
+                given = ast.Constant(target.id.lower() if is_text else number)
+            return ast.Assign([target], given)
         case _:
             return statement
-    if given is None or is_ellipsis(given):
-        given = ast.Constant(name.lower() if is_text else number)
-    return ast.Assign([target], given)

@@ -12,7 +12,6 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Self
 
 from shared.languages.language_tools import CheckerFailed, Diagnostic
@@ -59,9 +58,7 @@ class WorkerProcess:
         except (OSError, ValueError) as error:
             self.close()
             raise CheckerFailed(f"the type checker broke off: {error}") from error
-        except (
-            BaseException
-        ):  # Ctrl-C included: otherwise a late reply would answer the next request
+        except BaseException:  # Ctrl-C, too: else a late reply would answer the next request
             self.close()
             raise
 
@@ -156,12 +153,7 @@ class TypeChecker:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *ended: object) -> None:
         self.close()
 
     @property
@@ -233,16 +225,11 @@ class TypeChecker:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 data = text.encode("utf-8", "replace")
                 target.write_bytes(data)
-                os.utime(target, (0, _content_time(data)))
+                # Other contents get another time: mypy takes a file for unchanged if it has the
+                # same size and the same second as before.
+                seconds = int.from_bytes(hashlib.sha256(data).digest()[:4], "big") // 2
+                os.utime(target, (0, seconds))
                 self._written[path] = text
-
-
-def _content_time(data: bytes) -> int:
-    """Return a modification time, in seconds, that differs for different contents.
-
-    mypy takes a file for unchanged if it has the same size and the same second as before.
-    """
-    return int.from_bytes(hashlib.sha256(data).digest()[:4], "big") // 2
 
 
 def _remove_empty_folders(folder: Path, root: Path) -> None:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from shared.languages.declared.declarations import split_outside
+
 SCALARS: Final = frozenset({"str", "bytes", "int", "float", "bool", "complex"})
 CONTAINERS: Final = frozenset({"list", "dict", "set", "frozenset", "tuple", "range", "bytearray"})
 BUILTINS: Final = SCALARS | CONTAINERS | {"slice"}
@@ -16,15 +18,12 @@ _VAGUE: Final = frozenset({"object", "Any", "Never", "None", "NoReturn", "", "<n
 _DICT_VIEWS: Final = frozenset({"dict_keys", "dict_values", "dict_items"})
 _ITERATORS: Final = frozenset({"Iterator", "Generator"})
 # Abstract types, each with the concrete types that implement it.
+_COLLECTIONS: Final = CONTAINERS | {"str", "bytes"}
 _ABSTRACT: Final = {
-    "Sized": SCALARS - {"int", "float", "bool", "complex"} | CONTAINERS | _DICT_VIEWS | {"deque"},
-    "Container": SCALARS - {"int", "float", "bool", "complex"} | CONTAINERS | _DICT_VIEWS,
-    "Iterable": SCALARS - {"int", "float", "bool", "complex"}
-    | CONTAINERS
-    | _DICT_VIEWS
-    | _ITERATORS
-    | {"deque"},
-    "Collection": SCALARS - {"int", "float", "bool", "complex"} | CONTAINERS,
+    "Sized": _COLLECTIONS | _DICT_VIEWS | {"deque"},
+    "Container": _COLLECTIONS | _DICT_VIEWS,
+    "Iterable": _COLLECTIONS | _DICT_VIEWS | _ITERATORS | {"deque"},
+    "Collection": _COLLECTIONS,
     "Reversible": CONTAINERS - {"set", "frozenset"} | {"str", "bytes"},
     "Sequence": frozenset({"str", "bytes", "bytearray", "list", "tuple", "range"}),
     "MutableSequence": frozenset({"list", "bytearray"}),
@@ -93,15 +92,14 @@ def parse_type(text: str) -> TypeText:
         return _union([parse_type(each) for each in members])
     text = text.strip().rstrip("?*")
     if (written := _DEF_SIGNATURE.fullmatch(text)) is not None:
-        return TypeText("Callable", (TypeText(_PARAMETERS, _kinds_in_def(written["parameters"])),))
+        kinds = tuple(map(TypeText, _kinds_in_def(written["parameters"])))
+        return TypeText("Callable", (TypeText(_PARAMETERS, kinds),))
     head, bracket, rest = text.partition("[")
     module, _, name = head.strip().rpartition(".")
     if bracket and not rest.endswith("]"):
         return TypeText("")
-    if text == "...":
-        return TypeText("...")
     if not name.isidentifier():
-        return TypeText("")
+        return TypeText("..." if text == "..." else "")
     if name == "Literal":
         return TypeText(name, (TypeText(rest),) if bracket else (), module)
     if name == "Callable":
@@ -120,14 +118,10 @@ def _parameters(text: str) -> tuple[TypeText, ...]:
     return (TypeText(_PARAMETERS, tuple(map(TypeText, kinds))),)
 
 
-def _kinds_in_def(text: str) -> tuple[TypeText, ...]:
-    """Return the kinds of the parameters of a function that mypy writes as a `def`."""
-    return tuple(map(TypeText, _kinds([each.strip() for each in _split(text, ",")])))
-
-
-def _kinds(parts: Sequence[str]) -> Iterator[str]:
+def _kinds_in_def(text: str) -> Iterator[str]:
+    """Yield the kinds of the parameters of a function that mypy writes as a `def`."""
     by_name = False
-    for each in parts:
+    for each in map(str.strip, _split(text, ",")):
         has_default = "=" in each
         if each in {"", "/"} or each.startswith("**"):
             continue
@@ -154,32 +148,14 @@ def _union(members: Sequence[TypeText]) -> TypeText:
 
 
 def _split(text: str, separator: str) -> list[str]:
-    """Return the parts of `text` between separators that are outside brackets and quotes."""
-    parts, depth, quote, start = [], 0, "", 0
-    for index, character in enumerate(text):
-        if quote:
-            quote = "" if character == quote else quote
-        elif character in "'\"":
-            quote = character
-        elif character in "[(":
-            depth += 1
-        elif character in "])":
-            depth -= 1
-        elif character == separator and depth == 0:
-            parts.append(text[start:index])
-            start = index + 1
-    return [*parts, text[start:]]
-
-
-def _no_type(_: TypeText) -> bool:
-    return False
+    return split_outside(text, separator, "[(", "])", "'\"")
 
 
 def surely_differ(
     actual: TypeText,
     expected: TypeText,
     is_plain_class: Callable[[TypeText], bool],
-    is_complete: Callable[[TypeText], bool] = _no_type,
+    is_complete: Callable[[TypeText], bool] = lambda _: False,
 ) -> bool:
     """Return whether surely no value of the type `actual` is of the type `expected`.
 
@@ -212,14 +188,10 @@ def surely_differ(
             return _elements_differ(actual, expected, is_plain_class)
         return actual.is_builtin or is_complete(actual)
     if expected.is_builtin:
-        return expected.head not in _PROMOTED.get(actual.head, ()) and _is_known(
-            actual, is_plain_class
-        )
-    return is_plain_class(expected) and _is_known(actual, is_plain_class)
-
-
-def _is_known(actual: TypeText, is_plain_class: Callable[[TypeText], bool]) -> bool:
-    return actual.is_builtin or is_plain_class(actual)
+        fits = expected.head in _PROMOTED.get(actual.head, ())
+    else:
+        fits = not is_plain_class(expected)
+    return not fits and (actual.is_builtin or is_plain_class(actual))
 
 
 def _parameters_differ(actual: TypeText, expected: TypeText) -> bool:

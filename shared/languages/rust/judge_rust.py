@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from shared.languages.declared.declarations import TestFunction
 from shared.languages.declared.declared_contracts import Complaint, Reading, has_name
 from shared.languages.declared.declared_plans import Asked, Judged
 from shared.languages.language_tools import ToolResult
@@ -20,7 +21,6 @@ from shared.languages.planned_code import (
 from shared.languages.read_commands import Weakness
 from shared.languages.rust.rust_commands import (
     CargoCommand,
-    RustTest,
     read_cargo_command,
     taken,
     test_functions,
@@ -38,7 +38,7 @@ from shared.languages.rust.rust_source import is_test_file, read_rust
 
 __all__ = ["has_names_to_declare", "is_test_file", "module_name", "read_chain"]
 
-_EDITION: Final = "2021"
+_MANIFEST: Final = '[package]\nname = "{}"\nversion = "0.0.0"\nedition = "2021"\n'
 _COMMAND: Final = ("cargo", "check", "--offline", "--keep-going", "--message-format=json")
 _UNKNOWN_MODULES: Final = ("tests", "test")
 _FAILED: Final = re.compile(r"^error: .*$", re.MULTILINE)
@@ -67,13 +67,10 @@ class RustChain(PlannedRust):
 
         Tests of the repository itself are left out, except for modules that tests share.
         """
-        view = {
-            path: text
-            for path in self.chain.listing
-            if path.endswith(SUFFIX) or path.rpartition("/")[2] in (MANIFEST, "Cargo.lock")
-            if not self.chain.is_gone(path, position) and not self._is_own_test(path)
-            if (text := self.chain.sources.get(path)) is not None
-        }
+        # `tests/words.rs` is a crate of tests by itself.
+        own_tests = [each.path("tests") for each in self.crates]
+        found = self.sources_at(position, MANIFEST, "Cargo.lock").items()
+        view = {path: text for path, text in found if posixpath.dirname(path) not in own_tests}
         contracts = self.states[position]
         values = values_of(contracts.values(), view, runs=False)
         for path, contract in contracts.items():
@@ -81,13 +78,9 @@ class RustChain(PlannedRust):
         view |= self.texts(position)
         for crate in self.crates:
             if crate.is_guessed:
-                view.setdefault(crate.path(MANIFEST), _manifest(crate))
+                view.setdefault(crate.path(MANIFEST), _MANIFEST.format(crate.name))
             self._add_modules(view, crate, position)
         return view
-
-    def _is_own_test(self, path: str) -> bool:
-        """Return whether a file is a crate of tests by itself: `tests/words.rs`."""
-        return posixpath.dirname(path) in [each.path("tests") for each in self.crates]
 
     def _add_modules(self, view: dict[str, str], crate: Crate, position: int) -> None:
         """Have the root of a crate name its modules, if the root's content is unknown."""
@@ -168,11 +161,11 @@ class RustChain(PlannedRust):
     def weakness_of_tests(self, words: Sequence[str], position: int) -> Weakness | None:
         command = read_cargo_command(words)
         crate = next((each for each in self.crates if each.folder == command.folder), None)
-        if command.verb != "test" or crate is None or self.is_blind(position):
+        if command.verb != "test" or crate is None or self.chain.is_blind(position):
             return None
         if not command.targets:
             return self._unmatched(command, crate, position)
-        found: list[RustTest] = []
+        found: list[TestFunction] = []
         for name in command.targets:
             text = self.text_at(crate.path(f"tests/{name}{SUFFIX}"), position)
             tests = test_functions(text) if text is not None else None
@@ -205,7 +198,7 @@ class RustChain(PlannedRust):
         return _no_match(command)
 
 
-def _of_known_tests(command: CargoCommand, tests: list[RustTest]) -> Weakness | None:
+def _of_known_tests(command: CargoCommand, tests: list[TestFunction]) -> Weakness | None:
     if not tests:
         return Weakness("W232", "runs no test: the files that it names have none")
     only_ignored = "ignored" in command.runner
@@ -228,10 +221,6 @@ def _of_known_tests(command: CargoCommand, tests: list[RustTest]) -> Weakness | 
 def _no_match(command: CargoCommand) -> Weakness:
     shown = " ".join(command.filters) or "its options"
     return Weakness("W232", f"runs no test: {shown} matches none")
-
-
-def _manifest(crate: Crate) -> str:
-    return f'[package]\nname = "{crate.name}"\nversion = "0.0.0"\nedition = "{_EDITION}"\n'
 
 
 def _modules(view: Mapping[str, str], crate: Crate) -> list[str]:

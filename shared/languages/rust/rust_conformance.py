@@ -16,22 +16,22 @@ from shared.languages.declared.declarations import (
 )
 from shared.languages.declared.declared_contracts import (
     Complaint,
+    DeclaredConformance,
     Kept,
     Reading,
-    compare,
     compare_members,
     differs,
     is_missing,
     readable,
     run_compiler,
 )
-from shared.languages.language_tools import ToolRunner, Tools
+from shared.languages.language_tools import ToolRunner
 from shared.languages.rust.rust_crates import crate_of, read_crates
 from shared.languages.rust.rust_skeletons import STUBS
 from shared.languages.rust.rust_skeletons import build_skeleton as build_skeleton
 
 if TYPE_CHECKING:
-    from shared.work_order.work_order import Interface, WorkOrder
+    from shared.work_order.work_order import Interface
 
 _SIGNATURE: Final = re.compile(r"fn (?:<.*? >)?\((?P<kinds>.*)\) -> (?P<result>.*)", re.DOTALL)
 _WHERE: Final = re.compile(r"\bwhere\b(?P<bounds>.*?)[,;{]?\s*$", re.DOTALL)
@@ -190,15 +190,15 @@ def judge(complaint: Complaint, own_types: frozenset[str]) -> Reading | None:
     `own_types` are the types of the project. Contracts often leave open which traits they have.
     """
     rule, message = complaint.rule, complaint.message
+    of_value = "E213" if complaint.is_argument else "E214"
     if rule in _LACKING:
         return _lacking(message)
     if rule == "E0599":
         return _no_method(message, own_types)
     if rule == "E0308":
-        return Reading("E213" if complaint.is_argument else "E214")
+        return Reading(of_value)
     if rule in ("E0277", "E0369", "E0600", "E0608"):
-        doubtful = _may_be_implemented(message, own_types)
-        return Reading("W222" if doubtful else _argument(complaint))
+        return Reading("W222" if _may_be_implemented(message, own_types) else of_value)
     if not rule:
         if found := re.search(rf"cannot find macro `({_NAME})`", message):
             return Reading("E216", found[1])
@@ -219,10 +219,6 @@ def _may_be_implemented(message: str, own_types: frozenset[str]) -> bool:
         return bool(heads & own_types) or all(mention)
     named = re.findall(r"`([^`]+)`", message)
     return any(word in own_types for each in named for word in re.findall(_NAME, each))
-
-
-def _argument(complaint: Complaint) -> str:
-    return "E213" if complaint.is_argument else "E214"
 
 
 def _lacking(message: str) -> Reading:
@@ -261,29 +257,6 @@ def reads(path: str) -> bool:
     return path.endswith(".rs") or path.rpartition("/")[2] in ("Cargo.toml", "Cargo.lock")
 
 
-def warm_up(tools: Tools) -> None:
-    """Do nothing: what the compiler keeps is prepared with the sandbox."""
-
-
-def contracts_in_force(orders: Sequence[WorkOrder]) -> tuple[Interface, ...]:
-    """Return one contract for each file of Rust that holds after the last of `orders`."""
-    return STUBS.in_force(orders)
-
-
-def check_conformance(
-    interfaces: Sequence[Interface], sources: Mapping[str, str], tools: Tools
-) -> tuple[ContractViolation, ...]:
-    """Return what in `sources` contradicts the contracts, sorted by file and name.
-
-    Types are compared where there is a compiler. Raises `CheckerFailed` if it gave no answer.
-    """
-
-    def wrong_types(kept: Kept, runner: ToolRunner) -> Iterator[ContractViolation]:
-        return _wrong_types(kept, sources, runner)
-
-    return compare(STUBS, interfaces, sources, tools, _all_differences, wrong_types)
-
-
 def _all_differences(
     path: str, contract: Declarations, written: Declarations
 ) -> Iterator[ContractViolation]:
@@ -296,27 +269,21 @@ def _differences(path: str, item: Declared, written: Declarations) -> Iterator[C
     traits = {_trait(each.name) for each in written.items if each.kind == "implementation"}
     has = written.named(item.name)
     if item.kind == "implementation":
-        if _trait(item.name) not in traits | _derived_for(written):
+        derived = {f"{trait} for {e.name}" for e in written.items for trait in _derives(e)}
+        if _trait(item.name) not in traits | derived:
             yield is_missing(path, item)
         return
     if not has:
         passed_on = {each.name for each in written.imports if each.text.startswith("pub")}
-        if (
-            item.last_name not in passed_on
-            and not {"*"} & passed_on
-            and not item.around.count(" for ")
-        ):
+        if not {item.last_name, "*"} & passed_on and " for " not in item.around:
             yield is_missing(path, item)
         return
     if item.is_public and not any(each.is_public for each in has) and " for " not in item.around:
         yield ContractViolation(path, item.name, f"`{item.head}` is declared and not public")
     for trait in _derives(item) - _derives(has[0]):
         if f"{trait} for {item.name}" not in traits:
-            yield ContractViolation(
-                path,
-                item.name,
-                f"`{item.name}` is declared with `derive({trait})`, and has no {trait}",
-            )
+            message = f"`{item.name}` is declared with `derive({trait})`, and has no {trait}"
+            yield ContractViolation(path, item.name, message)
     if has[0].members:
         yield from compare_members(path, item, has[0])
 
@@ -334,12 +301,8 @@ def _derives(item: Declared) -> set[str]:
     return {each.strip().rpartition("::")[2] for each in found} - {""}
 
 
-def _derived_for(written: Declarations) -> set[str]:
-    return {f"{trait} for {each.name}" for each in written.items for trait in _derives(each)}
-
-
 def _wrong_types(
-    kept: Kept, sources: Mapping[str, str], runner: ToolRunner
+    kept: Kept, interfaces: Sequence[Interface], sources: Mapping[str, str], runner: ToolRunner
 ) -> Iterator[ContractViolation]:
     """Yield the functions and values whose types differ, by an assignment to the declared type."""
     files = readable(sources, (".rs", "Cargo.toml", "Cargo.lock"))
@@ -376,3 +339,9 @@ def _is_difference(complaint: Complaint, item: Declared, written: Declarations) 
     # The types that `impl Trait` takes cannot be given, though every call may fit.
     is_given = "impl " not in written.named(item.name)[0].key
     return complaint.rule in _WRONG_BOUNDS and is_given
+
+
+_CONFORMANCE: Final = DeclaredConformance(STUBS, _all_differences, _wrong_types)
+warm_up = _CONFORMANCE.warm_up
+contracts_in_force = _CONFORMANCE.contracts_in_force
+check_conformance = _CONFORMANCE.check_conformance

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from shared.errors import InvalidInput
-from shared.files.strict_documents import Table, read_toml, table
+from shared.files.strict_documents import Table, parse_toml, read_toml, table
 from shared.languages.declared.declared_contracts import folder_of
 from shared.languages.language_tools import ManifestFiles, Prepared, Workshop
 
@@ -23,7 +23,6 @@ MANIFEST: Final = "Cargo.toml"
 STANDARD: Final = frozenset({"std", "core", "alloc", "proc_macro", "test"})
 HERE: Final = frozenset({"crate", "self", "super", ""})
 _TABLES: Final = ("dependencies", "dev-dependencies", "build-dependencies")
-_MOST_DOTS: Final = 100  # in one line of a TOML file that is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +53,12 @@ def read_crates(sources: Mapping[str, str], paths: Iterable[str]) -> tuple[Crate
     """Return the crates of a repository, the innermost first."""
     documents: dict[str, Mapping[str, object]] = {}
     for path in paths:
-        if path == MANIFEST or path.endswith(f"/{MANIFEST}"):
-            document = _toml(sources.get(path))
-            if document is not None:
-                documents[folder_of(path)] = document
+        text = sources.get(path) if path == MANIFEST or path.endswith(f"/{MANIFEST}") else None
+        if text is not None:
+            with suppress(ValueError, RecursionError):
+                documents[folder_of(path)] = parse_toml(text)
     shared = frozenset(
-        name for each in documents.values() for name in _declared_crates(_table(each, "workspace"))
+        name for each in documents.values() for name in _declared_crates(table(each, "workspace"))
     )
     found = [
         Crate(
@@ -68,8 +67,8 @@ def read_crates(sources: Mapping[str, str], paths: Iterable[str]) -> tuple[Crate
             declared=frozenset(_declared_crates(document)) | shared,
             has_named_targets="test" in document,
             has_named_programs="bin" in document,
-            package=str(_table(document, "package").get("name", "")),
-            is_rooted=_table(document, "package").get("edition", "2015") == "2015",
+            package=str(table(document, "package").get("name", "")),
+            is_rooted=table(document, "package").get("edition", "2015") == "2015",
         )
         for folder, document in documents.items()
         if _name_of(document)
@@ -92,36 +91,16 @@ def crate_of(path: str, crates: Iterable[Crate]) -> Crate | None:
     )
 
 
-def _toml(text: str | None) -> Mapping[str, object] | None:
-    # A key of very many parts takes tomllib hours.
-    if text is None or any(line.count(".") > _MOST_DOTS for line in text.splitlines()):
-        return None
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _table(parent: Mapping[str, object], key: str) -> Mapping[str, object]:
-    found = parent.get(key)
-    return found if isinstance(found, dict) else {}
-
-
 def _name_of(document: Mapping[str, object]) -> str:
     """Return the name of the library, which is that of the package unless it has its own."""
-    for part in (_table(document, "lib"), _table(document, "package")):
-        name = part.get("name")
-        if isinstance(name, str):
-            return name.replace("-", "_")
-    return ""
+    names = (table(document, key).get("name") for key in ("lib", "package"))
+    return next((each.replace("-", "_") for each in names if isinstance(each, str)), "")
 
 
 def _declared_crates(document: Mapping[str, object]) -> set[str]:
-    tables = [_table(document, each) for each in _TABLES]
-    for target in _table(document, "target").values():
-        if isinstance(target, dict):
-            tables += [_table(target, each) for each in _TABLES]
-    return {name.replace("-", "_") for each in tables for name in each}
+    places = (document, *table(document, "target").values())
+    names = (name for place in places for key in _TABLES for name in table(place, key))
+    return {each.replace("-", "_") for each in names}
 
 
 _REMEDY: Final = "vendor the crates (`cargo vendor`), or pass --sandbox-net host"
@@ -215,9 +194,7 @@ def _check(place: str, name: str, version: str) -> None:
 
 def _declared(path: str, document: Table) -> Iterator[tuple[str, Mapping[str, object]]]:
     """Yield the name and the wish of each crate that a manifest wants from crates.io."""
-    places = [document, table(document, "workspace")]
-    places += [each for each in table(document, "target").values() if isinstance(each, dict)]
-    for place in places:
+    for place in (document, table(document, "workspace"), *table(document, "target").values()):
         for key in _TABLES:
             for name, wanted in table(place, key).items():
                 wish = {"version": wanted} if isinstance(wanted, str) else wanted

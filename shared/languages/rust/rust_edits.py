@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.capabilities import PlaceForTests, Splice
@@ -153,13 +154,13 @@ def place_for_tests(path: str, text: str) -> PlaceForTests:
 def note_errors(output: str, sources: Mapping[str, str], files: Iterable[str]) -> tuple[str, ...]:
     """Return a sentence for each error of the compiler about a name that does not exist."""
     known = {path: text for path, text in sources.items() if path.endswith(".rs")}
-    notes: dict[str, None] = {}
-    for pattern, note in ((_MISSING, _missing), (_NO_MEMBER, _no_member)):
-        for number, found in enumerate(pattern.finditer(output)):
-            if number == _MAX_NOTES:
-                break
-            notes.update(dict.fromkeys(note(found, known)))
-    return tuple(notes)
+    notes = (
+        each
+        for pattern, note in ((_MISSING, _missing), (_NO_MEMBER, _no_member))
+        for found in islice(pattern.finditer(output), _MAX_NOTES)
+        for each in note(found, known)
+    )
+    return tuple(dict.fromkeys(notes))
 
 
 def _missing(found: re.Match[str], known: Mapping[str, str]) -> Iterator[str]:

@@ -133,7 +133,7 @@ class PlannedRust(PlannedCode[Crate | None]):
     def is_open(self, position: int) -> bool:
         """Return whether the crates may hold names that no contract declares."""
         opened = self.open_paths(position)
-        return self.is_blind(position) or any(not is_test_file(each) for each in opened)
+        return self.chain.is_blind(position) or any(not is_test_file(each) for each in opened)
 
     def has_broken_stub(self, position: int) -> bool:
         """Return whether a contract up to an order does not parse, or uses undefined types."""
@@ -165,7 +165,7 @@ class PlannedRust(PlannedCode[Crate | None]):
     def needs_of_file(self, position: int, file: AcceptanceText) -> Iterator[Need]:
         """Yield the crates and modules that a test imports and that are missing by then."""
         own = crate_of(file.path, self.crates)
-        if self.is_blind(position) or own is None:
+        if self.chain.is_blind(position) or own is None:
             return
         read = read_rust(file.text)
         local = _names(read)
@@ -188,7 +188,7 @@ class PlannedRust(PlannedCode[Crate | None]):
         crate = next((each for each in self.crates if each.folder == asked.folder), None)
         if crate is None or self.has_unknown_manifest:
             return
-        if self.is_blind(position) or {"p", "package", "workspace"} & asked.flags.keys():
+        if self.chain.is_blind(position) or {"p", "package", "workspace"} & asked.flags.keys():
             return
         for name in () if crate.has_named_targets else asked.targets:
             yield from self._target_need(crate, "tests", name, position)
@@ -230,9 +230,8 @@ class PlannedRust(PlannedCode[Crate | None]):
 
     def has_module(self, crate: Crate, name: str, position: int) -> bool:
         """Return whether a crate has, or may have, a module or a type of that name by then."""
-        for file in _module_files(name):
-            if self.chain.is_there(crate.path(file), position):
-                return True
+        if self._is_there(map(crate.path, _module_files(name)), position):
+            return True
         for root in _ROOTS:
             path = crate.path(root)
             if path in self.open_paths(position):
@@ -262,12 +261,10 @@ def weakness_of_text(program: str, words: Sequence[str]) -> Weakness | None:
     if program != "cargo":
         return Weakness("W230", "only compiles" if program == "rustc" else "only prints")
     command = read_cargo_command(words)
-    if _SHOWS & command.flags.keys():
+    if _SHOWS & command.flags.keys() or command.verb in _PRINTS:
         return Weakness("W230", "only prints")
     if command.verb in _COMPILES:
         return Weakness("W230", "only compiles")
-    if command.verb in _PRINTS:
-        return Weakness("W230", "only prints")
     if command.verb != "test":
         return None
     if "no-run" in command.flags:

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import (
     UNREADABLE,
+    DeclarationReader,
     Declarations,
     Declared,
     Imported,
     Kind,
     Member,
-    Offsets,
     fault_at,
     first_fault,
     head_of,
@@ -70,9 +71,14 @@ def _joined(before: str, path: str) -> str:
     return "::".join(filter(None, (before, path.removeprefix("::"))))
 
 
-_TYPES: Final = ("struct_item", "enum_item", "union_item", "trait_item", "type_item")
 _FUNCTIONS: Final = ("function_item", "function_signature_item")
-_VALUES: Final = ("const_item", "static_item")
+_TYPES: Final = ("struct_item", "enum_item", "union_item", "trait_item", "type_item")
+_KINDS: Final[Mapping[str, Kind]] = {
+    **dict.fromkeys(_FUNCTIONS, "function"),
+    **dict.fromkeys(_TYPES, "type"),
+    **dict.fromkeys(("const_item", "static_item"), "value"),
+    **dict.fromkeys(("mod_item", "macro_definition"), "module"),
+}
 
 
 def is_test_file(path: str) -> bool:
@@ -108,21 +114,15 @@ def _outside(root: Node, text: str) -> TextFault | None:
     return None
 
 
-class _RustReader:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._offsets = Offsets(text)
-
+class _RustReader(DeclarationReader):
     def imports(self, node: Node) -> Iterator[Imported]:
         if node.type != "use_declaration":
             return
-        line, text, place = node.start_point[0] + 1, shown(node), self._at(node)
+        line, text, place = node.start_point[0] + 1, shown(node), self.at(node)
         for name, source in imported_paths(node.child_by_field_name("argument")):
             yield Imported(name, source, line, text, *place)
 
-    def items(
-        self, nodes: Sequence[Node], owner: str = "", around: str = "", *, public: bool = False
-    ) -> Iterator[Declared]:
+    def items(self, nodes: Sequence[Node], owner: str = "", around: str = "") -> Iterator[Declared]:
         first: Node | None = None  # of the attributes above an item
         for node in nodes:
             if node.type == "attribute_item":
@@ -130,95 +130,50 @@ class _RustReader:
                 continue
             if node.type.endswith("comment"):
                 continue
-            yield from self._item(node, first or node, owner, around, public)
+            place = self.at(first or node)[0], self.at(node)[1]
+            if node.type == "impl_item":
+                yield from self._implementation(node, place)
+            elif node.type in _KINDS:
+                yield self._item(node, place, owner, around)
             first = None
 
-    def _item(
-        self, node: Node, first: Node, owner: str, around: str, public: bool
-    ) -> Iterator[Declared]:
-        body = node.child_by_field_name("body")
-        if node.type == "impl_item":
-            yield from self._implementation(node, first, body)
-        elif node.type in _FUNCTIONS:
-            yield self._function(node, first, body, owner, around, public)
-        elif node.type in _TYPES:
-            members = _members(body)
-            key = f"{node.type} {_typed(node)} {'' if members else tokens_of(body)}"
-            yield self._plain(node, first, "type", key, owner, members, around)
-        elif node.type in _VALUES:
-            key = f"{node.type} {tokens_of(node.child_by_field_name('type'))}"
-            yield self._plain(node, first, "value", key, owner, {}, around, public=public)
-        elif node.type in ("mod_item", "macro_definition"):
-            yield self._plain(node, first, "module", node.type, owner, {}, around)
-
-    def _implementation(self, node: Node, first: Node, body: Node | None) -> Iterator[Declared]:
-        trait = node.child_by_field_name("trait")
+    def _implementation(self, node: Node, place: tuple[int, int]) -> Iterator[Declared]:
+        trait, body = node.child_by_field_name("trait"), node.child_by_field_name("body")
         of = text_of(node.child_by_field_name("type")).split("<")[0].rpartition("::")[2].strip("& ")
         head = head_of(node, body).strip(" {;")
-        if trait is None:
-            yield from self.items(body.named_children if body else (), of, head)
-            return
-        name = f"{text_of(trait)} for {of}"
-        start, end = self._at(first)[0], self._at(node)[1]
-        line = node.start_point[0] + 1
-        text = self._text[start:end]
-        yield Declared(name, "implementation", head, name, line, start, end, False, text=text)
+        if trait is not None:
+            name = f"{text_of(trait)} for {of}"
+            yield self.declared(name, "implementation", head, name, node, place)
         yield from self.items(body.named_children if body else (), of, head)
 
-    def _function(
-        self, node: Node, first: Node, body: Node | None, owner: str, around: str, public: bool
-    ) -> Declared:
-        name = name_of(node)
-        start, end = self._at(first)[0], self._at(node)[1]
-        stop = self._at(body)[0] if body is not None else end
-        return Declared(
-            name=f"{owner}.{name}" if owner else name,
-            kind="function",
+    def _item(self, node: Node, place: tuple[int, int], owner: str, around: str) -> Declared:
+        kind, name = _KINDS[node.type], name_of(node)
+        body, typed = (node.child_by_field_name(each) for each in ("body", "type"))
+        name = f"{owner}.{name}" if owner else name
+        item = replace(
+            self.declared(name, kind, shown(node), node.type, node, place),
+            is_public=_is_public(node) or node.type == "macro_definition",
+            around=around,
+        )
+        if kind == "type":
+            members = _members(body)
+            key = f"{node.type} {_typed(node)} {'' if members else tokens_of(body)}"
+            separator = " " if node.type == "trait_item" else ", "
+            return replace(item, key=key, members=members, separator=separator)
+        if kind == "value":
+            key = f"{node.type} {tokens_of(typed)}"
+            return replace(item, key=key, result=text_of(typed))
+        if kind == "module":
+            return item
+        stop = self.at(body)[0] if body is not None else item.end
+        return replace(
+            item,
             head=head_of(node, body).strip(" ;"),
             key=_signature_key(node),
-            line=node.start_point[0] + 1,
-            start=start,
-            end=end,
-            is_public=public or _is_public(node),
-            body=self._at(body) if body is not None else None,
-            around=around,
-            text=self._text[start:end],
-            opening=self._text[start:stop].strip(" ;\n"),
+            body=self.body_at(body),
+            opening=self.text[item.start : stop].strip(" ;\n"),
             result=text_of(node.child_by_field_name("return_type")),
         )
-
-    def _plain(
-        self,
-        node: Node,
-        first: Node,
-        kind: Kind,
-        key: str,
-        owner: str,
-        members: Mapping[str, Member],
-        around: str,
-        *,
-        public: bool = False,
-    ) -> Declared:
-        name = name_of(node)
-        return Declared(
-            name=f"{owner}.{name}" if owner else name,
-            kind=kind,
-            head=shown(node),
-            key=key,
-            line=node.start_point[0] + 1,
-            start=self._at(first)[0],
-            end=self._at(node)[1],
-            is_public=public or _is_public(node) or node.type == "macro_definition",
-            members=members,
-            around=around,
-            text=self._text[self._at(first)[0] : self._at(node)[1]],
-            separator=" " if node.type == "trait_item" else ", ",
-            result=text_of(node.child_by_field_name("type")) if kind == "value" else "",
-        )
-
-    def _at(self, node: Node) -> tuple[int, int]:
-        at = self._offsets.character
-        return at(node.start_byte), at(node.end_byte)
 
 
 def _signature_key(node: Node) -> str:

@@ -54,7 +54,7 @@ def test_the_lines_that_matter_stay_whole_in_the_middle_of_a_long_output(name: s
 def test_every_tool_has_an_output() -> None:
     lines = [line for name in NAMES for line in output(name)]
     tools = (*TOOLS, *NODE, *TYPESCRIPT, *GO, *RUST, *PYTHON)
-    assert [each.name for each in tools if not any(map(each.head.match, lines))] == []
+    assert [each.head for each in tools if not any(map(each.head.match, lines))] == []
 
 
 LINES = [line for name in NAMES for line in output(name)]

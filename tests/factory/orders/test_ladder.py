@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factory.orders.documents import ReplyFormat, choose_reply_format
-from factory.orders.model_choice import Rung, parse_ladder, rung_for_attempt
+from factory.orders.documents import ReplyFormat
+from factory.orders.model_choice import Rung, choose_reply_format, parse_ladder, rung_for_attempt
 from shared.errors import InvalidInput
 
 

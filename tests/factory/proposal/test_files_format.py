@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factory.orders.documents import ReplyFormat
+from factory.proposal.read_reply import ReplyReader
 from factory.proposal.reply_formats import (
     FilesReply,
     ProposedFile,
@@ -18,6 +20,9 @@ from factory.proposal.reply_formats import (
     unwrap_fenced_content,
 )
 from shared.llm.model_client import ReplyMalformed
+from shared.work_order.parse_order import parse_document
+from shared.work_order.work_order import WorkOrder
+from tests.harness import writing
 
 # Lines that are made to confuse, beside whatever hypothesis thinks of.
 confusing = st.lists(
@@ -230,3 +235,16 @@ def test_a_path_in_the_first_comment_of_a_block_names_it_and_stays(comment: str)
 def test_two_paths_beside_a_block_name_nothing() -> None:
     with pytest.raises(ReplyMalformed, match="names no file"):
         parse_files_reply("src/a.py\n```\n# src/b.py\nx\n```\n", ["src/a.py", "src/b.py"])
+
+
+def test_a_summary_that_repeats_the_title_says_nothing_more() -> None:
+    order = parse_document(WorkOrder, writing("a.py", title="Say hello"))
+    reader = ReplyReader(order)
+    for said, kept in (
+        ("Say hello.", ""),
+        ("say HELLO", ""),
+        ("Say hello twice", "Say hello twice"),
+    ):
+        reply = f"Summary: {said}\n\n```a.py\nx = 1\n```\n"
+        parsed = reader.read(reply, (), ReplyFormat.FILES, None)
+        assert parsed.proposal.summary == kept

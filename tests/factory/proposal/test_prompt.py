@@ -9,7 +9,8 @@ import pytest
 from factory.orders.documents import FailureBrief, Offer, ReplyFormat
 from factory.orders.model_choice import PastAttempt
 from factory.orders.stages import Stage
-from factory.proposal.prompt import reminder, render_prompt
+from factory.proposal.prompt import render_prompt
+from factory.proposal.prompt_parts import reminder
 from factory.proposal.reply_formats import NO_FINAL_NEWLINE
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import ShownFile

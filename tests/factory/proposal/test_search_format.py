@@ -79,6 +79,7 @@ def test_search_texts_count_without_fences(reply: str, paths: list[str]) -> None
     changes = [change for each in found.files for change in parse_changes(each.content)]
     assert len(changes) == reply.count("SEARCH")
     assert found.repairs[0] == "search texts came without fences"
+    assert found.summary == ("I change one line." if "one line" in reply else "")
 
 
 def test_search_texts_without_fences_and_without_a_path_are_refused_where_two_are_allowed() -> None:

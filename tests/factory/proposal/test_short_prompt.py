@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from factory.attempt.apply_proposal import show_acceptance_files
-from factory.proposal.prompt import has_short_prompt, render_short_prompt
+from factory.proposal.prompt import has_short_prompt, render_short_prompt, show_added
 from factory.proposal.scope import FileKind, FileState
-from factory.proposal.shown_code import ShownFile
+from factory.proposal.shown_code import ShownFile, elided_lines
 from shared.languages.appended_tests import whole_tests
 from shared.work_order.parse_order import EMPTY_SHA256, parse_document
 from shared.work_order.work_order import WorkOrder
@@ -63,3 +63,45 @@ def test_a_title_that_the_intent_says_is_not_said_twice() -> None:
 
 def test_an_order_without_tests_has_the_prompt_that_it_had() -> None:
     assert "has to pass" not in render_short_prompt(an_order(), (ABSENT,))
+
+
+LONG_TEST = "".join(f"def test_{number}():\n    assert {number}\n\n\n" for number in range(200))
+MORE = "import os\n\n\ndef test_more():\n    assert os.sep\n"
+
+
+def show_appended(before: str, added: str) -> ShownFile:
+    order = an_order(acceptance_files=[{"path": "test_score.py", "append": added}])
+    (shown,) = show_acceptance_files(order, whole_tests(order.acceptance_files, lambda _: before))
+    return shown
+
+
+def test_of_a_long_test_file_that_is_added_to_the_head_and_what_is_added_are_shown() -> None:
+    shown = show_appended(f'"""Scores."""\n\nimport sys\n\n\n{LONG_TEST}', MORE)
+    order = an_order(acceptance_files=[{"path": "test_score.py", "append": MORE}])
+    assert has_short_prompt(order, (ABSENT, shown))
+    prompt = render_short_prompt(order, (ABSENT, shown), with_commands=False)
+    assert '"""Scores."""\n\nimport' in prompt
+    assert "import os\n" in prompt
+    assert " lines)\n" in prompt
+    assert prompt.count("def test_") == 1
+    assert "def test_more():\n    assert os.sep\n" in prompt
+
+
+def test_of_a_class_that_gets_a_test_the_first_line_is_shown() -> None:
+    methods = "".join(f"    def test_{number}(self):\n        pass\n\n" for number in range(100))
+    before, last = (
+        f"class TestScore:\n{methods}".rstrip() + "\n",
+        "    def test_new(self):\n        pass\n",
+    )
+    shown = show_added(ShownFile("t.py", ABSENT.state, f"{before}\n{last}"), before)
+    assert [*elided_lines(shown)] == [
+        "class TestScore:",
+        "    ... (299 lines)",
+        "",
+        *last.splitlines(),
+    ]
+
+
+def test_a_test_file_that_changes_otherwise_is_shown_whole() -> None:
+    shown = show_added(ShownFile("t.py", ABSENT.state, LONG_TEST), f"import os\n{LONG_TEST}")
+    assert shown.parts is None

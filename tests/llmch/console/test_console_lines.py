@@ -355,6 +355,18 @@ def test_a_long_excerpt_keeps_its_head_and_its_tail() -> None:
     assert told(failed(excerpt), verbosity=Verbosity.VERBOSE).count("│") == 30
 
 
+def test_a_long_excerpt_shows_its_first_error() -> None:
+    lines = [f"✔ passes {number}" for number in range(40)]
+    error = ["  1) cors", "", "AssertionError: 'FOO' == 'foo'", "+ expected", "", "- FOO", "at x"]
+    excerpt = "\n".join(["> npm test", *lines, *error, *(f"{n} | 100 |" for n in range(20))])
+    shown = [line.partition("│ ")[2] for line in told(failed(excerpt)).splitlines() if "│" in line]
+    assert shown[:3] == ["> npm test", "✔ passes 0", "✔ passes 1"]
+    assert shown[3] == "... 39 more lines (--verbose shows all)"
+    assert [each for each in shown[4:9] if each] == [each for each in error[1:6] if each]
+    assert shown[9] == "... 17 more lines"
+    assert shown[-1] == "19 | 100 |"
+
+
 def test_many_findings_and_titles_are_cut_to_a_number() -> None:
     findings = tuple(f"W201 WO-{number:02d} allowed_files[0]: x" for number in range(1, 31))
     judged = PlanJudged(1, 30, 0, 30, findings)

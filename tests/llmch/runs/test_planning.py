@@ -10,13 +10,14 @@ import pytest
 
 from llmch.page.run_page import render_page
 from llmch.runs.read_run import read_report
-from llmch.runs.recorded_planning import read_planning
+from llmch.runs.recorded_planning import read_planning, usage_by_role
 from llmch.runs.run_model import Judged, PlanningView, RunView, SpanKind
 from planner.run_plan import run_plan
 from shared.events.events import ignore
+from shared.events.run_record import read_events
 from shared.llm.stack import Mode, ModelSource
 from tests.fakes import proposal
-from tests.harness import Factory
+from tests.harness import Factory, commit_all
 from tests.planner.large_plan import StagedModel, large_plan, large_spec
 from tests.planner.planning import Planner
 from tests.planner.plans import creating, plan
@@ -72,6 +73,20 @@ def test_an_attempt_in_stages_has_all_its_calls(factory: Factory) -> None:
         ["compile/prompt_attempt_1.txt"],
         ["compile/prompt_attempt_2_WO-01.txt", "compile/prompt_attempt_2_WO-05.txt"],
     ]
+
+
+def test_looks_come_before_the_plan_and_are_counted_apart(factory: Factory) -> None:
+    planner, look = Planner(factory.scratch), {"look": ["a.py"]}
+    commit_all(factory.repo, {"a.py": "A = 1\n"})
+    assert planner.plan(look, looks=[look, RIGHT], repo=factory.repo).ok
+    found = read_planning(planner.run_folder)
+    assert found is not None
+    names = ("prompt_attempt_1_look_1", "prompt_attempt_1_look_2", "prompt_attempt_1")
+    assert [call.prompt.path for call in found.attempts[0].calls] == [
+        f"compile/{name}.txt" for name in names
+    ]
+    roles = usage_by_role(read_events(planner.run_folder / "events.jsonl"))
+    assert {each.role: each.usage.calls for each in roles} == {"look": 2, "planner": 1}
 
 
 def test_the_time_line_of_the_planning_has_attempts_and_calls(built: Factory) -> None:

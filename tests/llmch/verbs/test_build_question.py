@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from shared.work_order.work_order import question_id
 from tests.harness import git, hashed, write_plan
-from tests.llmch.command_line import Said, Say, model_server
+from tests.llmch.command_line import Said, Say, model_server, plan_reply, write_reply
 from tests.llmch.entry.test_consent import answering, read_until
 from tests.llmch.verbs.test_build_command import ONE, PLAN, STRAY, TWO
+from tests.planner.plans import Document, creating, plan
+from tests.planner.replanning import spec_file
 
 Build = Callable[..., Said]
 QUESTION = "Execute these 2 orders? [y/N] "
@@ -157,3 +160,91 @@ def test_the_orders_of_the_plan_before_are_no_consent_to_new_ones(
         assert read_until(terminal, "[y/N] ").endswith("Execute this order? [y/N] ")
     assert (said.code, KEPT in said.out) == (1, True)
     assert "✓ WO-02    landed" in said.out
+
+
+BLANKS: Document = {
+    "kind": "contradiction",
+    "text": "The sample shows 6 blanks, R1 says 2.",
+    "reading": "2 blanks",
+    "requirements": ["R1"],
+    "work_orders": ["WO-01"],
+}
+ID = question_id(BLANKS["text"])
+OPEN = plan_reply(plan(creating(1, "1.txt", covers=["R1"]), assumptions=[BLANKS]))
+ANSWERED = plan_reply({"work_orders": [creating(1, "6.txt", covers=["R1", ID])]})
+SIX = write_reply({"6.txt": "text\n"})
+
+
+@pytest.fixture
+def open_build(say: Say, cwd: Path, repo: Path) -> Build:
+    """Builds a specification that contradicts itself."""
+    spec = spec_file(cwd.parent, {"R1": "Lines are indented by 2 blanks."})
+
+    def build(*flags: str | Path) -> Said:
+        return say(
+            *("build", "--spec", spec, "--repo", repo, "--sandbox", "off", "--no-review"),
+            *("--reply-format", "json", "--max-attempts", "1", *flags),
+        )
+
+    return build
+
+
+def answers(cwd: Path) -> Path:
+    return cwd.parent / "spec.json.answers.yaml"
+
+
+def test_a_build_asks_and_executes_the_plan_that_has_the_answer(
+    open_build: Build, cwd: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (
+        answering(monkeypatch, "6 blanks\ny\n") as terminal,
+        model_server(monkeypatch, OPEN, ANSWERED, SIX) as server,
+    ):
+        said = open_build()
+        asked = read_until(terminal, "Execute this order? [y/N] ")
+    assert (said.code, len(server.received)) == (0, 3), said.out
+    assert "contradiction: The sample shows 6 blanks" in asked
+    assert 'answer: "6 blanks"' in answers(cwd).read_text()
+    assert git(repo, "ls-tree", "--name-only", branches(repo), "6.txt", "1.txt") == "6.txt"
+    with answering(monkeypatch, ""), model_server(monkeypatch) as server:
+        assert (open_build().code, server.received) == (0, [])
+
+
+def test_an_answer_that_is_the_reading_costs_nothing_and_is_asked_once(
+    open_build: Build, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(monkeypatch, "\nn\n"), model_server(monkeypatch, OPEN) as server:
+        assert (open_build().code, len(server.received)) == (1, 1)
+    assert 'answer: "2 blanks"' in answers(cwd).read_text()
+    with answering(monkeypatch, "y\n"), model_server(monkeypatch, ONE) as server:
+        assert (open_build("--strict-spec").code, len(server.received)) == (0, 1)
+
+
+@pytest.mark.parametrize("flags", [("--yes",), ("--no-ask", "--yes")])
+def test_a_build_that_may_not_ask_takes_the_reading(
+    open_build: Build, cwd: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+) -> None:
+    with answering(monkeypatch, "6\n"), model_server(monkeypatch, OPEN, ONE):
+        assert open_build(*flags).code == 0
+    assert not answers(cwd).exists()
+
+
+def test_with_consent_given_only_the_flag_has_a_question_asked(
+    open_build: Build, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with answering(monkeypatch, "6 blanks\n"), model_server(monkeypatch, OPEN, ANSWERED, SIX):
+        assert open_build("--yes", "--ask").code == 0
+    assert 'answer: "6 blanks"' in answers(cwd).read_text()
+
+
+def test_a_strict_build_executes_no_plan_of_a_contradiction(
+    open_build: Build, cwd: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for replies in ((OPEN,), ()):  # the plan is on file then, and refused all the same
+        with model_server(monkeypatch, *replies) as server:
+            said = open_build("--yes", "--strict-spec", "--json")
+        assert (said.code, len(server.received)) == (2, len(replies))
+        assert "contradicts itself: The sample shows 6 blanks" in said.error["message"]
+    assert branches(repo) == ""
+    with answering(monkeypatch, "2 blanks\ny\n"), model_server(monkeypatch, ONE):
+        assert open_build("--strict-spec").code == 0

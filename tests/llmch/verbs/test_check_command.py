@@ -16,7 +16,9 @@ from tests.factory.judging.test_evidence import RIGHT, STRONG, declaring
 from tests.fakes import proposal
 from tests.harness import Factory, Json, commit_all, fingerprint, git, manifest, write_plan, writing
 from tests.llmch.command_line import Say, own_environment
+from tests.planner.compile.test_dry_run import scored
 from tests.planner.plans import creating, exists, order, plan
+from tests.real_tools import needs_sandbox
 
 FINDING = {"code", "severity", "work_order", "field", "message", "remedy"}
 
@@ -255,3 +257,33 @@ def test_an_assertion_that_was_tried_on_code_that_does_nothing_is_said_to_hold_o
     edited = write_plan(factory.scratch / "edited", both("two() == 2"))
     rows = say(*command[:1], edited, *command[2:], "--json").document["requirements"]
     assert [each["fails_on_hollow_code"] for each in rows] == [True, None]
+
+
+@needs_sandbox()
+def test_a_plan_on_disk_is_tried_where_that_is_asked_for(
+    say: Say, folder: Path, repo: Path
+) -> None:
+    commit_all(repo, {"tests/conftest.py": ""})
+    (wrong,) = scored("python -m pytest -q --runslow tests/test_score.py")["work_orders"]
+    before = fingerprint(write(folder, wrong))
+    rules = ("check", folder, "--repo", repo, "--json")
+    assert say(*rules).code == 0
+    said = say(*rules, "--dry-run", "--fix")
+    assert said.code == 2
+    assert [each["code"] for each in said.document["findings"]] == ["E402"]
+    assert "--runslow" in said.document["findings"][0]["message"]
+    assert fingerprint(folder) == before
+    assert git(repo, "status", "--porcelain") == ""
+    (right,) = scored("python -m pytest -q tests/test_score.py")["work_orders"]
+    write(folder, right)
+    assert say(*rules, "--dry-run").code == 0
+
+
+def test_nothing_is_tried_without_a_sandbox(
+    say: Say, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LLMCH_SANDBOX_BACKEND", "off")
+    said = say("check", write(folder, order(1)), "--dry-run", "--json")
+    assert said.code == 2
+    assert "there is no sandbox" in said.error["message"]
+    assert say("check", folder, "--json").code == 0

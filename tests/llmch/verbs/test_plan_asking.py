@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from shared.work_order.work_order import question_id
+from tests.harness import commit_all
 from tests.llmch.command_line import Say, model_server, plan_reply
 from tests.llmch.entry.test_consent import answering, read_until
 from tests.planner.plans import Document, plan
@@ -145,3 +146,29 @@ def test_an_answer_to_what_no_plan_asked_is_named_and_counts(
         said = say(*command, "--from", "one")
     assert said.code == 0, said.out
     assert f"{own} answers a question that the plan in" in said.err
+
+
+def test_what_the_model_asks_before_it_plans_is_asked_at_once(
+    say: Say, spec: Path, cwd: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit_all(repo, {"app.py": "A = 1\n"})
+    text = "Who may\n\x1b[2Jread?"  # a terminal is not the model's to clear
+    ask = plan_reply({"ask": [{"text": text, "reading": "Every\x1b[1Abody."}]})
+    own = question_id(text)
+    made = plan_reply(plan(*(writing(n, f"R{n}") for n in (1, 2)), writing(3, "R3", own)))
+    command = ("plan", "--spec", spec, "--no-review", "--repo", repo)
+    with (
+        answering(monkeypatch, "Members.\n") as terminal,
+        model_server(monkeypatch, ask, made) as s,
+    ):
+        said = say(*command, "--require-coverage")
+        shown = read_until(terminal, "> ")
+    assert said.code == 0, said.out
+    assert "\nquestion: Who may read?\r\nEnter for: Everybody." in shown
+    assert 'answer: "Members."' in (cwd.parent / "spec.json.answers.yaml").read_text()
+    assert "Members." in json.dumps(s.bodies[1]["input"])
+    assert "\x1b[2Jread" not in shown and "\x1b[1Abody" not in shown
+    with model_server(monkeypatch, ask, made) as s:  # the control: nobody is there
+        (cwd.parent / "spec.json.answers.yaml").unlink()
+        say(*command, "--anew", "--json")
+    assert "nobody is here to answer" in json.dumps(s.bodies[1]["input"])

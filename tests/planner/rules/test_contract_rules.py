@@ -227,12 +227,24 @@ def test_what_the_command_puts_in_the_place_of_a_function_is_its_own(checker: Ty
     assert set(codes(document, checker, {})) == {"W222"}
 
 
-def test_old_code_that_an_order_rewrites_is_no_longer_certain(checker: TypeChecker) -> None:
+def test_old_code_that_an_order_rewrites_may_become_what_a_use_assumes(
+    checker: TypeChecker,
+) -> None:
     sources = {"a.py": "def f(x): return x"}
     uses = ["from a import f; assert f(1, 2)", "from a import g; assert g()"]
     assert codes(plan(running(1, *uses)), checker, sources) == ["E211", "E212"]
     rewriting = running(1, *uses, allowed_files=["a.py"])
-    assert codes(plan(rewriting), checker, sources) == ["W222"]
+    assert codes(plan(rewriting), checker, sources) == []
+
+
+def test_what_an_interface_declares_is_doubted_although_the_order_rewrites_the_code(
+    checker: TypeChecker,
+) -> None:
+    sources = {"a.py": "class C:\n    def f(self, x: int) -> int: return x\n"}
+    use = "from a import C; assert C().f('x') == C().g()"
+    assert codes(plan(running(1, use, allowed_files=["a.py"])), checker, sources) == []
+    declared = declaring(1, {"a.py": "def other() -> int: ..."}, use)
+    assert codes(plan(declared), checker, sources) == ["W222", "W222"]
 
 
 @pytest.mark.parametrize(

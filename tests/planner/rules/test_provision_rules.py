@@ -263,3 +263,17 @@ def test_a_test_may_import_the_package_that_it_is_in(
     )
     found = judge(parse_plan(plan(one)), repo, repo).errors
     assert [each.code for each in found] == ([] if is_found else ["E210"])
+
+
+@pytest.mark.parametrize(("imported", "codes"), [("./styles.css", []), ("./logic.js", ["E210"])])
+def test_a_bundler_may_make_the_assets_that_a_test_imports(imported: str, codes: list[str]) -> None:
+    test = f"import '{imported}';\nimport it from './it.js';\nif (it() !== 1) throw it;\n"
+    one = order(
+        1,
+        allowed_files=["it.js"],
+        postconditions=exists("it.js"),
+        acceptance_files=[{"path": "it.test.js", "content": test}],
+        acceptance_commands=["node --test it.test.js"],
+    )
+    repo = {"package.json": '{"type": "module"}', "it.js": "export default () => 0;\n"}
+    assert [each.code for each in judge(parse_plan(plan(one)), repo, repo).errors] == codes

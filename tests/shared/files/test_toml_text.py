@@ -9,7 +9,7 @@ import pytest
 
 from shared.errors import InvalidInput
 from shared.files.strict_documents import parse_toml, read_toml
-from shared.languages.python.declared_requirements import required_names
+from shared.languages.python import declared_requirements
 from shared.projects.manifests import parse_toml as parse_manifest
 from shared.settings.loading import load_settings
 
@@ -23,7 +23,7 @@ def test_a_key_of_very_many_parts_is_refused_at_once(tmp_path: Path, text: str) 
     with pytest.raises(ValueError, match="too many parts"):
         parse_toml(text)
     assert parse_manifest(text) is None
-    assert "httpx" not in required_names(text)
+    assert "httpx" not in declared_requirements.declared(text)
     with pytest.raises(InvalidInput, match="is not valid TOML: its keys"):
         read_toml("pyproject.toml", text)
     (tmp_path / "llmch.toml").write_text(text)

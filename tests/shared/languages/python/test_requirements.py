@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shared.languages.python.declared_requirements import (
-    declares_requirements,
-    normal_name,
-    provides_module,
-    required_names,
-)
+from shared.languages.python import declared_requirements
 
 
 @pytest.mark.parametrize(
@@ -27,7 +22,7 @@ from shared.languages.python.declared_requirements import (
     ],
 )
 def test_a_declaration_is_known_by_its_path(path: str, declares: bool) -> None:
-    assert declares_requirements(path) is declares
+    assert declared_requirements.declares(path) is declares
 
 
 @pytest.mark.parametrize(
@@ -41,7 +36,7 @@ def test_a_declaration_is_known_by_its_path(path: str, declares: bool) -> None:
     ],
 )
 def test_the_declared_names_are_read(text: str, names: set[str]) -> None:
-    assert required_names(text) == names
+    assert declared_requirements.declared(text) == names
 
 
 @pytest.mark.parametrize(
@@ -57,10 +52,13 @@ def test_the_declared_names_are_read(text: str, names: set[str]) -> None:
     ],
 )
 def test_a_module_is_provided_by_its_distribution(name: str, module: str, provides: bool) -> None:
-    assert provides_module([name], module) is provides
+    assert declared_requirements.provides([name], module) is provides
 
 
 @settings(deadline=None)
 @given(st.text())
 def test_any_text_declares_something_or_nothing(text: str) -> None:
-    assert all(name == normal_name(name) for name in required_names(text))
+    assert all(
+        name == declared_requirements.normal_name(name)
+        for name in declared_requirements.declared(text)
+    )
