@@ -94,8 +94,10 @@ def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
         inputs.surroundings,
         render_commands(inputs.repo.verification),
         render_languages(
-            replan_prompt.relevant_words(task), inputs.repo.files, inputs.surroundings
-        ),
+            replan_prompt.relevant_words(task),
+            inputs.repo.files,
+            inputs.surroundings,
+        ).text,
     )
 
 
@@ -276,7 +278,8 @@ def _judged(
     if stage.kind is not StageKind.WHOLE:
         return judge_outlined(attempt, made, inputs, judge, stage.kind)
     text = said[0][1] if made.reply is said[0][2] else made.reply.source
-    return judge_reply(attempt, text, made.reply, inputs, judge)
+    joins = inputs.change is None
+    return judge_reply(attempt, text, made.reply, inputs, judge, joins=joins)
 
 
 def _side_by_side(

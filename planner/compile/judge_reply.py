@@ -90,9 +90,18 @@ def no_reply(attempt: int, failure: str) -> Judged:
 
 
 def judge_reply(
-    attempt: int, text: str, reply: Reply, inputs: CompileInputs, judge: Judge
+    attempt: int,
+    text: str,
+    reply: Reply,
+    inputs: CompileInputs,
+    judge: Judge,
+    *,
+    joins: bool = False,
 ) -> Judged:
-    """Return the outcome of an attempt whose reply `text` was read as `reply`."""
+    """Return the outcome of an attempt whose reply `text` was read as `reply`.
+
+    With `joins`, orders of the plan that are too small are joined.
+    """
     reply = replace(reply, plan=completed(reply.plan))
     if inputs.task is not None:
         return _judge_change(attempt, text, reply, inputs, inputs.task, judge)
@@ -101,7 +110,8 @@ def judge_reply(
     verified = bool(inputs.repo.verification) and VERIFY_SCRIPT not in inputs.spec.text
     dropped = left_out(reply.plan, inputs.repo.files, verified=verified)
     kept = skip_bootstrap(reply.plan, inputs.repo.files, verified=verified)
-    repaired = repair_plan(_traced(kept, inputs), lambda plan: judge(plan, None))
+    traced = _traced(kept, inputs)
+    repaired = repair_plan(traced, lambda plan: judge(plan, None), joins=joins)
     if dropped or repaired.fixes:
         # The findings refer to the plan that is judged, so the model has to see that plan.
         text = json.dumps(repaired.plan.document, indent=1, ensure_ascii=False)

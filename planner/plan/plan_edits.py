@@ -141,22 +141,32 @@ def skip_bootstrap(plan: Plan, repo_files: Collection[str], *, verified: bool = 
         return plan
     gone = sorted(_number(draft.label) or draft.position for draft in dropped)
     positions = {draft.position for draft in dropped}
-    kept = [
-        _moved_up(entry, gone)
-        for position, entry in enumerate(_entries(plan.document), 1)
-        if position not in positions
-    ]
-    document = resting_on(
-        {**plan.document, "work_orders": kept},
-        lambda name: None if _number(name) in gone else str(_renumbered(name, gone)),
-    )
+    document = without_orders(plan.document, positions, gone)
     if VERIFY_SCRIPT not in repo_files:
         document["verify_contract"] = None
     shorter = parse_plan(document)
-    if kept:
+    if shorter.drafts:
         return shorter
     nothing = _NOTHING_LEFT if VERIFY_SCRIPT in repo_files else _NOTHING_NEEDED
     return replace(shorter, problems=(nothing,))
+
+
+def without_orders(
+    document: JsonObject, positions: Collection[int], gone: Sequence[int]
+) -> dict[str, JsonValue]:
+    """Return a plan's document without the orders at these positions; later ids move up.
+
+    `gone` has the numbers of these orders, in sequence.
+    """
+    kept = [
+        _moved_up(entry, gone)
+        for position, entry in enumerate(_entries(document), 1)
+        if position not in positions
+    ]
+    return resting_on(
+        {**document, "work_orders": kept},
+        lambda name: None if _number(name) in gone else str(_renumbered(name, gone)),
+    )
 
 
 def resting_on(document: JsonObject, renamed: Callable[[str], str | None]) -> dict[str, JsonValue]:
@@ -172,9 +182,12 @@ def resting_on(document: JsonObject, renamed: Callable[[str], str | None]) -> di
         names = each.get("work_orders") if isinstance(each, dict) else None
         if isinstance(each, dict) and isinstance(names, list) and names:
             now: list[JsonValue] = [renamed(e) if isinstance(e, str) else e for e in names]
-            now = [name for name in now if name is not None]
-            if now:
-                kept.append({**each, "work_orders": now})
+            once: list[JsonValue] = []
+            once += [
+                name for at, name in enumerate(now) if name is not None and name not in now[:at]
+            ]
+            if once:
+                kept.append({**each, "work_orders": once})
         else:
             kept.append(each)
     return {**document, "assumptions": kept}

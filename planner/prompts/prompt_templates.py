@@ -16,11 +16,14 @@ from pathlib import Path
 
 from shared.errors import InvalidInput
 from shared.files.text_sources import fill, read_text_input
-from shared.languages import capabilities
-from shared.languages.registry import LANGUAGES, language_of
+from shared.languages.capabilities import PlanningRules, read_rules
+from shared.languages.registry import languages_at_hand
 
 SPEC_PLACE = "PRODUCT_SPEC"
-PLACES = (SPEC_PLACE, "DOCTRINE", "REPO_HINTS", "REQUIREMENTS", "VERIFICATION", "LANGUAGES")
+PLACES = (
+    *(SPEC_PLACE, "DOCTRINE", "REPO_HINTS", "REQUIREMENTS", "VERIFICATION"),
+    *("LANGUAGES", "EXAMPLE"),
+)
 
 # A reply of the default output budget can hold this much: 64,000 tokens of about four characters.
 # A model with a smaller context cannot have written more than it can read again.
@@ -75,14 +78,15 @@ def render(
     repo_hints: str = "",
     requirements: str = "",
     verification: str = "",
-    languages: str = "",
+    languages: PlanningRules | None = None,
 ) -> str:
     """Return the prompt. Text that looks like a place within an inserted text stays as it is.
 
     `verification` are the commands that verify the repo, one a line, in a fence; empty where an
-    order has to write `scripts/verify.sh`, or where the repo has it. `languages` are the rules of
-    languages, as Markdown.
+    order has to write `scripts/verify.sh`, or where the repo has it. `languages` are the rules and
+    the example of `render_languages`, without one those for any language.
     """
+    languages = languages or render_languages("", ())
     known = {"COMMANDS": verification}
     rules = _fill(_packaged("KNOWN_VERIFICATION.md" if verification else "VERIFICATION.md"), known)
     return _fill(
@@ -93,7 +97,8 @@ def render(
             "REPO_HINTS": repo_hints.strip("\n") or NO_REPO,
             "REQUIREMENTS": requirements.strip("\n"),
             "VERIFICATION": rules.strip("\n"),
-            "LANGUAGES": f"\n{languages}\n" if languages else "",
+            "LANGUAGES": f"\n{languages.text}\n",
+            "EXAMPLE": languages.example,
         },
     )
 
@@ -323,23 +328,14 @@ def _packaged(name: str) -> str:
     return files("planner.prompts").joinpath(name).read_text(encoding="utf-8")
 
 
-def render_languages(spec_text: str, paths: Collection[str], machine: str = "") -> str:
+def render_languages(spec_text: str, paths: Collection[str], machine: str = "") -> PlanningRules:
     """Return the rules of each language that the repository has files of or the spec names.
 
-    The result is empty where that is none of those with rules of their own. `paths` are the files
-    of the repository, and `machine` describes what commands find.
+    The example is that of the first of them. Where nothing speaks for a language, the rules are
+    short and for any. `paths` are the files of the repository, and `machine` describes what
+    commands find.
     """
-    used = {language.name for path in paths if (language := language_of(path)) is not None}
-    return "\n\n".join(_rules(spec_text, used, machine))
-
-
-def _rules(spec_text: str, used: Collection[str], machine: str) -> Iterator[str]:
-    for language in LANGUAGES:
-        if _is_needed(language, spec_text, used) and language.advice is not None:
-            yield language.advice.read(machine)
-
-
-def _is_needed(language: capabilities.Language, spec_text: str, used: Collection[str]) -> bool:
-    if language.advice is None:
-        return False
-    return language.name in used or language.advice.is_asked_for(spec_text)
+    advice = [each.advice for each in languages_at_hand(spec_text, paths)]
+    rules = [each.read(machine) for each in advice if each is not None]
+    rules = rules or [read_rules(_packaged("ANY_LANGUAGE.md"))]
+    return PlanningRules("\n\n".join(each.text for each in rules), rules[0].example)

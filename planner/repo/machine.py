@@ -24,7 +24,7 @@ from shared.files.strict_documents import JsonProblem, parse_json
 from shared.files.text_sources import read_text_input
 from shared.languages.capabilities import Language
 from shared.languages.language_tools import ToolMissing, ToolResult, ToolRunner
-from shared.languages.registry import LANGUAGES, language_of
+from shared.languages.registry import LANGUAGES, languages_at_hand
 
 # The tree is at another place in each run, and only what is said of its files counts.
 FOLDERS: Final = re.compile(r"(?:file://)?(?<![\w.])/(?:[\w.+@~-]{1,255}/){1,40}(?=[\w.+@~-])")
@@ -121,12 +121,10 @@ def describe_machine(
     Each is described by itself, with those of the packages that the repo declares and that commands
     do not find. The result is empty where the machine says nothing.
     """
-    used = {language.name for path in paths if (language := language_of(path)) is not None}
-    meant = [each for each in LANGUAGES if each.name in used or _is_meant(each, spec_text)]
-    # A specification that names no language is planned in the one that the prompt describes.
-    default = [each for each in LANGUAGES if each.advice is None and each.rehearsals is not None]
+    # The first language is that of the interpreter which every sandbox has.
+    meant = languages_at_hand(spec_text, paths) or LANGUAGES[:1]
     lines = []
-    for tried in dict.fromkeys(each.rehearsals for each in meant or default):
+    for tried in dict.fromkeys(each.rehearsals for each in LANGUAGES if each in meant):
         if tried is not None:
             family = [each for each in LANGUAGES if each.rehearsals is tried]
             argv = tried.version_argv(_declared(family, paths, sources))
@@ -166,12 +164,6 @@ def _declared(
         for each in manifests:
             found |= packages.declared(sources.get(each) or "")
     return [each for each in sorted(found) if _NAME.fullmatch(each)][:_MOST_NAMES]
-
-
-def _is_meant(language: Language, spec_text: str) -> bool:
-    if language.advice is not None:
-        return language.advice.is_asked_for(spec_text)
-    return re.search(rf"(?<!\w){re.escape(language.name)}(?!\w)", spec_text) is not None
 
 
 def _first_line(done: ToolResult) -> str:

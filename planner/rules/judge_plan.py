@@ -17,6 +17,7 @@ from planner.rules import (
     coverage,
     following,
     interfaces,
+    order_sizes,
     structure,
 )
 from planner.rules.acceptance import unparsable_tests, with_whole_tests
@@ -83,7 +84,9 @@ PASSES: Final = (
 )
 
 
-_FAMILIES: Final = (acceptance, chain, command_needs, coverage, following, interfaces, structure)
+_FAMILIES: Final = (
+    *(acceptance, chain, command_needs, coverage, following, interfaces, order_sizes, structure),
+)
 
 RULES: Final[tuple[Rule, ...]] = tuple(
     sorted((rule for family in _FAMILIES for rule in family.RULES), key=lambda rule: rule.code)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from planner.plan import parse_plan, plan_edits
 from planner.plan.file_projection import exempted_orders
 from planner.plan.manifest import reseal
+from planner.rules import order_sizes
 from planner.rules.judge_plan import Report
 from shared.errors import quoted
 from shared.files.paths import PathProblem, check_path
@@ -34,6 +35,8 @@ Entry = dict[str, JsonValue]
 _MEANT_ID = re.compile(r"(?:WO)?[-_ ]?0*([1-9][0-9]{0,8})", re.IGNORECASE | re.ASCII)
 _ANY_ID = re.compile(r"WO-[0-9]+")
 _OF_PATHS = frozenset({"E005", "E202"})
+# Each try is judged by all rules.
+_MOST_TRIED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +80,53 @@ class RepairedPlan:
     fixes: tuple[Fix, ...] = ()
 
 
-def repair_plan(plan: Plan, judge: Judge) -> RepairedPlan:
+def repair_plan(plan: Plan, judge: Judge, *, joins: bool = False) -> RepairedPlan:
     """Return the plan, judged again, with all faults repaired that have one certain remedy.
 
     Paths and ids come first, because the other rules read an order only once it fits the schema.
     Paths come twice, because only the first repair shows where the interfaces belong. Any other
     step is taken only if it removes errors and adds none; otherwise its remedy was not certain.
+    With `joins`, orders of a plan without errors that are too small are joined with others.
     """
     repaired = RepairedPlan(plan, judge(plan))
     steps = (_normalise_paths, _normalise_paths, _renumber, _promise_files, _drop_verification)
     for step in steps:
         repaired = _taken(repaired, step(repaired.plan, repaired.report.errors), judge, step)
+    return _with_joined(repaired, judge) if joins else repaired
+
+
+def _with_joined(repaired: RepairedPlan, judge: Judge) -> RepairedPlan:
+    """Join small orders, pair by pair, where no rule says anything of it that it did not before.
+
+    Nothing is joined where a text names an order, since its meaning would be unclear.
+    """
+    refused: set[frozenset[str]] = set()
+    entries = _entries(repaired.plan) or []
+    if repaired.report.errors or any(name for each in entries for name in _ids_in_texts(each)):
+        return repaired
+    for _ in range(_MOST_TRIED):
+        plan = repaired.plan
+        names = {pair: _files_of(plan, pair) for pair in order_sizes.small_pairs(plan)}
+        pair = next((each for each, files in names.items() if files not in refused), None)
+        document = order_sizes.joined(plan, pair) if pair else None
+        if pair is None or document is None:
+            break
+        shorter = _parsed_like(plan, document)
+        report = judge(shorter)
+        before = Counter(each.code for each in repaired.report.findings)
+        if Counter(each.code for each in report.findings) <= before:
+            labels = " and ".join(plan.drafts[each - 1].label for each in pair)
+            now = shorter.drafts[pair[1] - 2].label
+            fix = Fix("W304", now, at("id"), labels, now)
+            repaired = RepairedPlan(shorter, report, (*repaired.fixes, fix))
+        else:
+            refused.add(names[pair])
     return repaired
+
+
+def _files_of(plan: Plan, pair: order_sizes.Pair) -> frozenset[str]:
+    orders = (plan.drafts[each - 1].order for each in pair)
+    return frozenset(path for each in orders if each for path in each.allowed_files)
 
 
 def _taken(
@@ -101,19 +139,24 @@ def _taken(
     document: Entry = plan_edits.resting_on(
         {**before.plan.document, "work_orders": list(orders)}, lambda name: renamed.get(name, name)
     )
-    plan = replace(
-        parse_plan.parse_plan(document),
-        requirements=before.plan.requirements,
-        require_coverage=before.plan.require_coverage,
-        succession=before.plan.succession,
-        problems=before.plan.problems,
-        unknown=before.plan.unknown,
-    )
+    plan = _parsed_like(before.plan, document)
     report = judge(plan)
     # An order that could not be read before shows the rest of its faults only now.
     if step is not _normalise_paths and not _codes(report) < _codes(before.report):
         return before
     return RepairedPlan(plan, report, (*before.fixes, *fixes))
+
+
+def _parsed_like(plan: Plan, document: JsonObject) -> Plan:
+    """Return the plan of a document that was made from that of `plan`."""
+    return replace(
+        parse_plan.parse_plan(document),
+        requirements=plan.requirements,
+        require_coverage=plan.require_coverage,
+        succession=plan.succession,
+        problems=plan.problems,
+        unknown=plan.unknown,
+    )
 
 
 def _codes(report: Report) -> Counter[str]:

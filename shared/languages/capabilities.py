@@ -29,29 +29,54 @@ class Advice:
     """Say where a language's rules for plans are, and which words ask for them.
 
     `package` has the `file`. A specification asks for the language by one of `words`, which are
-    matched whole and with their letters as they are. Each of `adapted` holds words of the machine's
-    description (`Rehearsals.version_argv`), a text of the rules, and what replaces it there.
+    matched whole and with their letters as they are, suffixes also at the end of a file's name.
+    By `hints` it does so only where nothing else asks for a language. Each of `adapted` holds words
+    of the machine's description (`Rehearsals.version_argv`), a text of the rules, and what replaces
+    it there.
     """
 
     package: str
     words: tuple[str, ...]
     file: str = "PLANNING.md"
     adapted: tuple[tuple[str, str, str], ...] = ()
+    hints: tuple[str, ...] = ()
 
-    def is_asked_for(self, text: str) -> bool:
-        """Return whether a specification names the language."""
-        words = "|".join(map(re.escape, self.words))
-        return re.search(rf"(?<!\w)(?:{words})(?!\w)", text) is not None
+    def is_asked_for(self, text: str, *, by_hint: bool = False) -> bool:
+        """Return whether a specification names the language, or hints at it."""
+        if not by_hint:
+            text = re.sub("|".join(map(re.escape, self.hints)) or "$", " ", text)
+        for word in self.hints if by_hint else self.words:
+            begin = "" if word[0] == "." else r"(?<!\w)"
+            if re.search(rf"{begin}{re.escape(word)}(?!\w)", text):
+                return True
+        return False
 
-    def read(self, machine: str = "") -> str:
-        """Return the rules, as Markdown that begins with a heading of the second level."""
+    def read(self, machine: str = "") -> PlanningRules:
+        """Return the rules and the example, as they hold on the machine."""
         from importlib import resources
 
-        text = resources.files(self.package).joinpath(self.file).read_text("utf-8").strip()
+        text = resources.files(self.package).joinpath(self.file).read_text("utf-8")
         for words, usual, here in self.adapted:
             if words in machine:
                 text = text.replace(usual, here)
-        return text
+        return read_rules(text)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanningRules:
+    """Hold rules for plans, as Markdown that begins with a heading of the second level.
+
+    `example` is a whole plan of two orders, with a sentence on what it is made from.
+    """
+
+    text: str
+    example: str
+
+
+def read_rules(text: str) -> PlanningRules:
+    """Return the rules of a text that has the heading `# Example` once."""
+    rules, _, example = text.partition("\n# Example\n")
+    return PlanningRules(rules.strip(), example.strip())
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +417,7 @@ class Language:
     what a person would, `packages` knows what manifests declare, `dependencies` prepares it for
     commands, and `failures` knows which of it a failed command lacks. `reports` reads what the
     language's tools print of faults. `advice` is for the model that plans; a language without it is
-    described by the planner's own prompt, or not at all. `examples` are for the person who looks up
+    not described. `examples` are for the person who looks up
     a rule that the language decides. `telling` has names of files in the root folder, each with a
     pattern of the lines that decide what can run.
     """

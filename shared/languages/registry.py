@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import posixpath
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.ecmascript.ecmascript_language import JAVASCRIPT, TYPESCRIPT
@@ -24,6 +25,21 @@ def language_of(path: str) -> Language | None:
     """Return the language that has the suffix of `path`; `None` if no language has it."""
     suffix = posixpath.splitext(path)[1]
     return next((each for each in LANGUAGES if suffix in each.suffixes), None)
+
+
+def languages_at_hand(text: str, paths: Collection[str]) -> tuple[Language, ...]:
+    """Return the languages that a specification names or a repository has files of.
+
+    The one that the text names comes first, then that with the most files. The result is empty
+    where nothing speaks for a language.
+    """
+    counted = Counter(language.name for path in paths if (language := language_of(path)))
+    named = {each.name for each in LANGUAGES if each.advice and each.advice.is_asked_for(text)}
+    hinted = (e for e in LANGUAGES if e.advice and e.advice.is_asked_for(text, by_hint=True))
+    if not named | counted.keys():
+        named = {each.name for each in hinted}
+    found = [each for each in LANGUAGES if each.name in named | counted.keys()]
+    return tuple(sorted(found, key=lambda each: (each.name not in named, -counted[each.name])))
 
 
 def steering(path: str) -> str:

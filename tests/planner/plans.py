@@ -12,7 +12,7 @@ from planner.rules.rule_model import Finding
 Document = dict[str, Any]
 
 # What only says that a plan could be better: nearly every small plan of a test could.
-QUALITY = frozenset({"W223", "W230", "W231", "W232", "W233", "W245"})
+QUALITY = frozenset({"W223", "W230", "W231", "W232", "W233", "W245", "W304"})
 
 
 def order(number: int = 1, **fields: object) -> Document:

@@ -30,7 +30,9 @@ def spec_file(folder: Path, requirements: Texts) -> Path:
     """Write a structured specification with these requirements, and return its path."""
     path = folder / "spec.json"
     listed = [{"id": name, "text": text} for name, text in requirements.items()]
-    path.write_text(json.dumps({"name": "Words", "summary": "A game.", "requirements": listed}))
+    path.write_text(
+        json.dumps({"name": "Words", "summary": "A game in Python.", "requirements": listed})
+    )
     return path
 
 

@@ -325,7 +325,7 @@ class NodeFailures:
 
 
 _FOLDER: Final = "shared.languages.ecmascript"
-# The test of the example, where node cannot run it (`node_rehearsals.version_argv`).
+# The example, where node cannot run it (`node_rehearsals.version_argv`).
 _UNREADABLE: Final = "no TypeScript:"
 _ADAPTED: Final = (
     ("files with --experimental", "node --test", "node --experimental-strip-types --test"),
@@ -334,7 +334,10 @@ _ADAPTED: Final = (
     (_UNREADABLE, "node --test tests/", "npx vitest run tests/"),
     (_UNREADABLE, r"import assert from 'node:assert/strict';\n", ""),
     (_UNREADABLE, "{ test } from 'node:test'", "{ expect, test } from 'vitest'"),
-    (_UNREADABLE, "assert.equal(score('abc', 'abd'), 2)", "expect(score('abc', 'abd')).toBe(2)"),
+    (_UNREADABLE, "assert.equal(", "expect("),
+    (_UNREADABLE, "), 'Hello", ")).toBe('Hello"),
+    (_UNREADABLE, "type module", "type module, devDependencies vitest and tsx"),
+    (_UNREADABLE, "node src/greet.ts", "npx tsx src/greet.ts"),
 )
 
 _SCRIPTS: Final = EcmaCode(SCRIPT_SUFFIXES, reads_commands=True)
@@ -358,7 +361,10 @@ JAVASCRIPT: Final = Language(
     failures=NodeFailures(),
     reports=ToolReports(lambda: node_commands.NODE_TOOLS),
     advice=Advice(
-        _FOLDER, ("JavaScript", "Node.js", "npm", ".js", ".mjs"), "JAVASCRIPT_PLANNING.md"
+        _FOLDER,
+        ("JavaScript", ".js", ".mjs"),
+        "JAVASCRIPT_PLANNING.md",
+        hints=("Node.js", "Node", "npm"),
     ),
     examples=Examples(_FOLDER, "JAVASCRIPT_EXAMPLES.toml"),
     telling=((MANIFEST, r'^\s*"(?:type|engines|node|packageManager)"\s*:.*'),),

@@ -7,7 +7,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.capabilities import ContractViolation, Examples, Language, Outliner
+from shared.languages.capabilities import (
+    Advice,
+    ContractViolation,
+    Examples,
+    Language,
+    Outliner,
+)
 from shared.languages.language_tools import (
     FaultReport,
     ManifestFiles,
@@ -184,6 +190,10 @@ PYTHON: Final = Language(
     dependencies=PythonDependencies(),
     failures=python_packages,
     reports=PythonReports(),
+    advice=Advice(
+        "shared.languages.python",
+        ("Python", "Python3", "python", "python3", "pytest", "PyPI", ".py"),
+    ),
     examples=Examples("shared.languages.python"),
     telling=(
         (

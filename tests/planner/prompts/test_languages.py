@@ -4,50 +4,89 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from planner.plan.parse_plan import parse_plan
-from planner.prompts.prompt_templates import load_template, render, render_languages
+from planner.plan.plan_edits import completed
+from planner.prompts.prompt_templates import (
+    default_doctrine,
+    load_template,
+    render,
+    render_languages,
+    render_replan,
+)
 from planner.rules.judge_plan import judge
-from shared.languages.capabilities import Advice, Language
+from shared.languages.capabilities import Advice, Language, PlanningRules
 from shared.languages.ecmascript import node_rehearsals
-from shared.languages.registry import LANGUAGES
-from tests.planner.plans import creating, plan
+from shared.languages.registry import LANGUAGES, languages_at_hand
 from tests.real_tools import needs
 
 ADVISED = [each for each in LANGUAGES if each.advice is not None]
-REPOS = {
-    "JavaScript": {"package.json": '{"name": "game", "type": "module"}\n'},
-    "TypeScript": {"package.json": '{"name": "game", "type": "module"}\n'},
-    "Go": {"go.mod": "module example.org/game\n\ngo 1.21\n"},
-    "Rust": {"Cargo.toml": '[package]\nname = "game"\nversion = "0.1.0"\nedition = "2021"\n'},
-}
 # Without a compiler, types are not judged, and a plan of one order can have weak spots.
 UNJUDGED = frozenset({"W224"})
 each_language = pytest.mark.parametrize("language", ADVISED, ids=lambda each: each.name)
+SPECS = {
+    "Python": "A command-line program in Python 3.",
+    "TypeScript": "Written in TypeScript, for Node.js 22.",
+    "JavaScript": "A library for Node.js",
+    "Go": "a command-line program in Go, without dependencies",
+    "Rust": "## Rust\nNo unsafe code.",
+}
+# What only plans in a language have to know.
+MARKS = {
+    "Python": (".py", "pytest", "python "),
+    "JavaScript": (".js", "npx"),
+    "TypeScript": (".ts", "npx"),
+    "Go": (".go", "go test"),
+    "Rust": (".rs", "cargo"),
+}
 
 
-def rules_of(language: Language) -> str:
+def marks_in(prompt: str, *, besides: str) -> list[str]:
+    """Return the marks of other languages in a prompt; types of JavaScript are in `.d.ts` files."""
+    text = prompt.replace(".d.ts", "").replace("Node.js", "")
+    others = {each for marks in MARKS.values() for each in marks} - {*MARKS[besides]}
+    return sorted(
+        each
+        for each in others
+        if re.search(rf"(?<![a-z]){re.escape(each)}\b", text)
+        or (each[0] == "." and re.search(rf"{re.escape(each)}\b", text))
+    )
+
+
+def rules_of(language: Language) -> PlanningRules:
     assert language.advice is not None
     return language.advice.read()
 
 
-def example_of(language: Language) -> dict[str, Any]:
-    (fenced,) = re.findall(r"^```json\n(.*?)^```$", rules_of(language), re.DOTALL | re.MULTILINE)
+def example_of(text: str) -> dict[str, Any]:
+    (fenced,) = re.findall(r"^```json\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     found: dict[str, Any] = json.loads(fenced)
     return found
 
 
-def test_a_plan_in_python_is_told_nothing_more() -> None:
-    spec = "A game in Python. Players Go to the next Node; a .google file is read."
-    assert render_languages(spec, ["game.py", "README.md", "data.json"]) == ""
+@pytest.mark.parametrize("name", SPECS)
+def test_a_specification_brings_the_rules_of_its_language_and_no_other(name: str) -> None:
+    (language,) = [each for each in LANGUAGES if each.name == name]
+    rules = render_languages(SPECS[name], [])
+    assert rules == rules_of(language)
+    prompt = render(load_template(), SPECS[name], default_doctrine(), languages=rules)
+    assert marks_in(prompt, besides=name) == []
+    assert all(each in prompt for each in MARKS[name])
+
+
+@each_language
+def test_a_plan_that_follows_another_has_rules_of_no_other_language(language: Language) -> None:
+    rules = render_languages(SPECS[language.name], [])
+    prompt = render_replan({}, "", "", rules.text)
+    assert marks_in(prompt, besides=language.name) == []
 
 
 @each_language
@@ -56,88 +95,106 @@ def test_a_file_of_the_repo_brings_the_rules_of_its_language(language: Language)
     assert render_languages("A game.", ["README.md", path]) == rules_of(language)
 
 
-@pytest.mark.parametrize(
-    ("spec", "name"),
-    [
-        ("Written in TypeScript.", "TypeScript"),
-        ("A library for Node.js", "JavaScript"),
-        ("a command-line program in Go, without dependencies", "Go"),
-        ("## Rust\nNo unsafe code.", "Rust"),
-    ],
-)
-def test_so_does_a_specification_that_names_it(spec: str, name: str) -> None:
-    (language,) = [each for each in LANGUAGES if each.name == name]
-    assert render_languages(spec, []) == rules_of(language)
+@each_language
+def test_so_does_a_file_that_the_specification_names(language: Language) -> None:
+    assert render_languages(f"`main{language.suffixes[0]}` plays.", []) == rules_of(language)
 
 
-def test_several_languages_come_in_the_same_order_always() -> None:
-    paths = ["b.rs", "a.go", "c.ts"]
-    told = render_languages("", paths)
-    assert told == render_languages("", paths[::-1])
-    assert re.findall(r"^## (\w+)", told, re.MULTILINE) == ["TypeScript", "Go", "Rust"]
+def test_an_unknown_language_has_the_shortest_rules() -> None:
+    spec = "A game. Players Go to the next place; a .google file is read."
+    rules = render_languages(spec, ["README.md", "data.json"])
+    assert len(rules.text + rules.example) < 1_200
+    assert all(len(rules.text) < len(rules_of(each).text) for each in ADVISED)
+
+
+def test_words_that_only_hint_count_where_nothing_else_does() -> None:
+    spec = "A game in Python; npm is not needed, nor Node."
+    assert [each.name for each in languages_at_hand(spec, [])] == ["Python"]
+    assert [each.name for each in languages_at_hand("The npm package.", ["a.ts"])] == ["TypeScript"]
+
+
+def test_the_language_that_is_asked_for_comes_first_and_then_the_most_used() -> None:
+    paths = ["b.rs", "a.go", "c.ts", "d.rs"]
+    told = render_languages("A tool in Go.", paths)
+    assert told == render_languages("A tool in Go.", paths[::-1])
+    assert re.findall(r"^## (\w+)", told.text, re.MULTILINE) == ["Go", "Rust", "TypeScript"]
+    assert "go test" in told.example
+    assert "cargo" not in told.example
 
 
 @each_language
 def test_the_example_of_a_language_passes_all_rules(language: Language) -> None:
-    example = example_of(language)
-    order = creating(1, *example.pop("allowed_files"), **example)
-    repo = REPOS[language.name]
-    report = judge(parse_plan(plan(order)), repo, repo)
+    whole = completed(parse_plan(example_of(rules_of(language).example))).document
+    report = judge(parse_plan(whole))
     assert [each.render() for each in report.findings if each.code not in UNJUDGED] == []
 
 
 @each_language
 def test_a_wrong_path_in_an_example_would_be_found(language: Language) -> None:
-    example = example_of(language)
-    example["acceptance_commands"] = ["true"]
-    order = creating(1, *example.pop("allowed_files"), **example)
-    repo = REPOS[language.name]
-    assert "E109" in {each.code for each in judge(parse_plan(plan(order)), repo, repo).findings}
+    example = example_of(rules_of(language).example)
+    example["work_orders"][-1]["acceptance_commands"] = ["true"]
+    report = judge(parse_plan(completed(parse_plan(example)).document))
+    assert "E109" in {each.code for each in report.findings}
 
 
 def test_the_rules_stand_between_those_on_tests_and_those_on_verification() -> None:
-    template = load_template()
-    without, told = (
-        render(template, "A game.", languages=each) for each in ("", "## Go\n\nRules.")
-    )
-    assert told.replace("\n## Go\n\nRules.\n", "") == without
-    assert "\n\n## Go\n\nRules.\n\n## Verification\n" in told
+    rules = PlanningRules("## Go\n\nRules.", "A plan.")
+    prompt = render(load_template(), "A game.", languages=rules)
+    assert "\n\n## Go\n\nRules.\n\n## Verification\n" in prompt
+    assert "\n\n# Example\n\nA plan.\n\n# House rules\n" in prompt
 
 
 NODES = os.environ.get("LLMCH_TEST_NODES", "").split(":")  # read before a test clears it
+NODE_TEXT = "export const greeting = (name) => (name ? `Hello, ${name}!` : 'Hello, world!');\n"
+NODE_LINE = (
+    "import { greeting } from './greeting.SUFFIX';\n"
+    "export const main = (words) => `${greeting(words.join(' '))}\\n`;\n"
+)
 CODE = {
-    "score.mjs": "export const score = (a, b) => [...a].filter((c, i) => c === b[i]).length;\n",
-    "score.ts": "export function score(guess: string, answer: string): number {\n"
-    "  return [...guess].filter((letter, place) => letter === answer[place]).length;\n}\n",
-    "score.go": "package score\n\nfunc Score(guess, answer string) (n int) {\n"
-    "\tfor i := range guess {\n\t\tif guess[i] == answer[i] {\n\t\t\tn++\n\t\t}\n\t}\n"
-    "\treturn n\n}\n",
-}
-MANIFESTS = {
     "package.json": '{"type": "module"}',
-    "go.mod": "module example.org/game\n\ngo 1.19\n",
+    "scripts/verify.sh": "set -eu\n",
+    "src/greeting.js": NODE_TEXT,
+    "src/greet.js": NODE_LINE.replace("SUFFIX", "js"),
+    "src/greeting.ts": NODE_TEXT.replace("(name)", "(name: string): string", 1),
+    "src/greet.ts": NODE_LINE.replace("SUFFIX", "ts").replace("(words)", "(words: string[])", 1),
+    "go.mod": "module greet\n\ngo 1.21\n",
+    "greeting.go": 'package main\n\nfunc greeting(name string) string {\n\tif name == "" {\n'
+    '\t\treturn "Hello, world!"\n\t}\n\treturn "Hello, " + name + "!"\n}\n',
+    "main.go": 'package main\n\nimport (\n\t"fmt"\n\t"io"\n\t"os"\n\t"strings"\n)\n\n'
+    "func run(words []string, out io.Writer) int {\n"
+    '\tfmt.Fprintln(out, greeting(strings.Join(words, " ")))\n\treturn 0\n}\n\n'
+    "func main() { os.Exit(run(os.Args[1:], os.Stdout)) }\n",
+    "Cargo.toml": '[package]\nname = "greet"\nversion = "0.1.0"\nedition = "2021"\n',
+    "src/lib.rs": "pub fn greeting(name: &str) -> String {\n"
+    '    format!("Hello, {}!", if name.is_empty() { "world" } else { name })\n}\n',
+    "src/main.rs": "fn main() {\n    let words: Vec<String> = std::env::args().skip(1).collect();\n"
+    '    println!("{}", greet::greeting(&words.join(" ")));\n}\n',
 }
 
 
-def run_example(advice: Advice, argv: Sequence[str], folder: Path) -> tuple[str, int | None]:
-    """Write the example for the machine that `argv` describes, and code for it; run its command.
+def run_example(advice: Advice, program: str, said: str, folder: Path) -> tuple[str, int | None]:
+    """Write the example for the machine that is `said`, and code for it; run its commands.
 
-    Return the command and its exit code, `None` for one that needs packages.
+    Return the last command and its exit code, `None` for one that needs packages. Each order's
+    commands run before the next order's files are there.
     """
-    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-    (fenced,) = re.findall(r"^```json\n(.*?)^```$", advice.read(said), re.DOTALL | re.MULTILINE)
-    example = json.loads(fenced)
-    ((path,), (test,), (command,)) = (
-        example[each] for each in ("allowed_files", "acceptance_files", "acceptance_commands")
-    )
-    files = {path: CODE[path.rpartition("/")[2]], test["path"]: test["content"], **MANIFESTS}
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    program, *words = command.split()
-    if program == "npx":
-        return command, None
-    return command, subprocess.run([argv[0], *words], cwd=folder, check=False).returncode
+    command, ended = "", None
+    for order in example_of(advice.read(said).example)["work_orders"]:
+        tests = {each["path"]: each["content"] for each in order["acceptance_files"]}
+        for name, text in (
+            *((each, CODE[each]) for each in order["allowed_files"]),
+            *tests.items(),
+        ):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        for command in order["acceptance_commands"]:
+            named, *words = command.split()
+            if named == "npx":
+                return command, None
+            argv = [named if named == "bash" else program, *words]
+            ended = subprocess.run(argv, cwd=folder, check=False).returncode
+            assert ended == 0, command
+    return command, ended
 
 
 def node_of(major: int) -> str:
@@ -156,10 +213,12 @@ def node_of(major: int) -> str:
 def test_the_example_for_node_runs_on_each_version(name: str, major: int, tmp_path: Path) -> None:
     (advice,) = (each.advice for each in ADVISED if each.name == name)
     assert advice is not None
-    argv = (node_of(major), *node_rehearsals.version_argv(())[1:])
-    command, ended = run_example(advice, argv, tmp_path)
+    node = node_of(major)
+    argv = (node, *node_rehearsals.version_argv(())[1:])
+    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    command, ended = run_example(advice, node, said, tmp_path)
     if name == "TypeScript" and major < 22:
-        assert (command, ended) == ("npx vitest run tests/score.test.ts", None)
+        assert (command, ended) == ("npx vitest run tests/greeting.test.ts", None)
     else:
         assert ended == 0
 
@@ -167,15 +226,26 @@ def test_the_example_for_node_runs_on_each_version(name: str, major: int, tmp_pa
 def test_where_node_cannot_run_typescript_nothing_says_that_it_does() -> None:
     (advice,) = (each.advice for each in ADVISED if each.name == "TypeScript")
     assert advice is not None
-    assert "node --test" in advice.read()
+    assert "node --test" in advice.read().text
     here = advice.read("Node v20.1.0, which runs JavaScript and no TypeScript: it fails")
-    assert "node --test" not in here
-    assert "node:test" not in here
-    assert "`node` cannot run TypeScript here." in here
+    assert "node --test" not in here.text + here.example
+    assert "node:test" not in here.example
+    assert "assert." not in here.example
+    assert "expect(greeting('Ada')).toBe('Hello, Ada!')" in here.example
+    assert "`node` cannot run TypeScript here." in here.text
 
 
 @needs("go")
 def test_the_example_for_go_runs(tmp_path: Path) -> None:
     (advice,) = (each.advice for each in ADVISED if each.name == "Go")
     assert advice is not None
-    assert run_example(advice, ("go", "version"), tmp_path)[1] == 0
+    assert run_example(advice, "go", "", tmp_path)[1] == 0
+
+
+@pytest.mark.rest
+@needs("cargo")
+def test_the_example_for_rust_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", pwd.getpwuid(os.getuid()).pw_dir)  # where rustup has its toolchains
+    (advice,) = (each.advice for each in ADVISED if each.name == "Rust")
+    assert advice is not None
+    assert run_example(advice, "cargo", "", tmp_path)[1] == 0

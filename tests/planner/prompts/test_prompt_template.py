@@ -29,6 +29,7 @@ from planner.prompts.prompt_templates import (
     have_room,
     load_template,
     render,
+    render_languages,
     render_revision,
 )
 from shared.errors import ExitCode, InvalidInput
@@ -36,7 +37,7 @@ from tests.planner.planning import judge_text
 
 ALL_PLACES = (
     "{{PRODUCT_SPEC}}, {{DOCTRINE}}, {{REPO_HINTS}}, {{REQUIREMENTS}}, {{VERIFICATION}}, "
-    "{{LANGUAGES}}"
+    "{{LANGUAGES}}, {{EXAMPLE}}"
 )
 
 
@@ -282,7 +283,8 @@ def test_prompts_are_found_inside_an_archive_too(tmp_path: Path) -> None:
 
 
 def shown_example() -> dict[str, Any]:
-    block = re.search(r"^```json\n(.*?)^```$", load_template().text, re.MULTILINE | re.DOTALL)
+    prompt = render(load_template(), "A program.", languages=render_languages("In Python.", ()))
+    block = re.search(r"^```json\n(.*?)^```$", prompt, re.MULTILINE | re.DOTALL)
     assert block
     plan: dict[str, Any] = json.loads(block[1])
     return plan
