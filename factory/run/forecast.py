@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -139,12 +139,17 @@ _MOST = 10**9
 
 @dataclass(frozen=True, slots=True)
 class PastUsage:
-    """Hold what `orders` orders of earlier runs took on average."""
+    """Hold what `orders` orders of earlier runs took on average, and how much that varied.
+
+    The deviations are standard deviations between orders.
+    """
 
     orders: int
     calls_per_order: float
     reply_tokens: float
     """Output tokens of a call."""
+    calls_deviation: float = field(default=0.0, compare=False)
+    reply_deviation: float = field(default=0.0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +174,22 @@ def read_past_usage(artifacts: Path, repo: Path, model: str) -> PastUsage | None
     live = sum(each.live_calls for each in samples)
     if not live:
         return None
+    replies = [each.output_tokens / each.live_calls for each in samples if each.live_calls]
     return PastUsage(
         orders=len(samples),
         calls_per_order=sum(each.calls for each in samples) / len(samples),
         reply_tokens=sum(each.output_tokens for each in samples) / live,
+        calls_deviation=_deviation([each.calls for each in samples]),
+        reply_deviation=_deviation(replies),
     )
+
+
+def _deviation(values: Sequence[float]) -> float:
+    """Return the standard deviation of a sample; 0 if it has less than two values."""
+    if len(values) < 2:
+        return 0.0
+    mean = sum(values) / len(values)
+    return math.sqrt(sum((each - mean) ** 2 for each in values) / (len(values) - 1))
 
 
 def _latest(folder: Path) -> list[Path]:
@@ -232,14 +248,23 @@ QUESTIONS = 3
 # Without any record, every fourth order is taken to need a second call; in the demos it is a third.
 _ASSUMED_CALLS = 1.25
 
+# Without a record, an order that takes a further call with the same chance after each one, and
+# replies that are half as long again or half as long, as if both were known of four orders. A
+# record of few orders says little of how much they vary, so nothing varies less than that.
+_ASSUMED_ORDERS = 4
+_CALLS_DEVIATION = math.sqrt(_ASSUMED_CALLS * (_ASSUMED_CALLS - 1))
+_REPLY_DEVIATION = 0.5
+_NINE_OF_TEN = 1.2816  # standard deviations above the mean of a normal distribution
+
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Hold what executing a plan takes: probably, and at most.
+    """Hold what executing a plan takes: probably, nine times of ten, and at most.
 
-    `orders` are those that a model is asked for; an order that only removes files takes nothing.
-    Costs are `None` if a price is unknown. `past` holds the earlier runs that the expectation
-    is made from; without them it is an assumption. The worst case leaves out replies that break
+    `likely` is what nine of ten runs stay below, if orders are like those of the record. `orders`
+    are those that a model is asked for; an order that only removes files takes nothing. Costs are
+    `None` if a price is unknown. `past` holds the earlier runs that this is made from; without them
+    it is an assumption. The worst case leaves out replies that break
     off on their way, and orders that are made a second time on a newer state.
     """
 
@@ -247,6 +272,7 @@ class Forecast:
     attempts: int
     models: tuple[str, ...]
     expected: Usage
+    likely: Usage
     worst: Usage
     calls_per_order: float
     past: PastUsage | None
@@ -265,15 +291,31 @@ def foresee(
     most_calls = float(settings.factory_attempts * QUESTIONS)
     calls = min(most_calls, max(1.0, past.calls_per_order)) if past else _ASSUMED_CALLS
     models = tuple(rung.model for rung in ladder)
+    more_calls, longer = _margins(len(sizes), calls, past)
+    bound = min(most_calls, calls + more_calls)
     return Forecast(
         orders=len(sizes),
         attempts=settings.factory_attempts,
         models=models,
         expected=_expected(sizes, ladder, settings, calls, past),
+        likely=_expected(sizes, ladder, settings, bound, past, longer),
         worst=_dearest([_worst(sizes, model, settings) for model in models]),
         calls_per_order=calls,
         past=past,
     )
+
+
+def _margins(orders: int, calls: float, past: PastUsage | None) -> tuple[float, float]:
+    """Return how many more calls an order takes, and how many times longer a reply is, at most.
+
+    That holds nine times of ten for the mean of so many orders, of which a record of few others
+    is known.
+    """
+    known = past.orders if past else _ASSUMED_ORDERS
+    width = _NINE_OF_TEN * math.sqrt(1 / max(1, orders) + 1 / known)
+    reply = past.reply_deviation / past.reply_tokens if past else 0.0
+    varied = max(past.calls_deviation if past else 0.0, _CALLS_DEVIATION)
+    return width * varied, 1 + width * max(reply, _REPLY_DEVIATION)
 
 
 def _expected(
@@ -282,11 +324,16 @@ def _expected(
     settings: Settings,
     calls: float,
     past: PastUsage | None,
+    longer: float = 1.0,
 ) -> Usage:
-    """Return the probable usage where an order takes so many calls, each at its model's price."""
+    """Return the probable usage where an order takes so many calls, each at its model's price.
+
+    Replies are `longer` than the record or the files of the order say.
+    """
     attempts = settings.factory_attempts
     room = settings.factory.max_output_tokens or DEFAULT_OUTPUT_LIMIT
-    replies = sum(min(room, past.reply_tokens if past else each.reply) for each in sizes)
+    usual = (past.reply_tokens if past else each.reply for each in sizes)
+    replies = sum(min(room, longer * each) for each in usual)
     total = Usage()
     for number in range(1, math.ceil(calls) + 1):
         share = min(1.0, calls - (number - 1))
@@ -395,14 +442,15 @@ class UsageForeseen(TypedDict):
 class ForecastDocument(TypedDict):
     """Represent a forecast in a `--json` document.
 
-    `past_orders` counts the orders of earlier runs that the expectation is made from; with 0 it is
-    assumed.
+    `nine_of_ten` is what nine of ten runs stay below, and `past_orders` counts the orders of
+    earlier runs that this is made from; with 0 it is assumed.
     """
 
     orders: int
     attempts: int
     models: list[str]
     expected: UsageForeseen
+    nine_of_ten: UsageForeseen
     worst_case: UsageForeseen
     calls_per_order: float
     past_orders: int
@@ -414,6 +462,7 @@ def forecast_document(forecast: Forecast) -> ForecastDocument:
         "attempts": forecast.attempts,
         "models": list(forecast.models),
         "expected": _usage_document(forecast.expected),
+        "nine_of_ten": _usage_document(forecast.likely),
         "worst_case": _usage_document(forecast.worst),
         "calls_per_order": round(forecast.calls_per_order, 2),
         "past_orders": forecast.past.orders if forecast.past else 0,
@@ -433,7 +482,8 @@ def forecast_lines(forecast: Forecast, what: str = "the plan") -> tuple[str, ...
     )
     times = f"{_count(forecast.orders, 'order')} x {_count(forecast.attempts, 'attempt')}"
     return (
-        f"expected cost of running {what}: {_figures(forecast.expected)} with {models} ({basis})",
+        f"expected cost of running {what}: {_figures(forecast.expected)} with {models}, nine times "
+        f"of ten at most {_bound(forecast.likely)} ({basis})",
         f"worst case: {_figures(forecast.worst)} ({times} x {QUESTIONS} questions; broken replies "
         "and orders made again come on top); --max-tokens and --max-cost cap it",
     )
@@ -442,6 +492,11 @@ def forecast_lines(forecast: Forecast, what: str = "the plan") -> tuple[str, ...
 def _figures(usage: Usage) -> str:
     calls, tokens = _count(usage.calls, "call"), total_tokens(usage)
     return f"{calls}, {tokens:,} tokens, {_dollars(usage.cost_usd)}"
+
+
+def _bound(usage: Usage) -> str:
+    known = usage.cost_usd is not None
+    return _dollars(usage.cost_usd) if known else f"{total_tokens(usage):,} tokens"
 
 
 def _dollars(cost: Decimal | None) -> str:
