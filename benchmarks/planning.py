@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import counting, cpu_seconds_of, interleave, seconds_of
+from benchmarks.measure import counting, cpu_seconds_of, interleave, run_child, seconds_of
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench, order_document, plan_document
+from factory.run.dry_run import DryRunner
 from planner.compile.inputs import PlannerModel, PlanOptions
 from planner.compile.stages import ORDERS_A_CALL
 from planner.plan.parse_plan import Plan, read_reply
@@ -20,10 +21,12 @@ from planner.run_plan import run_plan
 from shared.events.events import ignore
 from shared.llm.model_client import Request
 from shared.llm.stack import Mode, ModelSource
+from shared.settings.settings import Settings
 from tests.fakes import ScriptedModel
 from tests.planner.large_plan import (
     StagedModel,
     asked_for,
+    code_of,
     details_of,
     large_plan,
     large_spec,
@@ -33,12 +36,13 @@ _SLOPE_MS = 0.5
 _JUDGING_US = 80
 _STAGES = 1.5
 _OWN_MS = 1000
+_DRY_RUN = 4.0
 _LINEAR = 1.25  # caches that no longer hold everything, and noise
 
 
 def measure_planning(bench: Bench) -> Section:
     """Return the rows of `plan` and of judging."""
-    rows = (*_plan(bench), *_in_stages(bench), *_judge(bench))
+    rows = (*_plan(bench), *_in_stages(bench), *_dry_run(bench), *_judge(bench))
     return Section("Planning, with a model that answers at once", rows)
 
 
@@ -124,6 +128,40 @@ def _in_stages(bench: Bench) -> list[Row]:
     ]
 
 
+def _dry_run(bench: Bench) -> list[Row]:
+    """Return what a dry run adds to a plan whose tests are files that pytest collects."""
+    orders = 2 if bench.quick else 10
+    spec = bench.folder("tried") / "spec.md"
+    spec.write_text(large_spec(4 * orders))
+    plan, tests = large_plan(orders, 4), bench.folder("collected")
+    for order in plan["work_orders"]:
+        tested = {each["path"]: each["content"] for each in order["acceptance_files"]}
+        for path, text in {**code_of(order), **tested}.items():
+            (tests / path).parent.mkdir(exist_ok=True)
+            (tests / path).write_text(text)
+    collect = bench.python("-m", "pytest", "-q", "--collect-only", str(tests))
+    cases: dict[str, Callable[[], float]] = {
+        "tried": partial(_timed, bench, spec, StagedModel(plan), staged=False, tried=True),
+        "plain": partial(_timed, bench, spec, StagedModel(plan), staged=False),
+        "collected": lambda: run_child(collect, bench.environment).seconds,
+    }
+    for case in cases.values():
+        case()
+    taken = interleave(cases, bench.rounds(5))
+    added = taken["tried"].median - taken["plain"].median
+    return [
+        Row(
+            name=f"dry run of {orders} orders with tests",
+            value=added * 1000,
+            unit="ms",
+            floor=taken["collected"].median * 1000,
+            floor_name="pytest --collect-only",
+            aim=Aim(factor=_DRY_RUN),
+            noise=taken["tried"].noise,
+        )
+    ]
+
+
 def _piped(plan: dict[str, Any], request: Request) -> str | None:
     """Return details of which one command is faulty, where a prompt asks for details."""
     names = asked_for(request)
@@ -131,7 +169,9 @@ def _piped(plan: dict[str, Any], request: Request) -> str | None:
     return json.dumps(details_of(plan, *names, WO_03=wrong)) if names else None
 
 
-def _timed(bench: Bench, spec: Path, model: StagedModel, *, staged: bool = True) -> float:
+def _timed(
+    bench: Bench, spec: Path, model: StagedModel, *, staged: bool = True, tried: bool = False
+) -> float:
     options = PlanOptions(
         spec=spec,
         artifacts=bench.scratch / "artifacts",
@@ -141,7 +181,9 @@ def _timed(bench: Bench, spec: Path, model: StagedModel, *, staged: bool = True)
     )
 
     def plan() -> None:
-        result = run_plan(options, ModelSource(Mode.LIVE, lambda emit: model), ignore)
+        source = ModelSource(Mode.LIVE, lambda emit: model)
+        runner = DryRunner(Settings(), None, None, None) if tried else None
+        result = run_plan(options, source, ignore, None, runner)
         assert result.ok, result.report.render()
 
     return seconds_of(plan)

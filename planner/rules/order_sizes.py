@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from planner.plan.plan_edits import resting_on, without_orders
@@ -43,25 +44,33 @@ def small_pairs(plan: Plan) -> Iterator[Pair]:
     if len(orders) < len(plan.drafts) or any(each.landed for each in plan.drafts):
         return
     stubs = {each.path: each.stub for _, order in orders for each in order.interfaces}
-    for index, (position, order) in enumerate(orders):
-        later = orders[index + 1 :]
-        using = [(other, each) for other, each in later if _reads(each, order)]
-        following = later[0][1] if later else order
+    users = _users([order for _, order in orders])
+    for index, (position, order) in enumerate(orders[:-1]):
+        following = orders[index + 1][1]
         written = {*order.allowed_files}
         same = written == {*following.allowed_files}
-        if later and same and _has_known_size(order) and _has_known_size(following):
-            found = later[0]
-        elif len(using) == 1 and _is_tiny(order, stubs):
-            found = using[0]
+        if same and _has_known_size(order) and _has_known_size(following):
+            found = orders[index + 1]
+        elif len(users[index]) == 1 and _is_tiny(order, stubs):
+            found = orders[users[index].pop()]
         else:
             continue
         if written <= {*found[1].context_files} and _fit(order, found[1]):
             yield position, found[0]
 
 
-def _reads(order: WorkOrder, earlier: WorkOrder) -> bool:
-    named = {*order.context_files, *order.allowed_files}
-    return earlier.id in order.depends_on or not named.isdisjoint(earlier.allowed_files)
+def _users(orders: Sequence[WorkOrder]) -> list[set[int]]:
+    """Return for each order the indexes of later ones that need it: of more than one, any two."""
+    needing: dict[str, list[int]] = {}
+    for index, order in enumerate(orders):
+        for name in {*order.context_files, *order.allowed_files, *order.depends_on}:
+            needing.setdefault(name, []).append(index)
+    found: list[set[int]] = []
+    for index, order in enumerate(orders):
+        lists = (needing.get(name, []) for name in (order.id, *order.allowed_files))
+        starts = ((each, bisect_right(each, index)) for each in lists)
+        found.append({user for each, start in starts for user in each[start : start + 2]})
+    return found
 
 
 def _is_tiny(order: WorkOrder, stubs: dict[str, str]) -> bool:

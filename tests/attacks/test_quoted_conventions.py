@@ -36,7 +36,10 @@ def test_what_conventions_order_is_not_run_and_cannot_leave_its_quotation(
     assert summary.verdict == "PASS"
     assert not marker.exists()
     (request,) = factory.model.requests
-    assert f"\n`````\n{said}`````\n\n# Files as they are now" in request.prompt
+    before, quoted, after = request.prompt.partition(f"\n`````\n{said}`````\n\n")
+    assert quoted
+    assert str(marker) not in before + after
+    assert order()["title"] in after
     assert git(factory.repo, "diff", "--name-only", "main", "work") == "hello.txt"
     tree = open_tree(factory.repo, None, (), ignore)
     assert not any(str(marker) in each.text for each in tree.verification)

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from planner.repo.planned_repo import RepoHints, read_repo_hints
@@ -38,6 +38,9 @@ def read_hints(folder: Path, tracked: list[str], spec: str, budget: int) -> Repo
 
 def listing_of(hints: RepoHints) -> list[str]:
     """Return the paths of the listing, and of the files below it."""
+    first, *brief = hints.text.split("\n")
+    if first == "Also there:":
+        return [each.partition(": ")[0] for each in brief]
     head, _, rest = hints.text.partition(":\n\n")
     listed = rest.split("\n\n", 1)[0].splitlines() if "tracked file" in head else []
     if listed and (listed[0].startswith("```") or "\n\n" in head):
@@ -188,6 +191,7 @@ paths = st.lists(
 )
 
 
+@example(tracked=["-"], spec="-/", budget=13)
 @given(tracked=paths, spec=st.text(max_size=30), budget=st.integers(-5, 3_000))
 def test_the_budget_holds_and_every_file_is_counted(
     tracked: list[str], spec: str, budget: int
