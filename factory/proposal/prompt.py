@@ -469,15 +469,15 @@ def _told(
     parts += [order.intent] if title in order.intent else [title, order.intent]
     if order.notes:
         parts.append(order.notes)
+    own = dict.fromkeys(each.stub for each in order.interfaces if each.path == path)
     # A model that writes one definition cannot change what the rest of the file has to define.
-    declared = order.interfaces if focus else (*order.interfaces, *known)
-    own = [each.stub for each in declared if each.path == path]
+    staying = dict.fromkeys(each.stub for each in known if each.path == path and not focus)
     others = [each for each in known if each.path != path]
+    but = f" But for {', '.join(order.changes)}, it keeps" if order.changes else " It keeps"
     if own:
-        parts += [
-            f"{path} has to define, exactly so:",
-            *map(_fenced_short_prompt, dict.fromkeys(own)),
-        ]
+        parts += [f"{path} has to define, exactly so:", *map(_fenced_short_prompt, own)]
+    if kept := [each for each in staying if each not in own]:
+        parts += [f"{path} is there.{but} these names:", *map(_fenced_short_prompt, kept)]
     for each in others:
         parts += [f"{each.path} is there, and you can rely on it:", _fenced_short_prompt(each.stub)]
     if file is not None and asked is ReplyFormat.JSON:

@@ -10,9 +10,12 @@ from typing import Any
 
 import pytest
 
-from factory.orders.documents import RunSummary
+from factory.orders.documents import Offer, ReplyFormat, RunSummary
 from factory.orders.stages import Stage
+from factory.proposal.prompt import render_prompt
 from shared.events.events import CommandStarted, Event, StageStarted, Warned
+from shared.work_order.parse_order import parse_document
+from shared.work_order.work_order import Interface, WorkOrder
 from tests.fakes import proposal
 from tests.harness import Factory, Json, commit_all, manifest, stages, write_plan, writing
 
@@ -183,8 +186,7 @@ def test_a_single_order_is_bound_by_the_orders_before_it_in_its_plan(factory: Fa
 def test_the_prompt_has_an_orders_own_interfaces_word_for_word(factory: Factory) -> None:
     odd = "def add( a:int,b : int )->int : ...   # as it was planned\n"
     factory.run(declaring(odd), [code(RIGHT)])
-    told = "These interfaces are fixed. Keep every name and signature exactly:\n\n"
-    assert f"{told}## Interface of calc.py\n```\n{odd}```\n" in factory.prompt()
+    assert f"calc.py has to define, exactly so:\n\n```\n{odd}```\n" in factory.prompt()
 
 
 @pytest.mark.parametrize("need", ["preconditions", "depends_on"])
@@ -198,7 +200,7 @@ def test_the_prompt_has_the_interfaces_that_an_order_depends_on(
     document = chain(writing("user.py", 2, **{need: needs[need]}))
     last = [proposal({"user.py": "x = 1\n"})]
     assert factory.run_all(document, {"WO-01": [code(RIGHT)], "WO-02": last}).verdict == "PASS"
-    told = f"These are there, and you can rely on them:\n\n## Interface of calc.py\n```\n{STUB}```"
+    told = f"calc.py is there, and you can rely on it:\n\n```\n{STUB}```"
     assert told in factory.prompt(1)
 
 
@@ -220,8 +222,8 @@ def test_an_interface_without_a_name_has_no_block(factory: Factory) -> None:
 @pytest.mark.parametrize(
     ("changes", "heading"),
     [
-        ([], "These names are there already. They have to stay:"),
-        (["add"], "These names are there already. They have to stay, but for add:"),
+        ([], "calc.py is there. It keeps these names:"),
+        (["add"], "calc.py is there. But for add, it keeps these names:"),
     ],
 )
 def test_the_prompt_says_which_names_of_a_file_have_to_stay(
@@ -230,7 +232,25 @@ def test_the_prompt_says_which_names_of_a_file_have_to_stay(
     second = writing("calc.py", 2, context_files=["calc.py"], changes=changes)
     replies = {"WO-01": [code(RIGHT)], "WO-02": [code(RIGHT + "\nLIMIT = 3\n")]}
     factory.run_all(chain(second), replies)
-    assert f"{heading}\n\n## Interface of calc.py\n```\n{STUB}```" in factory.prompt(1)
+    assert f"{heading}\n\n```\n{STUB}```" in factory.prompt(1)
+
+
+def test_the_long_prompt_has_interfaces_under_headings() -> None:
+    names = {"changes": ["add"], "allowed_files": ["calc.py", "more.py"]}
+    own = [{"path": "more.py", "stub": "LIMIT: int\n"}]
+    order = parse_document(WorkOrder, writing("calc.py", 2, interfaces=own, **names))
+    known = (Interface(path="calc.py", stub=STUB), Interface(path="user.py", stub="x: int\n"))
+    prompt = render_prompt(order, (), (), Offer(ReplyFormat.JSON), known=known)
+    for heading, path, stub in (
+        ("These names are there already. They have to stay, but for add:", "calc.py", STUB),
+        (
+            "These interfaces are fixed. Keep every name and signature exactly:",
+            "more.py",
+            "LIMIT: int\n",
+        ),
+        ("These are there, and you can rely on them:", "user.py", "x: int\n"),
+    ):
+        assert f"{heading}\n\n## Interface of {path}\n```\n{stub}```\n" in prompt
 
 
 def test_the_prompt_has_no_interface_that_nobody_needs(factory: Factory) -> None:
