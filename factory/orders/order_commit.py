@@ -223,9 +223,12 @@ def subject_form(subjects: Iterable[str]) -> str:
     plain = [each for each in cut if each and not _NOBODYS.match(each)][:_LAST_SUBJECTS]
     words = [AS_REPOSITORY]
     scopes: list[str] = []
+    prefixed = sum(1 for each in plain if _SCOPED.match(each) or _TYPED.match(each))
     for name, begins in ((CONVENTIONAL, _TYPED), ("scoped", _SCOPED)):
         found = [(each, match) for each in plain if (match := begins.match(each))]
-        if found and 2 * len(found) >= len(plain):
+        # Where most begin with something, a type counts if most of that are types.
+        of_all = prefixed if 2 * prefixed >= len(plain) else len(plain)
+        if found and 2 * len(found) >= of_all:
             words.append(name)
             scopes = [match[1] for _, match in found if match[1]]
             plain = [each[match.end() :] for each, match in found]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -18,13 +18,13 @@ from factory.proposal.prompt import render_prompt
 from factory.proposal.request import NEW_FILE_BYTES, likely_reply_tokens
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import ShownFile
-from shared.errors import InvalidInput, LlmchError
+from factory.record.past_usage import PastUsage, read_past_usage
+from shared.errors import LlmchError
 from shared.events.events import Noted
-from shared.files.strict_documents import JsonProblem, JsonValue, parse_json
-from shared.files.text_sources import read_regular_file
 from shared.git import refs, trees
 from shared.git.client import Git
 from shared.languages.appended_tests import files_of_tests
+from shared.languages.registry import language_of
 from shared.llm.budget import (
     DEFAULT_OUTPUT_LIMIT,
     TEMPLATE_TOKENS,
@@ -43,6 +43,13 @@ if TYPE_CHECKING:
 
 # The commands that verify the tree, and the hashes and the schema of the format `json`.
 _ASIDE_BYTES = 3_000
+
+# Of a file of more than some 150 lines, only what changes is written, and of a test file only the
+# head and what is added are shown; of one of more than some 1,000 lines, the parts that matter are.
+_WRITTEN_WHOLE = 6_000
+_PARTS_OF_LARGE = (30_000, 8_000)
+_EDITS_BYTES = 1_500
+_HEAD_BYTES = 1_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,21 +104,32 @@ def _measure(loaded: LoadedOrder, likely: Mapping[str, int], most: Mapping[str, 
     order, paths = loaded.order, _paths(loaded.order)
     if not order.asks_model:
         return OrderSize(0, 0, 0)
-    prompt = _prompt_bytes(loaded, {path: likely.get(path, 0) for path in paths})
+    shown = {path: _shown(order, path, likely.get(path, 0)) for path in paths}
+    prompt = _prompt_bytes(loaded, shown)
     bare = _prompt_bytes(loaded, dict.fromkeys(paths, 0))
     files = min(sum(most.get(path, 0) for path in paths), MAX_CONTEXT_BYTES)
     return OrderSize(
         prompt=likely_tokens(prompt) + TEMPLATE_TOKENS,
         most_prompt=most_tokens(bare + files + _ASIDE_BYTES) + TEMPLATE_TOKENS,
-        reply=likely_reply_tokens(likely.get(path) for path in order.allowed_files),
+        reply=likely_reply_tokens(_written(likely.get(path)) for path in order.allowed_files),
     )
+
+
+def _written(size: int | None) -> int | None:
+    return size if size is None or size <= _WRITTEN_WHOLE else _EDITS_BYTES
+
+
+def _shown(order: WorkOrder, path: str, size: int) -> int:
+    large, parts = _PARTS_OF_LARGE
+    in_parts = size > large and path in order.allowed_files and language_of(path)
+    return parts if in_parts else size
 
 
 def _prompt_bytes(loaded: LoadedOrder, sizes: Mapping[str, int]) -> int:
     """Return the size of the first prompt where the files that it shows have these sizes."""
     shown = [_stand_in(path, min(size, MAX_CONTEXT_BYTES)) for path, size in sizes.items()]
     shown += [
-        _stand_in(each.path, len(each.text.encode()) + sizes.get(each.path, 0))
+        _stand_in(each.path, len(each.text.encode()) + _HEAD_BYTES * (each.append is not None))
         for each in loaded.order.acceptance_files
     ]
     prompt = render_prompt(loaded.order, shown, (), Offer(ReplyFormat.FILES), loaded.known)
@@ -128,115 +146,6 @@ def _paths(order: WorkOrder) -> tuple[str, ...]:
     placed = files_of_tests(order)
     paths = dict.fromkeys((*order.context_files, *order.allowed_files))
     return tuple(path for path in paths if path not in placed)
-
-
-# Enough for an average, and read in some milliseconds.
-_RUNS = 20
-_MAX_BYTES = 2_000_000
-_MOST = 10**9
-"""No order takes more calls or tokens: a larger number in a record is a fault of the record."""
-
-
-@dataclass(frozen=True, slots=True)
-class PastUsage:
-    """Hold what `orders` orders of earlier runs took on average, and how much that varied.
-
-    The deviations are standard deviations between orders.
-    """
-
-    orders: int
-    calls_per_order: float
-    reply_tokens: float
-    """Output tokens of a call."""
-    calls_deviation: float = field(default=0.0, compare=False)
-    reply_deviation: float = field(default=0.0, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Sample:
-    calls: int
-    """The order's calls, with those of earlier attempts that a record answered."""
-    live_calls: int
-    output_tokens: int
-
-
-def read_past_usage(artifacts: Path, repo: Path, model: str) -> PastUsage | None:
-    """Return what the orders of `repo` took in its latest runs with `model` as the first model.
-
-    The result is `None` without a record of such an order. Records that cannot be read
-    are left out. Never raises.
-    """
-    samples = [
-        sample
-        for folder in _latest(artifacts / "factory")
-        for sample in _samples(_read(folder / "run.json"), str(repo.resolve()), model)
-    ]
-    live = sum(each.live_calls for each in samples)
-    if not live:
-        return None
-    replies = [each.output_tokens / each.live_calls for each in samples if each.live_calls]
-    return PastUsage(
-        orders=len(samples),
-        calls_per_order=sum(each.calls for each in samples) / len(samples),
-        reply_tokens=sum(each.output_tokens for each in samples) / live,
-        calls_deviation=_deviation([each.calls for each in samples]),
-        reply_deviation=_deviation(replies),
-    )
-
-
-def _deviation(values: Sequence[float]) -> float:
-    """Return the standard deviation of a sample; 0 if it has less than two values."""
-    if len(values) < 2:
-        return 0.0
-    mean = sum(values) / len(values)
-    return math.sqrt(sum((each - mean) ** 2 for each in values) / (len(values) - 1))
-
-
-def _latest(folder: Path) -> list[Path]:
-    """Return the folders of the latest runs: their names sort by the time they were made."""
-    try:
-        names = sorted((each.name for each in folder.iterdir()), reverse=True)
-    except OSError:
-        return []
-    return [folder / name for name in names if not name.startswith(".")][:_RUNS]
-
-
-def _read(path: Path) -> JsonValue:
-    try:
-        start = read_regular_file(path, "record", _MAX_BYTES)
-        return parse_json(start.data) if start.size <= _MAX_BYTES else None
-    except (InvalidInput, JsonProblem):
-        return None
-
-
-def _samples(document: JsonValue, repo: str, model: str) -> Iterator[_Sample]:
-    match document:
-        case {"repo": str(at), "model": str(asked), "summary": {"orders": list(orders)}}:
-            summaries = orders
-        case {"repo": str(at), "model": str(asked), "summary": dict(summary)}:
-            summaries = [summary]
-        case _:
-            return
-    if (at, asked) == (repo, model):
-        yield from filter(None, map(_sample, summaries))
-
-
-def _sample(summary: JsonValue) -> _Sample | None:
-    """Return what an order took, and `None` if it did not end by itself or took nothing."""
-    match summary:
-        case {
-            "state": "landed" | "failed",
-            "attempts": attempts,
-            "usage": {"calls": calls, "output_tokens": output},
-        } if (calls := _figure(calls)) and (output := _figure(output)):
-            return _Sample(max(calls, _figure(attempts)), calls, output)
-        case _:
-            return None
-
-
-def _figure(value: JsonValue) -> int:
-    """Return a count of calls or tokens; 0 if the value is not a count."""
-    return value if type(value) is int and 0 < value <= _MOST else 0
 
 
 # A prompt that asks again is at most this much longer than the first.

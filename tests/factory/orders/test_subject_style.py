@@ -43,6 +43,8 @@ SHOP: dict[str, Any] = {"allowed_files": ["src/shop.py"], "title": "Refuse a neg
         (["chore(deps): bump a", "Merge pull request #3 from a/b", "Add it"], SHOP,
          "Refuse a negative amount"),
         (["add it", "sell"], {**SHOP, "title": "JSON output"}, "JSON output"),
+        (["docs: a", "fix: b", "flag_test: c", "Fix it", "Add it"], SHOP,
+         "feat: refuse a negative amount"),
         (["feat: a"] * 20 + ["Add it"] * 80, SHOP, "feat: refuse a negative amount"),
     ],
 )  # fmt: skip

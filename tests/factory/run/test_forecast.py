@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from factory.record.past_usage import PastUsage
 from factory.run.forecast import (
     QUESTIONS,
     OrderSize,
-    PastUsage,
     forecast_document,
     forecast_lines,
     foresee,

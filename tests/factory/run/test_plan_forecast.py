@@ -102,6 +102,16 @@ def test_the_files_of_the_repo_count(factory: Factory) -> None:
     assert forecast_plan(folder, factory.repo, settings, "not-there") == after
 
 
+def test_of_long_code_only_what_changes_is_shown_and_written(factory: Factory) -> None:
+    many = writing("calc.py", context_files=[])
+    folder = write_plan(factory.scratch / "plan", manifest([many]))
+    settings = Settings(artifacts_dir=factory.artifacts)
+    commit_all(factory.repo, {"calc.py": "x = 1\n" * 10_000})
+    foreseen = forecast_plan(folder, factory.repo, settings).expected
+    assert foreseen.input_tokens < 5_000
+    assert foreseen.output_tokens < 1_500
+
+
 def test_a_folder_that_is_no_repo_has_no_files(factory: Factory, tmp_path: Path) -> None:
     folder = write_plan(factory.scratch / "plan", manifest([order()]))
     (tmp_path / "empty").mkdir()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from factory.run.forecast import PastUsage, read_past_usage
+from factory.record.past_usage import PastUsage, read_past_usage
 from tests.factory.batch.batching import each_writes, step, wrong, wrote
 from tests.fakes import proposal
 from tests.harness import Factory, manifest, order
