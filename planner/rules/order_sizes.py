@@ -6,13 +6,13 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from planner.plan.plan_edits import resting_on, without_orders
+from planner.plan import plan_edits
 from planner.rules.rule_model import Finding, PlanView, Rule
 from shared.files.paths import VERIFY_SCRIPT
 from shared.files.strict_documents import JsonObject, JsonValue, at
 from shared.languages.registry import language_of
-from shared.llm.budget import likely_tokens
-from shared.work_order.work_order import MAX_ACCEPTANCE_FILES, MAX_CONTEXT_FILES, order_number
+from shared.llm import budget
+from shared.work_order import work_order
 
 if TYPE_CHECKING:
     from planner.plan.parse_plan import Plan
@@ -89,7 +89,7 @@ def _has_known_size(order: WorkOrder) -> bool:
 
 
 def _tokens(text: str) -> int:
-    return likely_tokens(len(text.encode()))
+    return budget.likely_tokens(len(text.encode()))
 
 
 def _fit(first: WorkOrder, second: WorkOrder) -> bool:
@@ -102,10 +102,10 @@ def _fit(first: WorkOrder, second: WorkOrder) -> bool:
         VERIFY_SCRIPT not in files
         and len(files) <= _MOST_FILES
         and not any(each.removed_files or each.changes for each in both)
-        and len(set(tests)) == len(tests) <= MAX_ACCEPTANCE_FILES
+        and len(set(tests)) == len(tests) <= work_order.MAX_ACCEPTANCE_FILES
         and {each.path for each in stubs} == {each.path for each in _stubs(first, second)}
         and _CODE_SHARE * sum(_tokens(each.stub) for each in stubs) <= _MOST_TOKENS
-        and len(_context(first, second)) <= MAX_CONTEXT_FILES
+        and len(_context(first, second)) <= work_order.MAX_CONTEXT_FILES
     )
 
 
@@ -168,7 +168,7 @@ def joined(plan: Plan, pair: Pair) -> dict[str, JsonValue] | None:
     The result is `None` where they cannot be one. Ids after the first move up.
     """
     first, second = (plan.drafts[each - 1] for each in pair)
-    number = order_number(first.label)
+    number = work_order.order_number(first.label)
     if not (first.order and second.order and number and isinstance(plan.document, dict)):
         return None
     entries: list[JsonValue] = []
@@ -184,11 +184,11 @@ def joined(plan: Plan, pair: Pair) -> dict[str, JsonValue] | None:
             named = (second.label if each == first.label else str(each) for each in needed)
             entry["depends_on"] = [*dict.fromkeys(e for e in named if e != draft.label)]
         entries.append(entry)
-    document = resting_on(
+    document = plan_edits.resting_on(
         {**plan.document, "work_orders": entries},
         lambda name: second.label if name == first.label else name,
     )
-    return without_orders(document, {pair[0]}, [number])
+    return plan_edits.without_orders(document, {pair[0]}, [number])
 
 
 _LISTS: Final = (
