@@ -39,10 +39,12 @@ def test_files_count_with_the_size_that_they_have() -> None:
 
 
 def test_a_file_that_is_rewritten_is_expected_in_the_reply() -> None:
-    new, long = (
-        size_orders([loaded(allowed_files=["a.txt"])], sizes)[0] for sizes in ({}, {"a.txt": 8_000})
+    new, short, long = (
+        size_orders([loaded(allowed_files=["a.txt"])], sizes)[0]
+        for sizes in ({}, {"a.txt": 5_000}, {"a.txt": 80_000})
     )
-    assert long.reply - new.reply == (8_000 - NEW_FILE_BYTES) // 4
+    assert short.reply - new.reply == (5_000 - NEW_FILE_BYTES) // 4
+    assert new.reply < long.reply < short.reply, "of a long file only what changes is written"
 
 
 def test_an_order_that_only_removes_files_has_no_prompt() -> None:
