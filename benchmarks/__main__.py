@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import platform
@@ -32,6 +33,7 @@ from benchmarks.start import measure_start
 from benchmarks.toolchains import measure_toolchains
 from benchmarks.typescript import measure_typescript
 from benchmarks.verification import measure_verification
+from llmch.cli import OBJECTS_BETWEEN_LOOKS
 
 SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "start": measure_start,
@@ -70,6 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     unknown = [each for each in args.sections if each not in SECTIONS]
     if unknown:
         parser.error(f"no section {unknown[0]!r}: there are {', '.join(SECTIONS)}")
+    gc.set_threshold(OBJECTS_BETWEEN_LOOKS)  # as each command does
     started = time.perf_counter()
     sections: list[Section] = []
     failed: list[str] = []

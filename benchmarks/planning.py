@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 from collections.abc import Callable
@@ -236,10 +235,7 @@ def _judge(bench: Bench) -> list[Row]:
         cases[f"floor {size}"] = partial(cpu_seconds_of, partial(json.loads, text))
     for case in cases.values():
         case()
-    gc.collect()
-    gc.freeze()  # else the collector reads what other rows keep, as often as plans are long
     taken = interleave(cases, bench.rounds(15))
-    gc.unfreeze()
     each = {name: samples.median * 1e6 / int(name.split()[1]) for name, samples in taken.items()}
     rows = [
         Row(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -154,21 +153,11 @@ def _behind_a_failure(bench: Bench) -> Iterator[Row]:
     )
 
 
-def _uncollected_seconds(orders: int) -> float:
-    """Return the seconds without those of the collector, which reads what this process keeps."""
-    gc.collect()
-    gc.disable()
-    try:
-        return scheduling_seconds(independent(orders))
-    finally:
-        gc.enable()
-
-
 def _long_plan(bench: Bench) -> Row:
     """Return the row of what is decided for each order of a long plan, without making any."""
     short, long = (50, 200) if bench.quick else (500, 2000)
     few, many = (
-        Samples.of(_uncollected_seconds(count) for _ in range(bench.rounds(3)))
+        Samples.of(scheduling_seconds(independent(count)) for _ in range(bench.rounds(3)))
         for count in (short, long)
     )
     return Row(

@@ -12,7 +12,8 @@ from llmch import __version__
 from llmch.entry import boundary
 from llmch.entry.verb_table import OLD_WORDS, VERBS, render_help
 
-_OBJECTS_BETWEEN_LOOKS = 100_000  # some 10 MB
+OBJECTS_BETWEEN_LOOKS = 500_000
+"""How many objects Python makes before it looks for garbage: at most some 50 MB of it."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -38,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
             pass
     # Imports make very many objects that stay. To look for garbage among them again and again
     # takes a tenth of a run's start.
-    gc.set_threshold(_OBJECTS_BETWEEN_LOOKS)
+    gc.set_threshold(OBJECTS_BETWEEN_LOOKS)
     return boundary.run_verb(arguments)
 
 
