@@ -393,8 +393,7 @@ def _render_edits(forms: Mapping[str, Form]) -> str:
     return _EDITS_FORMAT.replace("{files}", files).replace("{forms}", described)
 
 
-MAX_QUESTION_CHARACTERS: Final = 8000
-"""The limit of a question, in characters."""
+# Together they keep a question below 8,000 characters.
 _MOST_REFUSALS: Final = 6
 _LONGEST_REASON: Final = 400
 _LONGEST_EXCERPT: Final = 600

@@ -9,7 +9,6 @@ import pytest
 
 from factory.orders.documents import MAX_REPLY_CHARACTERS, Form, ReplyFormat
 from factory.proposal.assemble_edits import (
-    MAX_QUESTION_CHARACTERS,
     render_format,
     render_question,
     render_refusals,
@@ -180,8 +179,8 @@ def test_the_question_and_the_refusal_are_bounded() -> None:
     block = SearchBlock("a.py", "x" * 10_000, "")
     nearest = f"{'y' * 200}\n" * 12
     refusals = [BlockRefusal(n, block, "z" * 10_000, nearest, 1) for n in range(200)]
-    assert len(render_question(refusals, 200)) <= MAX_QUESTION_CHARACTERS
-    assert len(render_refusals(refusals, 200)) <= MAX_QUESTION_CHARACTERS
+    assert len(render_question(refusals, 200)) <= 8_000
+    assert len(render_refusals(refusals, 200)) <= 8_000
     assert "and 194 more" in render_refusals(refusals, 200)
 
 
