@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from planner.compile.patches import is_outlined
 from planner.repo.machine import FOLDERS
+from planner.repo.repo_outlines import counted
 from planner.rules.rule_model import Finding
 from shared.errors import quoted
 from shared.events.events import Emit, Noted, Warned
@@ -64,10 +65,11 @@ class DryRun:
                 field = at("acceptance_commands", each.index)
                 yield Finding(refusal.code, each.draft.position, each.draft.label, field, message)
         if tried := self.machine.asked - asked:
-            said = f"dry run: {tried} runs, {time.monotonic() - began:.1f} s"
+            said = f"dry run: {counted(tried, 'run')}, {time.monotonic() - began:.1f} s"
             self.emit(Noted(said, detail=True))
         if left := self.machine.left - left:
-            self.emit(Warned(f"the dry run of the plan took too long: {left} runs were left out"))
+            were = f"{counted(left, 'run')} of it {'was' if left == 1 else 'were'} left out"
+            self.emit(Warned(f"the dry run of the plan took too long: {were}"))
         if self.machine.problem:
             self.emit(Noted(f"dry run: {self.machine.problem}", detail=True))
 
