@@ -269,6 +269,8 @@ def _fields_of(kind: Any) -> Iterator[_Field]:
     if dataclasses.is_dataclass(kind):
         missing = dataclasses.MISSING
         for each in dataclasses.fields(kind):
+            if not each.compare:  # such as a function: no document has it
+                continue
             is_given = each.default is missing and each.default_factory is missing
             yield each.name, _reader(hints[each.name]), not is_given
         return

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -68,7 +68,8 @@ class Request:
     `max_output_tokens`, `temperature` and `reasoning_effort` are `None` if the server's own
     default applies. `expected_output_tokens` is what a whole reply should need: where a cap leaves
     less than `max_output_tokens`, but this much, the call is made with what the cap leaves. It is
-    not sent, and no part of a transcript.
+    not sent, and no part of a transcript. Neither is `perform`: it makes the completion in this
+    process, and no model is asked.
     """
 
     api: Api
@@ -80,6 +81,7 @@ class Request:
     temperature: float | None = None
     reasoning_effort: str | None = None
     expected_output_tokens: int | None = None
+    perform: Callable[[], Completion] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,8 @@ class RecordingClient:
     def _recorded_or_live(self, request: Request) -> Completion:
         if recorded := self._transcript.lookup(request):
             return recorded
+        if request.perform:
+            return self._performed(request)
         key = self._transcript.begin(request)
         try:
             completion = self._inner.complete(request)
@@ -64,6 +66,25 @@ class RecordingClient:
             self._transcript.fail(key, ReplyFailed(error.message, Usage()), handed_on=False)
             raise
         return self._transcript.finish(key, completion)
+
+    def _performed(self, request: Request) -> Completion:
+        """Return what comes of it, recorded with its outcome alone: a kill loses nothing paid."""
+        try:
+            completion = self._inner.complete(request)
+        except ReplyFailed as failed:
+            self._transcript.fail(self._transcript.begin(request), failed, handed_on=True)
+            raise
+        return self._transcript.finish(self._transcript.begin(request), completion)
+
+
+class PerformingClient:
+    """Have a request that says how it is performed do so, and ask `inner` the others."""
+
+    def __init__(self, inner: LlmClient) -> None:
+        self._inner = inner
+
+    def complete(self, request: Request) -> Completion:
+        return request.perform() if request.perform else self._inner.complete(request)
 
 
 class ReplayClient:

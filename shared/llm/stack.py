@@ -149,7 +149,7 @@ def _recording(
     purse = source.purse or SharedBudget(source.budget)
     capped = CappedClient(live, purse, source.tables, emit)
     patience = RetryContext(RetryPolicy(), SystemClock(), emit)
-    inner: LlmClient = SecondChanceClient(capped, patience)
+    inner: LlmClient = replayed_replies.PerformingClient(SecondChanceClient(capped, patience))
     if source.shared:
         inner = replayed_replies.AskingOnceClient(inner, source.shared)
     before = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -196,3 +197,43 @@ def test_what_was_opened_is_closed(tmp_path: Path) -> None:
     ):
         model.client.complete(chat_request())
     assert closed == ["model"]
+
+
+def test_what_is_performed_asks_no_model_and_is_on_record_with_its_outcome(tmp_path: Path) -> None:
+    made: list[str] = []
+
+    def perform() -> Completion:
+        made.append("once")
+        return Completion("done", "tool", Usage(calls=0), adjustments=("as it went",))
+
+    def source(mode: Mode) -> ModelSource:
+        return ModelSource(mode, open_live=lambda emit: Scripted(), transcript=path)
+
+    path = tmp_path / "transcript.jsonl"
+    request = replace(chat_request(), perform=perform)
+    for mode in (Mode.LIVE, Mode.REPLAY):
+        with open_model(source(mode), tmp_path, lambda event: None) as model:
+            reply = model.client.complete(request)
+        assert (reply.text, reply.adjustments, reply.usage.calls) == ("done", ("as it went",), 0)
+    assert made == ["once"]
+
+
+def test_a_kill_leaves_nothing_of_what_was_performed_and_a_failure_stays(tmp_path: Path) -> None:
+    path = tmp_path / "transcript.jsonl"
+
+    def killed() -> Completion:
+        raise KeyboardInterrupt
+
+    def failing() -> Completion:
+        raise ReplyFailed("it wrote nothing", Usage(calls=0), lost=("bye",))
+
+    source = ModelSource(Mode.LIVE, open_live=lambda emit: Scripted(), transcript=path)
+    with open_model(source, tmp_path, lambda event: None) as model:
+        with pytest.raises(KeyboardInterrupt):
+            model.client.complete(replace(chat_request(), perform=killed))
+        assert not Transcript.read(path).uncertain
+        with pytest.raises(ReplyFailed):
+            model.client.complete(replace(chat_request(), perform=failing))
+    with pytest.raises(ReplyFailed) as found:
+        Transcript.read(path).lookup(chat_request())
+    assert (found.value.message, found.value.lost) == ("it wrote nothing", ("bye",))
