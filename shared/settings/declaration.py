@@ -169,7 +169,7 @@ def keys_of(kind: type, table: str = "") -> Iterator[Key]:
         if isinstance(declared, Key):
             yield declared
         else:
-            yield from keys_of(declared, f"{name}.")
+            yield from keys_of(declared, f"{table}{name}.")
 
 
 def fill(kind: Callable[..., T], value_of: Callable[[Key], object], table: str = "") -> T:
@@ -179,7 +179,7 @@ def fill(kind: Callable[..., T], value_of: Callable[[Key], object], table: str =
         if isinstance(declared, Key):
             values[name] = value_of(declared)
         else:
-            values[name] = fill(declared, value_of, f"{name}.")
+            values[name] = fill(declared, value_of, f"{table}{name}.")
     return kind(**values)
 
 

@@ -145,18 +145,17 @@ def _parse_config(text: str, path: Path) -> dict[str, object]:
         raise InvalidInput(f"config {path} is not valid TOML: {error}", "correct it") from error
 
 
-def _flattened(values: Mapping[str, object], source: str) -> dict[str, object]:
+def _flattened(values: Mapping[str, object], source: str, table: str = "") -> dict[str, object]:
     """Return the values by dotted key. Raises `InvalidInput` for an unknown key."""
-    tables = {name.split(".")[0] for name in KEYS if "." in name}
     flat: dict[str, object] = {}
-    for name, value in values.items():
-        if name not in tables:
-            flat[_known(name, name, source)] = value
-            continue
-        if not isinstance(value, dict):
+    for written, value in values.items():
+        name = table + written
+        if "." in written or not any(key.startswith(f"{name}.") for key in KEYS):
+            flat[_known(name, written, source)] = value
+        elif isinstance(value, dict):
+            flat |= _flattened(value, source, f"{name}.")
+        else:
             raise InvalidInput(f"{source}: {name} must be a table", f"write it as [{name}]")
-        for inner, inner_value in value.items():
-            flat[_known(f"{name}.{inner}", inner, source)] = inner_value
     return flat
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from pathlib import Path
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 from shared.errors import InvalidInput
 from shared.files.paths import PathProblem, check_path, is_git_path
@@ -365,6 +365,42 @@ def read_windows(given: RawValue) -> Mapping[str, int]:
         name: _WINDOW(replace(given, value=entry, name=f"{given.name}.{name}"))
         for name, entry in given.value.items()
     }
+
+
+Proposer: TypeAlias = tuple[str, ...]
+"""Who proposes: a name that llmch knows as its only word, or the words of a command."""
+
+MODEL: Final = "model"
+TOOLS: Final = "tools"
+AGENTS: Final = ("codex", "opencode", "gemini", "mini", "aider")
+"""The agents that llmch knows by name; any other one is given by the words of its command."""
+
+
+def read_proposer(given: RawValue) -> tuple[Proposer, ...]:
+    """Return who proposes from a name, or from the words of a command, as a list or as a text."""
+    if isinstance(given.value, list | tuple):
+        words = read_texts(given, " ")
+        if not words:
+            raise given.refused("a name or a command")
+        return (words,)
+    return (_proposer(read_text(given), given),)
+
+
+def read_proposers(given: RawValue) -> tuple[Proposer, ...]:
+    """Return who proposes on each attempt, from a list or from a text with commas."""
+    return tuple(_proposer(each, given) for each in read_texts(given, ","))
+
+
+def _proposer(text: str, given: RawValue) -> Proposer:
+    words = tuple(_split(text, given).texts)
+    if len(words) == 1 and "/" not in text and text not in (MODEL, TOOLS, *AGENTS):
+        raise InvalidInput(
+            f"{given.source}: {given.name} is {text!r}, which names none of "
+            f"{', '.join((MODEL, TOOLS, *AGENTS))}",
+            "give one of these names, or a command: a list of its words, or a text with a blank "
+            "or a slash",
+        )
+    return words
 
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

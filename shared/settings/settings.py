@@ -29,11 +29,13 @@ from shared.settings.declaration import (
     table,
 )
 from shared.settings.setting_values import (
+    MODEL,
     Choice,
     Clamped,
     DatabaseUrl,
     Links,
     Number,
+    Proposer,
     WholeNumber,
     read_author,
     read_branches,
@@ -49,6 +51,8 @@ from shared.settings.setting_values import (
     read_paths,
     read_prices,
     read_programs,
+    read_proposer,
+    read_proposers,
     read_subject,
     read_switch,
     read_text,
@@ -203,6 +207,24 @@ class ReviewerSettings(RoleSettings):
 
 
 @dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """Bound what an agent, or the loop with tools, may take in one attempt."""
+
+    minutes: float = setting(
+        Number(0.1, 1440), 20.0, "how long an agent may work on one attempt", guarded=True
+    )
+    calls: int = setting(
+        WholeNumber(1, 1000), 50, "model calls that an agent may make in one attempt", guarded=True
+    )
+    tokens: int = setting(
+        WholeNumber(1000, 10**9),
+        2_000_000,
+        "tokens, input and output together, that an agent may take in one attempt",
+        guarded=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class FactorySettings(RoleSettings):
     """Say how the model that writes code is asked."""
 
@@ -233,6 +255,28 @@ class FactorySettings(RoleSettings):
         _HOW_RANDOM,
         flag=Flag("--factory-temperature", FlagGroup.ATTEMPTS, "T", old="--llm-temperature"),
     )
+    proposer: tuple[Proposer, ...] = setting(
+        read_proposer,
+        ((MODEL,),),
+        "who proposes: `model`, `tools`, an agent's name, or the words of its command",
+        default_words="`model`",
+        guarded=True,
+        flag=Flag("--proposer", FlagGroup.ATTEMPTS, "WHO"),
+    )
+    proposers: tuple[Proposer, ...] = setting(
+        read_proposers,
+        (),
+        "who proposes on each attempt, the last one on all that follow",
+        name="factory.ladder",
+        default_words="`factory.proposer` on all",
+        guarded=True,
+    )
+    agent: AgentSettings = table(AgentSettings)
+
+    def proposer_of(self, attempt: int) -> Proposer:
+        """Return who proposes on an attempt, counted from 1."""
+        proposers = self.proposers or self.proposer
+        return proposers[min(attempt, len(proposers)) - 1]
 
 
 class FormatChoice(StrEnum):
