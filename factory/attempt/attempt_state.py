@@ -11,6 +11,7 @@ from factory.judging.acceptance_evidence import Evidence
 from factory.judging.proof import NOTHING_KNOWN, KnownCommit, KnownCommits
 from factory.judging.run_checks import BaseVerification
 from factory.orders.documents import (
+    AgentRecord,
     AskedAgain,
     AttemptRecord,
     CmdResult,
@@ -59,6 +60,8 @@ class Attempt:
     repairs: tuple[str, ...] = ()
     replies: tuple[ReplyRecord, ...] = ()
     """The replies of this attempt so far."""
+    agent: AgentRecord | None = None
+    """The agent that made the proposal, if one did."""
     proposal: WriteProposal | None = None
     claim: ImpossibleClaim | None = None
     """The last reply's claim that the order cannot be done, if it makes one."""

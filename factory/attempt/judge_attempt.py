@@ -243,5 +243,6 @@ def attempt_record(attempt: Attempt, step: Step, drift: tuple[str, ...] = ()) ->
         model=attempt.model,
         repairs=attempt.repairs,
         replies=attempt.replies,
+        agent=attempt.agent,
         failure_brief=attempt.brief,
     )

@@ -351,6 +351,27 @@ class QuotedFile(_Record):
     sha256: str
 
 
+class AgentRecord(_Record):
+    """Name the agent that proposed, and count what it took.
+
+    `sha256` is the hash of its executable. `masks` name what was left out of the agent's calls
+    when they were compared with those on record. `dropped` are the paths that it changed although
+    the order does not allow it, and `account` says in words what llmch removed, refused or ended.
+    """
+
+    name: str
+    version: str = ""
+    sha256: str = ""
+    calls: int = 0
+    masks: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    account: tuple[str, ...] = ()
+
+
+ProposedBy = Annotated[AgentRecord | None, Field(exclude_if=not_)]
+"""The agent that proposed; absent from the JSON where the model's own reply is the proposal."""
+
+
 class AttemptRecord(_Record):
     """Describe one pass through propose, apply and judge.
 
@@ -377,6 +398,7 @@ class AttemptRecord(_Record):
     model: str | None = None
     repairs: tuple[str, ...] = ()
     replies: tuple[ReplyRecord, ...] = ()
+    agent: ProposedBy = None
     failure_brief: FailureBrief | None = None
 
 

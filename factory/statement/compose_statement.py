@@ -105,6 +105,7 @@ def compose_statement(
             exempt=last.exempt,
             signed=signed,
             conventions=last.conventions,
+            agent=last.agent,
         ),
     )
 

@@ -22,7 +22,14 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
-from factory.orders.documents import CountedTests, Exempt, QuotedFile, ReplyRecord, SandboxRecord
+from factory.orders.documents import (
+    CountedTests,
+    Exempt,
+    ProposedBy,
+    QuotedFile,
+    ReplyRecord,
+    SandboxRecord,
+)
 from shared.files.strict_documents import JsonProblem, parse_json
 from shared.git import commits, trees
 from shared.git.client import Git
@@ -155,6 +162,7 @@ class Predicate(Judged):
 
     `replies` are those of the attempt that passed, in the sequence in which they came.
     `conventions` is the file of the repo that its prompt quoted as such, if it quoted any.
+    `agent` is the agent that proposed; it is absent where a model's own reply is the proposal.
     """
 
     terms: CommitTermsPart
@@ -162,6 +170,7 @@ class Predicate(Judged):
     models: tuple[str, ...]
     replies: tuple[ReplyRecord, ...]
     conventions: QuotedFile | None = None
+    agent: ProposedBy = None
 
 
 class AcceptancePredicate(Judged):
