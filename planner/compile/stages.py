@@ -224,8 +224,9 @@ def judge_outlined(
 ) -> Judged:
     """Return the outcome of an attempt at an outline, or at the details of its orders.
 
-    An order without details is judged by what the outline
-    has; where details were asked for, that it has none is a finding.
+    An order without details is judged by what the outline has; where details were asked for, that
+    it has none is a finding. Orders of an outline that are too small are joined before anybody is
+    asked for the details of each.
     """
     plan = parse_plan(_with_command(completed(made.reply.plan).document))
     plan = replace(plan, problems=made.reply.plan.problems, is_json=made.reply.plan.is_json)
@@ -235,7 +236,8 @@ def judge_outlined(
         found = judge(plan, answer).findings
         return Report(tuple(each for each in found if _counts(each, plan)))
 
-    judged = judge_reply(attempt, text, replace(made.reply, plan=plan), inputs, judge_so_far)
+    reply, joins = replace(made.reply, plan=plan), kind is StageKind.OUTLINE
+    judged = judge_reply(attempt, text, reply, inputs, judge_so_far, joins=joins)
     if kind is StageKind.OUTLINE:
         return replace(judged, is_outline=True)
     assert judged.plan is not None, "it was parsed"

@@ -22,7 +22,7 @@ from tests.planner.large_plan import (
 from tests.planner.planning import Planner
 from tests.planner.plans import creating, exists, plan
 
-PLAN = large_plan(8, 1)
+PLAN = large_plan(8, 4)
 FAULTY = creating(2, "b.txt", preconditions=exists("missing.txt"))
 WHOLE = plan(creating(1, "a.txt", notes="Keep this."), FAULTY)
 MEND = {"id": "WO-02", "preconditions": []}
@@ -59,7 +59,7 @@ def test_a_patch_changes_no_order_that_it_does_not_name(planner: Planner, aside:
 
 
 def staged(planner: Planner, first: Answer = lambda request: None, **more: Any) -> PlanResult:
-    planner.spec.write_text(large_spec(8))
+    planner.spec.write_text(large_spec(32))
     planner.model = StagedModel(PLAN, first)  # type: ignore[assignment]
     source = ModelSource(Mode.LIVE, lambda emit: planner.model)
     return run_plan(planner.options(staged=True, **more), source, planner.events.append)

@@ -62,9 +62,9 @@ def test_attempts_have_their_findings_and_what_was_asked_and_said(built: Factory
 
 
 def test_an_attempt_in_stages_has_all_its_calls(factory: Factory) -> None:
-    large = large_plan(8, 1)
+    large = large_plan(8, 4)
     planner = Planner(factory.scratch)
-    planner.spec.write_text(large_spec(8))
+    planner.spec.write_text(large_spec(32))
     source = ModelSource(Mode.LIVE, lambda emit: StagedModel(large))
     assert run_plan(planner.options(staged=True), source, ignore).ok
     found = read_planning(planner.run_folder)

@@ -84,8 +84,8 @@ def test_a_plan_from_a_real_server(
 def test_a_plan_is_made_in_stages_where_it_is_asked_for(
     say: Say, spec: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec.write_text(large_spec(2))
-    whole = large_plan(2, 1)
+    spec.write_text(large_spec(8))
+    whole = large_plan(2, 4)
     staged = plan_reply(outline_of(whole)), plan_reply(details_of(whole, "WO-01", "WO-02"))
     with model_server(monkeypatch, *staged):
         said = say("plan", "--spec", spec, "--no-review", "--staged", "--no-repo")

@@ -224,12 +224,12 @@ def test_an_outline_may_look_and_its_details_are_shown_the_same(
     planner: Planner, repo: Path
 ) -> None:
     model = StagedModel(
-        large_plan(8, 1),
+        large_plan(8, 4),
         lambda request: (
             json.dumps(look("src/other.py")) if str(request.place) == "planner attempt 1" else None
         ),
     )
-    planner.spec.write_text(large_spec(8))
+    planner.spec.write_text(large_spec(32))
     source = ModelSource(Mode.LIVE, lambda emit: model)
     asked = planner.options(repo=repo, staged=True, hints_tokens=0)
     assert run_plan(asked, source, planner.events.append).ok

@@ -25,8 +25,8 @@ from tests.planner.large_plan import (
 )
 from tests.planner.planning import Planner
 
-PLAN = large_plan(8, 2)
-SPEC = large_spec(16)
+PLAN = large_plan(8, 4)
+SPEC = large_spec(32)
 Staged = Callable[..., PlanResult]
 
 
@@ -70,6 +70,27 @@ def test_an_outline_and_its_details_are_the_plan(planner: Planner, staged: Stage
     assert begun == [("outline", 1), ("details", 2)]
     assert [each.errors for each in planner.seen(PlanJudged)] == [0, 0]
     assert {f"compile/prompt_attempt_2_WO-0{n}.txt" for n in (1, 5)} <= planner.records()
+
+
+def test_small_orders_of_an_outline_are_joined_before_their_details_are_asked_for(
+    planner: Planner,
+) -> None:
+    small = large_plan(2, 1)
+    first, second = small["work_orders"]
+    both = {key: [*first[key], *second[key]] for key in ("acceptance_files", "acceptance_commands")}
+    details = {"id": "WO-01", "notes": f"{first['notes']} {second['notes']}", **both}
+
+    def replies(request: Request) -> str | None:
+        return json.dumps({"revised": [details]}) if asked_for(request) else None
+
+    planner.spec.write_text(large_spec(2))
+    planner.model = model = StagedModel(small, replies)  # type: ignore[assignment]
+    source = ModelSource(Mode.LIVE, lambda emit: model)
+    assert run_plan(planner.options(staged=True), source, planner.events.append).ok
+    assert calls(planner) == ["planner attempt 1", "planner WO-01 attempt 2"]
+    (order,) = written(planner)
+    assert order["allowed_files"] == ["values_1.py", "values_2.py"]
+    assert order["covers"] == ["R1", "R2"]
 
 
 def test_all_questions_about_details_begin_alike(planner: Planner, staged: Staged) -> None:
@@ -255,7 +276,7 @@ def test_an_error_in_one_of_the_calls_ends_the_planning_and_keeps_the_others(
 
 
 def test_a_plan_in_stages_is_reviewed_and_revised(planner: Planner, staged: Staged) -> None:
-    claim = {"work_order": "WO-03", "claim": "Wrong", "evidence": "value_5 returns 35."}
+    claim = {"work_order": "WO-03", "claim": "Wrong", "evidence": "value_9 returns 63."}
     rounds = iter([{"findings": [claim]}, {"findings": []}])
 
     def reviewed(request: Request) -> str | None:
