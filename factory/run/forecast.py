@@ -34,6 +34,7 @@ from shared.llm.budget import (
 )
 from shared.llm.model_client import Usage
 from shared.llm.usage import by_model, priced
+from shared.settings.setting_values import MODEL
 from shared.settings.settings import Settings
 from shared.work_order.parse_order import EMPTY_SHA256
 from shared.work_order.work_order import WorkOrder
@@ -326,6 +327,10 @@ def announce_forecast(
     `what` is what the message calls them.
     """
     options = run.options
+    if bound := bound_of_agents(options.settings):
+        run.emit(Noted(bound))
+    if options.settings.factory.proposer_of(1) != (MODEL,):
+        return
     past = read_past_usage(options.settings.artifacts_dir, options.repo, options.models.model(1))
     sizes = measure_orders(orders, run.repo.git, tip)
     forecast = foresee(sizes, options.settings, past)
@@ -333,6 +338,21 @@ def announce_forecast(
     run.emit(Noted(expected))
     for line in worst:
         run.emit(Noted(line, detail=True))
+
+
+def bound_of_agents(settings: Settings) -> str:
+    """Return what agents may take, which no forecast counts; "" where the model alone proposes."""
+    factory = settings.factory
+    attempts = range(1, settings.factory_attempts + 1)
+    others = [each for each in attempts if factory.proposer_of(each) != (MODEL,)]
+    if not others:
+        return ""
+    names = ", ".join(dict.fromkeys(factory.proposer_of(each)[0] for each in others))
+    bounds = factory.agent
+    return (
+        f"cost of attempts by {names}, from attempt {others[0]} on: at most {bounds.calls} calls "
+        f"and {bounds.tokens:,} tokens each (factory.agent.calls, factory.agent.tokens)"
+    )
 
 
 def _by_id(orders: Sequence[LoadedOrder], sizes: Sequence[OrderSize]) -> Mapping[str, OrderSize]:

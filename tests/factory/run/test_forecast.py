@@ -15,6 +15,7 @@ from factory.record.past_usage import PastUsage
 from factory.run.forecast import (
     QUESTIONS,
     OrderSize,
+    bound_of_agents,
     forecast_document,
     forecast_lines,
     foresee,
@@ -89,6 +90,17 @@ def test_no_call_takes_more_than_its_window() -> None:
     known = replace(settings("small", room=None), windows={"small": 2_000})
     worst = foresee(SIZES, known).worst
     assert (worst.input_tokens, worst.output_tokens) == (12 * 2_000, 12 * 2_000)
+
+
+def test_what_agents_take_is_only_bounded() -> None:
+    known = settings("small", attempts=3)
+    assert bound_of_agents(known) == ""
+    mixed = replace(known.factory, proposers=(("model",), ("codex",)))
+    assert bound_of_agents(replace(known, factory=mixed)) == (
+        "cost of attempts by codex, from attempt 2 on: at most 50 calls and 2,000,000 tokens each "
+        "(factory.agent.calls, factory.agent.tokens)"
+    )
+    assert bound_of_agents(replace(known, factory=mixed, factory_attempts=1)) == ""
 
 
 def test_an_unknown_price_is_unknown() -> None:
