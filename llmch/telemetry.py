@@ -162,6 +162,14 @@ class Spans:
             case events.ModelAskedAgain(order=order, reason=reason):
                 about = {"llmch.reason": reason}
                 yield Note(self._closest("order", order, "attempt", "stage"), "asked again", about)
+            case events.AgentStarted(order, _, agent):
+                yield from self._end(_call(order))  # the call that the agent's work is recorded as
+                yield from self._begin(_agent(order), f"agent {agent}", {"llmch.agent": agent})
+            case events.AgentEnded(order=order, ended=ended):
+                about = {"llmch.calls": event.calls, "llmch.files": len(event.files)}
+                about["llmch.dropped"] = len(event.dropped)
+                error = "" if event.files else "nothing proposed"
+                yield from self._end(_agent(order), error, about | {"llmch.ended": ended})
             case events.CommandTried(order=order, tree=tree, exit_code=code):
                 about = {"llmch.tree": tree, "process.exit.code": code}
                 yield Note(self._closest("order", order, "attempt"), "command tried", about)
@@ -255,8 +263,12 @@ def _command(order: str, command: str) -> Key:
     return ("order", order, "attempt", "stage", "command", command)
 
 
+def _agent(order: str) -> Key:
+    return ("order", order, "attempt", "stage", "agent")
+
+
 def _call(order: str) -> Key:
-    return ("order", order, "attempt", "stage", "call") if order else ("plan", "attempt", "call")
+    return (*_agent(order), "call") if order else ("plan", "attempt", "call")
 
 
 def _messages(reply: str) -> str:

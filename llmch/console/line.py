@@ -1,6 +1,6 @@
 """Represents a shown line: its columns, its figures, its text made safe for a terminal.
 
-All of it is pure, but for `this_program`.
+All of it is pure, but for `this_program` and the lines of commands to copy, which name it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import shlex
 import shutil
 import sys
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum, StrEnum, auto
 from pathlib import Path
@@ -369,3 +369,28 @@ def this_program() -> str:
     if typed.name != "llmch" or not typed.parent.name or not typed.exists():
         return "llmch"
     return "llmch" if found and typed.samefile(found) else shlex.quote(sys.argv[0])
+
+
+def look_lines(branch: str, repo: str, cwd: str, *, done: bool) -> Iterator[Line]:
+    """Yield the commands that show and prove what landed on `branch`, fit to be copied.
+
+    Where all is `done`, one more line says how it is taken over.
+    """
+    git = "git" if repo in ("", cwd) else f"git -C {shlex.quote(repo)}"
+    yield own_line("verify", repo, cwd)
+    yield Line(Mark.COPY, f"{git} log --oneline {shlex.quote(branch)}")
+    yield Line(Mark.COPY, f"{git} switch {shlex.quote(branch)}")
+    if done:
+        merge = f"`{git} merge {shlex.quote(branch)}` takes them over"
+        yield Line(Mark.NEXT, f"{merge}; --pr on the same command asks for review")
+
+
+def fetch_lines(branch: str, remote: str) -> Iterator[Line]:
+    """Yield the commands that show what landed on a branch of a remote, fit to be copied."""
+    yield Line(Mark.COPY, f"git fetch {shlex.quote(remote)} {shlex.quote(branch)}")
+    yield Line(Mark.COPY, "git log --oneline FETCH_HEAD")
+
+
+def own_line(words: str, repo: str, cwd: str) -> Line:
+    place = "" if repo in ("", cwd) else f" --repo {shlex.quote(repo)}"
+    return Line(Mark.COPY, f"{this_program()} {words}{place}")

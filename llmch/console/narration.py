@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,15 +17,20 @@ from llmch.console.line import (
     count,
     duration,
     estimated,
+    fetch_lines,
     lines_of_excerpt,
     listed,
+    look_lines,
+    own_line,
     on_texts,
     short,
     shorten,
-    this_program,
 )
 from llmch.console.model_reply import Reasoning
 from shared.events.events import (
+    AgentActed,
+    AgentEnded,
+    AgentStarted,
     AttemptFailed,
     AttemptStarted,
     BatchEnded,
@@ -68,31 +72,6 @@ def item_lines(items: Sequence[str], limit: int | None) -> Iterator[Line]:
     yield from (Line(Mark.ITEM, text) for text in shown)
     if len(shown) < len(items):
         yield Line(Mark.ITEM, f"and {len(items) - len(shown):,} more (--verbose shows all)")
-
-
-def look_lines(branch: str, repo: str, cwd: str, *, done: bool) -> Iterator[Line]:
-    """Yield the commands that show and prove what landed on `branch`, fit to be copied.
-
-    Where all is `done`, one more line says how it is taken over.
-    """
-    git = "git" if repo in ("", cwd) else f"git -C {shlex.quote(repo)}"
-    yield _own_line("verify", repo, cwd)
-    yield Line(Mark.COPY, f"{git} log --oneline {shlex.quote(branch)}")
-    yield Line(Mark.COPY, f"{git} switch {shlex.quote(branch)}")
-    if done:
-        merge = f"`{git} merge {shlex.quote(branch)}` takes them over"
-        yield Line(Mark.NEXT, f"{merge}; --pr on the same command asks for review")
-
-
-def fetch_lines(branch: str, remote: str) -> Iterator[Line]:
-    """Yield the commands that show what landed on a branch of a remote, fit to be copied."""
-    yield Line(Mark.COPY, f"git fetch {shlex.quote(remote)} {shlex.quote(branch)}")
-    yield Line(Mark.COPY, "git log --oneline FETCH_HEAD")
-
-
-def _own_line(words: str, repo: str, cwd: str) -> Line:
-    place = "" if repo in ("", cwd) else f" --repo {shlex.quote(repo)}"
-    return Line(Mark.COPY, f"{this_program()} {words}{place}")
 
 
 def usage_text(event: UsageCounted) -> str:
@@ -149,7 +128,10 @@ class CallNarrator:
             case ModelCallEnded():
                 yield from _thought_lines(self._thoughts[event.order or PLAN].end())
                 aside = "replayed" if event.replayed else duration(event.seconds)
-                yield Line(Mark.STEP, _reply(event), event.order or PLAN, "reply", aside)
+                # Of an agent's calls, `AgentActed` says how far they are.
+                weight = Weight.VERBOSE if " turn " in event.place else Weight.NORMAL
+                who = event.order or PLAN
+                yield Line(Mark.STEP, _reply(event), who, "reply", aside, weight=weight)
             case ModelRetryScheduled(reason, wait, retry, order):
                 text = f"{reason}; trying again in {duration(wait)}"
                 yield Line(Mark.RETRY, text, order or MODEL, "wait", f"retry {retry}")
@@ -178,7 +160,11 @@ class CallNarrator:
 def _reply(event: ModelCallEnded) -> str:
     if not (event.input_tokens or event.output_tokens):  # an authored reply has no token counts
         return event.model
-    return f"{event.model}: {event.input_tokens:,} tokens in, {event.output_tokens:,} out"
+    return f"{event.model}: {_tokens(event)}"
+
+
+def _tokens(event: ModelCallEnded | AgentActed) -> str:
+    return f"{event.input_tokens:,} tokens in, {event.output_tokens:,} out"
 
 
 def _thought_lines(thoughts: list[str]) -> Iterator[Line]:
@@ -214,9 +200,10 @@ def attempt_text(attempt: int, most: int) -> str:
 
 _CommandEvent = CommandStarted | CommandEnded | CommandTried | CommandFlagged
 _AttemptEvent = AttemptStarted | StageStarted | ModelAskedAgain | WritesApplied | AttemptFailed
+_AgentEvent = AgentStarted | AgentActed | AgentEnded
 _TrainEvent = CandidateCoupled | CandidateDropped
 _WholeEvent = OrderStarted | OrderSkipped | OrderEnded | BatchStarted | BatchEnded
-OrderEvent = _CommandEvent | _AttemptEvent | _TrainEvent | _WholeEvent
+OrderEvent = _CommandEvent | _AttemptEvent | _AgentEvent | _TrainEvent | _WholeEvent
 
 _MAX_SUMMARY = 160
 _DOUBTS = {
@@ -244,14 +231,8 @@ class OrderNarrator:
         match event:
             case CommandStarted() | CommandEnded() | CommandTried() | CommandFlagged():
                 yield self._command(event)
-            case (
-                AttemptStarted()
-                | StageStarted()
-                | ModelAskedAgain()
-                | WritesApplied()
-                | AttemptFailed()
-            ):
-                yield from self._attempt(event)
+            case AgentStarted() | AgentActed() | AgentEnded():
+                yield from self._agent(event)
             case OrderStarted(order, title, branch, baseline, max_attempts):
                 self._max_attempts[order] = max_attempts
                 base = short(baseline)
@@ -271,6 +252,8 @@ class OrderNarrator:
             case BatchEnded():
                 self._whole.name = ""
                 yield from self._batch_ended(event)
+            case _:
+                yield from self._attempt(event)
 
     def _command(self, event: _CommandEvent) -> Line:
         repeated = self._measure.command(event.command, MAX_REPEATED)
@@ -289,6 +272,23 @@ class OrderNarrator:
                 return Line(Mark.STEP, text, order, tree, aside, weight=Weight.VERBOSE)
             case CommandFlagged(order, code, _, message):
                 return Line(Mark.WARNED, f"`{repeated}` {message}", order, code)
+
+    def _agent(self, event: _AgentEvent) -> Iterator[Line]:
+        match event:
+            case AgentEnded(order, _, ended, calls, seconds, files, dropped):
+                text = f"it {ended} after {count(calls, 'call')}"
+                text += f"; proposes {self._measure.files(files)}" if files else ""
+                mark = Mark.DONE if files else Mark.FAILED
+                yield Line(mark, text, order, "agent", duration(seconds))
+                if dropped:
+                    text = f"{self._measure.files(dropped)}: dropped"
+                    yield Line(Mark.WARNED, text, order, "agent")
+                return
+            case AgentStarted(agent=agent):
+                text = f"{agent} works in a workspace"
+            case AgentActed(turn=turn):
+                text = f"{count(turn, 'call')}: {_tokens(event)}"
+        yield Line(Mark.STEP, text, event.order, "agent", weight=Weight.PASSING)
 
     def _attempt(self, event: _AttemptEvent) -> Iterator[Line]:
         match event:
@@ -377,7 +377,7 @@ class OrderNarrator:
         if event.run_dir:
             yield Line(Mark.ITEM, f"records: {event.run_dir}")
         if event.run_dir and isinstance(event, BatchEnded) and not event.remote:
-            yield _own_line("report --html report.html", event.repo, self._cwd)
+            yield own_line("report --html report.html", event.repo, self._cwd)
         landed = event.commit if isinstance(event, OrderEnded) else event.landed
         if landed and isinstance(event, BatchEnded) and event.remote:
             yield from fetch_lines(event.branch, event.remote)

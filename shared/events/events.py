@@ -111,6 +111,45 @@ class ModelAskedAgain(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class AgentStarted(Event):
+    """Report that an agent begins to work on an attempt; `agent` is its name and version."""
+
+    kind: ClassVar[str] = "agent_started"
+    order: str
+    attempt: int
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentActed(Event):
+    """Report that an agent's call was answered; `turn` counts its calls, and tokens add up."""
+
+    kind: ClassVar[str] = "agent_acted"
+    order: str
+    attempt: int
+    turn: int
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class AgentEnded(Event):
+    """Report that an agent has ended, in the words of `ended`.
+
+    `files` are those that it proposes, and `dropped` what it changed besides.
+    """
+
+    kind: ClassVar[str] = "agent_ended"
+    order: str
+    attempt: int
+    ended: str
+    calls: int
+    seconds: float
+    files: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class AttemptFailed(Event):
     """Report that an attempt ended without a commit; `next_step` says what happens now.
 

@@ -13,6 +13,9 @@ import pytest
 from llmch.console import Color, Format, Verbosity, open_console
 from llmch.console.line import this_program
 from shared.events.events import (
+    AgentActed,
+    AgentEnded,
+    AgentStarted,
     AttemptFailed,
     AttemptStarted,
     BatchEnded,
@@ -164,6 +167,23 @@ GOLDEN: list[tuple[Event, str]] = [
         ModelAskedAgain("WO-02", 1, "blocks refused", "1 of 2 blocks."),
         "! WO-02    propose   parts of the reply do not fit the files; the model is asked again  "
         "(1 of 2 blocks.)\n",
+    ),
+    (
+        AgentStarted("WO-02", 1, "codex 1.2"),
+        "  WO-02    agent     codex 1.2 works in a workspace\n",
+    ),
+    (
+        AgentActed("WO-02", 1, 3, 1200, 40),
+        "  WO-02    agent     3 calls: 1,200 tokens in, 40 out\n",
+    ),
+    (
+        AgentEnded("WO-02", 1, "ended with exit code 1", 3, 4.0, ("game.py",), ("Makefile",)),
+        "✓ WO-02    agent     it ended with exit code 1 after 3 calls; proposes game.py  (4.0s)\n"
+        "! WO-02    agent     Makefile: dropped\n",
+    ),
+    (
+        AgentEnded("WO-02", 1, "took over 20 minutes", 0, 1200.0),
+        "✗ WO-02    agent     it took over 20 minutes after 0 calls  (20m00s)\n",
     ),
     (
         WritesApplied("WO-02", 1, ("game.py", "tests/test_game.py"), "the loop"),

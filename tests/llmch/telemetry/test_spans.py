@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from llmch.telemetry import COMMAND, Begin, Describe, End, Key, Note, Operation, Spans
 from shared.events.events import (
+    AgentEnded,
+    AgentStarted,
     AttemptFailed,
     AttemptStarted,
     BatchEnded,
@@ -49,6 +51,12 @@ def _of_order(name: str) -> tuple[Event, ...]:
         ModelTextArrived(Channel.TEXT, SECRET, name),
         ModelRetryScheduled(SECRET, 1.0, 1, name),
         ModelCallEnded(f"factory {name} attempt 1", "small", 1.0, 10, 2, False, name),
+        ModelCallStarted(f"factory {name} attempt 1", "agent", name),
+        AgentStarted(name, 1, "agent"),
+        ModelCallStarted(f"factory {name} attempt 1 turn 1", "small", name),
+        ModelCallEnded(f"factory {name} attempt 1 turn 1", "small", 1.0, 10, 2, False, name),
+        AgentEnded(name, 1, "ended", 1, 1.0, ("a.txt",)),
+        ModelCallEnded(f"factory {name} attempt 1", "small", 1.0, 0, 0, False, name),
         WritesApplied(name, 1, ("a.txt",), SECRET),
         CommandTried(name, "baseline", SECRET, 1, 0.1),
         CommandStarted(name, "verify", SECRET),
