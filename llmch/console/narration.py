@@ -21,8 +21,8 @@ from llmch.console.line import (
     lines_of_excerpt,
     listed,
     look_lines,
-    own_line,
     on_texts,
+    own_line,
     short,
     shorten,
 )

@@ -153,5 +153,5 @@ def test_what_was_open_when_a_command_ended_says_why() -> None:
         ("order", "WO-01"): "INTERRUPTED",
         ("order", "WO-01", "attempt"): "INTERRUPTED",
         ("order", "WO-01", "attempt", "stage"): "INTERRUPTED",
-        ("order", "WO-01", "attempt", "stage", "call"): "INTERRUPTED",
+        ("order", "WO-01", "attempt", "stage", "agent", "call"): "INTERRUPTED",
     }
