@@ -241,8 +241,8 @@ def render_prompt(
     the person who runs the order says, and `conventions` are what the repo says to those who
     change it. A retry is to be `short` for a small model.
     """
-    values = _values(order, shown, verification, offer, known)
-    values["FILES"] = _render_conventions(conventions, shown) + values["FILES"]
+    values = prompt_values(order, shown, verification, offer, known)
+    values["FILES"] = render_conventions(conventions, shown) + values["FILES"]
     advice = f"\n{render_hint(hint)}\n" if hint else ""
     first = fill(_template(), values | {"PAST": advice})
     if not past and not note:
@@ -253,13 +253,14 @@ def render_prompt(
     return fill(_template(), values | {"PAST": said + (f"\n{note}\n" if note else "")})
 
 
-def _values(
+def prompt_values(
     order: WorkOrder,
     shown: Sequence[ShownFile],
     verification: Sequence[str],
     offer: Offer,
     known: Sequence[Interface],
 ) -> dict[str, str]:
+    """Return the texts of an order for a template, by their names in it."""
     commands = (*verification, *order.acceptance_commands)
     return {
         "FILES": _render_files(order, shown, offer.format),
@@ -309,7 +310,7 @@ def _render_files(order: WorkOrder, shown: Sequence[ShownFile], asked: ReplyForm
     return "# Files as they are now\n\n" + "\n".join(parts) + "\n"
 
 
-def _render_conventions(conventions: Conventions | None, shown: Sequence[ShownFile]) -> str:
+def render_conventions(conventions: Conventions | None, shown: Sequence[ShownFile]) -> str:
     if conventions is None or any(each.path == conventions.path for each in shown):
         return ""
     quoted = "\n".join(_fenced(conventions.quoted().split("\n")))
@@ -438,7 +439,7 @@ def render_short_prompt(
     """
     commands = (*verification, *order.acceptance_commands) if with_commands else ()
     parts = _told(order, shown, known, focus, commands, asked)
-    if said := _render_conventions(conventions, shown):
+    if said := render_conventions(conventions, shown):
         parts.insert(0, said.rstrip("\n"))
     task = "\n\n".join([*parts, render_hint(hint)] if hint else parts)
     room = room_for_history(task, note, short=not with_commands)

@@ -89,7 +89,7 @@ def mount_arguments(layout: Layout) -> tuple[str, ...]:
     closed: tuple[str, ...] = ("--remount-ro", str(layout.git.root)) if layout.git else ()
     # Without --remount-ro the root is a writable tmpfs, where a write seems to succeed.
     closed += ("--remount-ro", str(_DEVICES_AND_PROCESSES[0]), "--remount-ro", "/")
-    return (*placed, *closed, "--chdir", str(layout.policy.workspace))
+    return (*placed, *closed, "--chdir", str(layout.policy.seen))
 
 
 def _depth(mount: _Mount) -> int:
@@ -97,10 +97,15 @@ def _depth(mount: _Mount) -> int:
 
 
 def _own_mounts(layout: Layout) -> Iterator[_Mount]:
-    yield _bind(layout.policy.temporary, TEMPORARY, writable=True)
+    policy = layout.policy
+    yield _bind(policy.temporary, TEMPORARY, writable=True)
+    if policy.place:
+        yield _bind(policy.workspace, policy.place, writable=True)
+    for place, source in policy.shown.items():
+        yield _bind(source, place, writable=False)
     dev, proc = _DEVICES_AND_PROCESSES
     # Its tmpfs has half of the machine's memory, so it is closed, and /dev/shm has a bound.
-    shared = ("--size", str(layout.policy.limits.shared_bytes), "--tmpfs", str(dev / "shm"))
+    shared = ("--size", str(policy.limits.shared_bytes), "--tmpfs", str(dev / "shm"))
     yield _Mount(dev, ("--dev", str(dev), *shared))
     yield _Mount(proc, ("--proc", str(proc)))
     # Root could write to it even without capabilities.
@@ -154,7 +159,7 @@ def _bind(source: Path, place: Path, *, writable: bool) -> _Mount:
 def _linked_mounts(layout: Layout) -> Iterator[_Mount]:
     folders = _folders_of(layout)
     for each in layout.policy.linked:
-        place = layout.policy.workspace / each.path
+        place = layout.policy.seen / each.path
         if each.is_file:
             yield _bind(each.source, place, writable=False)
             continue
@@ -183,7 +188,7 @@ def _layers_of(layout: Layout) -> Path:
 def _git_mounts(layout: Layout) -> Iterator[_Mount]:
     pointer = layout.policy.workspace / ".git"
     if pointer.is_file():
-        yield _bind(pointer, pointer, writable=False)
+        yield _bind(pointer, layout.policy.seen / ".git", writable=False)
     if git := layout.git:
         yield _Mount(git.root, ("--tmpfs", str(git.root)))
         for part in git.parts:  # `git pack-refs` makes and removes some of them

@@ -46,6 +46,10 @@ class Sandbox(Protocol):
     def limits(self) -> Limits:
         """Return the limits on each command."""
 
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Return the variables of each command."""
+
     def describe(self) -> str:
         """Return one line that says what holds and what does not."""
 

@@ -72,6 +72,15 @@ class Policy:
     limits: Limits = Limits()
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Variables that the user's configuration names, added to the allow-list."""
+    place: Path | None = None
+    """Where commands find the workspace, if not at its own path; for `BWRAP` alone."""
+    shown: Mapping[Path, Path] = field(default_factory=lambda: MappingProxyType({}))
+    """Files and folders that are shown read-only elsewhere, by that path; for `BWRAP` alone."""
+
+    @property
+    def seen(self) -> Path:
+        """Return the path at which commands find the workspace."""
+        return self.place or self.workspace
 
     @property
     def temporary(self) -> Path:

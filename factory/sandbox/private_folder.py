@@ -281,7 +281,7 @@ class Layout:
     def _build(self, temporary: Path, path: str, variables: Mapping[str, str]) -> dict[str, str]:
         caches = {name: str(folder) for name, folder in self.policy.named_caches.items()}
         return build(
-            workspace=self.policy.workspace,
+            workspace=self.policy.seen,
             temporary=temporary,
             path=f"{self.programs / 'bin'}:{self.interpreter.executable.parent}:{path}",
             site=self.programs / "site",
@@ -368,11 +368,11 @@ def _resolved(policy: Policy) -> Policy:
 def _write_site(policy: Policy, folder: Path) -> None:
     root = Path(__file__).resolve().parents[2]
     own = {name: str(root / name) for name in _OWN_PACKAGES}
-    roots = [str(each) for each in import_roots(policy.workspace)]
+    roots = [str(each) for each in import_roots(policy.seen)]
     visible = [str(each) for each in (*policy.read, *policy.write)]
     source = Path(target_path_file).read_text(encoding="utf-8")
     call = f"\n\ninstall({own!r}, {roots!r}, {visible!r})\n"
     (folder / "sitecustomize.py").write_text(source + call, encoding="utf-8")
     source = Path(__file__).with_name(NODE_END).read_text(encoding="utf-8")
-    call = f"\nwatch({json.dumps(f'{policy.workspace}/')});\n"
+    call = f"\nwatch({json.dumps(f'{policy.seen}/')});\n"
     (folder / NODE_END).write_text(source + call, encoding="utf-8")

@@ -231,6 +231,7 @@ class Runner:
         self.version = confinement.version
         self.guarantees = confinement.guarantees
         self.limits: Limits = policy.limits
+        self.environment: Mapping[str, str] = confinement.environment
 
     def describe(self) -> str:
         name = f"{self.backend} {self.version}".strip()
@@ -341,7 +342,7 @@ class Runner:
             return None
         if "/" in name:
             there = os.path.lexists(self._linked.real_path(name))
-            return str(self._policy.workspace / name) if there else None
+            return str(self._policy.seen / name) if there else None
         return shutil.which(name, path=self._confinement.environment["PATH"])
 
 

@@ -189,7 +189,8 @@ def view_of(policy: Policy, interpreter: Interpreter, programs: Path) -> Sandbox
     named_read = (*policy.read, *linked, *policy.toolchains.read)
     read = (*map(Path, _SYSTEM), *own, interpreter.executable, *named_read, programs)
     shown = (each for each in read if each.exists() or each == programs)  # `programs` is made later
-    write = (policy.workspace, *policy.named_caches.values(), *policy.write)
+    own_tree = () if policy.place else (policy.workspace,)
+    write = (*own_tree, *policy.named_caches.values(), *policy.write)
     return SandboxView(tuple(dict.fromkeys(shown)), write)
 
 

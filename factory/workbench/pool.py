@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -24,7 +24,7 @@ from factory.record.journal_entries import Entry, WorkspaceOpened, WorkspaceOpen
 from factory.sandbox.detect import Sandbox, open_sandbox
 from factory.sandbox.lent_folders import Linked
 from factory.sandbox.policy import Backend, Policy
-from factory.sandbox.toolchains import NO_TOOLCHAINS, Toolchains
+from factory.sandbox.toolchains import Toolchains
 from factory.sandbox.visible_files import interpreter_of, python_paths
 from factory.workbench.judging_tools import Toolset, find_toolset, go_sources, path_of
 from factory.workbench.supplies import Supplier, Supplies, find_links
@@ -51,21 +51,26 @@ from shared.git.client import Git
 class Workbench:
     """Hold a workspace, its sandbox, and the interpreter that commands find as `python`.
 
-    `temporary` is the folder of the host that commands see as /tmp and HOME. `supplies` are what
-    commands find beside the tree, and `toolchains` those that they find on PATH; `supply` looks for
-    the supplies again where they follow the manifests. `used` is true once an order has worked on
-    the tree.
+    `policy` says what commands see, and `supplies` are what they find beside the tree; `supply`
+    looks for the supplies again where they follow the manifests. `used` is true once an order has
+    worked on the tree.
     """
 
     workspace: Workspace
     sandbox: Sandbox
-    python: Path
-    temporary: Path
+    policy: Policy
     supplies: Supplies
-    toolchains: Toolchains = NO_TOOLCHAINS
     supply: Callable[[Workbench, Collection[str]], None] | None = None
-    seeds: Mapping[str, Path] = field(default_factory=dict)
     used: bool = False
+
+    @property
+    def python(self) -> Path:
+        return self.policy.python
+
+    @property
+    def toolchains(self) -> Toolchains:
+        """Return the toolchains that commands find on PATH."""
+        return self.policy.toolchains
 
     @property
     def linked(self) -> tuple[Linked, ...]:
@@ -117,7 +122,7 @@ class Workbench:
         return {
             f"{workspace.root}/": "",
             str(workspace.root): ".",
-            str(self.temporary): "/tmp",  # noqa: S108  # as the sandbox shows it
+            str(self.policy.temporary): "/tmp",  # noqa: S108  # as the sandbox shows it
             str(workspace.private): "<private>",
             **{str(each.source): each.path for each in self.linked},
             **{str(each): "<dependencies>" for each in self.supplies.prepared.read},
@@ -234,11 +239,7 @@ class WorkbenchPool:
         is_open = sandbox.backend is Backend.LANDLOCK or self._options.settings.sandbox.write
         if not is_open:
             workspace.watch = TreeWatch.of(root)
-        python, temporary = policy.python, policy.temporary
-        found, seeds = policy.toolchains, policy.seeds
-        return Workbench(
-            workspace, sandbox, python, temporary, supplies, found, self._follow, seeds
-        )
+        return Workbench(workspace, sandbox, policy, supplies, self._follow)
 
     def _follow(self, bench: Workbench, written: Collection[str]) -> None:
         if self._options.install_dependencies:
@@ -250,8 +251,8 @@ class WorkbenchPool:
             path = path_of(before.toolchains, settings)
             self._toolset = before.with_imports(sources, path, self._emit)
         seeds = self._policy(bench.workspace, bench.supplies).seeds
-        if seeds != bench.seeds:
-            bench.seeds = seeds
+        if seeds != bench.policy.seeds:
+            bench.policy = replace(bench.policy, seeds=seeds)
             bench.sandbox.reseed(seeds)
 
     def _supply_again(self, bench: Workbench) -> None:
@@ -261,7 +262,7 @@ class WorkbenchPool:
             return
         bench.workspace.relink(supplies.paths)
         policy = self._policy(bench.workspace, supplies)
-        bench.supplies, bench.python, bench.seeds = supplies, policy.python, policy.seeds
+        bench.supplies, bench.policy = supplies, policy
         bench.sandbox = self._sandbox(policy)
 
     def _find_toolset(self, workspace: Workspace) -> Toolset:

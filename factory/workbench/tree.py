@@ -64,8 +64,11 @@ class Tree:
         except NotReadable as refused:
             return FileState(refused.kind, EMPTY_SHA256)
 
-    def read(self, path: str) -> bytes:
-        """Return the bytes of a regular file. Raises `NotReadable` saying what is there instead."""
+    def read(self, path: str, most: int = -1) -> bytes:
+        """Return the bytes of a regular file, or its first `most` bytes.
+
+        Raises `NotReadable` saying what is there instead.
+        """
         with self._parent_of(path) as (folder, name), _refusals_reported():
             kind = _kind_at(folder, name)
             if kind is not FileKind.FILE:
@@ -73,7 +76,7 @@ class Tree:
             with os.fdopen(os.open(name, _FILE, dir_fd=folder), "rb") as file:
                 if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):  # swapped since
                     raise NotReadable(FileKind.OTHER)
-                return file.read()
+                return file.read(most)
 
     def write(self, path: str, data: bytes) -> None:
         """Put `data` at `path`, whole or not at all. A file that is replaced keeps its mode.

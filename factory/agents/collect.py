@@ -1,0 +1,79 @@
+"""Reads back what an agent left: the files that it may write, and the names of all else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from factory.agents.agent_task import AgentTask
+from factory.orders.documents import MAX_EDITED_BYTES, MAX_WRITE_BYTES, FileWrite
+from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState
+from factory.proposal.shown_code import hashes_of
+from factory.workbench.tree import NotReadable, Tree
+from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
+
+_ABSENT = FileState(FileKind.ABSENT, EMPTY_SHA256)
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """Hold what an agent proposes, what it changed besides, and why a file was not taken."""
+
+    writes: tuple[FileWrite, ...]
+    dropped: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def collect(task: AgentTask) -> Collected:
+    """Return what the agent left in the workspace, and put the workspace back as it was.
+
+    No process of the agent may be running. Raises `CommandFailed` if disk or git refuse.
+    """
+    workspace, order = task.bench.workspace, task.order
+    tree, before = workspace.tree, hashes_of(task.shown)
+    placed = {each.path: each.content.encode() for each in task.tests}
+    writes, notes = [], []
+    for path in order.allowed_files:
+        if path in placed:
+            continue
+        found = _read(tree, path, before.get(path, _ABSENT))
+        if isinstance(found, FileWrite):
+            writes.append(found)
+        elif found:
+            notes.append(f"{path} {found}")
+    kept = {path for path, content in placed.items() if _is(tree, path, content)}
+    kept |= {*order.removed_files, *(each.path for each in writes)}
+    undone = workspace.undo()
+    dropped = tuple(sorted({*undone.changed, *undone.made, *undone.hidden} - kept))
+    task.bench.restore()
+    tests = [path for path in placed if path in dropped]
+    notes += [f"{path} is a test of the plan and was changed: it is put back" for path in tests]
+    return Collected(tuple(writes), dropped, tuple(notes))
+
+
+def _read(tree: Tree, path: str, before: FileState) -> FileWrite | str:
+    """Return the write of a changed file, "" for one that is as it was, or why it is not taken."""
+    limit = MAX_EDITED_BYTES if before.kind is FileKind.FILE else MAX_WRITE_BYTES
+    try:
+        data = tree.read(path, limit + 1)
+    except NotReadable as refused:
+        if refused.kind is FileKind.ABSENT:
+            return "was removed, which no proposal can do" if before.kind is FileKind.FILE else ""
+        return f"{DESCRIPTIONS[refused.kind]}, and only a file can be proposed"
+    if len(data) > limit:
+        return f"has over {limit:,} bytes"
+    if before == FileState(FileKind.FILE, sha256_bytes(data)):
+        return ""
+    try:
+        content = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return "is not UTF-8 text"
+    if "\0" in content:
+        return "has a NUL, so it is not text"
+    return FileWrite(path=path, base_sha256=before.sha256, content=content)
+
+
+def _is(tree: Tree, path: str, content: bytes) -> bool:
+    try:
+        return tree.read(path, len(content) + 1) == content
+    except NotReadable:
+        return False

@@ -1,0 +1,231 @@
+"""Runs an agent in a sandbox of its own, within bounds.
+
+It has the workspace of the order, a HOME with the agent's files alone, no network, and the relay's
+socket. Only bubblewrap can hold one: elsewhere nothing leads a socket in and everything else out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from factory.agents.agent_task import CHECK, AgentTask
+from factory.agents.forward import NOT_STARTED, PORT
+from factory.agents.forward import __file__ as forward_file
+from factory.agents.known_agents import Agent
+from factory.sandbox.detect import Sandbox, open_sandbox, require_backend
+from factory.sandbox.policy import GIB, Backend, Cause, Ended, Limits, Policy
+from factory.workbench.leftovers import discard
+from factory.workbench.workspace import workspace_refused
+from shared.errors import SandboxUnavailable
+from shared.settings.settings import SandboxNet
+
+_PLACE: Final = Path("/workspace")
+"""The folder of the workspace inside: it is the same in each run, and so are the agent's words."""
+_SHOWN: Final = Path(CHECK).parent
+_LIMITS: Final = Limits(memory_bytes=8 * GIB, processes=4096)
+"""Node and Bun reserve much, and a test suite runs beside the agent."""
+_OWN_PYTHON: Final = str(getattr(sys, "_base_executable", sys.executable))
+DISK_BYTES: Final = 4 * GIB
+"""By how much the free space of the disk may fall while an agent works."""
+_LEAST_SHARE: Final = 20
+"""The disk is to keep one part in so many of what was free."""
+_LOOK_EVERY_SECONDS: Final = 0.1
+_NAMED: Final = re.compile(r"\{(task|task_file|model|base_url)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """Say how an agent's stay in its sandbox ended.
+
+    `words` say it without a subject. `was_stopped` is true where llmch ended it, so that files may
+    be half written. `not_started` says why nothing could be started, if that is so.
+    """
+
+    words: str
+    output: str
+    seconds: float
+    was_stopped: bool = False
+    not_started: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSandbox:
+    """Hold an open sandbox; the relay is to listen at `socket` before the agent is run."""
+
+    sandbox: Sandbox
+    socket: Path
+    _policy: Policy
+
+    def run(
+        self, agent: Agent, task: AgentTask, text: str, stop: Callable[[], str], disk: int
+    ) -> Stay:
+        """Run the agent until it ends, or until `stop` says why it has to; `disk` is in bytes."""
+        policy = self._policy
+        self._write(agent, task, text)
+        minutes = task.bounds.minutes
+        ended = ""
+
+        def watch() -> None:
+            nonlocal ended
+            free = _free_bytes(policy.workspace)
+            least = max(free - disk, free // _LEAST_SHARE)
+            while not over.wait(_LOOK_EVERY_SECONDS):
+                full = "filled the disk" if _free_bytes(policy.workspace) < least else ""
+                ended = ended or stop() or full
+                if ended:  # repeated, because the agent may have been about to start
+                    self.sandbox.end_commands()
+
+        over = threading.Event()
+        watching = threading.Thread(target=watch, name="agent", daemon=True)
+        watching.start()
+        try:
+            done = self.sandbox.run(
+                [_OWN_PYTHON, "-I", "-S", str(_SHOWN / "forward.py")],
+                timeout_seconds=minutes * 60,
+                log=task.folder / "agent",
+            )
+        finally:
+            over.set()
+            watching.join()
+        return _stay(done, ended, minutes)
+
+    def _write(self, agent: Agent, task: AgentTask, text: str) -> None:
+        """Write what the agent finds: its start, its task, the commands, and the files of HOME."""
+        folder, task_file = self.socket.parent, _SHOWN / "task.md"
+        url = f"http://127.0.0.1:{PORT}"
+        values = {"task": text, "task_file": str(task_file)}
+        values |= {"model": task.asked.model, "base_url": url}
+
+        def filled(template: str) -> str:
+            return _NAMED.sub(lambda found: values[found[1]], template)
+
+        environment: dict[str, str | None] = {
+            **dict.fromkeys(("PYTHONPATH", "PYTHONPYCACHEPREFIX", "NODE_OPTIONS")),
+            **{f"{each}_API_KEY": "none" for each in ("OPENAI", "ANTHROPIC", "GEMINI")},
+            "OPENAI_BASE_URL": f"{url}/v1",
+            "ANTHROPIC_BASE_URL": url,
+            "GOOGLE_GEMINI_BASE_URL": url,
+            "LLMCH_MODEL": task.asked.model,
+            "LLMCH_TASK_FILE": str(task_file),
+            **{name: filled(value) for name, value in agent.environment.items()},
+        }
+        start = {"argv": [filled(each) for each in agent.words], "environment": environment}
+        for name, content in {
+            "agent.json": json.dumps(start),
+            "task.md": text,
+            "forward.py": Path(forward_file).read_text("utf-8"),
+            "check": "".join(self._check_lines(task)),
+        }.items():
+            (folder / name).write_text(content, "utf-8")
+        for name, content in agent.files.items():
+            path = self._policy.temporary / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(filled(content), "utf-8")
+
+    def _check_lines(self, task: AgentTask) -> Iterator[str]:
+        """Yield a shell script that runs the order's commands as they are run when judged."""
+        yield "set -e\n"
+        for name, value in self.sandbox.environment.items():
+            yield f"export {name}={shlex.quote(value)}\n"
+        for command in task.commands:
+            yield f"echo {shlex.quote(f'$ {command}')}\n{shlex.join(shlex.split(command))}\n"
+
+
+def _free_bytes(folder: Path) -> int:
+    facts = os.statvfs(folder)
+    return facts.f_bavail * facts.f_frsize
+
+
+def _stay(done: Ended, ended: str, minutes: float) -> Stay:
+    output = f"{done.stdout.text}\n{done.stderr.text}".strip()
+    seconds = done.duration_seconds
+    not_started = ""
+    match done.cause:
+        case Cause.NOT_FOUND | Cause.NOT_STARTED:
+            return Stay("was not started", output, seconds, not_started=done.reason)
+        case Cause.TIMED_OUT:
+            words = ended or f"took over {minutes:g} minutes"
+            return Stay(words, output, seconds, was_stopped=True)
+        case Cause.OUTPUT_LIMIT | Cause.CPU_LIMIT:
+            return Stay(f"was ended: {done.reason}", output, seconds, was_stopped=True)
+        case Cause.SIGNALLED:
+            return Stay(f"was {done.reason}", output, seconds)
+        case Cause.EXITED:
+            if done.exit_code and NOT_STARTED in done.stderr.text:
+                not_started = done.stderr.text.strip()
+            return Stay(
+                f"ended with exit code {done.exit_code}", output, seconds, False, not_started
+            )
+
+
+@contextlib.contextmanager
+def agent_sandbox(task: AgentTask, agent: Agent) -> Iterator[AgentSandbox]:
+    """Open the sandbox of an agent, and remove what is left of it at the end.
+
+    Raises `SandboxUnavailable` where bubblewrap does not work here.
+    """
+    bench = task.bench
+    place = bench.workspace.private / "agent"
+    try:
+        _remove(place)
+        for name in ("private", "shown"):
+            (place / name).mkdir(mode=0o700, parents=True)
+        policy = replace(
+            bench.policy,
+            private=place / "private",
+            network=SandboxNet.NONE,
+            read=(*bench.policy.read, *bench.policy.write, *agent.folders, *_own_python()),
+            write=(),
+            seeds={},
+            limits=replace(_LIMITS, cpu_seconds=max(3600, int(task.bounds.minutes * 60))),
+            place=_PLACE / bench.workspace.root.name,
+            shown={_SHOWN: place / "shown"},
+        )
+        sandbox = open_sandbox(Backend.BWRAP, policy)
+    except OSError as error:
+        raise workspace_refused(place, error) from error
+    except SandboxUnavailable as missing:
+        raise refused(missing.message) from missing
+    try:
+        yield AgentSandbox(sandbox, place / "shown" / "relay", policy)
+    finally:
+        with contextlib.suppress(OSError):  # the workspace is removed after the run, with this
+            _remove(place)
+
+
+def _own_python() -> Iterator[Path]:
+    """Yield what the Python that runs llmch needs inside, where it is not that of the system."""
+    for name in ("bin", "lib", "lib64"):
+        if (path := Path(sys.base_prefix, name)).is_dir():
+            yield path
+
+
+def require_bwrap() -> None:
+    """Raise `SandboxUnavailable` where bubblewrap does not work, so that no agent can be held."""
+    try:
+        require_backend(Backend.BWRAP)
+    except SandboxUnavailable as missing:
+        raise refused(missing.message) from missing
+
+
+def refused(why: str) -> SandboxUnavailable:
+    """Return the error that says why no agent can be held here."""
+    return SandboxUnavailable(
+        f"an agent runs in bubblewrap alone: {why}",
+        "use --sandbox bwrap (or auto) where it works, or --proposer model",
+    )
+
+
+def _remove(place: Path) -> None:
+    if place.exists():
+        discard([place], beside=place.parent)
