@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -45,12 +46,16 @@ _NO_LETTERS = bytes(
 )
 
 
+# Images and sealed reasoning in an agent's call, which take fewer tokens than their letters would.
+_SEALED = re.compile(rb"(?<![\w+/=-])[\w+/=-]{512,}")
+
+
 def least_tokens(text: str) -> int:
     """Return a low estimate of the tokens of `text`, from its letters and digits alone.
 
     A long run of blanks or of dashes may be one token.
     """
-    data = text.encode("utf-8", "surrogatepass")
+    data = _SEALED.sub(b"", text.encode("utf-8", "surrogatepass"))
     return len(data.translate(None, _NO_LETTERS)) // _LETTERS_PER_TOKEN
 
 
@@ -64,9 +69,14 @@ def likely_tokens(size: int) -> int:
     return -(-size // _LIKELY_BYTES_PER_TOKEN)
 
 
+def asked_text(request: Request) -> str:
+    """Return the text that a model is asked: the prompt, or an agent's call."""
+    return request.relayed.body if request.relayed else request.prompt
+
+
 def estimate_input(request: Request) -> int:
     """Return a high estimate of the input tokens of `request`: prompt, schema and template."""
-    tokens = estimate_tokens(request.prompt) + TEMPLATE_TOKENS
+    tokens = estimate_tokens(asked_text(request)) + TEMPLATE_TOKENS
     if request.reply_schema is not None:
         tokens += estimate_tokens(str(request.reply_schema.schema))
     return tokens

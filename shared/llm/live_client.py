@@ -18,7 +18,7 @@ from shared.errors import LlmchError, ModelUnavailable
 from shared.events.events import Channel, Emit, ModelTextArrived, Noted, ignore
 from shared.files.secret_values import redact
 from shared.git.checkups import Checkup, Health
-from shared.llm import server_apis
+from shared.llm import relay_replies, relay_wires, server_apis
 from shared.llm.call_retry import (
     Clock,
     OwnPace,
@@ -29,6 +29,7 @@ from shared.llm.call_retry import (
     with_retries,
 )
 from shared.llm.model_client import Api, Completion, ReplyBroken, ReplyFailed, Request
+from shared.llm.reply_bodies import Document, NotJson, iter_documents, read_document
 from shared.llm.server_replies import (
     Answer,
     Quirks,
@@ -38,19 +39,12 @@ from shared.llm.server_replies import (
     adjusted,
     answer_usage,
     final_error,
+    has_no_endpoint,
     initial_quirks,
     lost_text,
     well_formed,
 )
-from shared.llm.transport import (
-    Document,
-    ModelAccess,
-    NotJson,
-    Transport,
-    check_access,
-    iter_documents,
-    read_document,
-)
+from shared.llm.transport import ModelAccess, Transport, check_access
 
 _FIRST_INTERVAL = 1.0
 _LONGEST_INTERVAL = 20.0
@@ -184,7 +178,7 @@ class LiveClient:
         self._patience = RetryContext(policy or RetryPolicy(), clock, emit, pace=pace)
         self._transport = Transport(access, clock)
         self._lock = threading.Lock()
-        self._learned: dict[tuple[str, Api], _Learned] = {}
+        self._learned: dict[tuple[str, Api, str], _Learned] = {}
 
     def complete(self, request: Request) -> Completion:
         try:
@@ -205,11 +199,12 @@ class LiveClient:
             words = _USAGE_ESTIMATED if answer.usage is None else _USAGE_NOT_BELIEVED
             adjustments = (*adjustments, words)
         return Completion(
-            text=self._cleaned(answer.text),
+            text="" if answer.document else self._cleaned(answer.text),
             model=well_formed(answer.model),
             usage=usage,
             reasoning=self._cleaned(answer.reasoning),
             adjustments=adjustments,
+            document=answer.document,
         )
 
     def _cleaned(self, text: str) -> str:
@@ -236,12 +231,35 @@ class LiveClient:
                 return self._ask(request, quirks, deadline)
             except Refusal as refused:
                 change = adjusted(quirks, request, refused)
-                if change is None or change.quirks in tried:
-                    raise final_error(refused, request.model, self._access.display_url) from None
+                is_other = (
+                    change is not None and request.relayed and change.quirks.api != quirks.api
+                )
+                if change is None or change.quirks in tried or is_other:
+                    raise self._final_error(refused, request) from None
                 self._learn(request, change.quirks, change.words)
+
+    def _final_error(self, refused: Refusal, request: Request) -> LlmchError | ReplyFailed:
+        """Return the error for a refusal; what is refused of a relayed call may be the agent's."""
+        if request.relayed and has_no_endpoint(refused):
+            return _speaks_not(request.relayed.route, self._access)
+        if request.relayed and refused.status in (400, 413, 422):
+            return ReplyFailed(f"the model server refused the agent's call: {refused.message}")
+        return final_error(refused, request.model, self._access.display_url)
+
+    def _relay(self, request: Request, quirks: Quirks) -> Answer:
+        assert request.relayed is not None
+        wire = relay_wires.wire_of(request.relayed.route)
+        if self._access.is_openai and wire not in (relay_wires.CHAT, relay_wires.RESPONSES):
+            raise _speaks_not(request.relayed.route, self._access)
+        path, body = relay_wires.sent_path(request), relay_wires.sent_body(request, quirks)
+        with self._transport.relay(path, body, wire.headers) as reply:
+            return relay_replies.read_relayed(reply, request, self._cleaned)
 
     def _ask(self, request: Request, quirks: Quirks, deadline: float) -> Answer:
         try:
+            if request.relayed:
+                patience = self._patience_for(request)
+                return with_retries(lambda: self._relay(request, quirks), patience, deadline)
             match quirks.api:
                 case Api.CHAT:
                     patience = self._patience_for(request)
@@ -309,13 +327,13 @@ class LiveClient:
 
     def _learned_of(self, request: Request) -> _Learned:
         with self._lock:
-            known = self._learned.get((request.model, request.api))
+            known = self._learned.get(_form(request))
         return known or _Learned(
             initial_quirks(request.api, is_openai=self._access.is_openai, watched=self._watched)
         )
 
     def _learn(self, request: Request, quirks: Quirks, words: str) -> None:
-        key = (request.model, request.api)
+        key = _form(request)
         with self._lock:
             known = self._learned.get(key)
             if known is not None and known.quirks == quirks:
@@ -323,6 +341,18 @@ class LiveClient:
             before = known.words if known is not None else ()
             self._learned[key] = _Learned(quirks, (*before, words))
         self._emit(Noted(f"{request.model}: {words}"))
+
+
+def _form(request: Request) -> tuple[str, Api, str]:
+    return request.model, request.api, request.relayed.route if request.relayed else ""
+
+
+def _speaks_not(route: str, access: ModelAccess) -> ModelUnavailable:
+    return ModelUnavailable(
+        f"the model server at {access.display_url} does not speak "
+        f"{relay_wires.wire_of(route).name}, as the agent does",
+        hint="choose an agent that speaks what the server does, or another server",
+    )
 
 
 def list_models(access: ModelAccess) -> frozenset[str]:

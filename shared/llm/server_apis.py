@@ -8,6 +8,7 @@ from typing import Any
 
 from shared.events.events import Channel
 from shared.llm.model_client import ReplyBroken, ReplyFailed, Request, Usage
+from shared.llm.reply_bodies import Document
 from shared.llm.server_replies import (
     JUST_ENDS,
     Answer,
@@ -27,7 +28,6 @@ from shared.llm.server_replies import (
     prompt_for,
     text_of,
 )
-from shared.llm.transport import Document
 
 
 def chat_body(request: Request, quirks: Quirks) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class _Gathered:
                 raise ReplyBroken(f"the server broke off the reply ({refused.body.text})")
             raise refused
         self.model = text_of(document.get("model")) or self.model
-        self.usage = _usage_chat(document.get("usage")) or self.usage
+        self.usage = usage_of(document.get("usage")) or self.usage
         match document.get("choices"):
             case [{} as choice, *_]:
                 self._take_choice(choice, watch)
@@ -158,20 +158,6 @@ def _judged(gathered: _Gathered, answer: Answer, request: Request) -> Answer:
             raise failed(answer, request, "the model's reply is empty")
         case _:
             return answer
-
-
-def _usage_chat(value: object) -> Usage | None:
-    if not isinstance(value, Mapping) or not value:
-        return None
-    input_details = value.get("prompt_tokens_details")
-    output_details = value.get("completion_tokens_details")
-    return Usage(
-        calls=1,
-        input_tokens=count(value.get("prompt_tokens")),
-        cached_tokens=detail_count(input_details, "cached_tokens"),
-        output_tokens=count(value.get("completion_tokens")),
-        reasoning_tokens=detail_count(output_details, "reasoning_tokens"),
-    )
 
 
 _TERMINAL = frozenset({"completed", "incomplete", "failed", "cancelled"})
@@ -303,7 +289,7 @@ def read_response(response: Document, request: Request, streamed_text: str = "")
         text="".join(_output(response, "message", "output_text", "text")) or streamed_text,
         reasoning="\n\n".join(_reasoning(response)),
         model=text_of(response.get("model")) or request.model,
-        usage=_usage(response.get("usage")),
+        usage=usage_of(response.get("usage")),
     )
     match response:
         case {"status": "incomplete"}:
@@ -370,15 +356,29 @@ def _items(value: object) -> Iterator[Mapping[str, Any]]:
         yield from (each for each in value if isinstance(each, Mapping))
 
 
-def _usage(value: object) -> Usage | None:
+def usage_of(value: object) -> Usage | None:
+    """Return the usage that a server reports in the words of its API; `None` if it reports none."""
     if not isinstance(value, Mapping) or not value:
         return None
-    input_details = value.get("input_tokens_details")
-    output_details = value.get("output_tokens_details")
+
+    def counted(*names: str) -> int:
+        return sum(count(value.get(name)) for name in names)
+
+    asked = value.get("prompt_tokens_details") or value.get("input_tokens_details")
+    said = value.get("completion_tokens_details") or value.get("output_tokens_details")
+    # Anthropic's input is without what its cache read and wrote, Gemini's output without thoughts.
+    cached = counted("cache_read_input_tokens")
+    written = counted("cache_creation_input_tokens")
+    thoughts = counted("thoughtsTokenCount")
     return Usage(
         calls=1,
-        input_tokens=count(value.get("input_tokens")),
-        cached_tokens=detail_count(input_details, "cached_tokens"),
-        output_tokens=count(value.get("output_tokens")),
-        reasoning_tokens=detail_count(output_details, "reasoning_tokens"),
+        input_tokens=counted("prompt_tokens", "input_tokens", "promptTokenCount")
+        + cached
+        + written,
+        cached_tokens=detail_count(asked, "cached_tokens")
+        or cached
+        or counted("cachedContentTokenCount"),
+        output_tokens=counted("completion_tokens", "output_tokens", "candidatesTokenCount")
+        + thoughts,
+        reasoning_tokens=detail_count(said, "reasoning_tokens") or thoughts,
     )

@@ -15,7 +15,7 @@ from typing import Any
 
 from shared.errors import LlmchError, ModelUnavailable
 from shared.events.events import Channel
-from shared.llm.budget import estimate_tokens, least_tokens
+from shared.llm.budget import asked_text, estimate_tokens, least_tokens
 from shared.llm.model_client import Api, ReplyCutShort, ReplyFailed, Request, Usage
 
 
@@ -144,12 +144,16 @@ JUST_ENDS = "the reply just ends: the server did not say that it is complete"
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Hold a model's whole reply, usable or not; `usage` is `None` if the server omits it."""
+    """Hold a model's whole reply, usable or not; `usage` is `None` if the server omits it.
+
+    `document` is the body of the reply to an agent's call.
+    """
 
     text: str
     reasoning: str
     model: str
     usage: Usage | None
+    document: str = ""
 
 
 def answer_usage(answer: Answer, request: Request) -> Usage:
@@ -161,7 +165,7 @@ def answer_usage(answer: Answer, request: Request) -> Usage:
     """
     reported = answer.usage or Usage()
     asked, said = reported.input_tokens, reported.output_tokens
-    input_tokens = _believable(asked, request.prompt)
+    input_tokens = _believable(asked, asked_text(request))
     output_tokens = _believable(said, answer.reasoning + answer.text)
     return Usage(
         calls=1,
@@ -309,7 +313,7 @@ def initial_quirks(api: Api, *, is_openai: bool, watched: bool = True) -> Quirks
 
 def adjusted(quirks: Quirks, request: Request, refused: Refusal) -> Adjustment | None:
     """Return the form to try after `refused`, or `None` if no other form is known to help."""
-    if quirks.api is Api.RESPONSES and _has_no_responses(refused):
+    if quirks.api is Api.RESPONSES and has_no_endpoint(refused):
         return Adjustment(
             replace(quirks, api=Api.CHAT),
             "the server has no Responses API; Chat Completions is used",
@@ -324,7 +328,7 @@ def adjusted(quirks: Quirks, request: Request, refused: Refusal) -> Adjustment |
     )
 
 
-def _has_no_responses(refused: Refusal) -> bool:
+def has_no_endpoint(refused: Refusal) -> bool:
     """Return whether the endpoint is missing, and not the model.
 
     Both refusals may be a 404, but only that of a missing model names the model.

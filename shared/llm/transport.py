@@ -4,18 +4,17 @@ Access is checked before anything else, so this module imports nothing that is s
 
 The SDK authenticates, addresses and sends. Its retries are off and its reading of bodies is
 bypassed, because both hide what a caller must know (a stream that just ends, an HTML page).
-
-A body that is not JSON is reported by its kind: an HTML page, a damaged chunk, an endless body.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import json
+import re
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -25,6 +24,7 @@ from shared.errors import InvalidInput, ModelUnavailable
 from shared.files.secret_values import redact, secret_values
 from shared.llm.call_retry import Clock, parse_retry_after
 from shared.llm.model_client import ReplyBroken, ReplyFailed
+from shared.llm.reply_bodies import HttpReply
 from shared.llm.server_replies import Refusal, Unreachable, parse_error_body
 
 if TYPE_CHECKING:
@@ -151,6 +151,9 @@ def _check_url(access: ModelAccess) -> None:
         )
 
 
+# What base URLs end in, and paths of wires begin with.
+_VERSION = re.compile(r"(/v1(beta)?)?(/openai)?/*$")
+
 _CONNECT_SECONDS = 20.0
 _BRIEF_SECONDS = 5.0
 _MOST_REDIRECTS = 5
@@ -158,28 +161,6 @@ _MOST_REDIRECTS = 5
 # Of an error's body, 500 characters are quoted. A longer body, or one that trickles in, is cut.
 _LONGEST_ERROR_BYTES = 64 * 1024
 _ERROR_BODY_SECONDS = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class HttpReply:
-    """Hold an answer with a good status: its media type, and the chunks of its body.
-
-    `secrets` are left out of the texts in the documents of its body.
-    """
-
-    media_type: str
-    chunks: Iterator[bytes]
-    secrets: tuple[str, ...] = ()
-
-    def parse(self, source: bytes | str) -> object:
-        """Return a JSON document of the body; raise `ValueError` or `RecursionError` if not one."""
-        return json.loads(source, object_hook=self._cleaned)
-
-    def _cleaned(self, document: dict[str, Any]) -> dict[str, Any]:
-        for name, value in document.items():
-            if isinstance(value, str):
-                document[name] = redact(value, self.secrets)
-        return document
 
 
 class Transport:
@@ -202,6 +183,23 @@ class Transport:
 
     def create_response(self, body: Mapping[str, Any]) -> AbstractContextManager[HttpReply]:
         return self._sent(lambda sdk: sdk.responses.with_streaming_response.create(**body))
+
+    def relay(
+        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> AbstractContextManager[HttpReply]:
+        """Call POST `path` below the server's address; a header without a value gets the key."""
+        url = _VERSION.sub("", self._sdk_url) + path
+        sent = {name: value or self._access.api_key for name, value in headers.items()}
+
+        @contextmanager
+        def posted(sdk: openai.OpenAI) -> Iterator[APIResponse[Any]]:
+            # The header is how the SDK's own methods ask for a body that has not been read.
+            options: Any = {"headers": {**sent, "X-Stainless-Raw-Response": "stream"}}
+            answer: Any = sdk.post(url, cast_to=object, body=dict(body), options=options)
+            with closing(answer):
+                yield answer
+
+        return self._sent(posted)
 
     def retrieve_response(self, response_id: str) -> AbstractContextManager[HttpReply]:
         return self._sent(lambda sdk: sdk.responses.with_streaming_response.retrieve(response_id))
@@ -400,111 +398,3 @@ def _load_sdk() -> None:
 
 def _cause(error: Exception) -> str:
     return str(error.__cause__ or error) or type(error).__name__
-
-
-EVENT_STREAM = "text/event-stream"
-
-# This is far above any reply that a model can write. A longer body is taken for endless.
-_LONGEST_BODY_BYTES = 64 * 1024 * 1024
-
-Document = Mapping[str, Any]
-
-
-class NotJson(Exception):
-    """Raised when a body under a good status is not JSON: another kind of server answered.
-
-    `what` says what came instead.
-    """
-
-    def __init__(self, what: str) -> None:
-        super().__init__(what)
-        self.what = what
-
-
-def read_document(reply: HttpReply) -> Document:
-    """Return the body as one JSON object; raise `NotJson` or `ReplyBroken` if it is not one."""
-    body = b"".join(_bounded(reply.chunks))
-    try:
-        document = reply.parse(body)
-    except (ValueError, RecursionError):
-        raise _not_json(body, reply.media_type) from None
-    if not isinstance(document, dict):
-        raise NotJson("JSON that is not an object")
-    return document
-
-
-def iter_documents(reply: HttpReply) -> Iterator[Document]:
-    """Yield the JSON objects of an event stream, up to `[DONE]` or the stream's end.
-
-    A server that does not stream sends one whole document, which is yielded. Raises `NotJson` for
-    a body that is neither, and `ReplyBroken` for an event that is not a JSON object.
-    """
-    if reply.media_type != EVENT_STREAM:
-        yield read_document(reply)
-        return
-    for data in iter_event_data(_bounded(reply.chunks)):
-        if data.strip() == "[DONE]":
-            return
-        yield _event_document(reply, data)
-
-
-def iter_event_data(chunks: Iterable[bytes]) -> Iterator[str]:
-    """Yield the data of each server-sent event, however the bytes are cut into chunks.
-
-    An event that the end of the stream cuts off is dropped, as the standard requires.
-    """
-    data: list[str] = []
-    for line in _lines(chunks):
-        if not line:
-            if data:
-                yield "\n".join(data)
-            data = []
-        elif line.startswith("data:"):
-            data.append(line[5:].removeprefix(" "))
-
-
-def _lines(chunks: Iterable[bytes]) -> Iterator[str]:
-    """Yield whole lines without their ends; LF, CRLF and CR all end a line."""
-    pieces: list[bytes] = []
-    ended_in_return = False
-    for chunk in chunks:
-        if not chunk:
-            continue
-        # `splitlines` of bytes splits at exactly these three ends.
-        rest = chunk[1:] if ended_in_return and chunk.startswith(b"\n") else chunk
-        for piece in rest.splitlines(keepends=True):
-            pieces.append(piece)
-            if piece.endswith((b"\n", b"\r")):
-                yield b"".join(pieces).rstrip(b"\r\n").decode("utf-8", "replace")
-                pieces = []
-        ended_in_return = chunk.endswith(b"\r")
-
-
-def _bounded(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    size = 0
-    for chunk in chunks:
-        size += len(chunk)
-        if size > _LONGEST_BODY_BYTES:
-            raise ReplyBroken(f"the reply has no end: over {_LONGEST_BODY_BYTES:,} bytes came")
-        yield chunk
-
-
-def _not_json(body: bytes, media_type: str) -> Exception:
-    start = body[:200].lstrip().lower()
-    if "html" in media_type or start.startswith((b"<!doctype", b"<html", b"<head", b"<body")):
-        return NotJson("an HTML page")
-    if not start:
-        return ReplyBroken("the reply's body is empty")
-    if "json" in media_type:
-        return ReplyBroken("the reply's body is damaged: it is not JSON")
-    return NotJson("something other than JSON")
-
-
-def _event_document(reply: HttpReply, data: str) -> Document:
-    try:
-        document = reply.parse(data)
-    except (ValueError, RecursionError):
-        raise ReplyBroken("a damaged chunk came in the middle of the reply") from None
-    if not isinstance(document, dict):
-        raise ReplyBroken("a chunk that is not a JSON object came in the middle of the reply")
-    return document

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.llm.model_client import ReplyBroken
-from shared.llm.transport import HttpReply, NotJson, iter_documents, iter_event_data, read_document
+from shared.llm.reply_bodies import (
+    HttpReply,
+    NotJson,
+    iter_documents,
+    iter_event_data,
+    read_document,
+)
 
 documents = st.lists(
     st.dictionaries(st.text(max_size=4), st.text() | st.integers(), max_size=3), max_size=4

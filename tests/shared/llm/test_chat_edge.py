@@ -263,7 +263,7 @@ def test_an_error_under_a_good_status_is_an_error(status: int, text: str) -> Non
 
 
 def test_an_endless_body_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.llm.transport._LONGEST_BODY_BYTES", 10_000)
+    monkeypatch.setattr("shared.llm.reply_bodies._LONGEST_BODY_BYTES", 10_000)
     with edge(Send("x" * 20_000)) as it, pytest.raises(ReplyBroken, match="no end"):
         it.client.complete(chat_request())
 

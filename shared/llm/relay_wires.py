@@ -1,0 +1,337 @@
+"""Knows the four wires that agents speak: what of a call is sent, and what a reply says.
+
+What is kept of a call is listed; all else is removed and named. Nothing is kept that a server would
+run, fetch, store or remember.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from shared.llm.budget import DEFAULT_OUTPUT_LIMIT
+from shared.llm.model_client import Api, Request
+from shared.llm.server_replies import (
+    Quirks,
+    effective_limit,
+    text_of,
+    well_formed,
+)
+
+
+class CallRefused(Exception):
+    """Raised for a call that is not sent; `words` say why, to the agent and in the record."""
+
+    def __init__(self, words: str, status: int = 400) -> None:
+        super().__init__(words)
+        self.words, self.status = words, status
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """Hold what llmch knows of a wire: its names, and the parts of a call that are kept.
+
+    `settings` are kept below `generationConfig`. `remembers` names the parts by which a server goes
+    on with what it keeps; a call with one is refused. `headers` are those in which the key is sent
+    beside the usual one, and a version.
+    """
+
+    name: str
+    api: Api
+    kept: frozenset[str]
+    remembers: frozenset[str] = frozenset()
+    settings: frozenset[str] = frozenset()
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def names(text: str) -> frozenset[str]:
+    """Return the names in a text, which blanks separate."""
+    return frozenset(text.split())
+
+
+CHAT: Final = Wire(
+    "Chat Completions",
+    Api.CHAT,
+    names(
+        "messages tools tool_choice parallel_tool_calls functions function_call response_format "
+        "stop stream stream_options top_p seed presence_penalty frequency_penalty logit_bias "
+        "logprobs top_logprobs verbosity"
+    ),
+)
+RESPONSES: Final = Wire(
+    "Responses",
+    Api.RESPONSES,
+    names("input instructions tools tool_choice parallel_tool_calls text stream top_p reasoning"),
+    names("previous_response_id conversation prompt"),
+)
+MESSAGES: Final = Wire(
+    "Anthropic Messages",
+    Api.CHAT,
+    names("messages system tools tool_choice stop_sequences stream top_p top_k thinking"),
+    names("container"),
+    headers={"x-api-key": "", "anthropic-version": "2023-06-01"},
+)
+GEMINI: Final = Wire(
+    "Gemini",
+    Api.CHAT,
+    names("contents systemInstruction tools toolConfig generationConfig safetySettings"),
+    names("cachedContent cached_content"),
+    names(
+        "stopSequences responseMimeType responseSchema responseJsonSchema topP topK seed "
+        "presencePenalty frequencyPenalty thinkingConfig"
+    ),
+    {"x-goog-api-key": ""},
+)
+
+_ROUTES = {"/v1/chat/completions": CHAT, "/v1/responses": RESPONSES, "/v1/messages": MESSAGES}
+_GEMINI_ROUTE = re.compile(r"/v1beta/models/[\w.:-]{1,100}?:((?:streamG|g)enerateContent)")
+_STREAMED = "streamGenerateContent"
+
+
+def find_wire(path: str) -> tuple[Wire, str]:
+    """Return the wire of a path, and its route: the path without model and query.
+
+    Raises `CallRefused` where the relay has no such route.
+    """
+    route, _, query = path.partition("?")
+    if wire := _ROUTES.get(route):
+        return wire, route
+    if found := _GEMINI_ROUTE.fullmatch(route):
+        if found[1] == _STREAMED and "alt=sse" not in query.split("&"):
+            raise CallRefused("a stream is relayed as events alone: ask for it by ?alt=sse", 404)
+        return GEMINI, f"/v1beta/models/:{found[1]}"
+    raise CallRefused(f"the relay has no such route; it has POST {', '.join(_ROUTES)}", 404)
+
+
+def wire_of(route: str) -> Wire:
+    """Return the wire of a route that `find_wire` gave."""
+    return _ROUTES.get(route, GEMINI)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Hold an agent's call once it is clean: the body that is kept, and what is set by llmch.
+
+    Where the agent asks for a limit, a temperature or an effort, they are here, not in the body.
+    """
+
+    body: str
+    is_streamed: bool
+    model: str = ""
+    limit: int | None = None
+    temperature: float | None = None
+    effort: str | None = None
+
+
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
+_SET = frozenset({*_LIMITS, "model", "temperature", "reasoning_effort", "store"})
+_SAID = ("messages", "input", "contents", "system", "systemInstruction")
+
+
+def clean_call(wire: Wire, route: str, source: bytes, name: Callable[[str], None]) -> Call:
+    """Return what is sent of a call. `name` is called with the words for each part that is not.
+
+    Raises `CallRefused` if the body is not a JSON object, or goes on with what a server keeps.
+    """
+    document = _parse(source)
+    for part in wire.remembers:
+        if document.get(part):
+            raise CallRefused(f"{part} names what a server keeps; each call has to hold all of it")
+    settings = document.get("generationConfig")
+    asked = {**document, **settings} if isinstance(settings, dict) else document
+    body = _kept(document, wire.kept, "", name)
+    if "generationConfig" in body:
+        body["generationConfig"] = _kept(settings, wire.settings, "generationConfig.", name)
+    reasoning = body.get("reasoning")
+    effort = asked.get("reasoning_effort")
+    if isinstance(reasoning, dict):
+        effort = reasoning.get("effort")
+        body["reasoning"] = {key: each for key, each in reasoning.items() if key == "summary"}
+    _take_tools(body, name)
+    _take_include(document, body)
+    for part in _SAID:
+        if part in body:
+            body[part] = _cleaned(wire, body[part], name, top=part == "input")
+    limits = [each for each in map(asked.get, _LIMITS) if type(each) is int and each > 0]
+    temperature = asked.get("temperature")
+    return Call(
+        body=well_formed(json.dumps(body, ensure_ascii=False, separators=(",", ":"))),
+        is_streamed=body.get("stream") is True or route.endswith(_STREAMED),
+        model=text_of(document.get("model")),
+        limit=min(limits, default=None),
+        temperature=temperature if type(temperature) in (int, float) else None,
+        effort=effort if isinstance(effort, str) else None,
+    )
+
+
+def _parse(source: bytes) -> dict[str, Any]:
+    def no_number(name: str) -> None:
+        raise ValueError(name)
+
+    try:
+        document = json.loads(source, parse_constant=no_number)
+    except (ValueError, RecursionError):
+        raise CallRefused("the call's body is not JSON") from None
+    if not isinstance(document, dict):
+        raise CallRefused("the call's body is not a JSON object")
+    return document
+
+
+def _kept(
+    document: Any, kept: frozenset[str], where: str, name: Callable[[str], None]
+) -> dict[str, Any]:
+    """Return the parts of an object that are kept; a part without a value needs no word."""
+    if not isinstance(document, dict):
+        return {}
+    for part, value in document.items():
+        if value and part not in kept | _SET | {"include"}:
+            name(f"{where}{short_name(part)} was removed from calls")
+    return {part: value for part, value in document.items() if part in kept and value is not None}
+
+
+def short_name(text: str) -> str:
+    """Return the name of a part, which an agent chose, fit for a record."""
+    return re.sub(r"[^\w.:/ -]", "?", text)[:60]
+
+
+# They are carried out by the agent. All others are carried out by the server.
+_OWN_TOOL = re.compile(r"function|custom|local_shell|apply_patch|(?:bash|text_editor|memory)_\d+")
+_TOOL_PARTS = names(
+    "type function custom name description parameters strict format input_schema cache_control "
+    "max_characters functionDeclarations"
+)
+
+
+def _take_tools(body: dict[str, Any], name: Callable[[str], None]) -> None:
+    """Keep the tools that the agent itself carries out."""
+    if "tools" not in body:
+        return
+    given = body["tools"] if isinstance(body["tools"], list) else [body["tools"]]
+    kept = []
+    for tool in given:
+        parts = tool if isinstance(tool, dict) else {}
+        kind = parts.get("type")
+        is_own = isinstance(kind, str) and bool(_OWN_TOOL.fullmatch(kind))
+        is_own = is_own or (kind is None and bool(parts.keys() & {"functionDeclarations", "name"}))
+        others = parts.keys() - _TOOL_PARTS if kind is None else ()
+        for hosted in (text_of(kind) or "without a name",) if not (is_own or others) else others:
+            name(f"the tool {short_name(hosted)}, which the server would carry out, was removed")
+        if is_own:
+            kept.append({part: value for part, value in parts.items() if part in _TOOL_PARTS})
+    body["tools"] = kept
+    chosen = body.get("tool_choice")
+    kind = chosen.get("type") if isinstance(chosen, dict) else None
+    is_known = kind in ("function", "custom", "auto", "any", "tool", "none")
+    if not kept or (isinstance(chosen, dict) and not is_known):
+        for part in ("tool_choice", "parallel_tool_calls", *(("tools",) if not kept else ())):
+            body.pop(part, None)
+
+
+def _take_include(document: Mapping[str, Any], body: dict[str, Any]) -> None:
+    """Keep the wish for reasoning that the client holds: without it, a server has to keep it."""
+    wanted = "reasoning.encrypted_content"
+    if isinstance(given := document.get("include"), list) and wanted in given:
+        body["include"] = [wanted]
+
+
+# A server reads these from the call itself.
+_PARTS = names(
+    "text image_url input_audio file refusal input_text output_text input_image input_file "
+    "summary_text reasoning_text image document tool_use tool_result thinking redacted_thinking "
+    "message function_call function_call_output custom_tool_call custom_tool_call_output reasoning "
+    "local_shell_call local_shell_call_output apply_patch_call apply_patch_call_output"
+)
+# Parts without a type: messages, and the parts of Gemini.
+_UNTYPED = names(
+    "role content name tool_calls tool_call_id function_call refusal reasoning_content reasoning "
+    "cache_control parts text inlineData functionCall functionResponse thought thoughtSignature "
+    "response id phase"
+)
+_DEEPER = names("content output parts functionResponse")
+# An agent's own data, in which a URL is nothing but text.
+_DATA = names("text arguments args input response functionCall tool_calls summary") | _DEEPER
+
+
+def _cleaned(wire: Wire, node: Any, name: Callable[[str], None], *, top: bool = False) -> Any:
+    """Return what is said in a call without what a server would fetch or has carried out."""
+    if isinstance(node, list):
+        return [_cleaned(wire, each, name, top=top) for each in node]
+    if not isinstance(node, dict):
+        return node
+    kind = node.get("type")
+    if kind == "item_reference":
+        raise CallRefused("item_reference names what a server keeps; a call has to hold all of it")
+    if kind is None:
+        for part in node.keys() - _UNTYPED:
+            name(f"a part {short_name(part)} was removed from messages")
+        node = {part: value for part, value in node.items() if part in _UNTYPED}
+    what = "" if node else "its content"
+    if kind is not None and kind not in _PARTS:
+        what = f"a part of type {short_name(str(kind))}"
+    for part, value in node.items():
+        if part not in _DATA and _is_outside(part, value):
+            what = f"{part}, which names what a server would fetch"
+    if what:
+        name(f"{what} was removed from messages")
+        return _words(wire, f"[{what} was removed: this call can reach nothing outside it]", top)
+    return {
+        part: _cleaned(wire, value, name) if part in _DEEPER else value
+        for part, value in node.items()
+    }
+
+
+def _is_outside(name: str, value: Any) -> bool:
+    if isinstance(value, dict):
+        return any(_is_outside(part, each) for part, each in value.items())
+    if name in ("image_url", "url", "file_data"):
+        inline = name == "file_data" and not re.match(r"\s*[\w+.-]+:|/", str(value))
+        return bool(value) and not inline and not str(value).startswith("data:")
+    return name in ("file_id", "file_url", "fileUri", "file_uri") and bool(value)
+
+
+def _words(wire: Wire, words: str, top: bool) -> dict[str, Any]:
+    if wire is GEMINI:
+        return {"text": words}
+    part = {"type": "input_text" if wire is RESPONSES else "text", "text": words}
+    return {"type": "message", "role": "user", "content": [part]} if top else part
+
+
+def sent_body(request: Request, quirks: Quirks) -> dict[str, Any]:
+    """Return the body that a server gets: the agent's, with what llmch sets, as `quirks` allow."""
+    assert request.relayed is not None
+    wire = wire_of(request.relayed.route)
+    body: dict[str, Any] = json.loads(request.relayed.body)
+    limit = effective_limit(quirks, request)
+    given: dict[str, Any] = {"model": request.model}
+    if request.temperature is not None and quirks.temperature:
+        given["temperature"] = request.temperature
+    effort = request.reasoning_effort if quirks.reasoning_effort else None
+    if wire is GEMINI:
+        del given["model"]  # it is in the path
+        given |= {} if limit is None else {"maxOutputTokens": limit}
+        return {**body, "generationConfig": {**body.get("generationConfig", {}), **given}}
+    if wire is MESSAGES:
+        return body | given | {"max_tokens": limit or DEFAULT_OUTPUT_LIMIT}
+    if wire is RESPONSES:
+        given |= {"store": False} | ({} if limit is None else {"max_output_tokens": limit})
+        if effort:
+            given["reasoning"] = {**body.get("reasoning", {}), "effort": effort}
+        return body | given
+    given |= {} if limit is None else {quirks.limit_name.value: limit}
+    given |= {"reasoning_effort": effort} if effort else {}
+    body.pop("stream_options", None)
+    if body.get("stream") is True and quirks.stream_usage:
+        given["stream_options"] = {"include_usage": True}
+    return body | given
+
+
+def sent_path(request: Request) -> str:
+    """Return the path below the server's address to which a call is sent."""
+    assert request.relayed is not None
+    head, found, action = request.relayed.route.partition("/models/:")
+    if not found:
+        return head
+    return f"{head}/models/{request.model}:{action}" + ("?alt=sse" * (action == _STREAMED))
