@@ -41,16 +41,19 @@ class Role(StrEnum):
 class CallPlace:
     """Represent the position of a call in a run.
 
-    A recorded reply is found by the request and its place.
+    A recorded reply is found by the request and its place. `turn` counts the calls within an
+    attempt that makes several, from 1; it is 0 for an attempt's only call.
     """
 
     role: Role
     attempt: int
     order: str | None = None
+    turn: int = 0
 
     def __str__(self) -> str:
         where = f" {self.order}" if self.order else ""
-        return f"{self.role}{where} attempt {self.attempt}"
+        turn = f" turn {self.turn}" if self.turn else ""
+        return f"{self.role}{where} attempt {self.attempt}{turn}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,24 @@ class ReplySchema:
 
 
 @dataclass(frozen=True, slots=True)
+class Relayed:
+    """Hold an agent's call after it was cleaned: its route, and its body as compact JSON.
+
+    The parts that llmch sets (model, limit, temperature, effort) are those of the request, not of
+    the body. `again` counts equal calls before it in the attempt. Where `masks` names what differs
+    between equal runs, such as ids, `masked` is the SHA-256 of the body without it, and the key of
+    the request has that in place of the body: the reply is found whatever the ids are, and in
+    whatever sequence calls arrive.
+    """
+
+    route: str
+    body: str
+    again: int = 0
+    masks: tuple[str, ...] = ()
+    masked: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """Represent one question to a model. Runs on the same inputs make equal requests.
 
@@ -69,7 +90,8 @@ class Request:
     default applies. `expected_output_tokens` is what a whole reply should need: where a cap leaves
     less than `max_output_tokens`, but this much, the call is made with what the cap leaves. It is
     not sent, and no part of a transcript. Neither is `perform`: it makes the completion in this
-    process, and no model is asked.
+    process, and no model is asked. `relayed` is an agent's call; `prompt` is then empty, and `sink`
+    is called with each event of a streamed reply, as its bytes are, but the last one.
     """
 
     api: Api
@@ -82,6 +104,8 @@ class Request:
     reasoning_effort: str | None = None
     expected_output_tokens: int | None = None
     perform: Callable[[], Completion] | None = field(default=None, compare=False, repr=False)
+    relayed: Relayed | None = None
+    sink: Callable[[bytes], None] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +146,7 @@ class Completion:
     from a transcript and no model was asked. `adjustments` lists in words how the request had to
     be changed, such as a refused parameter that was dropped or another endpoint that was used.
     `lost` holds what came of the replies before it that were cut or broken: they were paid, too.
+    `document` is the body of the reply to a relayed call, as the server sent it.
     """
 
     text: str
@@ -131,6 +156,7 @@ class Completion:
     replayed: bool = False
     adjustments: tuple[str, ...] = field(default=())
     lost: tuple[str, ...] = ()
+    document: str = ""
 
 
 class LlmClient(Protocol):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from enum import StrEnum
 from typing import Any
 
@@ -84,13 +84,21 @@ def _known_details(origin: ReplyOrigin) -> dict[str, str]:
 
 def request_key(request: model_client.Request) -> str:
     """Return the key of a request in a transcript: the hex SHA-256 of the request and its place."""
-    document = {"place": place_to_json(request.place), "request": request_to_json(request)}
+    parts, place = request_to_json(request), request.place
+    if relayed := request.relayed:
+        place = replace(place, turn=0)  # calls made side by side arrive in any sequence
+        if relayed.masked:
+            parts["relayed"] = _present(replace(relayed, body="", masks=()))
+    document = {"place": place_to_json(place), "request": parts}
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
 
 def request_to_json(request: model_client.Request) -> dict[str, Any]:
-    """Return all parts of the request except its place, as JSON values."""
+    """Return all parts of the request except its place, as JSON values.
+
+    Parts that only calls of agents have are absent from other requests, whose keys stay.
+    """
     schema = request.reply_schema
     temperature = request.temperature
     return {
@@ -103,20 +111,28 @@ def request_to_json(request: model_client.Request) -> dict[str, Any]:
         if schema is None
         else {"name": schema.name, "schema": dict(schema.schema)},
         "prompt": request.prompt,
+        **({"relayed": _present(request.relayed)} if request.relayed else {}),
     }
 
 
+def _present(relayed: model_client.Relayed) -> dict[str, Any]:
+    return {name: value for name, value in asdict(relayed).items() if value or name == "body"}
+
+
 def place_to_json(place: model_client.CallPlace) -> dict[str, Any]:
-    return {"role": place.role.value, "order": place.order, "attempt": place.attempt}
+    at = {"role": place.role.value, "order": place.order, "attempt": place.attempt}
+    return at | ({"turn": place.turn} if place.turn else {})
 
 
 def changed_parts(recorded: model_client.Request, wanted: model_client.Request) -> Iterator[str]:
     """Yield in words, one part of the request at a time, how `wanted` differs from `recorded`."""
     before = request_to_json(recorded)
     for name, value in request_to_json(wanted).items():
-        if before[name] == value:
+        if before.get(name) == value:
             continue
-        if name == "prompt":
+        if name == "relayed":
+            yield _call_difference(recorded.relayed, wanted.relayed)
+        elif name == "prompt":
             yield _prompt_difference(recorded.prompt, wanted.prompt)
         elif name == "reply_schema":
             yield "the reply schema differs"
@@ -124,16 +140,25 @@ def changed_parts(recorded: model_client.Request, wanted: model_client.Request) 
             yield f"{name} was {before[name]!r} and is now {value!r}"
 
 
+def _call_difference(before: model_client.Relayed | None, now: model_client.Relayed | None) -> str:
+    old, new = before.body if before else "", now.body if now else ""
+    same = _first_difference(old, new)
+    was, is_now = (repr(each[max(0, same - 40) : same + 40]) for each in (old, new))
+    return f"the agent's call differs from its character {same + 1:,} on: was {was}, is {is_now}"
+
+
 def _prompt_difference(before: str, now: str) -> str:
     old, new = before.split("\n"), now.split("\n")
-    same = next(
-        (n for n, (a, b) in enumerate(zip(old, new, strict=False)) if a != b),
-        min(len(old), len(new)),
-    )
+    same = _first_difference(old, new)
     return (
         f"the prompt differs from line {same + 1} on: "
         f"was {_line_excerpt(old, same)} and is now {_line_excerpt(new, same)}"
     )
+
+
+def _first_difference(old: Sequence[str], new: Sequence[str]) -> int:
+    pairs = enumerate(zip(old, new, strict=False))
+    return next((n for n, (a, b) in pairs if a != b), min(len(old), len(new)))
 
 
 def _line_excerpt(lines: Sequence[str], index: int) -> str:
@@ -243,6 +268,7 @@ def _record_to_json(record: Record) -> dict[str, Any]:
                 "usage": _usage_to_json(completion.usage),
                 "adjustments": list(completion.adjustments),
                 **_lost_to_json(completion.lost),
+                **({"document": completion.document} if completion.document else {}),
             }
         case CallFailure(key, failed, handed_on):
             return {
@@ -291,7 +317,9 @@ def _redacted(record: Record, secrets: Sequence[str]) -> Record:
         case Header(origin):
             return Header(cleaned_origin(origin, clean))
         case Intent(key, request):
-            return Intent(key, replace(request, prompt=clean(request.prompt)))
+            relayed = request.relayed
+            relayed = relayed and replace(relayed, body=clean(relayed.body))
+            return Intent(key, replace(request, prompt=clean(request.prompt), relayed=relayed))
         case Response(key, completion):
             return Response(
                 key,
@@ -301,6 +329,7 @@ def _redacted(record: Record, secrets: Sequence[str]) -> Record:
                     reasoning=clean(completion.reasoning),
                     adjustments=tuple(map(clean, completion.adjustments)),
                     lost=tuple(map(clean, completion.lost)),
+                    document=clean(completion.document),
                 ),
             )
         case CallFailure(key, failed, handed_on):
@@ -324,6 +353,7 @@ def _parse_completion(document: Mapping[str, Any]) -> model_client.Completion:
         replayed=True,
         adjustments=_texts(document, "adjustments"),
         lost=_texts(document, "lost"),
+        document=_text(document, "document") if "document" in document else "",
     )
 
 

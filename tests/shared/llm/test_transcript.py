@@ -27,6 +27,7 @@ from shared.llm.model_client import (
     Api,
     CallPlace,
     Completion,
+    Relayed,
     ReplyFailed,
     ReplySchema,
     Request,
@@ -50,7 +51,7 @@ from shared.llm.transcript_lines import (
     request_key,
 )
 from tests import processes
-from tests.shared.llm.edge import SCHEMA, chat_document, chat_request
+from tests.shared.llm.edge import SCHEMA, chat_document, chat_request, planner_request
 from tests.shared.llm.scripted_server import Send, scripted_server
 
 ROOT = Path(__file__).parents[3]
@@ -219,6 +220,31 @@ def test_a_replay_says_that_a_call_was_begun_only(path: Path) -> None:
         ReplayClient(Transcript.read(path)).complete(chat_request())
 
 
+def test_the_keys_of_requests_that_no_agent_made_stay_as_they_were() -> None:
+    assert request_key(chat_request()).startswith("36b145c8ab077007")
+    planned = planner_request(reply_schema=SCHEMA, temperature=0)
+    assert request_key(planned).startswith("fd4aa05a7871b9dd")
+
+
+def relayed(body: str, turn: int = 1, **changes: Any) -> Request:
+    place = CallPlace(Role.FACTORY, 1, "WO-01", turn)
+    return replace(chat_request(""), place=place, relayed=Relayed("/v1/responses", body, **changes))
+
+
+def test_an_agents_call_is_found_by_its_body_and_by_how_often_it_was_made() -> None:
+    key = request_key(relayed("{}"))
+    assert request_key(relayed("{}", turn=2)) == key
+    assert request_key(relayed("{}", again=1)) != key != request_key(relayed("[]"))
+    masked = relayed('{"id": "1"}', masks=("id",), masked="ab")
+    assert request_key(masked) == request_key(relayed('{"id": "2"}', masks=("id",), masked="ab"))
+
+
+def test_a_replay_says_where_an_agents_call_has_changed(path: Path) -> None:
+    record(path, relayed('{"input": "a"}'), reply())
+    with pytest.raises(NotOnRecord, match=r"turn 1 has changed: .* from its character 12 on"):
+        ReplayClient(Transcript.read(path)).complete(relayed('{"input": "b"}'))
+
+
 def test_whole_and_fractional_zero_are_the_same_temperature() -> None:
     assert request_key(chat_request(temperature=0)) == request_key(chat_request(temperature=0.0))
 
@@ -316,6 +342,14 @@ def test_a_full_disk_leaves_whole_lines_and_an_error_in_words(path: Path) -> Non
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         assert path.read_bytes() == before
         transcript.begin(chat_request("now there is room"))
+
+
+def test_no_secret_of_an_agents_call_reaches_the_file(path: Path) -> None:
+    with Transcript.open(path, AUTHORED, secrets=("hunter2-hunter2",)) as transcript:
+        key = transcript.begin(relayed('{"input": "hunter2-hunter2"}'))
+        transcript.finish(key, replace(reply(), document='{"said": "hunter2-hunter2"}'))
+    assert path.read_text().count("[redacted]") == 2
+    assert "hunter2" not in path.read_text()
 
 
 def test_no_secret_reaches_the_file(path: Path) -> None:
@@ -469,6 +503,16 @@ requests = st.builds(
         role=st.sampled_from(Role),
         attempt=st.integers(1, 50),
         order=st.none() | st.just("WO-01"),
+        turn=st.integers(0, 9),
+    ),
+    relayed=st.none()
+    | st.builds(
+        Relayed,
+        route=st.just("/v1/responses"),
+        body=st.text(st.characters(), max_size=30),
+        again=st.integers(0, 3),
+        masks=st.sampled_from([(), ("id",), ("id", "date")]),
+        masked=st.sampled_from(["", "ab12"]),
     ),
     temperature=st.none() | st.floats(0, 2),
     max_output_tokens=st.none() | st.integers(1, 10**12),
@@ -487,6 +531,7 @@ completions = st.builds(
     reasoning=st.text(max_size=8),
     replayed=st.just(True),
     adjustments=st.lists(st.text(max_size=8), max_size=2).map(tuple),
+    document=st.text(st.characters()),
 )
 
 
