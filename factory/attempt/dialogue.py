@@ -18,6 +18,7 @@ from factory.judging.failure_brief import (
     quote_reply,
 )
 from factory.orders.documents import (
+    AgentRecord,
     AskedAgain,
     Form,
     Offer,
@@ -83,13 +84,23 @@ class Dialogue:
 
         Raises `ReplyFailed` if the model did not reply.
         """
+        step, question = self.step, self._question(attempt)
+        models = step.run.options.models
+        request = build_request(step.order, attempt.number, question, attempt.shown, models)
+        return self.put(attempt, question, request, complete)
+
+    def put(
+        self,
+        attempt: Attempt,
+        question: Question,
+        request: Request,
+        complete: Callable[[Request], Completion],
+    ) -> tuple[Attempt, Doubt | None]:
+        """Put one question by the request given for it; all else is as in `ask`."""
         step, again = self.step, len(attempt.questions)
-        question = self._question(attempt)
         self._focused = question.focus is not None
         folder = step.attempt_folder(attempt)
         write_text(_record(folder, "se_prompt", again), question.prompt, sync=False)
-        models = step.run.options.models
-        request = build_request(step.order, attempt.number, question, attempt.shown, models)
         said = attempt.conventions
         quoted = said if said and said.introduction in question.prompt else None
         raw = _record(folder, "raw_llm_response", again)
@@ -253,6 +264,31 @@ def ask(state: FactoryState, step: Step, attempt: Attempt, first: Complete) -> A
         repeated = doubt.kind is DoubtKind.REPEATED
         dialogue.asked = ask_again(models, dialogue.asked, len(attempt.questions), repeated)
         complete = step.client.complete
+
+
+def take_outcome(state: FactoryState, step: Step, attempt: Attempt, request: Request) -> Attempt:
+    """Return the attempt with the files that an agent left, or with a brief that says why not.
+
+    The request says how the agent works. It is not asked again within the attempt.
+    """
+    step.progress.check_cancelled()
+    asked = first_model(step.run.options.models, state["past"], attempt.number)
+    question = Question(asked, Offer(ReplyFormat.JSON), request.prompt)
+    found: list[Completion] = []
+
+    def perform(wanted: Request) -> Completion:
+        found.append(step.client.complete(wanted))
+        return found[-1]
+
+    try:
+        attempt, doubt = Dialogue(step, state, asked).put(attempt, question, request, perform)
+    except ReplyFailed as failed:
+        account = "\n".join((str(failed), *failed.lost[-1:]))
+        return _ended_ask(step, attempt, Stage.LLM_OUTPUT_INVALID, account)
+    attempt = replace(attempt, agent=AgentRecord.model_validate_json(found[-1].document))
+    if doubt is None or doubt.kind is DoubtKind.HOLLOW:
+        return attempt
+    return _given_up(step, replace(attempt, proposal=None), doubt, state)
 
 
 def _noted(step: Step, attempt: Attempt, doubt: Doubt) -> Attempt:
