@@ -8,12 +8,11 @@ is started again, and pays only for what had not come back.
 from __future__ import annotations
 
 import json
+import shlex
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
-
-from shared.llm.relay import Relay, RelayTerms
 
 from factory.agents import launch
 from factory.agents.agent_task import AgentTask, render_task
@@ -35,7 +34,8 @@ from shared.llm.model_client import (
     Role,
     Usage,
 )
-from shared.settings.setting_values import MODEL, TOOLS, Proposer
+from shared.llm.relay import Relay, RelayTerms
+from shared.settings.setting_values import Proposer
 from shared.settings.settings import SandboxBackend, Settings
 
 _OUTPUT_CHARACTERS: Final = 1200
@@ -48,15 +48,11 @@ def check_proposers(settings: Settings) -> None:
     `SandboxUnavailable` says that bubblewrap does not work or was not chosen, `InvalidInput` that
     an agent is not found.
     """
-    factory = settings.factory
-    agents = set(factory.proposers or factory.proposer) - {(MODEL,), (TOOLS,)}
-    if not agents:
-        return
     chosen = settings.sandbox.backend
     if chosen not in (SandboxBackend.AUTO, SandboxBackend.BWRAP):
         raise launch.refused(f"--sandbox {chosen} was chosen")
     launch.require_bwrap()
-    for words in sorted(agents):
+    for words in settings.factory.agents:
         agent_named(words)
 
 
@@ -71,7 +67,7 @@ def agent_request(words: Proposer, task: AgentTask, client: LlmClient) -> Reques
     text = render_task(task)
     return Request(
         api=Api.CHAT,
-        model=" ".join(words),
+        model=shlex.join(words),
         prompt=text,
         place=CallPlace(Role.FACTORY, task.attempt, task.order.id),
         perform=lambda: _perform(agent_named(words), task, text, client),
@@ -187,8 +183,9 @@ def _completion(
     output = stable_excerpt(_printable(stay.output), task.bench.path_names().items())
     lines = [f"The agent {agent.title} {stay.words}, {problem}."]
     lines += [f"- {each}" for each in (*record.account[1:], *_named(found.dropped))]
-    lines += ["It printed at the end:", output[-_OUTPUT_CHARACTERS:]] if output else []
-    raise ReplyFailed("\n".join(lines), Usage(calls=0), lost=(output,))
+    lines += ["It printed at the end:"] if output else []
+    lost = (output[-_OUTPUT_CHARACTERS:],) if output else ()
+    raise ReplyFailed("\n".join(lines), Usage(calls=0), lost=lost)
 
 
 def _named(dropped: Sequence[str]) -> Sequence[str]:

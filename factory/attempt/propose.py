@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
+from factory.agents import agent_task, run_agent
 from factory.attempt import dialogue
 from factory.attempt.apply_proposal import (
     CannotPlace,
@@ -16,6 +18,7 @@ from factory.attempt.apply_proposal import (
     acceptance_writes,
     check_writes,
     find_unmet,
+    keep_removed,
     removals_alone,
     remove_files,
     show_acceptance_files,
@@ -42,10 +45,7 @@ from factory.orders.documents import (
     FailureBrief,
     ReplyFormat,
 )
-from factory.orders.model_choice import (
-    PastAttempt,
-    is_small,
-)
+from factory.orders.model_choice import PastAttempt, first_model, is_small
 from factory.orders.stages import AttemptStage, Stage
 from factory.proposal.prompt import (
     render_parts,
@@ -141,8 +141,45 @@ def _proposer_of(step: Step, attempt: Attempt) -> Proposer:
     match step.run.options.settings.factory.proposer_of(attempt.number):
         case ("model",):
             return ask_model
-        case _:
-            raise NotImplementedError
+        case words:
+            return partial(ask_agent, words)
+
+
+def ask_agent(
+    words: tuple[str, ...],
+    state: FactoryState,
+    step: Step,
+    attempt: Attempt,
+    collector: EvidenceCollector,
+) -> tuple[Attempt, Evidence | None]:
+    """Have an agent work in the workspace, after the trials, which need it too."""
+    evidence, options = state["evidence"], step.run.options
+    if evidence is None:
+        _, evidence = beside(lambda: None, collector)
+    keep_removed(step.order, step.workspace.tree)
+    commit = step.workspace.baseline
+    task = agent_task.AgentTask(
+        order=step.order,
+        attempt=attempt.number,
+        tree=trees.tree_of(step.workspace.git, commit),
+        bench=step.bench,
+        folder=step.attempt_folder(attempt),
+        shown=attempt.shown,
+        placed=attempt.placed,
+        verification=tuple(check.text for check in step.verification.checks().commands),
+        known=step.task.loaded.known,
+        conventions=attempt.conventions,
+        hint=step.task.loaded.hint,
+        past=state["past"],
+        records=state["records"],
+        asked=first_model(options.models, state["past"], attempt.number),
+        models=options.models,
+        bounds=options.settings.factory.agent,
+        emit=step.emit,
+        is_cancelled=step.progress.is_cancelled,
+    )
+    request = run_agent.agent_request(words, task, step.run.model.client)
+    return dialogue.take_outcome(state, step, replace(attempt, touched=True), request), evidence
 
 
 def ask_model(
