@@ -249,6 +249,7 @@ class OwnLoop:
             asked,
             model="",
             prompt=f"run {number}: {command}",
+            place=replace(asked.place, turn=self.calls),
             tools=(),
             exchanges=(),
             reply_schema=None,
