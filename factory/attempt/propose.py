@@ -171,7 +171,6 @@ def ask_agent(
         conventions=attempt.conventions,
         hint=step.task.loaded.hint,
         past=state["past"],
-        records=state["records"],
         asked=first_model(options.models, state["past"], attempt.number),
         models=options.models,
         bounds=options.settings.factory.agent,
