@@ -33,7 +33,14 @@ class ScriptedModel:
             return Completion(text="", model=request.model, usage=usage, calls=(reply,))
         text = reply if isinstance(reply, str) else reply(request)
         usage = Usage(calls=1, input_tokens=100, output_tokens=10)
-        return Completion(text=text, model=request.model, usage=usage)
+        document = chat_reply(text) if request.relayed else ""
+        return Completion(text=text, model=request.model, usage=usage, document=document)
+
+
+def chat_reply(text: str) -> str:
+    """Return what a server of Chat Completions sends where a model says `text`."""
+    message = {"role": "assistant", "content": text}
+    return json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
 
 
 def called(name: str, **given: object) -> ToolCall:

@@ -44,5 +44,7 @@ def agent_named(words: tuple[str, ...]) -> Agent:
             "give the path of its program, or install it",
         )
     program = Path(found).absolute()
+    named = (Path(each) for each in words[1:] if each.startswith("/"))
+    folders = (program, *(each for each in named if each.exists()))
     digest = hashlib.sha256(program.read_bytes()).hexdigest()
-    return Agent(shlex.join(words), (str(program), *words[1:]), folders=(program,), sha256=digest)
+    return Agent(shlex.join(words), (str(program), *words[1:]), folders=folders, sha256=digest)

@@ -66,10 +66,8 @@ class AgentSandbox:
     socket: Path
     _policy: Policy
 
-    def run(
-        self, agent: Agent, task: AgentTask, text: str, stop: Callable[[], str], disk: int
-    ) -> Stay:
-        """Run the agent until it ends, or until `stop` says why it has to; `disk` is in bytes."""
+    def run(self, agent: Agent, task: AgentTask, text: str, stop: Callable[[], str]) -> Stay:
+        """Run the agent until it ends, or until `stop` says why it has to."""
         policy = self._policy
         self._write(agent, task, text)
         minutes = task.bounds.minutes
@@ -78,7 +76,7 @@ class AgentSandbox:
         def watch() -> None:
             nonlocal ended
             free = _free_bytes(policy.workspace)
-            least = max(free - disk, free // _LEAST_SHARE)
+            least = max(free - DISK_BYTES, free // _LEAST_SHARE)
             while not over.wait(_LOOK_EVERY_SECONDS):
                 full = "filled the disk" if _free_bytes(policy.workspace) < least else ""
                 ended = ended or stop() or full

@@ -196,7 +196,6 @@ def _task_of(state: FactoryState, step: Step, attempt: Attempt) -> agent_task.Ag
         conventions=attempt.conventions,
         hint=step.task.loaded.hint,
         past=state["past"],
-        records=state["records"],
         asked=first_model(options.models, state["past"], attempt.number),
         models=options.models,
         bounds=options.settings.factory.agent,
