@@ -13,8 +13,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from shared.llm.relay import Relay, RelayTerms
-
 from factory.agents import launch
 from factory.agents.agent_task import AgentTask, render_task
 from factory.agents.collect import Collected, collect
@@ -35,6 +33,7 @@ from shared.llm.model_client import (
     Role,
     Usage,
 )
+from shared.llm.relay import Relay, RelayTerms
 from shared.settings.setting_values import MODEL, TOOLS, Proposer
 from shared.settings.settings import SandboxBackend, Settings
 
