@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Final
 
 from factory.agents.agent_task import CHECK, AgentTask
-from factory.agents.forward import NOT_STARTED, PORT
-from factory.agents.forward import __file__ as forward_file
 from factory.agents.known_agents import Agent
 from factory.sandbox.detect import Sandbox, open_sandbox, require_backend
+from factory.sandbox.forward import NOT_STARTED, PORT
+from factory.sandbox.forward import __file__ as forward_file
 from factory.sandbox.policy import GIB, Backend, Cause, Ended, Limits, Policy
 from factory.workbench.leftovers import discard
 from factory.workbench.workspace import workspace_refused
@@ -88,7 +88,7 @@ class AgentSandbox:
         watching.start()
         try:
             done = self.sandbox.run(
-                [_OWN_PYTHON, "-I", "-S", str(_SHOWN / "forward.py")],
+                [_OWN_PYTHON, "-I", "-S", str(_SHOWN / "forward")],
                 timeout_seconds=minutes * 60,
                 log=task.folder / "agent",
             )
@@ -121,7 +121,7 @@ class AgentSandbox:
         for name, content in {
             "agent.json": json.dumps(start),
             "task.md": text,
-            "forward.py": Path(forward_file).read_text("utf-8"),
+            "forward": Path(forward_file).read_text("utf-8"),
             "check": "".join(self._check_lines(task)),
         }.items():
             (folder / name).write_text(content, "utf-8")
