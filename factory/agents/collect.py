@@ -14,7 +14,7 @@ from factory.workbench.tree import NotReadable, Tree
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 
 _MOST_NAMED: Final = 100
-_ABSENT = FileState(FileKind.ABSENT, EMPTY_SHA256)
+ABSENT: Final = FileState(FileKind.ABSENT, EMPTY_SHA256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def collect(task: AgentTask) -> Collected:
     for path in order.allowed_files:
         if path in placed:
             continue
-        found = _read(tree, path, before.get(path, _ABSENT))
+        found = read_back(tree, path, before.get(path, ABSENT))
         if isinstance(found, FileWrite):
             writes.append(found)
         elif found:
@@ -54,15 +54,25 @@ def collect(task: AgentTask) -> Collected:
     return Collected(tuple(writes), tuple(map(printable, others[:_MOST_NAMED])), tuple(notes))
 
 
-def _read(tree: Tree, path: str, before: FileState) -> FileWrite | str:
+def read_back(tree: Tree, path: str, before: FileState) -> FileWrite | str:
     """Return the write of a changed file, "" for one that is as it was, or why it is not taken."""
-    limit = MAX_EDITED_BYTES if before.kind is FileKind.FILE else MAX_WRITE_BYTES
     try:
-        data = tree.read(path, limit + 1)
+        data = tree.read(path, limit_of(before) + 1)
     except NotReadable as refused:
         if refused.kind is FileKind.ABSENT:
             return "was removed, which no proposal can do" if before.kind is FileKind.FILE else ""
         return f"{DESCRIPTIONS[refused.kind]}, and only a file can be proposed"
+    return write_of(path, data, before)
+
+
+def limit_of(before: FileState) -> int:
+    """Return how many bytes may be proposed for a file."""
+    return MAX_EDITED_BYTES if before.kind is FileKind.FILE else MAX_WRITE_BYTES
+
+
+def write_of(path: str, data: bytes, before: FileState) -> FileWrite | str:
+    """Return the write of `data` to a file, "" if it holds that, or why it is not taken."""
+    limit = limit_of(before)
     if len(data) > limit:
         return f"has over {limit:,} bytes"
     if before == FileState(FileKind.FILE, sha256_bytes(data)):

@@ -62,7 +62,7 @@ from factory.workbench.tree import NotReadable, Tree
 from shared.files.atomic_io import write_json
 from shared.git import trees
 from shared.languages.registry import warm_up
-from shared.llm.model_client import Completion, Request
+from shared.llm.model_client import Api, CallPlace, Completion, Request, Role, Usage
 from shared.projects.build_tools import BRINGING, may_come
 from shared.projects.conventions import find_conventions
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
@@ -139,6 +139,8 @@ class Proposer(Protocol):
 
 
 def _proposer_of(step: Step, attempt: Attempt) -> Proposer:
+    if step.run.options.given:
+        return take_given
     match step.run.options.settings.factory.proposer_of(attempt.number):
         case ("model",):
             return ask_model
@@ -218,6 +220,26 @@ def ask_model(
         return completion
 
     return dialogue.ask(state, step, attempt, first, step.client.complete), evidence
+
+
+def take_given(
+    state: FactoryState, step: Step, attempt: Attempt, collector: EvidenceCollector
+) -> tuple[Attempt, Evidence | None]:
+    """Take what somebody proposes for this attempt; gather the evidence if there is none yet."""
+    given = step.run.options.given[attempt.number - 1]
+    evidence = state["evidence"] or beside(lambda: None, collector)[1]
+    if given.problem:
+        brief = brief_of(Stage.WRITE_SCOPE_VIOLATION, step.order, given.problem)
+        return replace(attempt, agent=given.by, brief=brief), evidence
+    name, reply = given.by.name, given.reply
+    request = Request(
+        api=Api.CHAT,
+        model=name,
+        prompt=f"Proposed by {name}, with the SHA-256 {given.by.sha256}.\n",
+        place=CallPlace(Role.FACTORY, attempt.number, step.order.id),
+        perform=lambda: Completion(reply, name, Usage(), document=given.by.model_dump_json()),
+    )
+    return dialogue.take_outcome(state, step, attempt, request), evidence
 
 
 def _brief_of_claim(
