@@ -40,6 +40,8 @@ DISK_BYTES: Final = 4 * GIB
 _LEAST_SHARE: Final = 20
 """The disk is to keep one part in so many of what was free."""
 _LOOK_EVERY_SECONDS: Final = 0.1
+FILES: Final = "{files}"
+"""A word that stands for the files that the order may write, each a word of its own."""
 _NAMED: Final = re.compile(r"\{(task|task_file|model|base_url)\}")
 
 
@@ -115,9 +117,11 @@ class AgentSandbox:
             "GOOGLE_GEMINI_BASE_URL": url,
             "LLMCH_MODEL": task.asked.model,
             "LLMCH_TASK_FILE": str(task_file),
-            **{name: filled(value) for name, value in agent.environment.items()},
+            **{name: value and filled(value) for name, value in agent.environment.items()},
         }
-        start = {"argv": [filled(each) for each in agent.words], "environment": environment}
+        allowed = task.order.allowed_files
+        words = (each for word in agent.words for each in (allowed if word == FILES else (word,)))
+        start = {"argv": [filled(each) for each in words], "environment": environment}
         for name, content in {
             "agent.json": json.dumps(start),
             "task.md": text,
