@@ -44,7 +44,7 @@ def test_nothing_outside_its_workspace_can_be_written(factory: Factory) -> None:
     assert factory.run(order(), [], **agents_of(factory, body)).verdict == "PASS"
     said = [tuple(line.split()[:2]) for line in logged(factory).splitlines()]
     assert {("home", "worked"), ("allowed", "worked")} < {*said}
-    # Where its own folder is at the path of another, a write may work there and change nothing.
+    # A write to a private folder in the place of another may work, and changes nothing.
     inside = {"home", "allowed", "checkout", "outside"}
     assert len(said) == 12 and not [
         each for each in said if each[1] == "worked" and each[0] not in inside
