@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Final
 
 from factory.agents.agent_task import CHECK, AgentTask
-from factory.agents.forward import NOT_STARTED, PORT
-from factory.agents.forward import __file__ as forward_file
 from factory.agents.known_agents import Agent
 from factory.sandbox.detect import Sandbox, open_sandbox, require_backend
+from factory.sandbox.forward import NOT_STARTED, PORT
+from factory.sandbox.forward import __file__ as forward_file
 from factory.sandbox.policy import GIB, Backend, Cause, Ended, Limits, Policy
 from factory.workbench.leftovers import discard
 from factory.workbench.workspace import workspace_refused
@@ -68,10 +68,8 @@ class AgentSandbox:
     socket: Path
     _policy: Policy
 
-    def run(
-        self, agent: Agent, task: AgentTask, text: str, stop: Callable[[], str], disk: int
-    ) -> Stay:
-        """Run the agent until it ends, or until `stop` says why it has to; `disk` is in bytes."""
+    def run(self, agent: Agent, task: AgentTask, text: str, stop: Callable[[], str]) -> Stay:
+        """Run the agent until it ends, or until `stop` says why it has to."""
         policy = self._policy
         self._write(agent, task, text)
         minutes = task.bounds.minutes
@@ -80,7 +78,7 @@ class AgentSandbox:
         def watch() -> None:
             nonlocal ended
             free = _free_bytes(policy.workspace)
-            least = max(free - disk, free // _LEAST_SHARE)
+            least = max(free - DISK_BYTES, free // _LEAST_SHARE)
             while not over.wait(_LOOK_EVERY_SECONDS):
                 full = "filled the disk" if _free_bytes(policy.workspace) < least else ""
                 ended = ended or stop() or full
@@ -92,7 +90,7 @@ class AgentSandbox:
         watching.start()
         try:
             done = self.sandbox.run(
-                [_OWN_PYTHON, "-I", "-S", str(_SHOWN / "forward.py")],
+                [_OWN_PYTHON, "-I", "-S", str(_SHOWN / "forward")],
                 timeout_seconds=minutes * 60,
                 log=task.folder / "agent",
             )
@@ -127,7 +125,7 @@ class AgentSandbox:
         for name, content in {
             "agent.json": json.dumps(start),
             "task.md": text,
-            "forward.py": Path(forward_file).read_text("utf-8"),
+            "forward": Path(forward_file).read_text("utf-8"),
             "check": "".join(self._check_lines(task)),
         }.items():
             (folder / name).write_text(content, "utf-8")

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import shlex
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,9 +17,10 @@ from factory.agents import launch
 from factory.agents.agent_task import AgentTask, render_task
 from factory.agents.collect import Collected, collect
 from factory.agents.known_agents import Agent, agent_named
-from factory.agents.launch import DISK_BYTES, Stay
+from factory.agents.launch import Stay
 from factory.judging.failure_brief import stable_excerpt
 from factory.orders.documents import MAX_REPLY_CHARACTERS, AgentRecord
+from factory.preflight import name_paths
 from shared.errors import EnvironmentFault, Interrupted
 from shared.events.events import AgentActed, AgentEnded, AgentStarted
 from shared.files.atomic_io import write_refused
@@ -39,7 +39,6 @@ from shared.settings.setting_values import Proposer
 from shared.settings.settings import SandboxBackend, Settings
 
 _OUTPUT_CHARACTERS: Final = 1200
-_NAMED: Final = 10
 
 
 def check_proposers(settings: Settings) -> None:
@@ -97,9 +96,7 @@ class _Announcing:
         return completion
 
 
-def _perform(
-    agent: Agent, task: AgentTask, text: str, client: LlmClient, disk: int = DISK_BYTES
-) -> Completion:
+def _perform(agent: Agent, task: AgentTask, text: str, client: LlmClient) -> Completion:
     order, attempt = task.order.id, task.attempt
     task.emit(AgentStarted(order, attempt, agent.title))
     with launch.agent_sandbox(task, agent) as place:
@@ -121,7 +118,7 @@ def _perform(
                     return "was cancelled"
                 return f"was ended: {relay.reached}" if relay.ended.is_set() else ""
 
-            stay = place.run(agent, task, text, stop, disk)
+            stay = place.run(agent, task, text, stop)
     found = collect(task)
     if task.is_cancelled():
         raise Interrupted("cancelled")
@@ -182,15 +179,11 @@ def _completion(
         )
     output = stable_excerpt(_printable(stay.output), task.bench.path_names().items())
     lines = [f"The agent {agent.title} {stay.words}, {problem}."]
-    lines += [f"- {each}" for each in (*record.account[1:], *_named(found.dropped))]
+    lines += [f"- {each}" for each in record.account[1:]]
+    lines += [f"- dropped: {name_paths(found.dropped)}"] if found.dropped else []
     lines += ["It printed at the end:"] if output else []
     lost = (output[-_OUTPUT_CHARACTERS:],) if output else ()
     raise ReplyFailed("\n".join(lines), Usage(calls=0), lost=lost)
-
-
-def _named(dropped: Sequence[str]) -> Sequence[str]:
-    more = f" and {len(dropped) - _NAMED} more" if len(dropped) > _NAMED else ""
-    return (f"dropped: {', '.join(dropped[:_NAMED])}{more}",) if dropped else ()
 
 
 def _printable(text: str) -> str:

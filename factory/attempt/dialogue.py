@@ -238,11 +238,13 @@ Complete = Callable[[Request], Completion]
 _JUDGEABLE = frozenset({DoubtKind.UNCHANGED, DoubtKind.HOLLOW})
 
 
-def ask(state: FactoryState, step: Step, attempt: Attempt, first: Complete) -> Attempt:
+def ask(
+    state: FactoryState, step: Step, attempt: Attempt, first: Complete, then: Complete
+) -> Attempt:
     """Return the attempt with the model's proposal, or with a brief that says why it has none.
 
-    The first question goes to `first`, all others to the client of the step. A proposal that
-    only a doubt is against is returned after all where no better one comes.
+    The first question is put by `first`, all others by `then`. A proposal that only a doubt is
+    against is returned after all where no better one comes.
     """
     models, complete = step.run.options.models, first
     order, shown = step.order, attempt.shown
@@ -266,7 +268,7 @@ def ask(state: FactoryState, step: Step, attempt: Attempt, first: Complete) -> A
         doubtful = doubtful and replace(doubtful, questions=attempt.questions)
         repeated = doubt.kind is DoubtKind.REPEATED
         dialogue.asked = ask_again(models, dialogue.asked, len(attempt.questions), repeated)
-        complete = step.client.complete
+        complete = then
 
 
 def take_outcome(state: FactoryState, step: Step, attempt: Attempt, request: Request) -> Attempt:

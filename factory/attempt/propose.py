@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
-from factory.agents import agent_task, run_agent
+from factory.agents import agent_task, own_loop, run_agent
 from factory.attempt import dialogue
 from factory.attempt.apply_proposal import (
     CannotPlace,
@@ -25,6 +25,7 @@ from factory.attempt.apply_proposal import (
     tests_of,
 )
 from factory.attempt.attempt_state import Attempt, FactoryState, StateUpdate, Step
+from factory.judging import run_checks
 from factory.judging.acceptance_evidence import (
     Evidence,
     EvidenceCollector,
@@ -61,7 +62,7 @@ from factory.workbench.tree import NotReadable, Tree
 from shared.files.atomic_io import write_json
 from shared.git import trees
 from shared.languages.registry import warm_up
-from shared.llm.model_client import Completion, Request
+from shared.llm.model_client import Api, CallPlace, Completion, Request, Role, Usage
 from shared.projects.build_tools import BRINGING, may_come
 from shared.projects.conventions import find_conventions
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
@@ -138,9 +139,13 @@ class Proposer(Protocol):
 
 
 def _proposer_of(step: Step, attempt: Attempt) -> Proposer:
+    if step.run.options.given:
+        return take_given
     match step.run.options.settings.factory.proposer_of(attempt.number):
         case ("model",):
             return ask_model
+        case ("tools",):
+            return ask_with_tools
         case words:
             return partial(ask_agent, words)
 
@@ -153,12 +158,34 @@ def ask_agent(
     collector: EvidenceCollector,
 ) -> tuple[Attempt, Evidence | None]:
     """Have an agent work in the workspace, after the trials, which need it too."""
-    evidence, options = state["evidence"], step.run.options
-    if evidence is None:
-        _, evidence = beside(lambda: None, collector)
+    evidence = _gathered(state, collector)
     keep_removed(step.order, step.workspace.tree)
-    commit = step.workspace.baseline
-    task = agent_task.AgentTask(
+    task = _task_of(state, step, attempt)
+    request = run_agent.agent_request(words, task, step.run.model.client)
+    return dialogue.take_outcome(state, step, replace(attempt, touched=True), request), evidence
+
+
+def ask_with_tools(
+    state: FactoryState, step: Step, attempt: Attempt, collector: EvidenceCollector
+) -> tuple[Attempt, Evidence | None]:
+    """Have the model look before it replies, after the trials, which need the workspace too."""
+    evidence = _gathered(state, collector)
+    task = _task_of(state, step, attempt)
+    options, folder = step.run.options, task.folder / "tools"
+    trial = run_checks.Trial(step.task, options, step.bench, step.emit, step.progress, folder)
+    with own_loop.announced(task, step.client, trial) as loop:
+        attempt = dialogue.ask(state, step, attempt, loop.complete, loop.complete)
+        loop.files = tuple(sorted(attempt.proposal.paths)) if attempt.proposal else ()
+    return replace(attempt, agent=loop.record), evidence
+
+
+def _gathered(state: FactoryState, collector: EvidenceCollector) -> Evidence | None:
+    return state["evidence"] or beside(lambda: None, collector)[1]
+
+
+def _task_of(state: FactoryState, step: Step, attempt: Attempt) -> agent_task.AgentTask:
+    options, commit = step.run.options, step.workspace.baseline
+    return agent_task.AgentTask(
         order=step.order,
         attempt=attempt.number,
         tree=trees.tree_of(step.workspace.git, commit),
@@ -171,15 +198,12 @@ def ask_agent(
         conventions=attempt.conventions,
         hint=step.task.loaded.hint,
         past=state["past"],
-        records=state["records"],
         asked=first_model(options.models, state["past"], attempt.number),
         models=options.models,
         bounds=options.settings.factory.agent,
         emit=step.emit,
         is_cancelled=step.progress.is_cancelled,
     )
-    request = run_agent.agent_request(words, task, step.run.model.client)
-    return dialogue.take_outcome(state, step, replace(attempt, touched=True), request), evidence
 
 
 def ask_model(
@@ -195,7 +219,27 @@ def ask_model(
         completion, evidence = beside(lambda: step.client.complete(request), collector)
         return completion
 
-    return dialogue.ask(state, step, attempt, first), evidence
+    return dialogue.ask(state, step, attempt, first, step.client.complete), evidence
+
+
+def take_given(
+    state: FactoryState, step: Step, attempt: Attempt, collector: EvidenceCollector
+) -> tuple[Attempt, Evidence | None]:
+    """Take what somebody proposes for this attempt; gather the evidence if there is none yet."""
+    given = step.run.options.given[attempt.number - 1]
+    evidence = state["evidence"] or beside(lambda: None, collector)[1]
+    if given.problem:
+        brief = brief_of(Stage.WRITE_SCOPE_VIOLATION, step.order, given.problem)
+        return replace(attempt, agent=given.by, brief=brief), evidence
+    name, reply = given.by.name, given.reply
+    request = Request(
+        api=Api.CHAT,
+        model=name,
+        prompt=f"Proposed by {name}, with the SHA-256 {given.by.sha256}.\n",
+        place=CallPlace(Role.FACTORY, attempt.number, step.order.id),
+        perform=lambda: Completion(reply, name, Usage(), document=given.by.model_dump_json()),
+    )
+    return dialogue.take_outcome(state, step, attempt, request), evidence
 
 
 def _brief_of_claim(

@@ -54,7 +54,7 @@ class Request:
     thread while the run begins, what takes its steps.
     """
 
-    command: Literal["run", "run-all", "retry"]
+    command: Literal["run", "run-all", "retry", "accept"]
     path: Path
     orders: tuple[LoadedOrder, ...]
     options: RunOptions
