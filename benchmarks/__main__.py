@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 
+from benchmarks.agents import measure_agents
 from benchmarks.contracts import measure_contracts
 from benchmarks.dependencies import measure_dependencies
 from benchmarks.edits import measure_edits
@@ -53,6 +54,7 @@ SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "fleet": measure_fleet,
     "looking": measure_looking,
     "sandbox": measure_sandboxes,
+    "agents": measure_agents,
     "toolchains": measure_toolchains,
 }
 
