@@ -43,7 +43,7 @@ _OUTPUT_CHARACTERS: Final = 1200
 def check_proposers(settings: Settings) -> None:
     """Raise if an agent that may be asked cannot be held or is not here, before anything is paid.
 
-    `SandboxUnavailable` says that bubblewrap does not work or was not chosen, `InvalidInput` that
+    `AgentUnavailable` says that bubblewrap does not work or was not chosen, `InvalidInput` that
     an agent is not found.
     """
     chosen = settings.sandbox.backend
