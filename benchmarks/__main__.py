@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 
+from benchmarks.agents import measure_agents
 from benchmarks.contracts import measure_contracts
 from benchmarks.dependencies import measure_dependencies
 from benchmarks.edits import measure_edits
@@ -22,6 +23,7 @@ from benchmarks.looking import measure_looking
 from benchmarks.one_change import measure_one_change
 from benchmarks.outlines import measure_outlines
 from benchmarks.planning import measure_planning
+from benchmarks.relay import measure_relay
 from benchmarks.replanning import measure_replanning
 from benchmarks.rows import Section, lost, render_table, table_document
 from benchmarks.run_all import measure_run_all
@@ -52,7 +54,9 @@ SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "jobs": measure_side_by_side,
     "fleet": measure_fleet,
     "looking": measure_looking,
+    "relay": measure_relay,
     "sandbox": measure_sandboxes,
+    "agents": measure_agents,
     "toolchains": measure_toolchains,
 }
 

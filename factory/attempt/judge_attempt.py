@@ -180,6 +180,8 @@ def _fail(state: FactoryState, step: Step, brief: FailureBrief) -> StateUpdate:
     if attempt.touched and not last and not attempt.tree:  # else the pool does so
         step.bench.reset()
     next_step = _NOTHING_MOVES if stuck else _next_step(attempt.number, max_attempts, brief)
+    if not last and (given := step.run.options.given):
+        next_step = f"nothing was kept; {given[attempt.number].by.name} is judged next"
     step.progress.fail_attempt(attempt.number, brief, next_step)
     if last:
         return {"records": records, "verdict": Failed(brief)}

@@ -312,6 +312,8 @@ def after_the_orders(
             return f"{step}; the same command would end in the same way"
         case Stage.REPEATED:
             return step
+        case _ if continuation.options.given:
+            return f"{step}; the same proposals would end in the same way"
         case _ if continuation.replayed:
             return f"{step}; the same command would replay the same replies"
         case _:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -47,16 +46,12 @@ _NO_LETTERS = bytes(
 )
 
 
-# Images and sealed reasoning in an agent's call, which take fewer tokens than their letters would.
-_SEALED = re.compile(rb"(?<![\w+/=-])[\w+/=-]{512,}")
-
-
 def least_tokens(text: str) -> int:
     """Return a low estimate of the tokens of `text`, from its letters and digits alone.
 
     A long run of blanks or of dashes may be one token.
     """
-    data = _SEALED.sub(b"", text.encode("utf-8", "surrogatepass"))
+    data = text.encode("utf-8", "surrogatepass")
     return len(data.translate(None, _NO_LETTERS)) // _LETTERS_PER_TOKEN
 
 

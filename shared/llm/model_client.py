@@ -69,17 +69,17 @@ class Relayed:
     """Hold an agent's call after it was cleaned: its route, and its body as compact JSON.
 
     The parts that llmch sets (model, limit, temperature, effort) are those of the request, not of
-    the body. `again` counts equal calls before it in the attempt. Where `masks` names what differs
-    between equal runs, such as ids, `masked` is the SHA-256 of the body without it, and the key of
-    the request has that in place of the body: the reply is found whatever the ids are, and in
-    whatever sequence calls arrive.
+    the body. `again` counts equal calls before it in the attempt. `digest` is the SHA-256 of the
+    body without what differs between equal runs, such as ids; `masks` names what that was here. The
+    key of the request has the digest in place of the body, so that the reply is found whatever the
+    ids are, and in whatever sequence calls arrive.
     """
 
     route: str
     body: str
+    digest: str
     again: int = 0
     masks: tuple[str, ...] = ()
-    masked: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,8 +181,8 @@ class Completion:
     from a transcript and no model was asked. `adjustments` lists in words how the request had to
     be changed, such as a refused parameter that was dropped or another endpoint that was used.
     `lost` holds what came of the replies before it that were cut or broken: they were paid, too.
-    `document` is the body of the reply to a relayed call, as the server sent it. `calls` are those
-    of tools; a completion with any is not the reply yet.
+    `document` is the body of the reply to a relayed call, as the server sent it, or the record of
+    what was performed. `calls` are those of tools; a completion with any is not the reply yet.
     """
 
     text: str

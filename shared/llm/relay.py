@@ -193,7 +193,7 @@ class Relay:
             max_output_tokens=min(limits, default=None),
             temperature=call.temperature if temperature is None else temperature,
             reasoning_effort=call.effort if effort is None else effort,
-            relayed=Relayed(route, call.body, again, used, digest if used else ""),
+            relayed=Relayed(route, call.body, digest, again, used),
             sink=exchange.pass_on if call.is_streamed else None,
         )
         return key, again, request

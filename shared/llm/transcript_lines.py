@@ -87,8 +87,7 @@ def request_key(request: model_client.Request) -> str:
     parts, place = request_to_json(request), request.place
     if relayed := request.relayed:
         place = replace(place, turn=0)  # calls made side by side arrive in any sequence
-        if relayed.masked:
-            parts["relayed"] = _present(replace(relayed, body="", masks=()))
+        parts["relayed"] = _present(replace(relayed, body="", masks=()))
     document = {"place": place_to_json(place), "request": parts}
     canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode("ascii")).hexdigest()
