@@ -38,7 +38,7 @@ def test_a_proposal_lands_and_the_rest_is_named(say: Say, repo: Path, command: W
     assert "fails: acceptance_failed" in said.out
     assert f"llmch run-all --workdir {command[5]} --branch work" in said.out
     status = say("status", "--repo", repo, "--json").document
-    assert [each["state"] for each in status["orders"]] == ["SUCCESS", "PENDING"]
+    assert [each["state"] for each in status["orders"]] == ["SUCCESS", "INIT"]
     assert "landed" in say("report", "--repo", repo).out
     assert say("verify", "--repo", repo, "main..work").code == 0
     again = say(*command, "--commit", theirs)
