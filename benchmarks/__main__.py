@@ -22,6 +22,7 @@ from benchmarks.looking import measure_looking
 from benchmarks.one_change import measure_one_change
 from benchmarks.outlines import measure_outlines
 from benchmarks.planning import measure_planning
+from benchmarks.relay import measure_relay
 from benchmarks.replanning import measure_replanning
 from benchmarks.rows import Section, lost, render_table, table_document
 from benchmarks.run_all import measure_run_all
@@ -52,6 +53,7 @@ SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "jobs": measure_side_by_side,
     "fleet": measure_fleet,
     "looking": measure_looking,
+    "relay": measure_relay,
     "sandbox": measure_sandboxes,
     "toolchains": measure_toolchains,
 }

@@ -7,11 +7,13 @@ from typing import Final
 
 from factory.agents.agent_task import AgentTask
 from factory.orders.documents import MAX_EDITED_BYTES, MAX_WRITE_BYTES, FileWrite
+from factory.preflight import printable
 from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState
 from factory.proposal.shown_code import hashes_of
 from factory.workbench.tree import NotReadable, Tree
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 
+_MOST_NAMED: Final = 100
 ABSENT: Final = FileState(FileKind.ABSENT, EMPTY_SHA256)
 
 
@@ -41,14 +43,15 @@ def collect(task: AgentTask) -> Collected:
             writes.append(found)
         elif found:
             notes.append(f"{path} {found}")
-    kept = {path for path, content in placed.items() if _is(tree, path, content)}
-    kept |= {*order.removed_files, *(each.path for each in writes)}
+    tests = [path for path, content in placed.items() if not _is(tree, path, content)]
+    kept = {*placed, *order.removed_files, *(each.path for each in writes)}
     undone = workspace.undo()
-    dropped = tuple(sorted({*undone.changed, *undone.made, *undone.hidden} - kept))
+    others = sorted({*tests, *({*undone.changed, *undone.made, *undone.hidden} - kept)})
     task.bench.restore()
-    tests = [path for path in placed if path in dropped]
     notes += [f"{path} is a test of the plan and was changed: it is put back" for path in tests]
-    return Collected(tuple(writes), dropped, tuple(notes))
+    if (left := len(others) - _MOST_NAMED) > 0:
+        notes.append(f"{left:,} more files were dropped than are named")
+    return Collected(tuple(writes), tuple(map(printable, others[:_MOST_NAMED])), tuple(notes))
 
 
 def read_back(tree: Tree, path: str, before: FileState) -> FileWrite | str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from shared.errors import BudgetReached, InvalidInput
 from shared.events.events import BudgetCommitted, Emit, Noted, ignore
+from shared.llm import tool_calls
 from shared.llm.model_client import CallPlace, Completion, LlmClient, ReplyFailed, Request, Usage
 from shared.llm.usage import KNOWN_PRICES, KNOWN_WINDOWS, Prices, Windows, by_model, cost_of, priced
 
@@ -46,16 +46,12 @@ _NO_LETTERS = bytes(
 )
 
 
-# Images and sealed reasoning in an agent's call, which take fewer tokens than their letters would.
-_SEALED = re.compile(rb"(?<![\w+/=-])[\w+/=-]{512,}")
-
-
 def least_tokens(text: str) -> int:
     """Return a low estimate of the tokens of `text`, from its letters and digits alone.
 
     A long run of blanks or of dashes may be one token.
     """
-    data = _SEALED.sub(b"", text.encode("utf-8", "surrogatepass"))
+    data = text.encode("utf-8", "surrogatepass")
     return len(data.translate(None, _NO_LETTERS)) // _LETTERS_PER_TOKEN
 
 
@@ -70,8 +66,12 @@ def likely_tokens(size: int) -> int:
 
 
 def asked_text(request: Request) -> str:
-    """Return the text that a model is asked: the prompt, or an agent's call."""
-    return request.relayed.body if request.relayed else request.prompt
+    """Return the text that a model is asked: the prompt with all that followed, or a call."""
+    if request.relayed:
+        return request.relayed.body
+    if request.tools or request.exchanges:
+        return f"{request.prompt}\n{tool_calls.conversation_text(request)}"
+    return request.prompt
 
 
 def estimate_input(request: Request) -> int:

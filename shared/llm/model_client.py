@@ -69,17 +69,48 @@ class Relayed:
     """Hold an agent's call after it was cleaned: its route, and its body as compact JSON.
 
     The parts that llmch sets (model, limit, temperature, effort) are those of the request, not of
-    the body. `again` counts equal calls before it in the attempt. Where `masks` names what differs
-    between equal runs, such as ids, `masked` is the SHA-256 of the body without it, and the key of
-    the request has that in place of the body: the reply is found whatever the ids are, and in
-    whatever sequence calls arrive.
+    the body. `again` counts equal calls before it in the attempt. `digest` is the SHA-256 of the
+    body without what differs between equal runs, such as ids; `masks` names what that was here. The
+    key of the request has the digest in place of the body, so that the reply is found whatever the
+    ids are, and in whatever sequence calls arrive.
     """
 
     route: str
     body: str
+    digest: str
     again: int = 0
     masks: tuple[str, ...] = ()
-    masked: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """Describe a function that a model may call before it replies.
+
+    `parameters` has a JSON schema for each of its arguments, with `examples`.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Mapping[str, Any]]
+    required: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """Hold a model's call of a tool; `arguments` is the text that it wrote, JSON or not."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Hold what a model said in calling tools, and the result of each call."""
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    results: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +122,8 @@ class Request:
     less than `max_output_tokens`, but this much, the call is made with what the cap leaves. It is
     not sent, and no part of a transcript. Neither is `perform`: it makes the completion in this
     process, and no model is asked. `relayed` is an agent's call; `prompt` is then empty, and `sink`
-    is called with each event of a streamed reply, as its bytes are, but the last one.
+    is called with each event of a streamed reply, as its bytes are, but the last one. `exchanges`
+    follow the prompt, and `tools` may be called; both are part of the prompt with `tools_in_text`.
     """
 
     api: Api
@@ -105,6 +137,9 @@ class Request:
     expected_output_tokens: int | None = None
     perform: Callable[[], Completion] | None = field(default=None, compare=False, repr=False)
     relayed: Relayed | None = None
+    tools: tuple[Tool, ...] = ()
+    exchanges: tuple[Exchange, ...] = ()
+    tools_in_text: bool = False
     sink: Callable[[bytes], None] | None = field(default=None, compare=False, repr=False)
 
 
@@ -146,7 +181,8 @@ class Completion:
     from a transcript and no model was asked. `adjustments` lists in words how the request had to
     be changed, such as a refused parameter that was dropped or another endpoint that was used.
     `lost` holds what came of the replies before it that were cut or broken: they were paid, too.
-    `document` is the body of the reply to a relayed call, as the server sent it.
+    `document` is the body of the reply to a relayed call, as the server sent it, or the record of
+    what was performed. `calls` are those of tools; a completion with any is not the reply yet.
     """
 
     text: str
@@ -157,6 +193,7 @@ class Completion:
     adjustments: tuple[str, ...] = field(default=())
     lost: tuple[str, ...] = ()
     document: str = ""
+    calls: tuple[ToolCall, ...] = ()
 
 
 class LlmClient(Protocol):

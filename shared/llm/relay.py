@@ -150,9 +150,7 @@ class Relay:
                 exchange.cut(failed.lost[-1])
             raise _Ended(failed.message) from None
         except Exception as error:  # a bug too must end the run, not only this thread
-            with self._lock:
-                self.failure = self.failure or error
-            self.ended.set()
+            self._fail(error)
             kind = error.message if isinstance(error, LlmchError) else "a fault of llmch"
             self.note(f"a call could not be made: {kind}")
             raise _Ended("llmch makes no more calls in this run: end now") from None
@@ -195,7 +193,7 @@ class Relay:
             max_output_tokens=min(limits, default=None),
             temperature=call.temperature if temperature is None else temperature,
             reasoning_effort=call.effort if effort is None else effort,
-            relayed=Relayed(route, call.body, again, used, digest if used else ""),
+            relayed=Relayed(route, call.body, digest, again, used),
             sink=exchange.pass_on if call.is_streamed else None,
         )
         return key, again, request
@@ -246,6 +244,11 @@ class Relay:
         if is_new:
             self._emit(Noted(f"{self._terms.place}: {words}"))
 
+    def _fail(self, error: Exception) -> None:
+        with self._lock:
+            self.failure = self.failure or error
+        self.ended.set()
+
     def _accept(self) -> None:
         while not self._closing.is_set():
             if not self._slots.acquire(timeout=0.2):
@@ -262,8 +265,11 @@ class Relay:
 
     def _serve(self, connection: sockets.socket) -> None:
         try:
-            with contextlib.suppress(OSError, ValueError):
-                _Exchange(connection, self)
+            _Exchange(connection, self)
+        except OSError:
+            pass  # an agent that hangs up
+        except Exception as fault:
+            self._fail(fault)
         finally:
             with self._lock:
                 self._open.discard(connection)
@@ -284,7 +290,7 @@ def listen(path: Path) -> sockets.socket:
         is_long = len(os.fsencode(path)) > _LONGEST_ADDRESS
         listener.bind(f"/proc/self/fd/{folder}/{path.name}" if is_long else os.fspath(path))
         path.chmod(0o600)
-        listener.listen(128)
+        listener.listen(1024)
     except BaseException:
         listener.close()
         raise

@@ -205,6 +205,10 @@ _TOOL_PARTS = names(
 )
 
 
+# How a tool may be chosen, and the kinds of tools that may be chosen by name.
+_CHOICES = names("None auto none required any function custom tool")
+
+
 def _take_tools(body: dict[str, Any], name: Callable[[str], None]) -> None:
     """Keep the tools that the agent itself carries out."""
     if "tools" not in body:
@@ -214,19 +218,20 @@ def _take_tools(body: dict[str, Any], name: Callable[[str], None]) -> None:
     for tool in given:
         parts = tool if isinstance(tool, dict) else {}
         kind = parts.get("type")
-        is_own = isinstance(kind, str) and bool(_OWN_TOOL.fullmatch(kind))
-        is_own = is_own or (kind is None and bool(parts.keys() & {"functionDeclarations", "name"}))
-        others = parts.keys() - _TOOL_PARTS if kind is None else ()
-        for hosted in (text_of(kind) or "without a name",) if not (is_own or others) else others:
-            name(f"the tool {short_name(hosted)}, which the server would carry out, was removed")
+        if kind is None and parts.keys() & {"functionDeclarations", "input_schema"}:
+            is_own, hosted = True, sorted(parts.keys() - _TOOL_PARTS)
+        else:
+            is_own = isinstance(kind, str) and bool(_OWN_TOOL.fullmatch(kind))
+            hosted = [] if is_own else [text_of(kind)] if kind else sorted(parts)
+        for each in hosted:
+            name(f"the tool {short_name(each)}, which the server would carry out, was removed")
         if is_own:
             kept.append({part: value for part, value in parts.items() if part in _TOOL_PARTS})
     body["tools"] = kept
     chosen = body.get("tool_choice")
-    kind = chosen.get("type") if isinstance(chosen, dict) else None
-    is_known = kind in ("function", "custom", "auto", "any", "tool", "none")
-    if not kept or (isinstance(chosen, dict) and not is_known):
-        for part in ("tool_choice", "parallel_tool_calls", *(("tools",) if not kept else ())):
+    choice = chosen.get("type", "") if isinstance(chosen, dict) else chosen
+    if not kept or str(choice) not in _CHOICES:
+        for part in ("tool_choice", "parallel_tool_calls", *(() if kept else ("tools",))):
             body.pop(part, None)
 
 
@@ -269,7 +274,7 @@ def _cleaned(wire: Wire, node: Any, name: Callable[[str], None], *, top: bool = 
             name(f"a part {short_name(part)} was removed from messages")
         node = {part: value for part, value in node.items() if part in _UNTYPED}
     what = "" if node else "its content"
-    if kind is not None and kind not in _PARTS:
+    if kind is not None and str(kind) not in _PARTS:
         what = f"a part of type {short_name(str(kind))}"
     for part, value in node.items():
         if part not in _DATA and _is_outside(part, value):

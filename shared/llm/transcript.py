@@ -223,7 +223,7 @@ class Transcript:
     def _append(self, record: Record) -> Record:
         date = self._today() if self._today and not isinstance(record, Intent) else None
         line = render_record(record, self._secrets, date)
-        recorded = parse_record(line)
+        recorded = record if isinstance(record, Intent) else parse_record(line)
         with self._lock, self._locked_file() as descriptor:
             _write_synced(descriptor, line, _cut_torn_line(descriptor))
             self._take(recorded)

@@ -164,6 +164,7 @@ class ScriptedServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # else a body waits 40 ms for its head to be confirmed
 
             def do_POST(self) -> None:
                 self._answer()

@@ -1,0 +1,93 @@
+"""What the relay adds to a call of an agent: two synced records, and a look at every part."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import time
+from collections.abc import Callable
+from functools import partial
+from itertools import count
+from typing import Any
+from urllib.parse import urlsplit
+
+from benchmarks.measure import interleave
+from benchmarks.rows import Aim, Row, Section
+from benchmarks.setting import Bench
+from shared.events.events import ignore
+from shared.llm.live_client import LiveClient
+from shared.llm.model_client import CallPlace, Role
+from shared.llm.relay import Relay, RelayTerms
+from shared.llm.stack import Mode, ModelSource, open_model
+from shared.llm.transport import ModelAccess
+from tests.shared.llm.edge import response_document, response_stream
+from tests.shared.llm.relay_edge import UnixConnection
+from tests.shared.llm.scripted_server import Send, scripted_server
+
+_EXTRA_MS = 5
+_ROUTE = "/v1/responses"
+_CALLS = 5
+
+
+def measure_relay(bench: Bench) -> Section:
+    """Return what a call takes through the relay, beside the same call of the server itself."""
+    reply, stream = response_document(text="x" * 2_000), response_stream("x" * 2_000)
+    with contextlib.ExitStack() as opened:
+        rows = [
+            *_rows(bench, opened, "a call of 25 KB", 25_000, Send(reply)),
+            *_rows(bench, opened, "a call of 250 KB", 250_000, Send(reply)),
+            *_rows(bench, opened, "a call of 25 KB with a stream", 25_000, stream),
+        ]
+    return Section("The relay: a call of an agent", tuple(rows))
+
+
+def _rows(
+    bench: Bench, opened: contextlib.ExitStack, name: str, size: int, act: Any
+) -> tuple[Row, ...]:
+    rounds = bench.rounds(15)
+    server = opened.enter_context(scripted_server(*[act] * (2 * _CALLS * rounds + 1)))
+    folder = bench.folder("relay")
+    access = ModelAccess(server.base_url, "sk-bench-0123456789")
+    source = ModelSource(Mode.LIVE, open_live=lambda emit: LiveClient(access))
+    model = opened.enter_context(open_model(source, folder, ignore))
+    terms = RelayTerms(CallPlace(Role.FACTORY, 1, "WO-01"), "m", 9_000, most_calls=10_000)
+    opened.enter_context(Relay(model.client, terms, folder / "r"))
+    url = urlsplit(server.base_url)
+    cases = {
+        "relayed": partial(_seconds, lambda: UnixConnection(folder / "r"), size, count()),
+        "direct": partial(_seconds, lambda: http.client.HTTPConnection(url.netloc), size, count()),
+    }
+    cases["relayed"](1)  # the SDK is imported at the first call
+    taken = interleave(cases, rounds)
+    return (
+        Row(
+            name=f"{name}, through the relay",
+            value=taken["relayed"].median * 1000,
+            unit="ms",
+            floor=taken["direct"].median * 1000,
+            floor_name="of the server itself",
+            aim=Aim(factor=1, extra=_EXTRA_MS),
+            noise=taken["relayed"].noise,
+        ),
+    )
+
+
+def _seconds(
+    connect: Callable[[], http.client.HTTPConnection],
+    size: int,
+    numbers: Any,
+    calls: int = _CALLS,
+) -> float:
+    """Return the seconds of one call, as the mean of several that all differ."""
+    tools = [{"type": "function", "name": "edit", "parameters": {}}]
+    begun = time.perf_counter()
+    for _ in range(calls):
+        # An agent's call is a conversation: many parts, not one long text.
+        part = {"type": "message", "role": "user", "content": f"{next(numbers)} " + "word " * 200}
+        body = {"input": [part] * (size // 1_000), "tools": tools, "stream": False}
+        connection = connect()
+        connection.request("POST", _ROUTE, json.dumps(body))
+        connection.getresponse().read()
+        connection.close()
+    return (time.perf_counter() - begun) / calls
