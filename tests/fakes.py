@@ -7,9 +7,9 @@ import re
 import threading
 from collections.abc import Callable, Mapping
 
-from shared.llm.model_client import Completion, Request, Usage
+from shared.llm.model_client import Completion, Request, ToolCall, Usage
 
-Reply = str | Exception | Callable[[Request], str]
+Reply = str | Exception | Callable[[Request], str] | ToolCall
 
 
 class ScriptedModel:
@@ -28,9 +28,24 @@ class ScriptedModel:
             reply = self._replies[place].pop(0)
         if isinstance(reply, Exception):
             raise reply
+        if isinstance(reply, ToolCall):
+            usage = Usage(calls=1, input_tokens=100, output_tokens=10)
+            return Completion(text="", model=request.model, usage=usage, calls=(reply,))
         text = reply if isinstance(reply, str) else reply(request)
         usage = Usage(calls=1, input_tokens=100, output_tokens=10)
-        return Completion(text=text, model=request.model, usage=usage)
+        document = chat_reply(text) if request.relayed else ""
+        return Completion(text=text, model=request.model, usage=usage, document=document)
+
+
+def chat_reply(text: str) -> str:
+    """Return what a server of Chat Completions sends where a model says `text`."""
+    message = {"role": "assistant", "content": text}
+    return json.dumps({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+
+
+def called(name: str, **given: object) -> ToolCall:
+    """Return a model's call of a tool."""
+    return ToolCall("call_1", name, json.dumps(given))
 
 
 def proposal(files: Mapping[str, str], **hashes: str) -> Callable[[Request], str]:

@@ -34,6 +34,7 @@ ALLOWED: Final[Mapping[str, str]] = {
     "planner/rules/acceptance.py": "shows an order that the examples of several rules begin with",
     "planner/repo/spec_words.py": "lists words that say nothing about what a spec is about",
     "factory/workbench/dependencies.py": "knows where a checkout has an environment",
+    "factory/agents": "knows what agents are made with, and what they need",
     "factory/sandbox": "knows the interpreters and toolchains of this machine",
     "factory/workbench/judging_tools.py": "seeds the build cache of a toolchain",
     "factory/factory_checkups.py": "names interpreter and toolchains in the report of doctor",

@@ -5,12 +5,12 @@ The text contains nothing about the run or the machine, so that what came of it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from factory.orders.documents import AttemptRecord, FileWrite, Offer, ReplyFormat
+from factory.orders.documents import FileWrite, Offer, ReplyFormat
 from factory.orders.model_choice import AskedModel, ModelChoice, PastAttempt
 from factory.proposal.prompt import prompt_values, render_conventions
 from factory.proposal.prompt_parts import render_hint, render_history
@@ -46,7 +46,6 @@ class AgentTask:
     conventions: Conventions | None
     hint: str
     past: tuple[PastAttempt, ...]
-    records: tuple[AttemptRecord, ...]
     asked: AskedModel
     models: ModelChoice
     bounds: AgentSettings
@@ -107,7 +106,6 @@ def render_task(task: AgentTask) -> str:
     if task.past:
         history = render_history(task.past, shown, offer.format, _HISTORY_CHARACTERS)
         past.append("\n" + history.replace("the files above are", "the files are", 1))
-        past += [f"{each}\n" for each in _dropped(task.records)]
     return fill(_TEMPLATE, values | {"PAST": "".join(past)})
 
 
@@ -115,10 +113,3 @@ def _allowed(task: AgentTask) -> str:
     there = {each.path for each in task.shown if each.state.kind is FileKind.FILE}
     paths = task.order.allowed_files
     return "\n".join(f"- {each}" + ("" if each in there else " (new)") for each in paths)
-
-
-def _dropped(records: Sequence[AttemptRecord]) -> Sequence[str]:
-    last = records[-1].agent if records else None
-    if last is None or not last.dropped:
-        return ()
-    return (f"Of what you changed then, this was dropped: {', '.join(last.dropped[:10])}.",)

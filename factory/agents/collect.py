@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from factory.agents.agent_task import AgentTask
 from factory.orders.documents import MAX_EDITED_BYTES, MAX_WRITE_BYTES, FileWrite
+from factory.preflight import printable
 from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState
 from factory.proposal.shown_code import hashes_of
 from factory.workbench.tree import NotReadable, Tree
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 
-_ABSENT = FileState(FileKind.ABSENT, EMPTY_SHA256)
+_MOST_NAMED: Final = 100
+ABSENT: Final = FileState(FileKind.ABSENT, EMPTY_SHA256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,30 +38,41 @@ def collect(task: AgentTask) -> Collected:
     for path in order.allowed_files:
         if path in placed:
             continue
-        found = _read(tree, path, before.get(path, _ABSENT))
+        found = read_back(tree, path, before.get(path, ABSENT))
         if isinstance(found, FileWrite):
             writes.append(found)
         elif found:
             notes.append(f"{path} {found}")
-    kept = {path for path, content in placed.items() if _is(tree, path, content)}
-    kept |= {*order.removed_files, *(each.path for each in writes)}
+    tests = [path for path, content in placed.items() if not _is(tree, path, content)]
+    kept = {*placed, *order.removed_files, *(each.path for each in writes)}
     undone = workspace.undo()
-    dropped = tuple(sorted({*undone.changed, *undone.made, *undone.hidden} - kept))
+    others = sorted({*tests, *({*undone.changed, *undone.made, *undone.hidden} - kept)})
     task.bench.restore()
-    tests = [path for path in placed if path in dropped]
     notes += [f"{path} is a test of the plan and was changed: it is put back" for path in tests]
-    return Collected(tuple(writes), dropped, tuple(notes))
+    if (left := len(others) - _MOST_NAMED) > 0:
+        notes.append(f"{left:,} more files were dropped than are named")
+    return Collected(tuple(writes), tuple(map(printable, others[:_MOST_NAMED])), tuple(notes))
 
 
-def _read(tree: Tree, path: str, before: FileState) -> FileWrite | str:
+def read_back(tree: Tree, path: str, before: FileState) -> FileWrite | str:
     """Return the write of a changed file, "" for one that is as it was, or why it is not taken."""
-    limit = MAX_EDITED_BYTES if before.kind is FileKind.FILE else MAX_WRITE_BYTES
     try:
-        data = tree.read(path, limit + 1)
+        data = tree.read(path, limit_of(before) + 1)
     except NotReadable as refused:
         if refused.kind is FileKind.ABSENT:
             return "was removed, which no proposal can do" if before.kind is FileKind.FILE else ""
         return f"{DESCRIPTIONS[refused.kind]}, and only a file can be proposed"
+    return write_of(path, data, before)
+
+
+def limit_of(before: FileState) -> int:
+    """Return how many bytes may be proposed for a file."""
+    return MAX_EDITED_BYTES if before.kind is FileKind.FILE else MAX_WRITE_BYTES
+
+
+def write_of(path: str, data: bytes, before: FileState) -> FileWrite | str:
+    """Return the write of `data` to a file, "" if it holds that, or why it is not taken."""
+    limit = limit_of(before)
     if len(data) > limit:
         return f"has over {limit:,} bytes"
     if before == FileState(FileKind.FILE, sha256_bytes(data)):

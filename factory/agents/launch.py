@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Final
 
 from factory.agents.agent_task import CHECK, AgentTask
-from factory.agents.forward import NOT_STARTED, PORT
-from factory.agents.forward import __file__ as forward_file
 from factory.agents.known_agents import Agent
 from factory.sandbox.detect import Sandbox, open_sandbox, require_backend
+from factory.sandbox.forward import NOT_STARTED, PORT
+from factory.sandbox.forward import __file__ as forward_file
 from factory.sandbox.policy import GIB, Backend, Cause, Ended, Limits, Policy
 from factory.workbench.leftovers import discard
 from factory.workbench.workspace import workspace_refused
@@ -40,6 +40,8 @@ DISK_BYTES: Final = 4 * GIB
 _LEAST_SHARE: Final = 20
 """The disk is to keep one part in so many of what was free."""
 _LOOK_EVERY_SECONDS: Final = 0.1
+FILES: Final = "{files}"
+"""A word that stands for the files that the order may write, each a word of its own."""
 _NAMED: Final = re.compile(r"\{(task|task_file|model|base_url)\}")
 
 
@@ -66,10 +68,8 @@ class AgentSandbox:
     socket: Path
     _policy: Policy
 
-    def run(
-        self, agent: Agent, task: AgentTask, text: str, stop: Callable[[], str], disk: int
-    ) -> Stay:
-        """Run the agent until it ends, or until `stop` says why it has to; `disk` is in bytes."""
+    def run(self, agent: Agent, task: AgentTask, text: str, stop: Callable[[], str]) -> Stay:
+        """Run the agent until it ends, or until `stop` says why it has to."""
         policy = self._policy
         self._write(agent, task, text)
         minutes = task.bounds.minutes
@@ -78,7 +78,7 @@ class AgentSandbox:
         def watch() -> None:
             nonlocal ended
             free = _free_bytes(policy.workspace)
-            least = max(free - disk, free // _LEAST_SHARE)
+            least = max(free - DISK_BYTES, free // _LEAST_SHARE)
             while not over.wait(_LOOK_EVERY_SECONDS):
                 full = "filled the disk" if _free_bytes(policy.workspace) < least else ""
                 ended = ended or stop() or full
@@ -90,7 +90,7 @@ class AgentSandbox:
         watching.start()
         try:
             done = self.sandbox.run(
-                [_OWN_PYTHON, "-I", "-S", str(_SHOWN / "forward.py")],
+                [_OWN_PYTHON, "-I", "-S", str(_SHOWN / "forward")],
                 timeout_seconds=minutes * 60,
                 log=task.folder / "agent",
             )
@@ -117,13 +117,15 @@ class AgentSandbox:
             "GOOGLE_GEMINI_BASE_URL": url,
             "LLMCH_MODEL": task.asked.model,
             "LLMCH_TASK_FILE": str(task_file),
-            **{name: filled(value) for name, value in agent.environment.items()},
+            **{name: value and filled(value) for name, value in agent.environment.items()},
         }
-        start = {"argv": [filled(each) for each in agent.words], "environment": environment}
+        allowed = task.order.allowed_files
+        words = (each for word in agent.words for each in (allowed if word == FILES else (word,)))
+        start = {"argv": [filled(each) for each in words], "environment": environment}
         for name, content in {
             "agent.json": json.dumps(start),
             "task.md": text,
-            "forward.py": Path(forward_file).read_text("utf-8"),
+            "forward": Path(forward_file).read_text("utf-8"),
             "check": "".join(self._check_lines(task)),
         }.items():
             (folder / name).write_text(content, "utf-8")

@@ -8,20 +8,19 @@ is started again, and pays only for what had not come back.
 from __future__ import annotations
 
 import json
+import shlex
 import threading
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
-
-from shared.llm.relay import Relay, RelayTerms
 
 from factory.agents import launch
 from factory.agents.agent_task import AgentTask, render_task
 from factory.agents.collect import Collected, collect
 from factory.agents.known_agents import Agent, agent_named
-from factory.agents.launch import DISK_BYTES, Stay
+from factory.agents.launch import Stay
 from factory.judging.failure_brief import stable_excerpt
 from factory.orders.documents import MAX_REPLY_CHARACTERS, AgentRecord
+from factory.preflight import name_paths
 from shared.errors import EnvironmentFault, Interrupted
 from shared.events.events import AgentActed, AgentEnded, AgentStarted
 from shared.files.atomic_io import write_refused
@@ -35,11 +34,11 @@ from shared.llm.model_client import (
     Role,
     Usage,
 )
-from shared.settings.setting_values import MODEL, TOOLS, Proposer
+from shared.llm.relay import Relay, RelayTerms
+from shared.settings.setting_values import Proposer
 from shared.settings.settings import SandboxBackend, Settings
 
 _OUTPUT_CHARACTERS: Final = 1200
-_NAMED: Final = 10
 
 
 def check_proposers(settings: Settings) -> None:
@@ -48,15 +47,11 @@ def check_proposers(settings: Settings) -> None:
     `SandboxUnavailable` says that bubblewrap does not work or was not chosen, `InvalidInput` that
     an agent is not found.
     """
-    factory = settings.factory
-    agents = set(factory.proposers or factory.proposer) - {(MODEL,), (TOOLS,)}
-    if not agents:
-        return
     chosen = settings.sandbox.backend
     if chosen not in (SandboxBackend.AUTO, SandboxBackend.BWRAP):
         raise launch.refused(f"--sandbox {chosen} was chosen")
     launch.require_bwrap()
-    for words in sorted(agents):
+    for words in settings.factory.agents:
         agent_named(words)
 
 
@@ -71,7 +66,7 @@ def agent_request(words: Proposer, task: AgentTask, client: LlmClient) -> Reques
     text = render_task(task)
     return Request(
         api=Api.CHAT,
-        model=" ".join(words),
+        model=shlex.join(words),
         prompt=text,
         place=CallPlace(Role.FACTORY, task.attempt, task.order.id),
         perform=lambda: _perform(agent_named(words), task, text, client),
@@ -101,9 +96,7 @@ class _Announcing:
         return completion
 
 
-def _perform(
-    agent: Agent, task: AgentTask, text: str, client: LlmClient, disk: int = DISK_BYTES
-) -> Completion:
+def _perform(agent: Agent, task: AgentTask, text: str, client: LlmClient) -> Completion:
     order, attempt = task.order.id, task.attempt
     task.emit(AgentStarted(order, attempt, agent.title))
     with launch.agent_sandbox(task, agent) as place:
@@ -125,7 +118,7 @@ def _perform(
                     return "was cancelled"
                 return f"was ended: {relay.reached}" if relay.ended.is_set() else ""
 
-            stay = place.run(agent, task, text, stop, disk)
+            stay = place.run(agent, task, text, stop)
     found = collect(task)
     if task.is_cancelled():
         raise Interrupted("cancelled")
@@ -186,14 +179,11 @@ def _completion(
         )
     output = stable_excerpt(_printable(stay.output), task.bench.path_names().items())
     lines = [f"The agent {agent.title} {stay.words}, {problem}."]
-    lines += [f"- {each}" for each in (*record.account[1:], *_named(found.dropped))]
-    lines += ["It printed at the end:", output[-_OUTPUT_CHARACTERS:]] if output else []
-    raise ReplyFailed("\n".join(lines), Usage(calls=0), lost=(output,))
-
-
-def _named(dropped: Sequence[str]) -> Sequence[str]:
-    more = f" and {len(dropped) - _NAMED} more" if len(dropped) > _NAMED else ""
-    return (f"dropped: {', '.join(dropped[:_NAMED])}{more}",) if dropped else ()
+    lines += [f"- {each}" for each in record.account[1:]]
+    lines += [f"- dropped: {name_paths(found.dropped)}"] if found.dropped else []
+    lines += ["It printed at the end:"] if output else []
+    lost = (output[-_OUTPUT_CHARACTERS:],) if output else ()
+    raise ReplyFailed("\n".join(lines), Usage(calls=0), lost=lost)
 
 
 def _printable(text: str) -> str:

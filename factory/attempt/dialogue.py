@@ -12,8 +12,10 @@ from pathlib import Path
 
 from factory.attempt.attempt_state import Attempt, FactoryState, Step
 from factory.judging.contract import notes_on
+from factory.judging.environment_faults import Fault
 from factory.judging.failure_brief import (
     brief_of,
+    brief_of_fault,
     brief_of_repetition,
     quote_reply,
 )
@@ -57,6 +59,7 @@ from factory.proposal.shown_code import (
     focus_of,
     parse_show_request,
 )
+from shared.errors import EnvironmentFault
 from shared.events.events import ModelAskedAgain
 from shared.files.atomic_io import write_text
 from shared.llm.model_client import Completion, ReplyFailed, Request
@@ -235,11 +238,13 @@ Complete = Callable[[Request], Completion]
 _JUDGEABLE = frozenset({DoubtKind.UNCHANGED, DoubtKind.HOLLOW})
 
 
-def ask(state: FactoryState, step: Step, attempt: Attempt, first: Complete) -> Attempt:
+def ask(
+    state: FactoryState, step: Step, attempt: Attempt, first: Complete, then: Complete
+) -> Attempt:
     """Return the attempt with the model's proposal, or with a brief that says why it has none.
 
-    The first question goes to `first`, all others to the client of the step. A proposal that
-    only a doubt is against is returned after all where no better one comes.
+    The first question is put by `first`, all others by `then`. A proposal that only a doubt is
+    against is returned after all where no better one comes.
     """
     models, complete = step.run.options.models, first
     order, shown = step.order, attempt.shown
@@ -263,7 +268,7 @@ def ask(state: FactoryState, step: Step, attempt: Attempt, first: Complete) -> A
         doubtful = doubtful and replace(doubtful, questions=attempt.questions)
         repeated = doubt.kind is DoubtKind.REPEATED
         dialogue.asked = ask_again(models, dialogue.asked, len(attempt.questions), repeated)
-        complete = step.client.complete
+        complete = then
 
 
 def take_outcome(state: FactoryState, step: Step, attempt: Attempt, request: Request) -> Attempt:
@@ -277,14 +282,18 @@ def take_outcome(state: FactoryState, step: Step, attempt: Attempt, request: Req
     found: list[Completion] = []
 
     def perform(wanted: Request) -> Completion:
-        found.append(step.client.complete(wanted))
+        # An agent is a command under way: dropping the step ends it, and does not leave it alone.
+        found.append(step.run.model.client.complete(wanted))
         return found[-1]
 
     try:
         attempt, doubt = Dialogue(step, state, asked).put(attempt, question, request, perform)
     except ReplyFailed as failed:
         account = "\n".join((str(failed), *failed.lost[-1:]))
-        return _ended_ask(step, attempt, Stage.LLM_OUTPUT_INVALID, account)
+        return _ended_ask(step, attempt, Stage.EXCEPTION, account)
+    except EnvironmentFault as fault:
+        brief = brief_of(Stage.ENVIRONMENT, step.order, fault.message)
+        return replace(attempt, brief=brief_of_fault(Fault(fault.message, fault.hint or ""), brief))
     attempt = replace(attempt, agent=AgentRecord.model_validate_json(found[-1].document))
     if doubt is None or doubt.kind is DoubtKind.HOLLOW:
         return attempt

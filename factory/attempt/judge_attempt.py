@@ -23,6 +23,7 @@ from factory.orders.documents import AttemptRecord, FailureBrief, QuotedFile
 from factory.orders.model_choice import PastAttempt, is_stuck
 from factory.orders.stages import AttemptStage, Stage
 from factory.orders.task import Failed, Passed
+from factory.preflight import name_paths
 from factory.record.runs_on_record import REJECTED_PATCH
 from factory.record.summary import drift_warning, unjudged_warning
 from factory.workbench.tree import patch_of_proposal
@@ -160,6 +161,9 @@ def _pass(state: FactoryState, step: Step) -> StateUpdate:
 
 def _fail(state: FactoryState, step: Step, brief: FailureBrief) -> StateUpdate:
     step.progress.check_cancelled()  # the canceller reports how the attempt ended
+    if (agent := state["attempt"].agent) and agent.dropped:
+        said = f"Dropped of what the agent changed: {name_paths(agent.dropped)}."
+        brief = with_facts(brief.model_copy(update={"facts": (said,)}), brief.facts)
     attempt, max_attempts = state["attempt"], step.run.options.settings.factory_attempts
     document = brief.model_dump(mode="json")
     write_json(step.attempt_folder(attempt) / "failure_brief.json", document, sync=False)
@@ -176,6 +180,8 @@ def _fail(state: FactoryState, step: Step, brief: FailureBrief) -> StateUpdate:
     if attempt.touched and not last and not attempt.tree:  # else the pool does so
         step.bench.reset()
     next_step = _NOTHING_MOVES if stuck else _next_step(attempt.number, max_attempts, brief)
+    if not last and (given := step.run.options.given):
+        next_step = f"nothing was kept; {given[attempt.number].by.name} is judged next"
     step.progress.fail_attempt(attempt.number, brief, next_step)
     if last:
         return {"records": records, "verdict": Failed(brief)}

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
+from factory.agents import agent_task, own_loop, run_agent
 from factory.attempt import dialogue
 from factory.attempt.apply_proposal import (
     CannotPlace,
@@ -16,12 +18,14 @@ from factory.attempt.apply_proposal import (
     acceptance_writes,
     check_writes,
     find_unmet,
+    keep_removed,
     removals_alone,
     remove_files,
     show_acceptance_files,
     tests_of,
 )
 from factory.attempt.attempt_state import Attempt, FactoryState, StateUpdate, Step
+from factory.judging import run_checks
 from factory.judging.acceptance_evidence import (
     Evidence,
     EvidenceCollector,
@@ -42,10 +46,7 @@ from factory.orders.documents import (
     FailureBrief,
     ReplyFormat,
 )
-from factory.orders.model_choice import (
-    PastAttempt,
-    is_small,
-)
+from factory.orders.model_choice import PastAttempt, first_model, is_small
 from factory.orders.stages import AttemptStage, Stage
 from factory.proposal.prompt import (
     render_parts,
@@ -61,7 +62,7 @@ from factory.workbench.tree import NotReadable, Tree
 from shared.files.atomic_io import write_json
 from shared.git import trees
 from shared.languages.registry import warm_up
-from shared.llm.model_client import Completion, Request
+from shared.llm.model_client import Api, CallPlace, Completion, Request, Role, Usage
 from shared.projects.build_tools import BRINGING, may_come
 from shared.projects.conventions import find_conventions
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
@@ -138,11 +139,71 @@ class Proposer(Protocol):
 
 
 def _proposer_of(step: Step, attempt: Attempt) -> Proposer:
+    if step.run.options.given:
+        return take_given
     match step.run.options.settings.factory.proposer_of(attempt.number):
         case ("model",):
             return ask_model
-        case _:
-            raise NotImplementedError
+        case ("tools",):
+            return ask_with_tools
+        case words:
+            return partial(ask_agent, words)
+
+
+def ask_agent(
+    words: tuple[str, ...],
+    state: FactoryState,
+    step: Step,
+    attempt: Attempt,
+    collector: EvidenceCollector,
+) -> tuple[Attempt, Evidence | None]:
+    """Have an agent work in the workspace, after the trials, which need it too."""
+    evidence = _gathered(state, collector)
+    keep_removed(step.order, step.workspace.tree)
+    task = _task_of(state, step, attempt)
+    request = run_agent.agent_request(words, task, step.run.model.client)
+    return dialogue.take_outcome(state, step, replace(attempt, touched=True), request), evidence
+
+
+def ask_with_tools(
+    state: FactoryState, step: Step, attempt: Attempt, collector: EvidenceCollector
+) -> tuple[Attempt, Evidence | None]:
+    """Have the model look before it replies, after the trials, which need the workspace too."""
+    evidence = _gathered(state, collector)
+    task = _task_of(state, step, attempt)
+    options, folder = step.run.options, task.folder / "tools"
+    trial = run_checks.Trial(step.task, options, step.bench, step.emit, step.progress, folder)
+    with own_loop.announced(task, step.client, trial) as loop:
+        attempt = dialogue.ask(state, step, attempt, loop.complete, loop.complete)
+        loop.files = tuple(sorted(attempt.proposal.paths)) if attempt.proposal else ()
+    return replace(attempt, agent=loop.record), evidence
+
+
+def _gathered(state: FactoryState, collector: EvidenceCollector) -> Evidence | None:
+    return state["evidence"] or beside(lambda: None, collector)[1]
+
+
+def _task_of(state: FactoryState, step: Step, attempt: Attempt) -> agent_task.AgentTask:
+    options, commit = step.run.options, step.workspace.baseline
+    return agent_task.AgentTask(
+        order=step.order,
+        attempt=attempt.number,
+        tree=trees.tree_of(step.workspace.git, commit),
+        bench=step.bench,
+        folder=step.attempt_folder(attempt),
+        shown=attempt.shown,
+        placed=attempt.placed,
+        verification=tuple(check.text for check in step.verification.checks().commands),
+        known=step.task.loaded.known,
+        conventions=attempt.conventions,
+        hint=step.task.loaded.hint,
+        past=state["past"],
+        asked=first_model(options.models, state["past"], attempt.number),
+        models=options.models,
+        bounds=options.settings.factory.agent,
+        emit=step.emit,
+        is_cancelled=step.progress.is_cancelled,
+    )
 
 
 def ask_model(
@@ -158,7 +219,27 @@ def ask_model(
         completion, evidence = beside(lambda: step.client.complete(request), collector)
         return completion
 
-    return dialogue.ask(state, step, attempt, first), evidence
+    return dialogue.ask(state, step, attempt, first, step.client.complete), evidence
+
+
+def take_given(
+    state: FactoryState, step: Step, attempt: Attempt, collector: EvidenceCollector
+) -> tuple[Attempt, Evidence | None]:
+    """Take what somebody proposes for this attempt; gather the evidence if there is none yet."""
+    given = step.run.options.given[attempt.number - 1]
+    evidence = state["evidence"] or beside(lambda: None, collector)[1]
+    if given.problem:
+        brief = brief_of(Stage.WRITE_SCOPE_VIOLATION, step.order, given.problem)
+        return replace(attempt, agent=given.by, brief=brief), evidence
+    name, reply = given.by.name, given.reply
+    request = Request(
+        api=Api.CHAT,
+        model=name,
+        prompt=f"Proposed by {name}, with the SHA-256 {given.by.sha256}.\n",
+        place=CallPlace(Role.FACTORY, attempt.number, step.order.id),
+        perform=lambda: Completion(reply, name, Usage(), document=given.by.model_dump_json()),
+    )
+    return dialogue.take_outcome(state, step, attempt, request), evidence
 
 
 def _brief_of_claim(

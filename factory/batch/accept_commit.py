@@ -143,9 +143,8 @@ def _refuse_elsewhere(
     commits = history.first_parents
     if commit not in commits:
         raise InvalidInput(
-            f"{commit[:12]} is not on branch {plan.branch!r}",
-            "bring it there by `git cherry-pick` or `git merge --no-ff`, and name the commit that "
-            "the branch has then; --branch names another branch",
+            f"{commit[:12]} is not on the first-parent line of branch {plan.branch!r}",
+            "name the merge that brought it there, or another branch by --branch",
         )
     for each in plan.orders:
         made = history.landed.get(each.order.id)
@@ -174,6 +173,8 @@ class JudgedCommit:
     offered: OfferedCommit
     judgement: Judgement
     run_dir: str
+    recorded: bool = True
+    """Whether it counts for the order from now on, if it passes."""
 
     @property
     def judged(self) -> VerifiedBy | FailureBrief:
@@ -198,8 +199,9 @@ def accept_commit(
     emit: Emit,
     *,
     allow_more: bool = False,
+    record: bool = True,
 ) -> JudgedCommit:
-    """Judge the commit that `given` names, and accept it for the order `name`.
+    """Judge the commit that `given` names, and accept it for the order `name` with `record`.
 
     Nothing is recorded about an order whose commit fails. The commit itself never changes: it gets
     a note. Raises as `find_offered_commit` does, `Busy`, `PreflightRefused`, `SandboxUnavailable`.
@@ -214,8 +216,9 @@ def accept_commit(
         with recorded_run(folder, _head(plan, name, found, options), emit) as recording:
             task = _task(plan, name, found, place, options, recording)
             accepted = _judge(plan, task, found, place, options, recording)
+            accepted = replace(accepted, recorded=record)
             recording.results["summary"] = acceptance_document(accepted)
-            if isinstance(accepted.judged, VerifiedBy):
+            if record and isinstance(accepted.judged, VerifiedBy):
                 with deferring_signals():
                     _record(plan, accepted, accepted.judged, task, place, recording)
         return accepted
@@ -253,7 +256,8 @@ def acceptance_document(accepted: JudgedCommit) -> dict[str, Any]:
         "work_order": accepted.order.id,
         "branch": accepted.branch,
         "commit": accepted.offered.commit,
-        "accepted": passed,
+        "accepted": passed and accepted.recorded,
+        "checked_only": not accepted.recorded,
         "files": sorted(accepted.offered.changed),
         "beyond": list(accepted.offered.beyond),
         "verified_by": judged.model_dump(mode="json") if passed else None,

@@ -306,7 +306,7 @@ def run_orders(
         batch = Batch(session, history, Choice(outset.decisions, only))
         if (first := batch.first_to_make()) is not None:
             session.verify_base(first)
-        if source.mode is Mode.LIVE and (remaining := batch.remaining()):
+        if source.mode is Mode.LIVE and not options.given and (remaining := batch.remaining()):
             announce_forecast(remaining, session.run, session.tip)
         try:
             with kind.open(session) as worker:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from factory.batch.batch import run_orders
 from factory.batch.order_graph import derive_graph
@@ -214,7 +215,8 @@ def retry_order(
 ) -> RunSummary:
     """Make one order of a plan again, on its branch, and return its summary.
 
-    `hint` holds from now on, also in later runs; `None` leaves the hint that is on record. An order
+    Where the options hold what was given, that is judged in the place of replies. `hint` holds
+    from now on, also in later runs; `None` leaves the hint that is on record. An order
     that has landed is left alone. Raises `PreflightRefused` if an order that it needs has not
     landed, and as `factory.batch.batch.run_all` does.
     """
@@ -222,7 +224,8 @@ def retry_order(
         _take_up(plan, name, hint, place)
         rest = _rest(plan, name, place, options)
     options = replace(options, branch=plan.branch)
-    request = Request("retry", plan.path, plan.orders, options, source)
+    command: Literal["accept", "retry"] = "accept" if options.given else "retry"
+    request = Request(command, plan.path, plan.orders, options, source)
     (summary,) = run_orders(request, emit, name, rest).orders
     return summary
 

@@ -278,8 +278,12 @@ def try_acceptance(trial: Trial) -> Iterator[tuple[str, CmdResult]]:
     """
     trial.bench.follow_manifests()
     for number, text in enumerate(dict.fromkeys(trial.order.acceptance_commands), 1):
-        check = parse_check(text)
-        yield text, _result(_execute(check, trial, f"accept_{number}"), trial)
+        yield text, try_command(trial, text, f"accept_{number}")
+
+
+def try_command(trial: Trial, text: str, name: str) -> CmdResult:
+    """Run one command as `try_acceptance` does, and return its result; `name` names its logs."""
+    return _result(_execute(parse_check(text), trial, name), trial)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,8 @@ STAGE_TEXTS: Final = (
     ),
     StageText(
         Stage.EXCEPTION,
-        "The model gave no usable reply, or the attempt was under way when the run ended.",
+        "The model gave no usable reply, an agent left nothing to judge, or the attempt was under "
+        "way when the run ended.",
         "The same question can get another answer.",
         "Look at the excerpt. For cut replies, raise `factory.max_output_tokens` or split the "
         "order.",

@@ -9,7 +9,13 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from factory.orders.documents import AttemptRecord, CommandFlag, FailureBrief, VerifiedBy
+from factory.orders.documents import (
+    AgentRecord,
+    AttemptRecord,
+    CommandFlag,
+    FailureBrief,
+    VerifiedBy,
+)
 from factory.orders.model_choice import ModelChoice
 from factory.orders.order_commit import CommitTerms, OrderIdentity, describe_commit, identify
 from factory.orders.read_orders import Exemption, LoadedOrder
@@ -111,6 +117,18 @@ class OrderResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """Hold what somebody proposes for an order, as a reply in JSON, or why it is refused.
+
+    `by` names where it was read from.
+    """
+
+    by: AgentRecord
+    reply: str = ""
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RunOptions:
     """Hold where to work, the models, the settings and the other choices of the caller."""
 
@@ -144,6 +162,8 @@ class RunOptions:
     date: str = ""
     """The date of all commits, in git's form; the time at which the run begins where it is ""."""
     out: Path | None = None
+    given: tuple[Given, ...] = ()
+    """What is judged on the attempts, one on each, where no one is asked to propose."""
 
 
 MAX_HINT_CHARACTERS: Final = 4000

@@ -75,6 +75,11 @@ class RunDocument:
     """The choices for commands; code that follows them reads them strictly."""
     summary: RunOutcome | None = None
 
+    @property
+    def made_attempts(self) -> bool:
+        """Return whether orders were made: `accept` may have judged a commit that is there."""
+        return self.command != "plan" and (self.command != "accept" or bool(self.base))
+
 
 NO_DOCUMENT: Final = RunDocument()
 
@@ -158,8 +163,8 @@ def runs_on_record(artifacts: Path, common_dir: Path, tree: Path) -> Iterator[Ru
     }
     for run_id, folder in sorted(found.items(), reverse=True):
         head = read_run_document(folder)
-        if head.command == "accept":
-            continue  # it judged a person's commit, and made no attempt
+        if not head.made_attempts:
+            continue
         if head.repo is None or head.repo.is_relative_to(tree):
             yield RunOnRecord(run_id, folder, head)
 

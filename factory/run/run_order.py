@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from factory.agents import run_agent
 from factory.attempt.attempt_state import Run
 from factory.judging.contract import warm_tools
 from factory.judging.proof import KnownCommit, KnownCommits, sum_of
@@ -98,6 +99,8 @@ def begin_run(request: Request, emit: Emit) -> Iterator[Session]:
     is done. Raises as `run_order` does.
     """
     options = request.options
+    if options.settings.factory.agents and request.source.mode is Mode.LIVE:
+        run_agent.check_proposers(options.settings)
     with contextlib.ExitStack() as opened:
         repo, earlier, cut_off = opened.enter_context(hold_repo(options, emit))
         prepare_export(repo, options.out, "--out")

@@ -54,7 +54,7 @@ class Request:
     thread while the run begins, what takes its steps.
     """
 
-    command: Literal["run", "run-all", "retry"]
+    command: Literal["run", "run-all", "retry", "accept"]
     path: Path
     orders: tuple[LoadedOrder, ...]
     options: RunOptions
@@ -312,6 +312,8 @@ def after_the_orders(
             return f"{step}; the same command would end in the same way"
         case Stage.REPEATED:
             return step
+        case _ if continuation.options.given:
+            return f"{step}; the same proposals would end in the same way"
         case _ if continuation.replayed:
             return f"{step}; the same command would replay the same replies"
         case _:

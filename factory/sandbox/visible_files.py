@@ -185,7 +185,7 @@ def view_of(policy: Policy, interpreter: Interpreter, programs: Path) -> Sandbox
                 "correct --sandbox-read, --sandbox-write or these settings in the configuration",
             )
     own = (part for prefix in interpreter.prefixes for part in _parts(prefix))
-    linked = (path for each in policy.linked for path in _needed_by(each.source))
+    linked = (path for each in policy.linked for path in needed_by(each.source))
     named_read = (*policy.read, *linked, *policy.toolchains.read)
     read = (*map(Path, _SYSTEM), *own, interpreter.executable, *named_read, programs)
     shown = (each for each in read if each.exists() or each == programs)  # `programs` is made later
@@ -201,7 +201,7 @@ def _parts(prefix: Path) -> tuple[Path, ...]:
     return tuple(prefix / name for name in ("bin", "lib", "lib64", "include", "pyvenv.cfg"))
 
 
-def _needed_by(source: Path) -> Iterator[Path]:
+def needed_by(source: Path) -> Iterator[Path]:
     """Yield a linked folder under its own name and, for a virtual environment, its base Python.
 
     Scripts of an environment name its interpreter by the path where it was installed.

@@ -127,6 +127,16 @@ def report_records(reports: Reports, folder: Path, artifacts: Path, console: Con
     _report(run, None, reports, summary, console)
 
 
+def report_answer(
+    document: documents.Document, annotations: Iterable[Annotation], console: Console
+) -> None:
+    """Report the answer of a command that leaves no run of orders to GitHub Actions."""
+    if summary := summary_file(os.environ):
+        _append(summary, markdown_of(document), console)
+    if runs_in_actions(os.environ):
+        console.annotate(render_annotations(annotations, mask_secrets))
+
+
 def write_junit(
     reports: Reports, run: RunView | None, error: BaseException | None, console: Console
 ) -> None:

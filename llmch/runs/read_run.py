@@ -123,7 +123,7 @@ def _found(run: RunOnRecord, runs: tuple[RunOnRecord, ...], place: RepoPlace) ->
 def _of_folder(folder: Path, repo: Path | None) -> FoundRun:
     head = read_run_document(folder)
     run = RunOnRecord(folder.name, folder, head)
-    if head.command in ("plan", "accept"):
+    if not head.made_attempts:
         raise InvalidInput(
             f"{folder} is the record of `llmch {head.command}`, not of a run of orders",
             "name a run of `llmch run`, `run-all` or `build`: a folder of artifacts/factory",

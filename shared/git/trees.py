@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
@@ -55,6 +56,14 @@ def sizes_of(git: Git, commit: str, paths: Sequence[str]) -> Mapping[str, int]:
     entries = (record.partition("\t") for record in records if record)
     facts = ((path, words.split()) for words, _, path in entries)
     return {path: int(words[3]) for path, words in facts if words[1] == "blob"}
+
+
+def plain_files_of(git: Git, commit: str) -> Mapping[str, tuple[str, int]]:
+    """Return the ids and the sizes of a commit's plain files, by path."""
+    records = git.run("ls-tree", "-r", "-l", "-z", commit).split("\0")
+    parted = (record.partition("\t") for record in records if record)
+    facts = ((path, words.split()) for words, _, path in parted)
+    return {path: (words[2], int(words[3])) for path, words in facts if words[0] in _REGULAR}
 
 
 def hashes_of(git: Git, commit: str, paths: Sequence[str]) -> Mapping[str, str]:
@@ -247,6 +256,18 @@ def remove(git: Git, paths: Sequence[str]) -> None:
     """Take the named files out of the index, whether or not they are in the tree."""
     names = "".join(path + "\0" for path in paths).encode()
     git.with_config(SYNCED).run("update-index", "--force-remove", "-z", "--stdin", stdin=names)
+
+
+def with_patch(git: Git, commit: str, patch: bytes) -> str:
+    """Return the tree that a patch makes of a commit's; no index and no file is changed.
+
+    Raises `GitFailed`, with git's own words, if the patch does not apply.
+    """
+    with tempfile.TemporaryDirectory(prefix="llmch-index-") as folder:
+        own = {"GIT_INDEX_FILE": f"{folder}/index"}
+        git.run("read-tree", commit, environment=own)
+        git.run("apply", "--cached", "--whitespace=nowarn", "-", stdin=patch, environment=own)
+        return git.run("write-tree", environment=own)
 
 
 def write_tree(git: Git) -> str:

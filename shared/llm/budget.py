@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from shared.errors import BudgetReached, InvalidInput
 from shared.events.events import BudgetCommitted, Emit, Noted, ignore
+from shared.llm import tool_calls
 from shared.llm.model_client import CallPlace, Completion, LlmClient, ReplyFailed, Request, Usage
 from shared.llm.usage import KNOWN_PRICES, KNOWN_WINDOWS, Prices, Windows, by_model, cost_of, priced
 
@@ -65,8 +66,12 @@ def likely_tokens(size: int) -> int:
 
 
 def asked_text(request: Request) -> str:
-    """Return the text that a model is asked: the prompt, or an agent's call."""
-    return request.relayed.body if request.relayed else request.prompt
+    """Return the text that a model is asked: the prompt with all that followed, or a call."""
+    if request.relayed:
+        return request.relayed.body
+    if request.tools or request.exchanges:
+        return f"{request.prompt}\n{tool_calls.conversation_text(request)}"
+    return request.prompt
 
 
 def estimate_input(request: Request) -> int:

@@ -18,7 +18,7 @@ from shared.errors import LlmchError, ModelUnavailable
 from shared.events.events import Channel, Emit, ModelTextArrived, Noted, ignore
 from shared.files.secret_values import redact
 from shared.git.checkups import Checkup, Health
-from shared.llm import relay_replies, relay_wires, server_apis
+from shared.llm import relay_replies, relay_wires, server_apis, tool_calls
 from shared.llm.call_retry import (
     Clock,
     OwnPace,
@@ -205,6 +205,7 @@ class LiveClient:
             reasoning=self._cleaned(answer.reasoning),
             adjustments=adjustments,
             document=answer.document,
+            calls=answer.calls or tool_calls.calls_in_text(answer.text, request.tools),
         )
 
     def _cleaned(self, text: str) -> str:

@@ -83,6 +83,37 @@ class Relayed:
 
 
 @dataclass(frozen=True, slots=True)
+class Tool:
+    """Describe a function that a model may call before it replies.
+
+    `parameters` has a JSON schema for each of its arguments, with `examples`.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Mapping[str, Any]]
+    required: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """Hold a model's call of a tool; `arguments` is the text that it wrote, JSON or not."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """Hold what a model said in calling tools, and the result of each call."""
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    results: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Request:
     """Represent one question to a model. Runs on the same inputs make equal requests.
 
@@ -91,7 +122,8 @@ class Request:
     less than `max_output_tokens`, but this much, the call is made with what the cap leaves. It is
     not sent, and no part of a transcript. Neither is `perform`: it makes the completion in this
     process, and no model is asked. `relayed` is an agent's call; `prompt` is then empty, and `sink`
-    is called with each event of a streamed reply, as its bytes are, but the last one.
+    is called with each event of a streamed reply, as its bytes are, but the last one. `exchanges`
+    follow the prompt, and `tools` may be called; both are part of the prompt with `tools_in_text`.
     """
 
     api: Api
@@ -105,6 +137,9 @@ class Request:
     expected_output_tokens: int | None = None
     perform: Callable[[], Completion] | None = field(default=None, compare=False, repr=False)
     relayed: Relayed | None = None
+    tools: tuple[Tool, ...] = ()
+    exchanges: tuple[Exchange, ...] = ()
+    tools_in_text: bool = False
     sink: Callable[[bytes], None] | None = field(default=None, compare=False, repr=False)
 
 
@@ -147,7 +182,7 @@ class Completion:
     be changed, such as a refused parameter that was dropped or another endpoint that was used.
     `lost` holds what came of the replies before it that were cut or broken: they were paid, too.
     `document` is the body of the reply to a relayed call, as the server sent it, or the record of
-    what was performed.
+    what was performed. `calls` are those of tools; a completion with any is not the reply yet.
     """
 
     text: str
@@ -158,6 +193,7 @@ class Completion:
     adjustments: tuple[str, ...] = field(default=())
     lost: tuple[str, ...] = ()
     document: str = ""
+    calls: tuple[ToolCall, ...] = ()
 
 
 class LlmClient(Protocol):

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.events.events import Channel
-from shared.llm.model_client import ReplyBroken, ReplyFailed, Request, Usage
+from shared.llm import tool_calls
+from shared.llm.model_client import Exchange, ReplyBroken, ReplyFailed, Request, Usage
 from shared.llm.reply_bodies import Document
 from shared.llm.server_replies import (
     JUST_ENDS,
@@ -27,6 +28,7 @@ from shared.llm.server_replies import (
     lost_text,
     prompt_for,
     text_of,
+    tools_are_sent,
 )
 
 
@@ -34,8 +36,10 @@ def chat_body(request: Request, quirks: Quirks) -> dict[str, Any]:
     """Return the body of a request in the form that `quirks` allow."""
     body: dict[str, Any] = {
         "model": request.model,
-        "messages": [{"role": "user", "content": prompt_for(quirks, request)}],
+        "messages": tool_calls.chat_messages(prompt_for(quirks, request), _said(request, quirks)),
     }
+    if request.tools and tools_are_sent(quirks, request):
+        body["tools"] = tool_calls.chat_tools(request.tools)
     if request.temperature is not None and quirks.temperature:
         body["temperature"] = request.temperature
     if request.reasoning_effort is not None and quirks.reasoning_effort:
@@ -49,6 +53,11 @@ def chat_body(request: Request, quirks: Quirks) -> dict[str, Any]:
         if quirks.stream_usage:
             body["stream_options"] = {"include_usage": True}
     return body
+
+
+def _said(request: Request, quirks: Quirks) -> tuple[Exchange, ...]:
+    """Return the exchanges that are sent on their own."""
+    return request.exchanges if tools_are_sent(quirks, request) else ()
 
 
 def _response_format(request: Request, quirks: Quirks) -> dict[str, Any] | None:
@@ -74,6 +83,7 @@ class _Gathered:
     text: list[str] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     refusal: list[str] = field(default_factory=list)
+    called: tool_calls.CallPieces = field(default_factory=tool_calls.CallPieces)
     choices: int = 0
     finish_reason: str | None = None
     model: str = ""
@@ -100,6 +110,7 @@ class _Gathered:
             reasoning="".join(self.reasoning),
             model=self.model or request.model,
             usage=self.usage,
+            calls=self.called.calls if request.tools else (),
         )
 
     def _take_choice(self, choice: Mapping[str, Any], watch: Watch) -> None:
@@ -119,6 +130,8 @@ class _Gathered:
             watch(Channel.TEXT, text)
         if refusal := text_of(said.get("refusal")):
             self.refusal.append(refusal)
+        if pieces := said.get("tool_calls"):
+            self.called.take(pieces)
 
 
 def read_chat(documents: Iterable[Document], request: Request, watch: Watch) -> Answer:
@@ -152,6 +165,8 @@ def _judged(gathered: _Gathered, answer: Answer, request: Request) -> Answer:
             raise cut_short(answer, request)
         case "content_filter":
             raise failed(answer, request, "the server's content filter stopped the reply")
+        case _ if answer.calls:
+            return answer
         case "tool_calls" | "function_call":
             raise failed(answer, request, "the model called a tool instead of replying")
         case _ if not answer.text:
@@ -176,7 +191,10 @@ def response_body(request: Request, quirks: Quirks) -> dict[str, Any]:
     The server makes the reply in the background where it can. A stream that breaks is then
     resumed, a reply that is not streamed is polled for, and no reply is lost.
     """
-    body: dict[str, Any] = {"model": request.model, "input": prompt_for(quirks, request)}
+    asked = tool_calls.response_input(prompt_for(quirks, request), _said(request, quirks))
+    body: dict[str, Any] = {"model": request.model, "input": asked}
+    if request.tools and tools_are_sent(quirks, request):
+        body["tools"] = tool_calls.response_tools(request.tools)
     if quirks.stream:
         body["stream"] = True
     if quirks.background:
@@ -285,11 +303,13 @@ def read_response(response: Document, request: Request, streamed_text: str = "")
     `ReplyFailed`, or a subclass, where the answer is not complete. Raises `Refusal` if the
     server reports that the account has no quota left.
     """
+    called = tool_calls.calls_of_response(_items(response.get("output")))
     answer = Answer(
         text="".join(_output(response, "message", "output_text", "text")) or streamed_text,
         reasoning="\n\n".join(_reasoning(response)),
         model=text_of(response.get("model")) or request.model,
         usage=usage_of(response.get("usage")),
+        calls=called if request.tools else (),
     )
     match response:
         case {"status": "incomplete"}:
@@ -307,7 +327,7 @@ def read_response(response: Document, request: Request, streamed_text: str = "")
 def _completed(response: Document, answer: Answer, request: Request) -> Answer:
     if refusal := "".join(_output(response, "message", "refusal", "refusal")):
         raise failed(answer, request, f"the model refused: {refusal}")
-    if not answer.text:
+    if not answer.text and not answer.calls:
         raise failed(answer, request, "the model's reply is empty")
     return answer
 

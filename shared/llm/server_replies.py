@@ -15,8 +15,9 @@ from typing import Any
 
 from shared.errors import LlmchError, ModelUnavailable
 from shared.events.events import Channel
+from shared.llm import tool_calls
 from shared.llm.budget import asked_text, estimate_tokens, least_tokens
-from shared.llm.model_client import Api, ReplyCutShort, ReplyFailed, Request, Usage
+from shared.llm.model_client import Api, ReplyCutShort, ReplyFailed, Request, ToolCall, Usage
 
 
 def well_formed(text: str) -> str:
@@ -154,6 +155,7 @@ class Answer:
     model: str
     usage: Usage | None
     document: str = ""
+    calls: tuple[ToolCall, ...] = ()
 
 
 def answer_usage(answer: Answer, request: Request) -> Usage:
@@ -254,6 +256,7 @@ def text_of(value: object) -> str:
 
 _REFUSED_FORM = frozenset({400, 422})
 _NO_SUCH_ENDPOINT = frozenset({404, 405, 501})
+_TOOLS = re.compile(r"\b(?:tools?|function)\b")
 _STREAMING = re.compile(r"\bstream(?:s|ed|ing)?\b")
 _AT_MOST = re.compile(r"(?:at most|maximum(?: of| is)?|less than or equal to|<=) ?([\d,]{2,12})")
 
@@ -294,6 +297,7 @@ class Quirks:
     stream: bool = True
     stream_usage: bool = True
     background: bool = True
+    tools: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,6 +353,9 @@ def _without_parameter(
     def dropped(changed: Quirks, name: str) -> Adjustment:
         return Adjustment(changed, f"{name} was refused and is no longer sent")
 
+    if request.tools and tools_are_sent(quirks, request) and _TOOLS.search(blamed):
+        words = "tools were refused: they are described in the prompt"
+        return Adjustment(replace(quirks, tools=False), words)
     if quirks.temperature and request.temperature is not None and "temperature" in blamed:
         return dropped(replace(quirks, temperature=False), "temperature")
     if quirks.reasoning_effort and request.reasoning_effort is not None and "reasoning" in blamed:
@@ -419,9 +426,20 @@ def effective_limit(quirks: Quirks, request: Request) -> int | None:
     return limit if quirks.largest_limit is None else min(limit, quirks.largest_limit)
 
 
+def tools_are_sent(quirks: Quirks, request: Request) -> bool:
+    """Return whether tools and exchanges have their own places, which they need if there are any.
+
+    Otherwise the prompt has them.
+    """
+    any_tools = bool(request.tools or request.exchanges)
+    return not any_tools or (quirks.tools and not request.tools_in_text)
+
+
 def prompt_for(quirks: Quirks, request: Request) -> str:
     """Return the prompt, with the schema spelled out where the server does not enforce it."""
     prompt = well_formed(request.prompt)
+    if not tools_are_sent(quirks, request):
+        prompt = tool_calls.as_text(request, prompt)
     if request.reply_schema is None or quirks.structure is Structure.SCHEMA:
         return prompt
     schema = json.dumps(request.reply_schema.schema, separators=(",", ":"))

@@ -111,6 +111,9 @@ def request_to_json(request: model_client.Request) -> dict[str, Any]:
         else {"name": schema.name, "schema": dict(schema.schema)},
         "prompt": request.prompt,
         **({"relayed": _present(request.relayed)} if request.relayed else {}),
+        **({"tools": [asdict(each) for each in request.tools]} if request.tools else {}),
+        **({"exchanges": [*map(asdict, request.exchanges)]} if request.exchanges else {}),
+        **({"tools_in_text": True} if request.tools_in_text else {}),
     }
 
 
@@ -136,7 +139,12 @@ def changed_parts(recorded: model_client.Request, wanted: model_client.Request) 
         elif name == "reply_schema":
             yield "the reply schema differs"
         else:
-            yield f"{name} was {before[name]!r} and is now {value!r}"
+            yield f"{name} was {_in_short(before.get(name))} and is now {_in_short(value)}"
+
+
+def _in_short(value: object) -> str:
+    said = repr(value)
+    return said if len(said) <= 200 else f"{said[:197]}..."
 
 
 def _call_difference(before: model_client.Relayed | None, now: model_client.Relayed | None) -> str:
@@ -268,6 +276,7 @@ def _record_to_json(record: Record) -> dict[str, Any]:
                 "adjustments": list(completion.adjustments),
                 **_lost_to_json(completion.lost),
                 **({"document": completion.document} if completion.document else {}),
+                **({"calls": [*map(asdict, completion.calls)]} if completion.calls else {}),
             }
         case CallFailure(key, failed, handed_on):
             return {
@@ -318,7 +327,17 @@ def _redacted(record: Record, secrets: Sequence[str]) -> Record:
         case Intent(key, request):
             relayed = request.relayed
             relayed = relayed and replace(relayed, body=clean(relayed.body))
-            return Intent(key, replace(request, prompt=clean(request.prompt), relayed=relayed))
+            said = tuple(
+                replace(
+                    each,
+                    text=clean(each.text),
+                    calls=_clean_calls(each.calls, clean),
+                    results=tuple(map(clean, each.results)),
+                )
+                for each in request.exchanges
+            )
+            prompt = clean(request.prompt)
+            return Intent(key, replace(request, prompt=prompt, relayed=relayed, exchanges=said))
         case Response(key, completion):
             return Response(
                 key,
@@ -329,12 +348,19 @@ def _redacted(record: Record, secrets: Sequence[str]) -> Record:
                     adjustments=tuple(map(clean, completion.adjustments)),
                     lost=tuple(map(clean, completion.lost)),
                     document=clean(completion.document),
+                    calls=_clean_calls(completion.calls, clean),
                 ),
             )
         case CallFailure(key, failed, handed_on):
             lost = tuple(map(clean, failed.lost))
             cleaned = _kind(failed)(clean(failed.message), failed.usage, lost=lost)
             return CallFailure(key, cleaned, handed_on)
+
+
+def _clean_calls(
+    calls: Sequence[model_client.ToolCall], clean: Callable[[str], str]
+) -> tuple[model_client.ToolCall, ...]:
+    return tuple(replace(each, arguments=clean(each.arguments)) for each in calls)
 
 
 def _parse_header(document: Mapping[str, Any]) -> Header:
@@ -353,6 +379,7 @@ def _parse_completion(document: Mapping[str, Any]) -> model_client.Completion:
         adjustments=_texts(document, "adjustments"),
         lost=_texts(document, "lost"),
         document=_text(document, "document") if "document" in document else "",
+        calls=read_as(tuple[model_client.ToolCall, ...], document.get("calls", [])),
     )
 
 

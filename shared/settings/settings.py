@@ -30,6 +30,7 @@ from shared.settings.declaration import (
 )
 from shared.settings.setting_values import (
     MODEL,
+    TOOLS,
     Choice,
     Clamped,
     DatabaseUrl,
@@ -272,6 +273,12 @@ class FactorySettings(RoleSettings):
         guarded=True,
     )
     agent: AgentSettings = table(AgentSettings)
+
+    @property
+    def agents(self) -> tuple[Proposer, ...]:
+        """Return the agents that may be asked to propose."""
+        proposers = dict.fromkeys(self.proposers or self.proposer)
+        return tuple(each for each in proposers if each not in ((MODEL,), (TOOLS,)))
 
     def proposer_of(self, attempt: int) -> Proposer:
         """Return who proposes on an attempt, counted from 1."""

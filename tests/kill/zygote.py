@@ -79,12 +79,16 @@ def _become_driver(order: Order) -> None:
 def kill(pid: int, *, tree: bool) -> None:
     """Kill a driver that has not been waited for yet, so that its pid is its own."""
     doomed = [pid]
-    if tree:
-        os.kill(pid, signal.SIGSTOP)  # it starts nothing more while its children are looked for
-        doomed += descendants(pid)
+    for each in doomed if tree else ():  # grows: one that is stopped starts nothing more
+        send(each, signal.SIGSTOP)
+        doomed += [child for child in descendants(pid) if child not in doomed]
     for each in doomed:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(each, signal.SIGKILL)
+        send(each, signal.SIGKILL)
+
+
+def send(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
 
 
 def descendants(pid: int) -> list[int]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from factory.orders.documents import BatchSummary
-from shared.llm.model_client import Request
+from shared.llm.model_client import Request, ToolCall
 from tests.fakes import Reply, proposal, refused
 from tests.harness import Factory, Json, git, writing
 
@@ -47,7 +47,7 @@ def after(seconds: float, reply: Reply) -> Reply:
 
 def answer(reply: Reply, request: Request) -> str:
     """Return what a reply says to a request."""
-    assert not isinstance(reply, Exception)
+    assert not isinstance(reply, Exception | ToolCall)
     return reply if isinstance(reply, str) else reply(request)
 
 

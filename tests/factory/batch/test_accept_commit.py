@@ -137,7 +137,7 @@ def test_a_commit_that_holds_more_is_refused_by_its_files(factory: Factory) -> N
 def test_a_commit_of_another_branch_is_refused(factory: Factory) -> None:
     person = failed(factory)
     elsewhere = person.commits("2.txt", branch="main")
-    with pytest.raises(InvalidInput, match="is not on branch 'work'"):
+    with pytest.raises(InvalidInput, match="is not on the first-parent line of branch 'work'"):
         person.accept("WO-02", elsewhere)
 
 

@@ -42,7 +42,7 @@ def main(folder: str) -> int:
     try:
         agent = os.posix_spawnp(argv[0], argv, variables, file_actions=no_input)
     except OSError as error:
-        sys.stderr.write(f"{NOT_STARTED}: {argv[0]}: {error.strerror}\n")
+        os.write(2, f"{NOT_STARTED}: {argv[0]}: {error.strerror}\n".encode())
         return 127
     code = os.waitstatus_to_exitcode(os.waitpid(agent, 0)[1])
     return code if code >= 0 else 128 - code

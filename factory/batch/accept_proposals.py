@@ -1,0 +1,256 @@
+"""Judges what anybody proposes for an order, and lands the first proposal that passes.
+
+Each proposal is one attempt: the code that checks, applies, judges and lands a reply does so with
+it, and no model is asked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from factory.attempt.attempt_state import Run
+from factory.batch.decide import PlanOnBranch, retry_order
+from factory.batch.given_proposals import Proposals
+from factory.judging.contract import warm_tools
+from factory.judging.proof import KnownCommits
+from factory.orders.documents import AttemptRecord, RunSummary
+from factory.orders.task import Given, OrderTask, RunOptions, command_settings
+from factory.preflight import RepoPlace, name_paths, refuse_symbolic
+from factory.record.journal import open_journal
+from factory.record.landed import named_orders
+from factory.record.summary import Circumstances, public_json, summarise_order
+from factory.run.baseline import Baseline
+from factory.run.execution import Execution
+from factory.run.reproduce import open_pool_beside_runs
+from factory.run.run_request import commit_terms, exemption_warnings, find_exemptions
+from shared.errors import InvalidInput
+from shared.events.events import Emit, Warned
+from shared.events.run_record import new_run_folder, new_run_id, recorded_run
+from shared.files.atomic_io import make_folder
+from shared.git import commits, refs
+from shared.git.client import Git
+from shared.llm.model_client import Completion, Request
+from shared.llm.replayed_replies import PerformingClient
+from shared.llm.stack import Mode, Model, ModelSource
+from shared.llm.usage import Meter, Tally
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedProposals:
+    """Hold what was proposed for an order, and how far that came.
+
+    Those of `given` that have no attempt among the records came after the one that passed. `landed`
+    is false where nothing was to land.
+    """
+
+    given: tuple[Given, ...]
+    summary: RunSummary
+    landed: bool
+
+    @property
+    def passed(self) -> bool:
+        return self.summary.verdict == "PASS"
+
+    def rows(self) -> Iterator[tuple[Given, str, AttemptRecord | None]]:
+        """Yield each proposal with its state: `passed`, `failed` or `not_judged`."""
+        records = self.summary.attempt_records
+        for number, given in enumerate(self.given):
+            record = records[number] if number < len(records) else None
+            failed = record is not None and record.failure_brief is not None
+            yield given, "failed" if failed else "passed" if record else "not_judged", record
+
+    def document(self) -> dict[str, Any]:
+        """Return the document of `accept --json`."""
+        summary = public_json(self.summary)
+        return {
+            **{key: summary[key] for key in _SHARED_KEYS},
+            "accepted": self.passed and self.landed,
+            "checked_only": not self.landed,
+            "proposals": [
+                {
+                    "from": each.by.name,
+                    "sha256": each.by.sha256,
+                    "state": state,
+                    "files": list(record.touched_files) if record else [],
+                    "dropped": list(each.by.dropped),
+                    "failure": record.failure_brief.model_dump(mode="json")
+                    if record and record.failure_brief
+                    else None,
+                }
+                for each, state, record in self.rows()
+            ],
+        }
+
+
+_SHARED_KEYS: Final = (
+    *("verdict", "work_order", "branch", "commit", "parent"),
+    *("verified_by", "failure", "warnings", "run_dir"),
+)
+
+
+def read_proposals(
+    plan: PlanOnBranch,
+    name: str,
+    place: RepoPlace,
+    given: Sequence[tuple[str, str]],
+    *,
+    allow_more: bool = False,
+) -> tuple[Given, ...]:
+    """Return what is proposed for an order: pairs of `commit`, `diff` or `dir`, and its name.
+
+    A proposal with the files of one before it is refused. Raises `InvalidInput` if the order has
+    landed, or if something that is named is not there.
+    """
+    if made := plan.landed(place.git, place.common_dir).get(name):
+        raise InvalidInput(
+            f"{name} has landed as {made[:12]} on {plan.branch}", "nothing is left to accept"
+        )
+    reader = Proposals(place.git, plan.named(name).order, _tip(place.git, plan.branch), allow_more)
+    read: dict[str, Callable[[str], Given]] = {
+        "commit": reader.of_commit,
+        "diff": reader.of_patch,
+        "dir": reader.of_folder,
+    }
+    found: list[Given] = []
+    for kind, word in given:
+        each = read[kind](word)
+        same = next((other for other in found if _same(other, each)), None)
+        if same is not None:
+            each = replace(
+                each, reply="", problem=f"{each.by.name} has the files of {same.by.name}"
+            )
+        found.append(each)
+    return tuple(found)
+
+
+def _same(one: Given, other: Given) -> bool:
+    return bool(other.reply) and _writes(one) == _writes(other)
+
+
+def _writes(given: Given) -> object:
+    return json.loads(given.reply)["writes"] if given.reply else None
+
+
+def is_on_branch(plan: PlanOnBranch, place: RepoPlace, given: str) -> bool:
+    """Return whether `given` names a commit that is in the history of the plan's branch."""
+    commit, tip = refs.commit_of(place.git, given), _tip(place.git, plan.branch)
+    return bool(commit) and commits.is_ancestor(place.git, commit, tip)
+
+
+def _tip(git: Git, branch: str) -> str:
+    """Return the commit that the next one of a branch follows, whether or not it exists yet."""
+    named = (f"refs/heads/{branch}", f"refs/remotes/origin/{branch}", "HEAD")
+    return next(filter(None, (refs.commit_of(git, each) for each in named)), "")
+
+
+class _Nobody:
+    """Ask no model: whatever is judged was given."""
+
+    def complete(self, request: Request) -> Completion:
+        raise AssertionError("no model is asked about what was given")
+
+
+def land_proposals(
+    plan: PlanOnBranch,
+    name: str,
+    given: tuple[Given, ...],
+    place: RepoPlace,
+    options: RunOptions,
+    emit: Emit,
+) -> JudgedProposals:
+    """Judge the proposals one after the other on the branch's tip, and land the first that passes.
+
+    The order is made as `retry_order` makes it. Raises as that does.
+    """
+    source = ModelSource(Mode.LIVE, lambda _: _Nobody())
+    options = _with(options, given)
+    _name_dropped(given, emit)
+    summary = retry_order(plan, name, None, place, options, source, emit)
+    return JudgedProposals(given, summary, landed=True)
+
+
+def check_proposals(
+    plan: PlanOnBranch,
+    name: str,
+    given: tuple[Given, ...],
+    place: RepoPlace,
+    options: RunOptions,
+    emit: Emit,
+) -> JudgedProposals:
+    """Judge the proposals as `land_proposals` does, but beside the runs, and land none.
+
+    Neither branch nor the state of the repo's runs changes, and no lock is taken. Raises
+    `PreflightRefused` if the branch's tip fails its verification, and `SandboxUnavailable`.
+    """
+    refuse_symbolic(place.common_dir, refs.OWN_REFS)
+    options, tip = _with(options, given), _tip(place.git, plan.branch)
+    _name_dropped(given, emit)
+    folder = new_run_folder(options.settings.artifacts_dir, "factory", new_run_id())
+    head = {
+        "command": "accept",
+        "workdir": str(plan.path.resolve()),
+        "orders": [{"id": name, "order_key": plan.key_of(name).key}],
+        "repo": str(options.repo.resolve()),
+        "branch": plan.branch,
+        "commands": command_settings(options).model_dump(mode="json"),
+    }
+    with contextlib.ExitStack() as opened:
+        recording = opened.enter_context(recorded_run(folder, head, emit))
+        emit = recording.emit
+        repo, pool = opened.enter_context(open_pool_beside_runs(tip, place, options, emit))
+        tools = opened.enter_context(
+            contextlib.closing(warm_tools(options.settings.sandbox, place.tree))
+        )
+        make_folder(folder.path / "llmch")
+        journal = opened.enter_context(open_journal(folder.path))
+        model = Model(PerformingClient(_Nobody()), Meter(), "")
+        known = KnownCommits()
+        task = _task(plan, name, tip, place, options, folder.path / name, emit)
+        Baseline(options, repo, pool, folder.path / "base", known, emit).verify(tip, task.exemption)
+        run = Run(options, repo, journal, model, folder, pool, tools, known, emit)
+        result = Execution(run).make(task)
+        about = Circumstances(
+            *(name, folder.run_id, folder.path, plan.branch, tip, ()),
+            flags=result.flags,
+            verified_by=result.verified_by,
+        )
+        summary = summarise_order(result.verdict, about, result.records, Tally())
+        judged = JudgedProposals(given, summary, landed=False)
+        recording.results["summary"] = judged.document()
+    return judged
+
+
+def _task(
+    plan: PlanOnBranch,
+    name: str,
+    base: str,
+    place: RepoPlace,
+    options: RunOptions,
+    folder: Path,
+    emit: Emit,
+) -> OrderTask:
+    loaded, git = plan.named(name), place.git
+    landed = named_orders(git, base, plan.orders)
+    (exemption,) = find_exemptions(
+        (loaded,), landed, git, options.settings.verify, allow=options.allow_verify_exempt
+    )
+    for text in exemption_warnings((loaded,), (exemption,)):
+        emit(Warned(text))
+    terms = commit_terms(git, options.settings.commit, None)
+    return OrderTask(loaded, exemption, base, terms, make_folder(folder))
+
+
+def _with(options: RunOptions, given: tuple[Given, ...]) -> RunOptions:
+    settings = replace(options.settings, factory_attempts=len(given))
+    return replace(options, settings=settings, given=given, allow_dirty=True, allow_changed=True)
+
+
+def _name_dropped(given: Sequence[Given], emit: Emit) -> None:
+    for each in given:
+        if each.by.dropped:
+            emit(Warned(f"{each.by.name}: left out is {name_paths(each.by.dropped)}"))

@@ -1,0 +1,188 @@
+"""Tools that a model may call before it replies, as servers take them and as plain text.
+
+A server that refuses tools gets them described in the prompt, and so does a model that is too small
+for them. A call is then a reply of one JSON object, which also models write whose server does not
+read their calls.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared.llm.model_client import (
+    Exchange,
+    ReplyMalformed,
+    Request,
+    Tool,
+    ToolCall,
+    strip_reasoning,
+)
+
+MOST_CALLS = 16
+"""How many calls of one reply are answered; a model that makes more has lost its way."""
+
+
+def chat_messages(prompt: str, exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
+    """Return the messages of Chat Completions: the prompt, then each exchange."""
+    messages: list[dict[str, Any]] = [{"role": "user", "content": prompt}]
+    for each in exchanges:
+        called = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in each.calls
+        ]
+        messages.append({"role": "assistant", "content": each.text or None, "tool_calls": called})
+        messages += (
+            {"role": "tool", "tool_call_id": call.id, "content": result}
+            for call, result in zip(each.calls, each.results, strict=True)
+        )
+    return messages
+
+
+def chat_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
+    return [{"type": "function", "function": _function(each)} for each in tools]
+
+
+def response_input(prompt: str, exchanges: Sequence[Exchange]) -> str | list[dict[str, Any]]:
+    """Return the input of the Responses API: the prompt alone, or with the items that followed."""
+    if not exchanges:
+        return prompt
+    items: list[dict[str, Any]] = [{"role": "user", "content": prompt}]
+    for each in exchanges:
+        if each.text:
+            items.append({"role": "assistant", "content": each.text})
+        for call in each.calls:
+            called = {"call_id": call.id, "name": call.name, "arguments": call.arguments}
+            items.append({"type": "function_call", **called})
+        for call, result in zip(each.calls, each.results, strict=True):
+            items.append({"type": "function_call_output", "call_id": call.id, "output": result})
+    return items
+
+
+def response_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
+    return [{"type": "function", **_function(each), "strict": False} for each in tools]
+
+
+def _function(tool: Tool) -> dict[str, Any]:
+    schema = {
+        "type": "object",
+        "properties": {name: dict(each) for name, each in tool.parameters.items()},
+        "required": [*tool.required],
+        "additionalProperties": False,
+    }
+    return {"name": tool.name, "description": tool.description, "parameters": schema}
+
+
+@dataclass(slots=True)
+class CallPieces:
+    """Put the calls of a chat reply together from its chunks, or from its one message."""
+
+    found: dict[int, dict[str, str]] = field(default_factory=dict)
+
+    def take(self, pieces: object) -> None:
+        """Add the `tool_calls` of a message or of a chunk; whatever has another form is ignored."""
+        for position, piece in enumerate(pieces if isinstance(pieces, list) else ()):
+            match piece:
+                case {"function": {**function}}:
+                    pass
+                case _:
+                    continue
+            index = piece.get("index")
+            call = self.found.setdefault(index if type(index) is int else position, {})
+            call["id"] = _text(piece.get("id")) or call.get("id", "")
+            call["name"] = call.get("name", "") + _text(function.get("name"))
+            call["arguments"] = call.get("arguments", "") + _text(function.get("arguments"))
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        made = (self.found[each] for each in sorted(self.found))
+        return tuple(
+            ToolCall(each["id"] or f"call_{number}", each["name"], each["arguments"])
+            for number, each in enumerate(made, 1)
+            if each["name"]
+        )
+
+
+def calls_of_response(items: Iterable[Mapping[str, Any]]) -> tuple[ToolCall, ...]:
+    """Return the calls among the output items of a response."""
+    made = (each for each in items if each.get("type") == "function_call")
+    named = (each for each in made if _text(each.get("name")))
+    return tuple(
+        ToolCall(
+            _text(each.get("call_id")) or f"call_{number}",
+            _text(each.get("name")),
+            _text(each.get("arguments")),
+        )
+        for number, each in enumerate(named, 1)
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def as_text(request: Request, prompt: str) -> str:
+    """Return the prompt with the tools, and with what they have answered, as text."""
+    parts = [prompt.rstrip()]
+    if request.tools:
+        listed = "\n".join(map(_described, request.tools))
+        parts.append(
+            "# Tools\n\nYou may look before you reply. To do so, reply with one JSON object of a "
+            "line below and with nothing else; you get its answer, and are asked again.\n\n"
+            f"{listed}"
+        )
+    for each in request.exchanges:
+        for call, result in zip(each.calls, each.results, strict=True):
+            parts.append(f"You called {_called(call)}, and this is the answer:\n\n{result}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _described(tool: Tool) -> str:
+    example = {"tool": tool.name, **{n: each["examples"][0] for n, each in tool.parameters.items()}}
+    return f"{json.dumps(example)}: {tool.description}"
+
+
+def _called(call: ToolCall) -> str:
+    try:
+        given = json.loads(call.arguments)
+    except (ValueError, RecursionError):
+        given = None
+    return json.dumps({"tool": call.name, **given} if isinstance(given, dict) else call.name)
+
+
+def calls_in_text(text: str, tools: Sequence[Tool]) -> tuple[ToolCall, ...]:
+    """Return the call that a reply consists of; a reply that has anything else is no call."""
+    if not tools:
+        return ()
+    try:
+        bare = strip_reasoning(text).strip()
+    except ReplyMalformed:
+        return ()
+    bare = bare.removeprefix("```json").removeprefix("```").removesuffix("```").strip()
+    if not (bare.startswith("{") and bare.endswith("}")):
+        return ()
+    try:
+        document = json.loads(bare)
+    except (ValueError, RecursionError):
+        return ()
+    if "tool" not in document and isinstance(document.get("name"), str):  # as chat templates say
+        inner = document.get("arguments", document.get("parameters"))
+        document = {"tool": document["name"], **(inner if isinstance(inner, dict) else {})}
+    name = document.pop("tool", None)
+    if name not in [each.name for each in tools]:
+        return ()
+    return (ToolCall("call_1", name, json.dumps(document)),)
+
+
+def conversation_text(request: Request) -> str:
+    """Return all text of the tools and of their answers, from which tokens are estimated."""
+    said = [part for each in request.exchanges for part in (each.text, *each.results)]
+    called = [part for each in request.exchanges for call in each.calls for part in call.arguments]
+    tools = json.dumps(chat_tools(request.tools)) if request.tools else ""
+    return "\n".join(filter(None, (tools, *said, "".join(called))))

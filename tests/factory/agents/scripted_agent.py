@@ -1,0 +1,69 @@
+"""An agent of a few lines of Python, which is started as any command that proposes."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from factory.sandbox.policy import Backend
+from shared.settings.settings import AgentSettings, FactorySettings, SandboxSettings
+from tests.harness import Factory
+
+_PRELUDE = '''\
+import json, os, pathlib, subprocess, sys, time
+import urllib.error, urllib.request
+
+TASK = pathlib.Path(os.environ["LLMCH_TASK_FILE"]).read_text()
+
+def call(text, **more):
+    """Ask the model once; return what it says, or the status of an error."""
+    body = json.dumps({"messages": [{"role": "user", "content": text}], **more}).encode()
+    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)["choices"][0]["message"]["content"]
+    except urllib.error.HTTPError as refused:
+        return refused.code
+
+def attempt(name, act):
+    """Say whether something can be done."""
+    try:
+        act()
+        print(name, "worked")
+    except Exception as error:
+        print(name, "refused", type(error).__name__)
+
+def write(path, content):
+    place = pathlib.Path(path)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text(content)
+
+'''
+
+
+def agents_of(factory: Factory, *bodies: str, **bounds: Any) -> dict[str, Any]:
+    """Return the options of a run whose attempts are made by agents that run these bodies."""
+    words = []
+    for number, body in enumerate(bodies, 1):
+        script = factory.scratch / f"agent_{number}.py"
+        script.write_text(_PRELUDE + textwrap.dedent(body))
+        words.append((sys.executable, str(script), "{task}"))
+    settings = FactorySettings(proposers=tuple(words), agent=replace(AgentSettings(), **bounds))
+    sandbox = SandboxSettings(backend=Backend.BWRAP)
+    return {"factory": settings, "sandbox": sandbox, "patience_seconds": 0.0}
+
+
+def account_of(summary: Any) -> str:
+    """Return what the last attempt's failure says."""
+    brief = summary.attempt_records[-1].failure_brief
+    return str(brief.primary_error_excerpt) if brief else ""
+
+
+def logged(factory: Factory, name: str = "agent.stdout.log", attempt: int = 1) -> str:
+    """Return what an agent printed."""
+    found: Path = next(factory.run_folder.rglob(f"attempt_{attempt}/{name}"))
+    return found.read_text()

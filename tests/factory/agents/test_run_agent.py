@@ -1,0 +1,155 @@
+"""What an agent leaves in the workspace is a proposal like any other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factory.orders.documents import ModelProposal
+from factory.orders.stages import Stage
+from factory.run.run_order import run_order
+from factory.sandbox.policy import Backend
+from shared.errors import InvalidInput, ModelUnavailable, SandboxUnavailable
+from shared.events.events import AgentActed, AgentEnded, AgentStarted, AttemptFailed
+from shared.llm.stack import Mode, ModelSource
+from shared.settings.settings import SandboxSettings
+from tests.factory.agents.scripted_agent import account_of, agents_of, logged
+from tests.harness import Factory, blob, commit_all, order, stages
+
+GREETS = order(acceptance_commands=["grep -q hello hello.txt"])
+ASKS = 'write("hello.txt", call("how does one greet?"))'
+
+
+def test_what_an_agent_writes_lands(factory: Factory) -> None:
+    summary = factory.run(GREETS, ["hello\n"], **agents_of(factory, ASKS))
+    assert summary.verdict == "PASS"
+    assert blob(factory.repo, factory.tip(), "hello.txt") == b"hello\n"
+    (call,) = factory.model.requests
+    assert call.relayed and (call.model, call.place.turn) == ("scripted", 1)
+    (record,) = summary.attempt_records
+    assert record.agent and (record.agent.calls, record.agent.dropped) == (1, ())
+    assert len(record.agent.sha256) == 64 and record.model == "scripted"
+    (started,), (acted,) = factory.seen(AgentStarted), factory.seen(AgentActed)
+    (ended,) = factory.seen(AgentEnded)
+    assert (started.order, acted.turn, acted.output_tokens) == ("WO-01", 1, 10)
+    assert (ended.ended, ended.files) == ("ended with exit code 0", ("hello.txt",))
+    reply = next(factory.run_folder.rglob("raw_llm_response.txt")).read_text()
+    assert ModelProposal.model_validate_json(reply).paths == ("hello.txt",)
+
+
+def test_a_replay_asks_no_model_and_starts_no_agent(factory: Factory) -> None:
+    factory.run(GREETS, ["hello\n"], **agents_of(factory, ASKS))
+    options = agents_of(factory, ASKS)
+    script = Path(options["factory"].proposers[0][1])
+    script.unlink()
+    source = ModelSource(Mode.REPLAY, transcript=factory.run_folder / "transcript.jsonl")
+    off = SandboxSettings(backend=Backend.OFF)
+    options |= {"branch": "again", "sandbox": off}
+    first = factory.tip()
+    summary = run_order(factory.save(GREETS), factory.options(**options), source, factory._take)
+    assert (summary.verdict, summary.usage.calls) == ("PASS", 0)
+    assert blob(factory.repo, factory.tip("again"), "hello.txt") == b"hello\n" and first
+    assert summary.attempt_records[0].agent
+    assert summary.attempt_records[0].agent.sha256
+
+
+def test_the_next_attempt_is_shown_what_came_of_the_last(factory: Factory) -> None:
+    bodies = ('write("hello.txt", "bad\\n"); write("Makefile", "x")', f"print(TASK); {ASKS}")
+    summary = factory.run(GREETS, ["hello\n"], **agents_of(factory, *bodies))
+    assert stages(summary) == [Stage.ACCEPTANCE_FAILED, ""]
+    task = logged(factory, attempt=2)
+    assert "It changed:\n```\nhello.txt:\nbad\n```" in task
+    assert "the agent changed: Makefile" in task and "grep -q hello hello.txt" in task
+    assert factory.seen(AttemptFailed)[0].facts[0].startswith("Dropped of what the agent changed")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("print('all is done')", "changed no file that the order may write"),
+        ("write('other.txt', 'x')", "dropped: other.txt"),
+        ("write('hello.txt', 'hello'); time.sleep(60)", "took over 0.02 minutes"),
+        ("print('\\x1b[2Jwiped'); sys.exit(3)", "ended with exit code 3"),
+        ("os.kill(os.getpid(), 9)", "was ended by SIGKILL"),
+        ("while True: call('again')", "the bound of 2 calls is reached"),
+    ],
+)
+def test_an_agent_without_anything_to_judge_fails_the_attempt(
+    factory: Factory, body: str, said: str
+) -> None:
+    options = agents_of(factory, body, minutes=0.02, calls=2)
+    summary = factory.run(order(), ["no"] * 2, max_attempts=1, **options)
+    assert stages(summary) == [Stage.EXCEPTION]
+    assert said in account_of(summary) and "\x1b" not in account_of(summary)
+    assert factory.tip() == ""
+
+
+def test_an_exit_code_decides_nothing(factory: Factory) -> None:
+    body = "write('hello.txt', 'hello'); sys.exit(1)"
+    assert factory.run(GREETS, [], **agents_of(factory, body)).verdict == "PASS"
+
+
+def test_an_agent_runs_the_commands_as_they_are_run(factory: Factory) -> None:
+    body = """
+    for text in ("bad", "hello"):
+        write("hello.txt", text)
+        print(subprocess.run(["sh", "/run/llmch/check"]).returncode, flush=True)
+    """
+    assert factory.run(GREETS, [], **agents_of(factory, body)).verdict == "PASS"
+    lines = logged(factory).splitlines()
+    assert [each for each in lines if each.isdigit()] == ["1", "0"]
+    assert "$ grep -q hello hello.txt" in lines
+
+
+def test_an_agent_that_cannot_be_started_ends_the_order(factory: Factory) -> None:
+    options = agents_of(factory, "")
+    program = Path(options["factory"].proposers[0][1])
+    program.write_text("#!/no/such/interpreter\n")
+    program.chmod(0o755)
+    broken = replace(options["factory"], proposers=((str(program),),))
+    summary = factory.run(order(), [], **options | {"factory": broken})
+    assert stages(summary) == [Stage.ENVIRONMENT]
+    assert "cannot be started" in account_of(summary)
+
+
+def test_a_missing_agent_or_sandbox_is_refused_before_anything(factory: Factory) -> None:
+    options = agents_of(factory, ASKS)
+    missing = replace(options["factory"], proposers=(("model",), ("no/such/agent",)))
+    with pytest.raises(InvalidInput, match="no/such/agent"):
+        factory.run(order(), [], **options | {"factory": missing})
+    for backend in (Backend.OFF, Backend.LANDLOCK):
+        other = SandboxSettings(backend=backend)
+        with pytest.raises(SandboxUnavailable, match="bubblewrap alone"):
+            factory.run(order(), [], **options | {"sandbox": other})
+    assert not factory.events
+
+
+def test_what_an_unfinished_agent_was_answered_is_not_paid_again(factory: Factory) -> None:
+    body = 'write("hello.txt", call("first") + call("second"))'
+    options = agents_of(factory, body)
+    with pytest.raises(ModelUnavailable):
+        factory.run(GREETS, ["hel", ModelUnavailable("no money", "")], **options)
+    summary = factory.run(GREETS, ["lo"], **options)
+    assert summary.verdict == "PASS"
+    assert [_asked(each) for each in factory.model.requests] == ["second"]
+    assert blob(factory.repo, factory.tip(), "hello.txt") == b"hello"
+
+
+def _asked(request: Any) -> str:
+    return "second" if "second" in request.relayed.body else "first"
+
+
+def test_a_cheap_model_comes_first_where_the_ladder_says_so(factory: Factory) -> None:
+    options = agents_of(factory, ASKS)
+    ladder = (("model",), *options["factory"].proposers)
+    options["factory"] = replace(options["factory"], proposers=ladder)
+    commit_all(factory.repo, {"notes.txt": "n\n"})
+    replies = ['{"summary": "s", "writes": [{"path": "hello.txt", "base_sha256": "'
+               + "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+               + '", "content": "bad"}]}', "hello\n"]  # fmt: skip
+    summary = factory.run(GREETS, replies, **options)
+    assert stages(summary) == [Stage.ACCEPTANCE_FAILED, ""]
+    assert [bool(each.agent) for each in summary.attempt_records] == [False, True]
