@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from llmch.entry.command_line import find_verb, parser_of
-from tests.llmch.command_line import ROOT
+from tests.harness import commit_all, git, manifest, write_plan, writing
+from tests.llmch.command_line import ROOT, run
 
 JOBS = ROOT / "examples" / "ci"
 FILES = ("llmch.yml", ".gitlab-ci.yml")
@@ -55,3 +56,45 @@ def test_the_job_leaves_what_its_platform_reads(name: str) -> None:
         reports = [each["artifacts"]["reports"] for each in yaml.safe_load(text).values()
                    if isinstance(each, dict) and "artifacts" in each]  # fmt: skip
         assert {key for each in reports for key in each} == {"codequality", "junit"}
+
+
+@pytest.mark.parametrize("name", ["accept.yml", "accept.gitlab-ci.yml"])
+def test_the_judge_of_a_pull_request_reads_the_plan_of_the_target_branch(name: str) -> None:
+    (words,) = commands(JOBS / name)
+    parsed = parser_of("accept", find_verb("accept")).parse_args(words[1:])
+    assert (words[0], parsed.check, [kind for kind, _ in parsed.given]) == (
+        "accept",
+        True,
+        ["commit"],
+    )
+    text = (JOBS / name).read_text()
+    checkout = text.index("base.ref" if name == "accept.yml" else "git checkout --force --detach")
+    assert checkout < text.index("llmch accept")
+    assert "secrets." not in text and "OPENAI" not in text
+
+
+def test_the_steps_of_the_judge_work_where_only_the_remote_has_the_branches(
+    repo: Path, tmp_path: Path
+) -> None:
+    """As a job finds it: a clone on the target branch, the pull request fetched by its ref."""
+    plan = write_plan(repo / "plan", manifest([writing("1.txt"), writing("2.txt", 2)]))
+    commit_all(repo)
+    git(repo, "switch", "--quiet", "--create", "theirs")
+    (plan / "WO-01.json").unlink()  # what the pull request makes of the plan does not matter
+    head = commit_all(repo, {"1.txt": "text\n"})
+    git(repo, "update-ref", "refs/pull/7/head", head)
+    git(repo, "switch", "--quiet", "main")
+    git(repo, "branch", "--quiet", "-D", "theirs")
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "--quiet", f"file://{repo}", str(clone))
+    git(clone, "checkout", "--quiet", "--detach", "origin/main")
+    git(clone, "branch", "--quiet", "-D", "main")
+    git(clone, "fetch", "--quiet", "origin", "pull/7/head")
+    (job,) = commands(JOBS / "accept.yml")
+    values = {"$ORDER": "WO-01", "$BASE": "main", "$HEAD": head}
+    words = [values.get(each, each).replace("$RUNNER_TEMP", str(tmp_path)) for each in job]
+    said = run(*words, "--sandbox", "off", "--allow-more", cwd=clone)
+    assert said.code == 0, said.err
+    assert "passes; it was only checked" in said.out
+    said = run(*words, "--sandbox", "off", cwd=clone)
+    assert (said.code, "does not allow: plan/WO-01.json" in said.out) == (1, True)

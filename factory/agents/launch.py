@@ -26,7 +26,7 @@ from factory.sandbox.forward import __file__ as forward_file
 from factory.sandbox.policy import GIB, Backend, Cause, Ended, Limits, Policy
 from factory.workbench.leftovers import discard
 from factory.workbench.workspace import workspace_refused
-from shared.errors import SandboxUnavailable
+from shared.errors import AgentUnavailable, SandboxUnavailable
 from shared.settings.settings import SandboxNet
 
 _PLACE: Final = Path("/workspace")
@@ -174,7 +174,7 @@ def _stay(done: Ended, ended: str, minutes: float) -> Stay:
 def agent_sandbox(task: AgentTask, agent: Agent) -> Iterator[AgentSandbox]:
     """Open the sandbox of an agent, and remove what is left of it at the end.
 
-    Raises `SandboxUnavailable` where bubblewrap does not work here.
+    Raises `AgentUnavailable` where bubblewrap does not work here.
     """
     bench = task.bench
     place = bench.workspace.private / "agent"
@@ -213,16 +213,16 @@ def _own_python() -> Iterator[Path]:
 
 
 def require_bwrap() -> None:
-    """Raise `SandboxUnavailable` where bubblewrap does not work, so that no agent can be held."""
+    """Raise `AgentUnavailable` where bubblewrap does not work, so that no agent can be held."""
     try:
         require_backend(Backend.BWRAP)
     except SandboxUnavailable as missing:
         raise refused(missing.message) from missing
 
 
-def refused(why: str) -> SandboxUnavailable:
+def refused(why: str) -> AgentUnavailable:
     """Return the error that says why no agent can be held here."""
-    return SandboxUnavailable(
+    return AgentUnavailable(
         f"an agent runs in bubblewrap alone: {why}",
         "use --sandbox bwrap (or auto) where it works, or --proposer model",
     )

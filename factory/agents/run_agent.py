@@ -15,7 +15,7 @@ from typing import Final
 
 from factory.agents import launch
 from factory.agents.agent_task import AgentTask, render_task
-from factory.agents.collect import Collected, collect
+from factory.agents.collect import Collected, collect, prepare
 from factory.agents.known_agents import Agent, agent_named
 from factory.agents.launch import Stay
 from factory.judging.failure_brief import stable_excerpt
@@ -23,7 +23,6 @@ from factory.orders.documents import MAX_REPLY_CHARACTERS, AgentRecord
 from factory.preflight import name_paths
 from shared.errors import EnvironmentFault, Interrupted
 from shared.events.events import AgentActed, AgentEnded, AgentStarted
-from shared.files.atomic_io import write_refused
 from shared.llm.model_client import (
     Api,
     CallPlace,
@@ -44,7 +43,7 @@ _OUTPUT_CHARACTERS: Final = 1200
 def check_proposers(settings: Settings) -> None:
     """Raise if an agent that may be asked cannot be held or is not here, before anything is paid.
 
-    `SandboxUnavailable` says that bubblewrap does not work or was not chosen, `InvalidInput` that
+    `AgentUnavailable` says that bubblewrap does not work or was not chosen, `InvalidInput` that
     an agent is not found.
     """
     chosen = settings.sandbox.backend
@@ -100,7 +99,7 @@ def _perform(agent: Agent, task: AgentTask, text: str, client: LlmClient) -> Com
     order, attempt = task.order.id, task.attempt
     task.emit(AgentStarted(order, attempt, agent.title))
     with launch.agent_sandbox(task, agent) as place:
-        _prepare(task)
+        prepare(task)
         terms = RelayTerms(
             place=CallPlace(Role.FACTORY, attempt, order),
             model=task.asked.model,
@@ -143,17 +142,6 @@ def _perform(agent: Agent, task: AgentTask, text: str, client: LlmClient) -> Com
             "try it by hand, or name another by --proposer",
         )
     return _completion(task, agent, stay, found, record)
-
-
-def _prepare(task: AgentTask) -> None:
-    """Put the plan's tests in place, from where each change counts."""
-    workspace = task.bench.workspace
-    workspace.expect((), task.order.removed_files)
-    for each in task.tests:
-        try:
-            workspace.tree.write(each.path, each.content.encode())
-        except OSError as error:
-            raise write_refused(workspace.root / each.path, error) from error
 
 
 def _completion(

@@ -25,7 +25,7 @@ _GROUPS = {
         "repro": "run the command that failed again, on the files of the rejected attempt",
     },
     "Decide in a model's place": {
-        "accept": "accept a commit of yours for an order, judged like any attempt",
+        "accept": "judge what anybody did for an order like an attempt, and accept it",
         "skip": "leave an order out, and say why",
         "reset": "end a repo's unfinished run by force; commits stay",
     },

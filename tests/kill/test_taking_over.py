@@ -11,7 +11,7 @@ from factory.record.decisions import decisions_path
 from tests.factory.batch.batching import landed_on, step, wrote
 from tests.factory.batch.taking_over import Person
 from tests.fakes import refused
-from tests.harness import Factory, manifest
+from tests.harness import Factory, git, manifest
 from tests.llmch.command_line import Words, model_server, run, write_reply
 
 pytestmark = pytest.mark.rest
@@ -64,3 +64,21 @@ def test_an_acceptance_between_its_note_and_its_record(factory: Factory) -> None
     assert [each for each in person.note(commit).splitlines() if not each.startswith("run: ")] == [
         each for each in note.splitlines() if not each.startswith("run: ")
     ]
+
+
+@pytest.mark.parametrize("step_name", ["order_begun", "stage:3", "landing", "order_ended"])
+def test_a_proposal(factory: Factory, tmp_path: Path, step_name: str) -> None:
+    person = failed(factory)
+    git(factory.repo, "branch", "theirs", "work")
+    theirs = person.commits("2.txt", branch="theirs")
+    command: Words = ["accept", "2", "--repo", factory.repo, "--commit", theirs]
+    command += ["--sandbox", "off", "--artifacts-dir", factory.artifacts]
+    killed = run(*command, cwd=tmp_path, LLMCH_TEST_KILL_AT=step_name)
+    assert killed.code == -signal.SIGKILL
+    again = run(*command, cwd=tmp_path)
+    assert landed_on(factory.repo) == ["WO-01", "WO-02"]
+    if step_name == "order_ended":
+        assert "WO-02 has landed as" in again.err
+        return
+    assert again.code == 0, again.err
+    assert list(factory.workspaces.iterdir()) == []
