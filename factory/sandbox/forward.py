@@ -60,7 +60,8 @@ def main(folder: str) -> int:
 def _serve(listener: _socket.socket, relay: str) -> None:
     while True:
         try:
-            client = _socket.socket(fileno=listener._accept()[0])  # type: ignore[attr-defined]  # by which it is made in Python
+            # `accept` is made of it in Python.
+            client = _socket.socket(fileno=listener._accept()[0])  # type: ignore[attr-defined]
             _thread.start_new_thread(_lead, (client, relay))
         except (OSError, RuntimeError):  # the agent has used up what it may have
             time.sleep(_PAUSE_SECONDS)
