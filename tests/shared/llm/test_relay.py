@@ -231,6 +231,19 @@ def test_a_parameter_that_the_model_refuses_is_left_out(tmp_path: Path) -> None:
         assert [each.get("temperature") for each in server.bodies] == [1, None]
 
 
+def test_reasoning_that_the_model_refuses_is_left_out(tmp_path: Path) -> None:
+    script = (
+        error_answer(400, "not supported", param="reasoning.summary"),
+        error_answer(400, "not supported", param="reasoning.effort"),
+        Send(response_document(text="done")),
+    )
+    body = {"input": "go", "reasoning": {"effort": "high", "summary": "auto"}}
+    with relay_of(tmp_path, *script) as (agent, server):
+        assert agent.post(body, RESPONSES).status == 200
+        sent = [each.get("reasoning") for each in server.bodies]
+    assert sent == [body["reasoning"], {"effort": "high"}, None]
+
+
 def test_a_stream_that_breaks_before_anything_was_said_is_asked_for_again(tmp_path: Path) -> None:
     whole = chat_stream("done")
     with relay_of(tmp_path, Stream([], "reset"), whole) as (agent, server):
