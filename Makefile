@@ -8,7 +8,7 @@ JOBS   ?= auto
 # The tests start llmch a thousand times; without compiled modules each start takes twice as long.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-rest test-full test-changed node-tools test-kill test-fleet test-live record check coverage bench bench-model format lock clean
+.PHONY: demo test test-rest test-full test-changed node-tools test-kill test-fleet test-agents agents-lock test-live record check coverage bench bench-model format lock clean
 
 demo: $(RUNTIME)
 	$(BIN)/llmch demo $(NAME)
@@ -52,6 +52,30 @@ test-kill: $(READY)
 # them all is skipped by name. Takes about a quarter of an hour on two cores.
 test-fleet: $(READY)
 	LLMCH_TEST_FLEET=full $(BIN)/python -m pytest tests/factory/fleet -n $(JOBS) -rs
+
+# Has the agents that llmch knows land an order of the demo, each as it is published, against a
+# scripted server: no key, no cost. Installs them by hash into AGENTS, which takes a gigabyte.
+AGENTS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/llmch-agents
+test-agents: $(READY) $(AGENTS)/.installed
+	@du -sh $(AGENTS)/node $(AGENTS)/python
+	LLMCH_TEST_AGENTS=$(AGENTS) $(BIN)/python -m pytest tests/agents -rs $(ARGS)
+
+$(AGENTS)/.installed: $(AGENTS)/node/.installed tests/agents/python.lock
+	rm -rf $(AGENTS)/python $(AGENTS)/programs && $(PYTHON) -m venv $(AGENTS)/python && mkdir $(AGENTS)/programs
+	$(AGENTS)/python/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: --requirement tests/agents/python.lock
+	cd $(AGENTS)/programs && ln -s ../python/bin/mini ../python/bin/aider ../node/node_modules/opencode-linux-x64/bin/opencode .
+	@touch $@
+
+# OMIT=--omit=optional leaves all but gemini out, which takes 100 MB: that is what CI has.
+$(AGENTS)/node/.installed: tests/agents/package-lock.json tests/agents/package.json
+	rm -rf $(AGENTS)/node && mkdir -p $(AGENTS)/node && cp $^ $(AGENTS)/node
+	cd $(AGENTS)/node && npm ci --ignore-scripts $(OMIT) --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# Needs uv, and a Python 3.11 for the wheels that are chosen.
+agents-lock:
+	cd tests/agents && npm install --package-lock-only --ignore-scripts --no-audit --no-fund
+	cd tests/agents && uv pip compile python.in --quiet --python-version 3.11 --no-annotate --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make agents-lock" --output-file python.lock
 
 # Tries a model server of your own, at its cost: set OPENAI_BASE_URL and LLMCH_TEST_MODEL (and
 # OPENAI_API_KEY, unless the server is on this machine). Skips all without them.

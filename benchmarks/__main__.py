@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 
+from benchmarks.agents import measure_agents
 from benchmarks.contracts import measure_contracts
 from benchmarks.dependencies import measure_dependencies
 from benchmarks.edits import measure_edits
@@ -55,6 +56,7 @@ SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "looking": measure_looking,
     "relay": measure_relay,
     "sandbox": measure_sandboxes,
+    "agents": measure_agents,
     "toolchains": measure_toolchains,
 }
 

@@ -109,6 +109,12 @@ class SandboxUnavailable(LlmchError):
     exit_code = ExitCode.SANDBOX
 
 
+class AgentUnavailable(LlmchError):
+    """Say that no agent can be held here. To run without a sandbox would not help."""
+
+    exit_code = ExitCode.SANDBOX
+
+
 class BudgetReached(LlmchError):
     """Say that the next model call could exceed the token or cost cap."""
 

@@ -37,6 +37,7 @@ _SECTIONS = {
     "jobs": ("run-all --jobs: commands counted, each order verified once", 2),
     "fleet": ("run-all --on fleet: independent orders, workers of one slot", 0),
     "looking": ("Looking at a plan and at a run, start included", 0),
+    "agents": ("Agents: what is around their work", 0),
     "relay": ("The relay: a call of an agent", 0),
     "sandbox": ("Commands: one that does nothing", 0),
     "toolchains": ("Commands: the user's toolchains", 0),

@@ -11,6 +11,7 @@ from factory.preflight import printable
 from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState
 from factory.proposal.shown_code import hashes_of
 from factory.workbench.tree import NotReadable, Tree
+from shared.files.atomic_io import write_refused
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 
 _MOST_NAMED: Final = 100
@@ -24,6 +25,16 @@ class Collected:
     writes: tuple[FileWrite, ...]
     dropped: tuple[str, ...]
     notes: tuple[str, ...]
+
+
+def prepare(task: AgentTask) -> None:
+    """Put the plan's tests in place."""
+    workspace = task.bench.workspace
+    for each in task.tests:
+        try:
+            workspace.tree.write(each.path, each.content.encode())
+        except OSError as error:
+            raise write_refused(workspace.root / each.path, error) from error
 
 
 def collect(task: AgentTask) -> Collected:
@@ -44,10 +55,9 @@ def collect(task: AgentTask) -> Collected:
         elif found:
             notes.append(f"{path} {found}")
     tests = [path for path, content in placed.items() if not _is(tree, path, content)]
-    kept = {*placed, *order.removed_files, *(each.path for each in writes)}
-    undone = workspace.undo()
-    others = sorted({*tests, *({*undone.changed, *undone.made, *undone.hidden} - kept)})
-    task.bench.restore()
+    known = {*placed, *order.removed_files, *(each.path for each in writes)}
+    others = (*tests, *workspace.take_back(known))
+    task.bench.clear()
     notes += [f"{path} is a test of the plan and was changed: it is put back" for path in tests]
     if (left := len(others) - _MOST_NAMED) > 0:
         notes.append(f"{left:,} more files were dropped than are named")

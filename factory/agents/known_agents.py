@@ -1,8 +1,7 @@
 """Finds agents on this machine, and says how each is started so that it asks the relay alone.
 
-A known agent is described by what was tried with the versions that `TRIED` names. No program of an
-agent is run to find it: its version comes from its package, and only a program without one is
-asked.
+A known agent is described as it was tried, with the version that was. No program of an agent is run
+to find it: its version comes from its package, and only a program without one is asked.
 """
 
 from __future__ import annotations
@@ -234,6 +233,11 @@ def agent_named(words: Proposer) -> Agent:
         known.masks,
         installed.version == known.tried,
     )
+
+
+def tried_version(name: str) -> str:
+    """Return the version of a known agent that was tried; empty for any other one."""
+    return _KNOWN[name]().tried if name in _KNOWN else ""
 
 
 def found_agents() -> Iterator[str]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from factory.agents.agent_task import CHECK, AgentTask
+from factory.agents.agent_task import CHECK
 from factory.agents.known_agents import Agent
 from factory.sandbox.detect import Sandbox, open_sandbox, require_backend
 from factory.sandbox.forward import NOT_STARTED, PORT
@@ -26,7 +26,7 @@ from factory.sandbox.forward import __file__ as forward_file
 from factory.sandbox.policy import GIB, Backend, Cause, Ended, Limits, Policy
 from factory.workbench.leftovers import discard
 from factory.workbench.workspace import workspace_refused
-from shared.errors import SandboxUnavailable
+from shared.errors import AgentUnavailable, SandboxUnavailable
 from shared.settings.settings import SandboxNet
 
 _PLACE: Final = Path("/workspace")
@@ -43,6 +43,21 @@ _LOOK_EVERY_SECONDS: Final = 0.1
 FILES: Final = "{files}"
 """A word that stands for the files that the order may write, each a word of its own."""
 _NAMED: Final = re.compile(r"\{(task|task_file|model|base_url)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """Say what an agent is started for: its task's text, and what its words may name.
+
+    `commands` are those that `check` runs inside. Its output goes to `log`, as to a command's.
+    """
+
+    text: str
+    model: str
+    files: tuple[str, ...]
+    commands: tuple[str, ...]
+    minutes: float
+    log: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +83,11 @@ class AgentSandbox:
     socket: Path
     _policy: Policy
 
-    def run(self, agent: Agent, task: AgentTask, text: str, stop: Callable[[], str]) -> Stay:
+    def run(self, agent: Agent, errand: Errand, stop: Callable[[], str]) -> Stay:
         """Run the agent until it ends, or until `stop` says why it has to."""
         policy = self._policy
-        self._write(agent, task, text)
-        minutes = task.bounds.minutes
+        self._write(agent, errand)
+        minutes = errand.minutes
         ended = ""
 
         def watch() -> None:
@@ -92,19 +107,19 @@ class AgentSandbox:
             done = self.sandbox.run(
                 [_OWN_PYTHON, "-I", "-S", str(_SHOWN / "forward")],
                 timeout_seconds=minutes * 60,
-                log=task.folder / "agent",
+                log=errand.log,
             )
         finally:
             over.set()
             watching.join()
         return _stay(done, ended, minutes)
 
-    def _write(self, agent: Agent, task: AgentTask, text: str) -> None:
+    def _write(self, agent: Agent, errand: Errand) -> None:
         """Write what the agent finds: its start, its task, the commands, and the files of HOME."""
         folder, task_file = self.socket.parent, _SHOWN / "task.md"
         url = f"http://127.0.0.1:{PORT}"
-        values = {"task": text, "task_file": str(task_file)}
-        values |= {"model": task.asked.model, "base_url": url}
+        values = {"task": errand.text, "task_file": str(task_file)}
+        values |= {"model": errand.model, "base_url": url}
 
         def filled(template: str) -> str:
             return _NAMED.sub(lambda found: values[found[1]], template)
@@ -115,18 +130,18 @@ class AgentSandbox:
             "OPENAI_BASE_URL": f"{url}/v1",
             "ANTHROPIC_BASE_URL": url,
             "GOOGLE_GEMINI_BASE_URL": url,
-            "LLMCH_MODEL": task.asked.model,
+            "LLMCH_MODEL": errand.model,
             "LLMCH_TASK_FILE": str(task_file),
             **{name: value and filled(value) for name, value in agent.environment.items()},
         }
-        allowed = task.order.allowed_files
-        words = (each for word in agent.words for each in (allowed if word == FILES else (word,)))
+        files = errand.files
+        words = (each for word in agent.words for each in (files if word == FILES else (word,)))
         start = {"argv": [filled(each) for each in words], "environment": environment}
         for name, content in {
             "agent.json": json.dumps(start),
-            "task.md": text,
+            "task.md": errand.text,
             "forward": Path(forward_file).read_text("utf-8"),
-            "check": "".join(self._check_lines(task)),
+            "check": "".join(self._check_lines(errand.commands)),
         }.items():
             (folder / name).write_text(content, "utf-8")
         for name, content in agent.files.items():
@@ -134,12 +149,12 @@ class AgentSandbox:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(filled(content), "utf-8")
 
-    def _check_lines(self, task: AgentTask) -> Iterator[str]:
+    def _check_lines(self, commands: tuple[str, ...]) -> Iterator[str]:
         """Yield a shell script that runs the order's commands as they are run when judged."""
         yield "set -e\n"
         for name, value in self.sandbox.environment.items():
             yield f"export {name}={shlex.quote(value)}\n"
-        for command in task.commands:
+        for command in commands:
             yield f"echo {shlex.quote(f'$ {command}')}\n{shlex.join(shlex.split(command))}\n"
 
 
@@ -171,26 +186,27 @@ def _stay(done: Ended, ended: str, minutes: float) -> Stay:
 
 
 @contextlib.contextmanager
-def agent_sandbox(task: AgentTask, agent: Agent) -> Iterator[AgentSandbox]:
-    """Open the sandbox of an agent, and remove what is left of it at the end.
+def agent_sandbox(
+    like: Policy, place: Path, agent: Agent, minutes: float
+) -> Iterator[AgentSandbox]:
+    """Open the sandbox of an agent, for commands of whose workspace the policy is `like`.
 
-    Raises `SandboxUnavailable` where bubblewrap does not work here.
+    `place` is for what it needs beside the workspace, and is removed at the end. Raises
+    `SandboxUnavailable` where bubblewrap does not work here.
     """
-    bench = task.bench
-    place = bench.workspace.private / "agent"
     try:
         _remove(place)
         for name in ("private", "shown"):
             (place / name).mkdir(mode=0o700, parents=True)
         policy = replace(
-            bench.policy,
+            like,
             private=place / "private",
             network=SandboxNet.NONE,
-            read=(*bench.policy.read, *bench.policy.write, *agent.folders, *_own_python()),
+            read=(*like.read, *like.write, *agent.folders, *_own_python()),
             write=(),
             seeds={},
-            limits=replace(_LIMITS, cpu_seconds=max(3600, int(task.bounds.minutes * 60))),
-            place=_PLACE / bench.workspace.root.name,
+            limits=replace(_LIMITS, cpu_seconds=max(3600, int(minutes * 60))),
+            place=_PLACE / like.workspace.name,
             shown={_SHOWN: place / "shown"},
         )
         sandbox = open_sandbox(Backend.BWRAP, policy)
@@ -213,16 +229,16 @@ def _own_python() -> Iterator[Path]:
 
 
 def require_bwrap() -> None:
-    """Raise `SandboxUnavailable` where bubblewrap does not work, so that no agent can be held."""
+    """Raise `AgentUnavailable` where bubblewrap does not work, so that no agent can be held."""
     try:
         require_backend(Backend.BWRAP)
     except SandboxUnavailable as missing:
         raise refused(missing.message) from missing
 
 
-def refused(why: str) -> SandboxUnavailable:
+def refused(why: str) -> AgentUnavailable:
     """Return the error that says why no agent can be held here."""
-    return SandboxUnavailable(
+    return AgentUnavailable(
         f"an agent runs in bubblewrap alone: {why}",
         "use --sandbox bwrap (or auto) where it works, or --proposer model",
     )

@@ -26,11 +26,11 @@ from shared.languages.registry import language_of
 from shared.llm import budget, tool_calls
 from shared.llm.model_client import (
     Completion,
-    Exchange,
     LlmClient,
+    ModelTool,
     Request,
-    Tool,
     ToolCall,
+    ToolTurn,
     Usage,
 )
 
@@ -56,27 +56,29 @@ _PATH: Final = {"type": "string", "examples": ["src/app.py"]}
 _LINE: Final = {"type": "integer", "examples": [1]}
 
 
-def tools_for(commands: Sequence[str]) -> tuple[Tool, ...]:
+def tools_for(commands: Sequence[str]) -> tuple[ModelTool, ...]:
     """Return the tools for an order that has these commands."""
     numbered = "; ".join(f"{number} is `{each}`" for number, each in enumerate(commands, 1))
     number = {"type": "integer", "examples": [1]}
-    runs = Tool("run", f"runs a command by its number: {numbered}", {"number": number}, ("number",))
+    runs = ModelTool(
+        "run", f"runs a command by its number: {numbered}", {"number": number}, ("number",)
+    )
     return (
-        Tool("list", "lists the files below a folder, or all files", {"folder": _FOLDER}),
-        Tool(
+        ModelTool("list", "lists the files below a folder, or all files", {"folder": _FOLDER}),
+        ModelTool(
             "read",
             "shows a file, or its lines from `first` to `last`",
             {"path": _PATH, "first": _LINE, "last": {"type": "integer", "examples": [80]}},
             ("path",),
         ),
-        Tool(
+        ModelTool(
             "search",
             "shows the lines that contain a text, exactly as it is given, in all files or in those "
             "below a folder",
             {"text": {"type": "string", "examples": ["def main"]}, "folder": _FOLDER},
             ("text",),
         ),
-        Tool(
+        ModelTool(
             "outline",
             "names the definitions of a file, with their lines",
             {"path": _PATH},
@@ -117,7 +119,7 @@ class OwnLoop:
 
     def complete(self, request: Request) -> Completion:
         """Return the model's reply. Raises as `client` does."""
-        exchanges: tuple[Exchange, ...] = ()
+        exchanges: tuple[ToolTurn, ...] = ()
         tools, in_text = tools_for(self.commands), is_small(request.model)
         prompt = request.prompt if in_text else request.prompt + _MAY_LOOK
         while True:
@@ -138,7 +140,7 @@ class OwnLoop:
             if not self._may_call():
                 answers = (*answers[:-1], answers[-1] + _NO_MORE)
             said = "" if completion.text.lstrip().startswith(("{", "```")) else completion.text
-            exchanges += (Exchange(said, completion.calls, answers),)
+            exchanges += (ToolTurn(said, completion.calls, answers),)
 
     def _may_call(self) -> bool:
         """Return whether a turn with tools leaves one for the reply itself."""

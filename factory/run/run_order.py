@@ -273,6 +273,8 @@ def check_before_plan(options: RunOptions, emit: Emit, *, verify: bool) -> None:
     run of the orders then finds the verdict and does not verify the base again. Nothing of this
     goes into the records of a run. Raises as `factory.run.run_order.run_order` does.
     """
+    if verify and options.settings.factory.agents:
+        run_agent.check_proposers(options.settings)
     with hold_repo(options, emit) as (repo, _, _):
         prepare_export(repo, options.out, "--out")
         base = _base_of(repo, options)

@@ -95,14 +95,15 @@ class Workbench:
         refuse.
         """
         self.workspace.reset()
-        self._clear()
+        self.clear()
 
     def restore(self) -> None:
         """Do what `reset` does, with less work if the commands left the tree unchanged."""
         self.workspace.restore()
-        self._clear()
+        self.clear()
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
+        """Empty /tmp, and make build caches their seeds. Raises `CommandFailed` if disk refuses."""
         try:
             self.sandbox.clear()
         except OSError as error:

@@ -231,6 +231,26 @@ class Workspace:
         self._seen = replace(seen, exact=unchanged and not littered)
         self.reset()
 
+    def take_back(self, known: Collection[str]) -> tuple[str, ...]:
+        """Make the tree its baseline again, and name what differed from it except `known` files.
+
+        Files that the tree's own rules ignore are removed and not named. No command may be running,
+        and none may have changed the index. Raises `CommandFailed` if disk or git refuse.
+        """
+        seen = self._look_up(self.baseline)
+        with self._refusals_reported():
+            found = find_leftovers(self.root, seen.listing)
+            names = {str(each.relative_to(self.root)): each for each in found}
+            unknown = [each for each in names if each not in known]
+            below = {each: (*files_below(self.root, names[each]),) for each in unknown}
+            discard(found, beside=self.root.parent)
+            changed = repos.restore_staged(self.git)
+            unknown = self._without_ignored(unknown, ())
+        self._seen = replace(seen, exact=True)
+        self.reset()
+        differing = {*changed, *(file for each in unknown for file in below[each] or (each,))}
+        return tuple(sorted(differing.difference(known)))
+
     def expect(self, written: Iterable[str] = (), removed: Collection[str] = ()) -> None:
         """Note the tree that commands will judge: the baseline with and without these files.
 

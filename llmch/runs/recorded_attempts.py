@@ -206,7 +206,7 @@ def _attempt(
             for each in _results(attempt.folder / name, ground.faults)
         ),
         asked_again=tuple(f"{each.reason}: {each.note}" for each in record.questions),
-        repairs=record.repairs,
+        agent=record.agent,
         repeats=record.repeats,
         calls=calls_of_attempt(attempt.folder, ground.run.folder),
     )

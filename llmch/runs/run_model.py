@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from factory.orders.documents import CommandFlag, FailureBrief, SandboxRecord
+from factory.orders.documents import AgentRecord, CommandFlag, FailureBrief, SandboxRecord
 from factory.orders.stages import Failure
 from shared.llm.usage import NO_USAGE, UsageRecord
 from shared.work_order.work_order import Assumption, CoveredRequirement
@@ -135,7 +135,8 @@ class AttemptView:
     change: Change = field(default_factory=Change)
     commands: tuple[CommandView, ...] = ()
     asked_again: tuple[str, ...] = ()
-    repairs: tuple[str, ...] = ()
+    agent: AgentRecord | None = None
+    """The agent that made the proposal, if one did."""
     repeats: int | None = None
     calls: tuple[CallView, ...] = ()
     """The calls of the model, in their sequence."""

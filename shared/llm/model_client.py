@@ -83,7 +83,7 @@ class Relayed:
 
 
 @dataclass(frozen=True, slots=True)
-class Tool:
+class ModelTool:
     """Describe a function that a model may call before it replies.
 
     `parameters` has a JSON schema for each of its arguments, with `examples`.
@@ -105,7 +105,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ToolTurn:
     """Hold what a model said in calling tools, and the result of each call."""
 
     text: str
@@ -137,8 +137,8 @@ class Request:
     expected_output_tokens: int | None = None
     perform: Callable[[], Completion] | None = field(default=None, compare=False, repr=False)
     relayed: Relayed | None = None
-    tools: tuple[Tool, ...] = ()
-    exchanges: tuple[Exchange, ...] = ()
+    tools: tuple[ModelTool, ...] = ()
+    exchanges: tuple[ToolTurn, ...] = ()
     tools_in_text: bool = False
     sink: Callable[[bytes], None] | None = field(default=None, compare=False, repr=False)
 

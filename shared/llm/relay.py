@@ -132,7 +132,7 @@ class Relay:
         with self._idle:
             self._idle.wait_for(lambda: not self._under_way, seconds)
 
-    def answer(self, path: str, source: bytes, exchange: _Exchange) -> None:
+    def answer(self, path: str, source: bytes, exchange: _AgentCall) -> None:
         """Answer one call; raise `CallRefused` where it gets an error in place of a reply."""
         wire, route = find_wire(path)
         call = clean_call(wire, route, source, self.note)
@@ -167,7 +167,7 @@ class Relay:
         return json.dumps({"object": "list", "data": [model]})
 
     def _request(
-        self, wire: Wire, route: str, call: Call, exchange: _Exchange
+        self, wire: Wire, route: str, call: Call, exchange: _AgentCall
     ) -> tuple[str, int, Request]:
         """Return the request for a call, counted; raise `CallRefused` past a bound."""
         terms = self._terms
@@ -265,7 +265,7 @@ class Relay:
 
     def _serve(self, connection: sockets.socket) -> None:
         try:
-            _Exchange(connection, self)
+            _AgentCall(connection, self)
         except OSError:
             pass  # an agent that hangs up
         except Exception as fault:
@@ -317,7 +317,7 @@ class _Timed(io.RawIOBase):
         return self._connection.recv_into(buffer)
 
 
-class _Exchange(BaseHTTPRequestHandler):
+class _AgentCall(BaseHTTPRequestHandler):
     """Read one call from a connection and answer it; no second call is read from it."""
 
     protocol_version = "HTTP/1.1"

@@ -8,7 +8,7 @@ from typing import Any
 
 from shared.events.events import Channel
 from shared.llm import tool_calls
-from shared.llm.model_client import Exchange, ReplyBroken, ReplyFailed, Request, Usage
+from shared.llm.model_client import ReplyBroken, ReplyFailed, Request, ToolTurn, Usage
 from shared.llm.reply_bodies import Document
 from shared.llm.server_replies import (
     JUST_ENDS,
@@ -55,7 +55,7 @@ def chat_body(request: Request, quirks: Quirks) -> dict[str, Any]:
     return body
 
 
-def _said(request: Request, quirks: Quirks) -> tuple[Exchange, ...]:
+def _said(request: Request, quirks: Quirks) -> tuple[ToolTurn, ...]:
     """Return the exchanges that are sent on their own."""
     return request.exchanges if tools_are_sent(quirks, request) else ()
 

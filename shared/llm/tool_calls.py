@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared.llm.model_client import (
-    Exchange,
+    ModelTool,
     ReplyMalformed,
     Request,
-    Tool,
     ToolCall,
+    ToolTurn,
     strip_reasoning,
 )
 
@@ -25,7 +25,7 @@ MOST_CALLS = 16
 """How many calls of one reply are answered; a model that makes more has lost its way."""
 
 
-def chat_messages(prompt: str, exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
+def chat_messages(prompt: str, exchanges: Sequence[ToolTurn]) -> list[dict[str, Any]]:
     """Return the messages of Chat Completions: the prompt, then each exchange."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": prompt}]
     for each in exchanges:
@@ -45,11 +45,11 @@ def chat_messages(prompt: str, exchanges: Sequence[Exchange]) -> list[dict[str, 
     return messages
 
 
-def chat_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
+def chat_tools(tools: Iterable[ModelTool]) -> list[dict[str, Any]]:
     return [{"type": "function", "function": _function(each)} for each in tools]
 
 
-def response_input(prompt: str, exchanges: Sequence[Exchange]) -> str | list[dict[str, Any]]:
+def response_input(prompt: str, exchanges: Sequence[ToolTurn]) -> str | list[dict[str, Any]]:
     """Return the input of the Responses API: the prompt alone, or with the items that followed."""
     if not exchanges:
         return prompt
@@ -65,11 +65,11 @@ def response_input(prompt: str, exchanges: Sequence[Exchange]) -> str | list[dic
     return items
 
 
-def response_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
+def response_tools(tools: Iterable[ModelTool]) -> list[dict[str, Any]]:
     return [{"type": "function", **_function(each), "strict": False} for each in tools]
 
 
-def _function(tool: Tool) -> dict[str, Any]:
+def _function(tool: ModelTool) -> dict[str, Any]:
     schema = {
         "type": "object",
         "properties": {name: dict(each) for name, each in tool.parameters.items()},
@@ -143,7 +143,7 @@ def as_text(request: Request, prompt: str) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _described(tool: Tool) -> str:
+def _described(tool: ModelTool) -> str:
     example = {"tool": tool.name, **{n: each["examples"][0] for n, each in tool.parameters.items()}}
     return f"{json.dumps(example)}: {tool.description}"
 
@@ -156,7 +156,7 @@ def _called(call: ToolCall) -> str:
     return json.dumps({"tool": call.name, **given} if isinstance(given, dict) else call.name)
 
 
-def calls_in_text(text: str, tools: Sequence[Tool]) -> tuple[ToolCall, ...]:
+def calls_in_text(text: str, tools: Sequence[ModelTool]) -> tuple[ToolCall, ...]:
     """Return the call that a reply consists of; a reply that has anything else is no call."""
     if not tools:
         return ()

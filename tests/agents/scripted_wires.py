@@ -6,6 +6,7 @@ of tools it holds. So a call that is made again is answered again in the same wa
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -150,8 +151,9 @@ def wire_server(steps: Sequence[str], text: str = "All is done.") -> Iterator[Wi
             self.send_response(200)
             self.send_header("content-type", media_type)
             self.send_header("content-length", str(len(text.encode())))
-            self.end_headers()
-            self.wfile.write(text.encode())
+            with contextlib.suppress(OSError):  # who asked may have been killed
+                self.end_headers()
+                self.wfile.write(text.encode())
 
         def log_message(self, *_: object) -> None:
             pass

@@ -10,10 +10,10 @@ import pytest
 
 from factory.orders.documents import ModelProposal
 from factory.orders.stages import Stage
-from factory.run.run_order import run_order
+from factory.run.run_order import check_before_plan, run_order
 from factory.sandbox.policy import Backend
-from shared.errors import InvalidInput, ModelUnavailable, SandboxUnavailable
-from shared.events.events import AgentActed, AgentEnded, AgentStarted, AttemptFailed
+from shared.errors import AgentUnavailable, InvalidInput, ModelUnavailable
+from shared.events.events import AgentActed, AgentEnded, AgentStarted, AttemptFailed, ignore
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import SandboxSettings
 from tests.factory.agents.scripted_agent import account_of, agents_of, logged
@@ -122,8 +122,11 @@ def test_a_missing_agent_or_sandbox_is_refused_before_anything(factory: Factory)
         factory.run(order(), [], **options | {"factory": missing})
     for backend in (Backend.OFF, Backend.LANDLOCK):
         other = SandboxSettings(backend=backend)
-        with pytest.raises(SandboxUnavailable, match="bubblewrap alone"):
+        with pytest.raises(AgentUnavailable, match="bubblewrap alone"):
             factory.run(order(), [], **options | {"sandbox": other})
+        refused = factory.options(**options | {"sandbox": other})
+        with pytest.raises(AgentUnavailable):
+            check_before_plan(refused, ignore, verify=True)
     assert not factory.events
 
 

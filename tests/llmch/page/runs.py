@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from factory.orders.documents import CommandFlag, FailureBrief, SandboxRecord
+from factory.orders.documents import AgentRecord, CommandFlag, FailureBrief, SandboxRecord
 from factory.orders.stages import Failure, Stage
 from llmch.runs.run_model import (
     AttemptView,
@@ -89,7 +89,7 @@ def order_view(number: int, judged: Judged = Judged.PASSED, text: str = "words")
         facts=(text, "`f()` returned 1"), remedy=text,
     )  # fmt: skip
     attempts = [AttemptView(1, Judged.FAILED, "small", text, 1.0, 2.0, brief, Change(PATCH),
-                            (command(text, 1),), (text,), (text,),
+                            (command(text, 1),), (text,), AgentRecord(name=text, dropped=(text,)),
                             calls=(call(text), call(text, cut=True)))]  # fmt: skip
     if judged is Judged.PASSED:
         attempts.append(AttemptView(2, judged, "large", text, 2.0, 4.0, commands=(command(text),),

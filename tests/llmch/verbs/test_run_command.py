@@ -347,6 +347,7 @@ BAD_FLAGS = {
     "time that is none": (["--timeout-seconds", "nan"], 2, "timeout"),
     "no interpreter": (["--python", "{here}/none"], 2, "the program does not exist"),
     "heat": (["--factory-temperature", "3"], 2, "temperature"),
+    "nobody who proposes": (["--proposer", "codx"], 2, "none of model, tools, codex"),
     "a cap below zero": (["--max-cost", "-1"], 2, "max-cost"),
     "a replay of nothing": (["--llm", "replay"], 2, "needs a transcript"),
     "a replay of no file": (["--llm", "replay", "--transcript", "{here}/none"], 2, "is not a file"),

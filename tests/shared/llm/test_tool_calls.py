@@ -13,7 +13,7 @@ from openai.types.responses import FunctionToolParam, ResponseInputParam
 from pydantic import TypeAdapter
 
 from shared.llm.budget import estimate_input
-from shared.llm.model_client import Completion, Exchange, ReplyFailed, Tool, ToolCall, Usage
+from shared.llm.model_client import Completion, ModelTool, ReplyFailed, ToolCall, ToolTurn, Usage
 from shared.llm.tool_calls import CallPieces, calls_in_text, calls_of_response
 from shared.llm.transcript import Transcript
 from shared.llm.transcript_lines import AUTHORED, request_key
@@ -32,11 +32,11 @@ from tests.shared.llm.edge import (
 )
 from tests.shared.llm.scripted_server import Send, Stream
 
-READ = Tool(
+READ = ModelTool(
     "read", "shows a file", {"path": {"type": "string", "examples": ["a.py"]}}, required=("path",)
 )
 CALL = ToolCall("call_7", "read", '{"path": "b.py"}')
-SAID = Exchange("Let me look.", (CALL,), ("x = 1",))
+SAID = ToolTurn("Let me look.", (CALL,), ("x = 1",))
 CHAT_CALL = {
     "id": "call_7",
     "type": "function",
@@ -110,7 +110,7 @@ def test_a_server_that_refuses_tools_gets_them_as_text(words: str) -> None:
         asked = it.client.complete(chat_request(tools=(READ,)))
         assert asked.calls == (ToolCall("call_1", "read", CALL.arguments),)
         assert "tools were refused" in asked.adjustments[0]
-        exchange = Exchange("", asked.calls, ("x = 1",))
+        exchange = ToolTurn("", asked.calls, ("x = 1",))
         done = it.client.complete(chat_request(tools=(READ,), exchanges=(exchange,)))
         assert (done.text, done.calls) == ("done", ())
         _, first, second = it.server.bodies
@@ -184,7 +184,7 @@ def test_calls_of_any_form_are_read_or_left_out(pieces: object, items: Any) -> N
 
 def test_tools_and_answers_are_part_of_what_a_call_takes_and_of_its_record(tmp_path: Path) -> None:
     plain, asked = chat_request(), chat_request(tools=(READ,), exchanges=(SAID,))
-    longer = chat_request(exchanges=(Exchange("", (CALL,), ("x" * 3000,)),))
+    longer = chat_request(exchanges=(ToolTurn("", (CALL,), ("x" * 3000,)),))
     assert estimate_input(longer) > estimate_input(plain) + 900
     assert len({request_key(each) for each in (plain, asked, longer)}) == 3
     completion = Completion("", "m", Usage(1), calls=(CALL,))

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -228,7 +229,7 @@ def test_the_keys_of_requests_that_no_agent_made_stay_as_they_were() -> None:
 
 def relayed(body: str, turn: int = 1, digest: str = "", **changes: Any) -> Request:
     place = CallPlace(Role.FACTORY, 1, "WO-01", turn)
-    call = Relayed("/v1/responses", body, digest or f"digest of {len(body)}", **changes)
+    call = Relayed("/v1/responses", body, digest or sha256(body.encode()).hexdigest(), **changes)
     return replace(chat_request(""), place=place, relayed=call)
 
 
