@@ -14,6 +14,7 @@ import io
 import json
 import os
 import re
+import select
 import socket as sockets
 import threading
 import time
@@ -89,6 +90,7 @@ class Relay:
         self._used: dict[str, None] = {}
         self._made: Counter[str] = Counter()
         self._undelivered: defaultdict[str, list[int]] = defaultdict(list)
+        self._waiting: dict[tuple[str, int], _AgentCall] = {}
         self._under_way = 0
         self._tokens = 0
         self.calls = 0
@@ -159,8 +161,10 @@ class Relay:
             raise _Ended("llmch makes no more calls in this run: end now") from None
         finally:
             with self._idle:
-                if not has_outcome:  # an agent that asks again gets what is on record
-                    heapq.heappush(self._undelivered[key], again)
+                if self._waiting.get((key, again)) is exchange:
+                    del self._waiting[key, again]
+                    if not has_outcome:  # an agent that asks again gets what is on record
+                        heapq.heappush(self._undelivered[key], again)
                 self._under_way -= 1
                 self._idle.notify_all()
 
@@ -184,9 +188,8 @@ class Relay:
         key = f"{route} {digest}"
         with self._lock:
             self._used |= dict.fromkeys(used)
-            free = self._undelivered[key]
-            again = heapq.heappop(free) if free else self._made[key]
-            self._made[key] += again == self._made[key]
+            again = self._next_of(key)
+            self._waiting[key, again] = exchange
         request = Request(
             api=wire.api,
             model=terms.model,
@@ -199,6 +202,16 @@ class Relay:
             sink=exchange.pass_on if call.is_streamed else None,
         )
         return key, again, request
+
+    def _next_of(self, key: str) -> int:
+        """Return how many equal calls came before, but for those whose reply the agent lacks."""
+        if free := self._undelivered[key]:
+            return heapq.heappop(free)
+        for (other, again), exchange in self._waiting.items():
+            if other == key and exchange.has_hung_up:
+                return again  # the reply that is under way is the answer to both
+        self._made[key] += 1
+        return self._made[key] - 1
 
     def _next_turn(self) -> int:
         """Return the number of a call; past a bound refuse it, and have the agent ended."""
@@ -332,6 +345,13 @@ class _AgentCall(BaseHTTPRequestHandler):
         self.is_gone = False
         self._is_unread = True
         super().__init__(connection, ("", 0), relay)  # type: ignore[arg-type]  # only kept
+
+    @property
+    def has_hung_up(self) -> bool:
+        """Whether the agent has closed the connection before its reply."""
+        looking = select.poll()
+        looking.register(self.connection, select.POLLRDHUP)
+        return bool(looking.poll(0))
 
     def setup(self) -> None:
         self.connection: sockets.socket = self.request
