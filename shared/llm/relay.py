@@ -34,6 +34,8 @@ from shared.llm.relay_wires import Call, CallRefused, Wire, clean_call, find_wir
 from shared.llm.reply_bodies import EVENT_STREAM, iter_events
 
 _LONGEST_CALL_BYTES = 8 * 1024 * 1024
+_MOST_BYTES = 256 * 1024 * 1024
+"""How long all calls of an attempt may be together: each of them is in the transcript whole."""
 _CONNECTIONS = 16
 _READ_SECONDS = 30.0
 """How long a call may take to come in, so that an agent cannot hold a connection by drips."""
@@ -92,7 +94,7 @@ class Relay:
         self._undelivered: defaultdict[str, list[int]] = defaultdict(list)
         self._waiting: dict[tuple[str, int], _AgentCall] = {}
         self._under_way = 0
-        self._tokens = 0
+        self._tokens = self._size = 0
         self.calls = 0
         self.reached = ""
         self.failure: Exception | None = None
@@ -184,7 +186,7 @@ class Relay:
             self.note(f"{short_name(call.model)} was asked for; the model is {terms.model}")
         limits = [each for each in (call.limit, terms.max_output_tokens) if each is not None]
         temperature, effort = terms.temperature, terms.reasoning_effort
-        turn = self._next_turn()
+        turn = self._next_turn(len(call.body))
         key = f"{route} {digest}"
         with self._lock:
             self._used |= dict.fromkeys(used)
@@ -213,17 +215,21 @@ class Relay:
         self._made[key] += 1
         return self._made[key] - 1
 
-    def _next_turn(self) -> int:
+    def _next_turn(self, size: int) -> int:
         """Return the number of a call; past a bound refuse it, and have the agent ended."""
         terms = self._terms
         with self._lock:
-            if not self.reached and self.calls >= terms.most_calls:
-                self.reached = f"the bound of {terms.most_calls:,} calls is reached"
-            if not self.reached and self._tokens >= (terms.most_tokens or self._tokens + 1):
-                self.reached = f"the bound of {terms.most_tokens:,} tokens is reached"
+            for most, taken, what in (
+                (terms.most_calls, self.calls + 1, "calls"),
+                (terms.most_tokens, self._tokens + 1, "tokens"),
+                (_MOST_BYTES, self._size + size, "bytes of calls"),
+            ):
+                if most is not None and taken > most and not self.reached:
+                    self.reached = f"the bound of {most:,} {what} is reached"
             is_over = bool(self.reached or self.failure or self._closing.is_set())
             if not is_over:
                 self.calls += 1
+                self._size += size
                 self._under_way += 1
                 return self.calls
         self.ended.set()
