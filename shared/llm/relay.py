@@ -36,6 +36,8 @@ from shared.llm.reply_bodies import EVENT_STREAM, iter_events
 _LONGEST_CALL_BYTES = 8 * 1024 * 1024
 _MOST_BYTES = 256 * 1024 * 1024
 """How long all calls of an attempt may be together: each of them is in the transcript whole."""
+_EXPECTED_TOKENS = 1_000
+"""What a reply of one turn may take: where a cap leaves less, no call is made."""
 _CONNECTIONS = 16
 _READ_SECONDS = 30.0
 """How long a call may take to come in, so that an agent cannot hold a connection by drips."""
@@ -200,6 +202,7 @@ class Relay:
             max_output_tokens=min(limits, default=None),
             temperature=call.temperature if temperature is None else temperature,
             reasoning_effort=call.effort if effort is None else effort,
+            expected_output_tokens=_EXPECTED_TOKENS,
             relayed=Relayed(route, call.body, digest, again, used),
             sink=exchange.pass_on if call.is_streamed else None,
         )

@@ -199,6 +199,13 @@ def test_a_cap_ends_the_run_after_the_agent(tmp_path: Path) -> None:
     assert isinstance(agent.relay.failure, BudgetReached)
 
 
+def test_a_cap_lowers_the_limit_of_a_turn_before_it_ends_the_run(tmp_path: Path) -> None:
+    terms, budget = replace(TERMS, max_output_tokens=9_000), Budget(max_tokens=2_000)
+    with relay_of(tmp_path, Send(chat_document()), terms=terms, budget=budget) as (agent, server):
+        assert agent.post(ask()).status == 200
+        assert 1_000 < server.bodies[0]["max_tokens"] < 2_000
+
+
 def test_an_agent_sees_no_retry(tmp_path: Path) -> None:
     script = (error_answer(429), Reset(), error_answer(503), Send(chat_document()))
     with relay_of(tmp_path, *script) as (agent, server):
