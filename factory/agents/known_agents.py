@@ -272,7 +272,9 @@ def _installed(name: str, found: Path, package: str) -> _Installed:
         return _of_node(program, folder, str(version), first)
     if script := re.match(r"#!(?:/bin/sh\n'''exec' [\"']?)?(/[^\s\"']*/python[\d.]*)", first):
         return _of_python(name, program, Path(script[1]), package)
-    return _Installed((str(program),), (program,), program, _said_version(program))
+    return _Installed(
+        (str(program),), (program,), program, _said_version(program, *_state(program))
+    )
 
 
 def _is_package(folder: Path, package: str) -> bool:
@@ -314,7 +316,8 @@ def _of_python(name: str, program: Path, python: Path, package: str) -> _Install
     return _Installed((str(program),), folders, records[0], version)
 
 
-def _said_version(program: Path) -> str:
+@functools.cache
+def _said_version(program: Path, *_: int) -> str:
     """Return the version that a program says it has; empty if it does not say one."""
     env = {"PATH": os.defpath, "HOME": "/nonexistent", "LC_ALL": "C"}
     try:
@@ -327,9 +330,14 @@ def _said_version(program: Path) -> str:
     return found[0].decode() if found else ""
 
 
-def _sha256_of(path: Path) -> str:
+def _state(path: Path) -> tuple[int, int]:
+    """Return what differs where a file was replaced, so that what is known of it is asked anew."""
     facts = path.stat()
-    return _digest(path, facts.st_size, facts.st_mtime_ns)
+    return facts.st_size, facts.st_mtime_ns
+
+
+def _sha256_of(path: Path) -> str:
+    return _digest(path, *_state(path))
 
 
 @functools.cache
