@@ -134,9 +134,10 @@ class AgentSandbox:
             "LLMCH_TASK_FILE": str(task_file),
             **{name: value and filled(value) for name, value in agent.environment.items()},
         }
-        files = errand.files
-        words = (each for word in agent.words for each in (files if word == FILES else (word,)))
-        start = {"argv": [filled(each) for each in words], "environment": environment}
+        # A path that begins with a hyphen is no option, and one with braces no template.
+        files = [f"./{each}" if each.startswith("-") else each for each in errand.files]
+        words = (files if word == FILES else [filled(word)] for word in agent.words)
+        start = {"argv": [each for some in words for each in some], "environment": environment}
         for name, content in {
             "agent.json": json.dumps(start),
             "task.md": errand.text,

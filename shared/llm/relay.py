@@ -95,6 +95,8 @@ class Relay:
         self.reached = ""
         self.failure: Exception | None = None
         self.ended = threading.Event()
+        self.is_left = False
+        """Whether nobody waits any more for the replies that are under way."""
 
     @property
     def account(self) -> tuple[str, ...]:
@@ -121,13 +123,14 @@ class Relay:
         self._listener.close()
         self._path.unlink(missing_ok=True)
         if kind is None:
-            self.wait_until_idle()
+            self.wait_until_idle(_ENDING_SECONDS)
+        self.is_left = True
         with self._lock:
             for connection in self._open:
                 with contextlib.suppress(OSError):
                     connection.shutdown(sockets.SHUT_RDWR)
 
-    def wait_until_idle(self, seconds: float = _ENDING_SECONDS) -> None:
+    def wait_until_idle(self, seconds: float) -> None:
         """Wait until no call is under way, but for no more than `seconds`."""
         with self._idle:
             self._idle.wait_for(lambda: not self._under_way, seconds)
@@ -177,14 +180,13 @@ class Relay:
             self.note(f"{short_name(call.model)} was asked for; the model is {terms.model}")
         limits = [each for each in (call.limit, terms.max_output_tokens) if each is not None]
         temperature, effort = terms.temperature, terms.reasoning_effort
-        self._check_bounds()
+        turn = self._next_turn()
         key = f"{route} {digest}"
         with self._lock:
             self._used |= dict.fromkeys(used)
             free = self._undelivered[key]
             again = heapq.heappop(free) if free else self._made[key]
             self._made[key] += again == self._made[key]
-            turn = self.calls
         request = Request(
             api=wire.api,
             model=terms.model,
@@ -198,8 +200,8 @@ class Relay:
         )
         return key, again, request
 
-    def _check_bounds(self) -> None:
-        """Count a call that is within the bounds; end the agent, and refuse the call, otherwise."""
+    def _next_turn(self) -> int:
+        """Return the number of a call; past a bound refuse it, and have the agent ended."""
         terms = self._terms
         with self._lock:
             if not self.reached and self.calls >= terms.most_calls:
@@ -207,13 +209,14 @@ class Relay:
             if not self.reached and self._tokens >= (terms.most_tokens or self._tokens + 1):
                 self.reached = f"the bound of {terms.most_tokens:,} tokens is reached"
             is_over = bool(self.reached or self.failure or self._closing.is_set())
-            self.calls += not is_over
-            self._under_way += not is_over
-        if is_over:
-            self.ended.set()
-            if self.reached:
-                self.note(self.reached)
-            raise _Ended(f"{self.reached or 'this attempt is over'}: end now")
+            if not is_over:
+                self.calls += 1
+                self._under_way += 1
+                return self.calls
+        self.ended.set()
+        if self.reached:
+            self.note(self.reached)
+        raise _Ended(f"{self.reached or 'this attempt is over'}: end now")
 
     def _masked(self, body: str) -> tuple[str, tuple[str, ...]]:
         """Return the body without what masks hide, and the names of those that hid something."""
@@ -378,7 +381,12 @@ class _AgentCall(BaseHTTPRequestHandler):
         return source
 
     def pass_on(self, event: bytes) -> None:
-        """Pass on one event of a stream; the first one begins the answer."""
+        """Pass on one event of a stream; the first one begins the answer.
+
+        Raises `ReplyFailed` once the relay was left, so that a server writes no reply for nobody.
+        """
+        if self._relay.is_left:
+            raise ReplyFailed("the agent had ended before its reply was complete")
         if not self._passed:
             self._begin(200, EVENT_STREAM, "Transfer-Encoding: chunked")
         self._passed += 1
@@ -399,7 +407,7 @@ class _AgentCall(BaseHTTPRequestHandler):
         raise ConnectionError("the reply broke off")
 
     def _pass_rest(self, document: str) -> None:
-        for event in list(iter_events([document.encode()]))[self._passed :]:
+        for event in list(iter_events([document.encode("utf-8", "replace")]))[self._passed :]:
             self.pass_on(event)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
@@ -413,7 +421,7 @@ class _AgentCall(BaseHTTPRequestHandler):
         pass
 
     def _send(self, status: int, document: str) -> None:
-        body = document.encode()
+        body = document.encode("utf-8", "replace")
         self._begin(status, "application/json", f"Content-Length: {len(body)}")
         self._put(body)
 

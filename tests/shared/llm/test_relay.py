@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shared.errors import BudgetReached, ModelUnavailable
+from shared.llm import relay
 from shared.llm.budget import Budget
 from shared.llm.model_client import Completion, LlmClient, Request
 from shared.llm.replayed_replies import NotOnRecord
 from tests.shared.llm.edge import (
+    chat_chunk,
     chat_document,
     chat_stream,
     error_answer,
@@ -32,7 +36,7 @@ from tests.shared.llm.relay_edge import (
     relay_of,
     relayed,
 )
-from tests.shared.llm.scripted_server import Reset, Send, Silence, Stream
+from tests.shared.llm.scripted_server import Reset, Send, Silence, Stream, scripted_server
 
 RESPONSES = "/v1/responses"
 GEMINI = "/v1beta/models/any:generateContent"
@@ -227,6 +231,19 @@ def test_a_parameter_that_the_model_refuses_is_left_out(tmp_path: Path) -> None:
         assert [each.get("temperature") for each in server.bodies] == [1, None]
 
 
+def test_reasoning_that_the_model_refuses_is_left_out(tmp_path: Path) -> None:
+    script = (
+        error_answer(400, "not supported", param="reasoning.summary"),
+        error_answer(400, "not supported", param="reasoning.effort"),
+        Send(response_document(text="done")),
+    )
+    body = {"input": "go", "reasoning": {"effort": "high", "summary": "auto"}}
+    with relay_of(tmp_path, *script) as (agent, server):
+        assert agent.post(body, RESPONSES).status == 200
+        sent = [each.get("reasoning") for each in server.bodies]
+    assert sent == [body["reasoning"], {"effort": "high"}, None]
+
+
 def test_a_stream_that_breaks_before_anything_was_said_is_asked_for_again(tmp_path: Path) -> None:
     whole = chat_stream("done")
     with relay_of(tmp_path, Stream([], "reset"), whole) as (agent, server):
@@ -275,6 +292,32 @@ def test_an_agent_that_hangs_up_and_asks_again_gets_what_was_paid_for(tmp_path: 
         assert json.loads(agent.post(ask()).body) == chat_document("one")
         assert len(server.received) == 1
         assert json.loads(agent.post(ask()).body) == chat_document("two")
+
+
+def test_a_stream_that_nobody_waits_for_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay, "_ENDING_SECONDS", 0.05)
+    written = threading.Event()
+
+    @dataclass(frozen=True)
+    class Endless:
+        """A stream that goes on until its reader leaves."""
+
+        def play(self, handler: BaseHTTPRequestHandler, stop: threading.Event) -> None:
+            event = json.dumps(chat_chunk(content="more")).encode()
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
+            handler.close_connection = True
+            with contextlib.suppress(OSError):
+                while not stop.wait(0.005):
+                    handler.wfile.write(b"data: %s\n\n" % event)
+            written.set()
+
+    with scripted_server(Endless()) as server:
+        with relayed(server, tmp_path) as agent, connected(agent.path) as asking:
+            asking.sendall(call_bytes(ask(stream=True)))
+            assert asking.recv(1 << 16)
+        assert written.wait(5)
 
 
 def test_calls_side_by_side_are_all_answered(tmp_path: Path) -> None:
