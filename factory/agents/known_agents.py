@@ -121,6 +121,8 @@ def _opencode() -> _Known:
     settings = {
         "provider": {"llmch": provider},
         "enabled_providers": ["llmch"],
+        # It would ask nobody, and end; the sandbox holds it.
+        "permission": {"external_directory": "allow", "doom_loop": "allow"},
         **dict.fromkeys(("model", "small_model"), "llmch/{model}"),
         **dict.fromkeys(("snapshot", "lsp", "formatter", "autoupdate"), False),
     }
