@@ -208,6 +208,9 @@ def test_verify_proves_what_landed(factory: Factory) -> None:
     rulings = {str(each.claim): str(each.standing) for each in found.rulings}
     assert "contradicted" not in rulings.values()
     assert rulings["reply"] == rulings["commit"] == rulings["files"] == "proven"
+    note = person.note(factory.tip()).splitlines()
+    assert "model: none" in note
+    assert [each for each in note if each.startswith("agent: commit ")]
 
 
 def test_three_ways_in_propose_the_same(factory: Factory) -> None:
