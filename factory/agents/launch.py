@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Final
 
 from factory.agents.agent_task import CHECK
-from factory.agents.known_agents import Agent
+from factory.agents.known_agents import LIMITS, Agent
 from factory.sandbox.detect import Sandbox, open_sandbox, require_backend
 from factory.sandbox.forward import NOT_STARTED, PORT, start_of
 from factory.sandbox.forward import __file__ as forward_file
-from factory.sandbox.policy import GIB, Backend, Cause, Ended, Limits, Policy
+from factory.sandbox.policy import GIB, Backend, Cause, Ended, Policy
 from factory.workbench.leftovers import discard
 from factory.workbench.workspace import workspace_refused
 from shared.errors import AgentUnavailable, SandboxUnavailable
@@ -31,8 +31,6 @@ from shared.settings.settings import SandboxNet
 _PLACE: Final = Path("/workspace")
 """The folder of the workspace inside: it is the same in each run, and so are the agent's words."""
 _SHOWN: Final = Path(CHECK).parent
-_LIMITS: Final = Limits(memory_bytes=8 * GIB, processes=4096)
-"""Node and Bun reserve much, and a test suite runs beside the agent."""
 _OWN_PYTHON: Final = str(getattr(sys, "_base_executable", sys.executable))
 DISK_BYTES: Final = 4 * GIB
 """By how much the free space of the disk may fall while an agent works."""
@@ -207,7 +205,7 @@ def agent_sandbox(
             write=(),
             seeds={},
             keeps_bytecode=False,
-            limits=replace(_LIMITS, cpu_seconds=max(3600, int(minutes * 60))),
+            limits=replace(LIMITS, cpu_seconds=max(3600, int(minutes * 60))),
             place=_PLACE / like.workspace.name,
             shown={_SHOWN: place / "shown"},
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ MAX_PATCH_BYTES: Final = 8 * 1024 * 1024
 _REGULAR: Final = ("100644", "100755")
 _PLAIN: Final = _REGULAR[0]
 _BINARY: Final = b"GIT binary patch"
+# Spelled out: `str.isprintable` depends on the Python version, and a commit may not.
+_CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _LONGEST_NAME: Final = 200  # characters of a name that somebody chose
 _MOST_FILES: Final = 100_000  # of a folder, looked at in search of what differs
 
@@ -244,4 +247,4 @@ def _named(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    return "".join(each if each.isprintable() else " " for each in text)
+    return _CONTROLS.sub(" ", text)

@@ -315,7 +315,8 @@ class Session:
         if not isinstance(result.verdict, Passed):
             return
         commit = result.verdict.commit
-        model = result.records[-1].model or ("unknown" if task.order.asks_model else "none")
+        asked = task.order.asks_model and not self.run.options.given
+        model = result.records[-1].model or ("unknown" if asked else "none")
         plan, attempts = task.loaded.plan, len(result.records)
         listed, assumed = (plan.requirements, plan.assumptions) if plan else ((), ())
         agent = result.records[-1].agent
