@@ -7,7 +7,6 @@ socket. Only bubblewrap can hold one: elsewhere nothing leads a socket in and ev
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shlex
@@ -19,11 +18,11 @@ from pathlib import Path
 from typing import Final
 
 from factory.agents.agent_task import CHECK
-from factory.agents.known_agents import Agent
+from factory.agents.known_agents import LIMITS, Agent
 from factory.sandbox.detect import Sandbox, open_sandbox, require_backend
-from factory.sandbox.forward import NOT_STARTED, PORT
+from factory.sandbox.forward import NOT_STARTED, PORT, start_of
 from factory.sandbox.forward import __file__ as forward_file
-from factory.sandbox.policy import GIB, Backend, Cause, Ended, Limits, Policy
+from factory.sandbox.policy import GIB, Backend, Cause, Ended, Policy
 from factory.workbench.leftovers import discard
 from factory.workbench.workspace import workspace_refused
 from shared.errors import AgentUnavailable, SandboxUnavailable
@@ -32,8 +31,6 @@ from shared.settings.settings import SandboxNet
 _PLACE: Final = Path("/workspace")
 """The folder of the workspace inside: it is the same in each run, and so are the agent's words."""
 _SHOWN: Final = Path(CHECK).parent
-_LIMITS: Final = Limits(memory_bytes=8 * GIB, processes=4096)
-"""Node and Bun reserve much, and a test suite runs beside the agent."""
 _OWN_PYTHON: Final = str(getattr(sys, "_base_executable", sys.executable))
 DISK_BYTES: Final = 4 * GIB
 """By how much the free space of the disk may fall while an agent works."""
@@ -137,9 +134,9 @@ class AgentSandbox:
         # A path that begins with a hyphen is no option, and one with braces no template.
         files = [f"./{each}" if each.startswith("-") else each for each in errand.files]
         words = (files if word == FILES else [filled(word)] for word in agent.words)
-        start = {"argv": [each for some in words for each in some], "environment": environment}
+        argv = [each for some in words for each in some]
+        (folder / "start").write_bytes(start_of(argv, environment))
         for name, content in {
-            "agent.json": json.dumps(start),
             "task.md": errand.text,
             "forward": Path(forward_file).read_text("utf-8"),
             "check": "".join(self._check_lines(errand.commands)),
@@ -154,7 +151,8 @@ class AgentSandbox:
         """Yield a shell script that runs the order's commands as they are run when judged."""
         yield "set -e\n"
         for name, value in self.sandbox.environment.items():
-            yield f"export {name}={shlex.quote(value)}\n"
+            if name != "PYTHONPYCACHEPREFIX":  # nothing compiled is kept there for an agent
+                yield f"export {name}={shlex.quote(value)}\n"
         for command in commands:
             yield f"echo {shlex.quote(f'$ {command}')}\n{shlex.join(shlex.split(command))}\n"
 
@@ -206,7 +204,8 @@ def agent_sandbox(
             read=(*like.read, *like.write, *agent.folders, *_own_python()),
             write=(),
             seeds={},
-            limits=replace(_LIMITS, cpu_seconds=max(3600, int(minutes * 60))),
+            keeps_bytecode=False,
+            limits=replace(LIMITS, cpu_seconds=max(3600, int(minutes * 60))),
             place=_PLACE / like.workspace.name,
             shown={_SHOWN: place / "shown"},
         )

@@ -14,6 +14,7 @@ import io
 import json
 import os
 import re
+import select
 import socket as sockets
 import threading
 import time
@@ -33,6 +34,10 @@ from shared.llm.relay_wires import Call, CallRefused, Wire, clean_call, find_wir
 from shared.llm.reply_bodies import EVENT_STREAM, iter_events
 
 _LONGEST_CALL_BYTES = 8 * 1024 * 1024
+_MOST_BYTES = 256 * 1024 * 1024
+"""How long all calls of an attempt may be together: each of them is in the transcript whole."""
+_EXPECTED_TOKENS = 1_000
+"""What a reply of one turn may take: where a cap leaves less, no call is made."""
 _CONNECTIONS = 16
 _READ_SECONDS = 30.0
 """How long a call may take to come in, so that an agent cannot hold a connection by drips."""
@@ -89,8 +94,9 @@ class Relay:
         self._used: dict[str, None] = {}
         self._made: Counter[str] = Counter()
         self._undelivered: defaultdict[str, list[int]] = defaultdict(list)
+        self._waiting: dict[tuple[str, int], _AgentCall] = {}
         self._under_way = 0
-        self._tokens = 0
+        self._tokens = self._size = 0
         self.calls = 0
         self.reached = ""
         self.failure: Exception | None = None
@@ -159,8 +165,10 @@ class Relay:
             raise _Ended("llmch makes no more calls in this run: end now") from None
         finally:
             with self._idle:
-                if not has_outcome:  # an agent that asks again gets what is on record
-                    heapq.heappush(self._undelivered[key], again)
+                if self._waiting.get((key, again)) is exchange:
+                    del self._waiting[key, again]
+                    if not has_outcome:  # an agent that asks again gets what is on record
+                        heapq.heappush(self._undelivered[key], again)
                 self._under_way -= 1
                 self._idle.notify_all()
 
@@ -180,13 +188,12 @@ class Relay:
             self.note(f"{short_name(call.model)} was asked for; the model is {terms.model}")
         limits = [each for each in (call.limit, terms.max_output_tokens) if each is not None]
         temperature, effort = terms.temperature, terms.reasoning_effort
-        turn = self._next_turn()
+        turn = self._next_turn(len(call.body))
         key = f"{route} {digest}"
         with self._lock:
             self._used |= dict.fromkeys(used)
-            free = self._undelivered[key]
-            again = heapq.heappop(free) if free else self._made[key]
-            self._made[key] += again == self._made[key]
+            again = self._next_of(key)
+            self._waiting[key, again] = exchange
         request = Request(
             api=wire.api,
             model=terms.model,
@@ -195,22 +202,37 @@ class Relay:
             max_output_tokens=min(limits, default=None),
             temperature=call.temperature if temperature is None else temperature,
             reasoning_effort=call.effort if effort is None else effort,
+            expected_output_tokens=_EXPECTED_TOKENS,
             relayed=Relayed(route, call.body, digest, again, used),
             sink=exchange.pass_on if call.is_streamed else None,
         )
         return key, again, request
 
-    def _next_turn(self) -> int:
+    def _next_of(self, key: str) -> int:
+        """Return how many equal calls came before, but for those whose reply the agent lacks."""
+        if free := self._undelivered[key]:
+            return heapq.heappop(free)
+        for (other, again), exchange in self._waiting.items():
+            if other == key and exchange.has_hung_up:
+                return again  # the reply that is under way is the answer to both
+        self._made[key] += 1
+        return self._made[key] - 1
+
+    def _next_turn(self, size: int) -> int:
         """Return the number of a call; past a bound refuse it, and have the agent ended."""
         terms = self._terms
         with self._lock:
-            if not self.reached and self.calls >= terms.most_calls:
-                self.reached = f"the bound of {terms.most_calls:,} calls is reached"
-            if not self.reached and self._tokens >= (terms.most_tokens or self._tokens + 1):
-                self.reached = f"the bound of {terms.most_tokens:,} tokens is reached"
+            for most, taken, what in (
+                (terms.most_calls, self.calls + 1, "calls"),
+                (terms.most_tokens, self._tokens + 1, "tokens"),
+                (_MOST_BYTES, self._size + size, "bytes of calls"),
+            ):
+                if most is not None and taken > most and not self.reached:
+                    self.reached = f"the bound of {most:,} {what} is reached"
             is_over = bool(self.reached or self.failure or self._closing.is_set())
             if not is_over:
                 self.calls += 1
+                self._size += size
                 self._under_way += 1
                 return self.calls
         self.ended.set()
@@ -332,6 +354,13 @@ class _AgentCall(BaseHTTPRequestHandler):
         self.is_gone = False
         self._is_unread = True
         super().__init__(connection, ("", 0), relay)  # type: ignore[arg-type]  # only kept
+
+    @property
+    def has_hung_up(self) -> bool:
+        """Whether the agent has closed the connection before its reply."""
+        looking = select.poll()
+        looking.register(self.connection, select.POLLRDHUP)
+        return bool(looking.poll(0))
 
     def setup(self) -> None:
         self.connection: sockets.socket = self.request

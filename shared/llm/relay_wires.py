@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import quote
 
 from shared.llm.budget import DEFAULT_OUTPUT_LIMIT
 from shared.llm.model_client import Api, Request
@@ -343,4 +344,4 @@ def sent_path(request: Request) -> str:
     head, found, action = request.relayed.route.partition("/models/:")
     if not found:
         return head
-    return f"{head}/models/{request.model}:{action}" + ("?alt=sse" * (action == _STREAMED))
+    return f"{head}/models/{quote(request.model)}:{action}" + ("?alt=sse" * (action == _STREAMED))

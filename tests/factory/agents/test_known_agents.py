@@ -116,8 +116,35 @@ def test_a_program_that_was_downloaded_says_its_version(programs: Path) -> None:
     found = script(programs / "opencode", "#!/bin/sh\necho opencode 1.2.3-beta\n")
     agent = agent_named(("opencode",))
     assert (agent.version, agent.words[0], agent.folders) == ("1.2.3-beta", str(found), (found,))
-    script(found, "#!/bin/sh\nexit 1\n")
-    assert agent_named(("opencode",)).version == ""
+    for body in ("exit 1", "echo no number", "rm -f $0; kill -9 $$"):
+        script(found, f"#!/bin/sh\n{body}\n")
+        assert agent_named(("opencode",)).version == ""
+
+
+def test_what_is_asked_for_its_version_is_held_too(programs: Path, tmp_path: Path) -> None:
+    body = f"echo 1.2.3; echo x > {tmp_path}/written && echo > $0.written"
+    script(programs / "codex", f"#!/bin/sh\n{body}\nexit 0\n")
+    assert agent_named(("codex",)).version == "1.2.3"
+    assert not (tmp_path / "written").exists()
+
+
+@pytest.mark.parametrize("version", ["\x1b[31m1", "", None, ["1"], "1" * 99])
+def test_a_version_that_is_none_is_not_shown(programs: Path, version: object) -> None:
+    modules = of_npm(programs, "codex", "@openai/codex", "bin/codex.js", "1")
+    facts = {"name": "@openai/codex", "version": version}
+    (modules / "@openai/codex/package.json").write_text(json.dumps(facts))
+    assert agent_named(("codex",)).title == "codex"
+
+
+def test_a_program_that_is_gone_in_the_meantime_is_refused(
+    programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = script(programs / "codex", "#!/bin/sh\n")
+    monkeypatch.setattr("shutil.which", lambda *_, **__: str(found))
+    found.unlink()
+    for words in (("codex",), (str(found), "{task}")):
+        with pytest.raises(InvalidInput, match="cannot be used: No such file"):
+            agent_named(words)
 
 
 def test_what_is_not_here_is_named_with_what_is_known(

@@ -199,6 +199,13 @@ def test_a_cap_ends_the_run_after_the_agent(tmp_path: Path) -> None:
     assert isinstance(agent.relay.failure, BudgetReached)
 
 
+def test_a_cap_lowers_the_limit_of_a_turn_before_it_ends_the_run(tmp_path: Path) -> None:
+    terms, budget = replace(TERMS, max_output_tokens=9_000), Budget(max_tokens=2_000)
+    with relay_of(tmp_path, Send(chat_document()), terms=terms, budget=budget) as (agent, server):
+        assert agent.post(ask()).status == 200
+        assert 1_000 < server.bodies[0]["max_tokens"] < 2_000
+
+
 def test_an_agent_sees_no_retry(tmp_path: Path) -> None:
     script = (error_answer(429), Reset(), error_answer(503), Send(chat_document()))
     with relay_of(tmp_path, *script) as (agent, server):
@@ -292,6 +299,31 @@ def test_an_agent_that_hangs_up_and_asks_again_gets_what_was_paid_for(tmp_path: 
         assert json.loads(agent.post(ask()).body) == chat_document("one")
         assert len(server.received) == 1
         assert json.loads(agent.post(ask()).body) == chat_document("two")
+
+
+def test_an_agent_that_asks_again_while_its_call_is_under_way_pays_once(tmp_path: Path) -> None:
+    asked, again = threading.Event(), threading.Event()
+
+    class Slow(Send):
+        """An answer that waits until the agent has asked again."""
+
+        def play(self, handler: BaseHTTPRequestHandler, stop: threading.Event) -> None:
+            asked.set()
+            assert again.wait(10)
+            super().play(handler, stop)
+
+    with relay_of(tmp_path, Slow(chat_document("one"))) as (agent, server):
+        with connected(agent.path) as hasty:
+            hasty.sendall(call_bytes(ask()))
+            assert asked.wait(10)
+        with connected(agent.path) as patient:
+            patient.sendall(call_bytes(ask()))
+            while agent.relay.calls < 2:
+                threading.Event().wait(0.01)
+            again.set()
+            got = b"".join(iter(lambda: patient.recv(1 << 16), b""))
+        assert json.loads(got.partition(b"\r\n\r\n")[2]) == chat_document("one")
+        assert len(server.received) == 1
 
 
 def test_a_stream_that_nobody_waits_for_is_left(
