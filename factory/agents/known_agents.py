@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.util
 import json
 import os
 import re
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from factory.sandbox.visible_files import needed_by, virtual_root
-from shared.errors import InvalidInput
+from shared.errors import InvalidInput, how_to_install
 from shared.processes.process import ProgramMissing, ToolFailed, run_tool
 from shared.settings.setting_values import AGENTS, Proposer
 
+ACP: Final = "acp"
+"""The first word of a proposer that is prompted; the others are its command."""
 _VERSION_SECONDS: Final = 10.0
 _FIRST_LINES_BYTES: Final = 512
 
@@ -52,7 +55,8 @@ class Agent:
     In its words, in the values of its environment and in its files, `{task}`, `{task_file}`,
     `{model}` and `{base_url}` are replaced; a word `{files}` stands for the files that the order
     may write. `files` are those of its HOME. It can read `folders`. `masks` say what differs
-    between its calls in equal runs. `is_tried` is false for a version that nobody has tried.
+    between its calls in equal runs. `is_tried` is false for a version that nobody has tried. An
+    agent that `speaks_acp` is prompted by the Agent Client Protocol.
     """
 
     name: str
@@ -64,6 +68,7 @@ class Agent:
     sha256: str = ""
     masks: tuple[str, ...] = ()
     is_tried: bool = True
+    speaks_acp: bool = False
 
     @property
     def title(self) -> str:
@@ -209,6 +214,8 @@ _KNOWN: Final = {
 
 def agent_named(words: Proposer) -> Agent:
     """Return the agent of a setting. Raises `InvalidInput` if it is not here or cannot be used."""
+    if words[0] == ACP:
+        return _prompted(words)
     found = _on_path(words[0])
     if found is None:
         raise InvalidInput(
@@ -234,6 +241,26 @@ def agent_named(words: Proposer) -> Agent:
         known.masks,
         installed.version == known.tried,
     )
+
+
+def _prompted(words: Proposer) -> Agent:
+    """Return an agent that is prompted; one that llmch knows gets its settings and files too."""
+    command = words[1:]
+    if not command:
+        raise InvalidInput(
+            "the proposer acp has no command", 'name the agent\'s, as in "acp opencode acp"'
+        )
+    if importlib.util.find_spec("acp") is None:
+        raise InvalidInput(
+            "the package agent-client-protocol is not installed, which the proposer acp needs",
+            how_to_install("acp"),
+        )
+    agent = agent_named(command)
+    if command[0] in AGENTS:
+        agent = agent_named(command[:1])
+        given = len(_KNOWN[command[0]]().words)
+        agent = replace(agent, words=(*agent.words[:-given], *command[1:]))
+    return replace(agent, name=shlex.join(words), speaks_acp=True)
 
 
 def found_agents() -> Iterator[str]:

@@ -18,10 +18,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from factory.agents import acp_client
 from factory.agents.agent_task import CHECK, AgentTask
+from factory.agents.collect import follow_up
 from factory.agents.known_agents import Agent
 from factory.sandbox.detect import Sandbox, open_sandbox, require_backend
-from factory.sandbox.forward import NOT_STARTED, PORT
+from factory.sandbox.forward import NOT_STARTED, PORT, Start
 from factory.sandbox.forward import __file__ as forward_file
 from factory.sandbox.policy import GIB, Backend, Cause, Ended, Limits, Policy
 from factory.workbench.leftovers import discard
@@ -70,6 +72,22 @@ class AgentSandbox:
 
     def run(self, agent: Agent, task: AgentTask, text: str, stop: Callable[[], str]) -> Stay:
         """Run the agent until it ends, or until `stop` says why it has to."""
+        if not agent.speaks_acp:
+            return self._run(agent, task, text, stop)
+        stdio, folder = self.socket.with_name("stdio"), str(self._policy.place)
+        log = task.folder / "agent.acp.log"
+        with acp_client.Talk(stdio, folder, text, lambda: follow_up(task), log) as talk:
+            stay = self._run(agent, task, text, lambda: stop() or talk.over())
+        stay = replace(stay, output=f"{stay.output}\n{talk.said}".strip())
+        if stay.words == talk.words or (talk.reason and not stay.was_stopped):
+            return replace(stay, words=talk.words, was_stopped=not talk.reason)
+        if stay.was_stopped:
+            return stay
+        if talk.fault:  # it may have ended before llmch could end it
+            return replace(stay, words=talk.over(), was_stopped=True)
+        return replace(stay, words=f"{stay.words} before its turn had ended")
+
+    def _run(self, agent: Agent, task: AgentTask, text: str, stop: Callable[[], str]) -> Stay:
         policy = self._policy
         self._write(agent, task, text)
         minutes = task.bounds.minutes
@@ -121,7 +139,11 @@ class AgentSandbox:
         }
         allowed = task.order.allowed_files
         words = (each for word in agent.words for each in (allowed if word == FILES else (word,)))
-        start = {"argv": [filled(each) for each in words], "environment": environment}
+        start: Start = {
+            "argv": [filled(each) for each in words],
+            "environment": environment,
+            "is_spoken_to": agent.speaks_acp,
+        }
         for name, content in {
             "agent.json": json.dumps(start),
             "task.md": text,

@@ -1,8 +1,9 @@
 """Starts an agent inside its sandbox, and leads a port of the loopback to the relay's socket.
 
 It runs as a program of its own (`python -I -S forward.py`), with the standard library only, beside
-`agent.json`, which says what to start, and `relay`, the socket. It ends with the agent, and with it
-everything that the agent has started.
+`agent.json`, which says what to start, and `relay`, the socket. The input and output of an agent
+that is spoken to are another socket, `stdio`. It ends with the agent, and with it everything that
+the agent has started.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class Start(TypedDict):
 
     argv: list[str]
     environment: dict[str, str | None]
+    is_spoken_to: bool
 
 
 def main(folder: str) -> int:
@@ -37,13 +39,18 @@ def main(folder: str) -> int:
     given = {**os.environ, **start["environment"]}
     variables = {name: value for name, value in given.items() if value is not None}
     argv = start["argv"]
-    no_input = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+    line = socket.socket(socket.AF_UNIX)
+    streams: list[tuple[object, ...]] = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+    if start["is_spoken_to"]:
+        line.connect(f"{folder}/stdio")
+        streams = [(os.POSIX_SPAWN_DUP2, line.fileno(), each) for each in (0, 1)]
     os.environ["PATH"] = variables["PATH"]  # by which the program is looked for
     try:
-        agent = os.posix_spawnp(argv[0], argv, variables, file_actions=no_input)
+        agent = os.posix_spawnp(argv[0], argv, variables, file_actions=streams)
     except OSError as error:
         os.write(2, f"{NOT_STARTED}: {argv[0]}: {error.strerror}\n".encode())
         return 127
+    line.close()  # so that llmch sees when the agent hangs up
     code = os.waitstatus_to_exitcode(os.waitpid(agent, 0)[1])
     return code if code >= 0 else 128 - code
 
