@@ -12,7 +12,7 @@ from benchmarks.setting import Bench, git, make_repo, order_document
 from factory.agents.agent_task import AgentTask
 from factory.agents.collect import Collected, collect, prepare
 from factory.agents.known_agents import Agent
-from factory.agents.launch import agent_sandbox
+from factory.agents.launch import Errand, agent_sandbox
 from factory.orders.model_choice import AskedModel, ModelChoice, Rung
 from factory.sandbox.detect import open_sandbox
 from factory.sandbox.policy import Backend, Policy
@@ -109,8 +109,10 @@ def _run(workbench: Workbench, task: AgentTask) -> None:
 
 def _start(task: AgentTask) -> None:
     agent = Agent("true", ("true",))
-    with agent_sandbox(task, agent) as place:
-        stay = place.run(agent, task, "", lambda: "")
+    errand = Errand("", "model", (), (), 1.0, task.folder / "agent")
+    beside = task.bench.workspace.private / "agent"
+    with agent_sandbox(task.bench.policy, beside, agent, errand.minutes) as place:
+        stay = place.run(agent, errand, lambda: "")
     assert stay.words == "ended with exit code 0", stay
 
 

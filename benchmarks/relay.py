@@ -6,10 +6,9 @@ import contextlib
 import http.client
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import count
-from typing import Any
 from urllib.parse import urlsplit
 
 from benchmarks.measure import interleave
@@ -23,11 +22,9 @@ from shared.llm.stack import Mode, ModelSource, open_model
 from shared.llm.transport import ModelAccess
 from tests.shared.llm.edge import response_document, response_stream
 from tests.shared.llm.relay_edge import UnixConnection
-from tests.shared.llm.scripted_server import Send, scripted_server
+from tests.shared.llm.scripted_server import Act, Send, scripted_server
 
-_EXTRA_MS = 5
 _ROUTE = "/v1/responses"
-_CALLS = 5
 
 
 def measure_relay(bench: Bench) -> Section:
@@ -36,17 +33,17 @@ def measure_relay(bench: Bench) -> Section:
     with contextlib.ExitStack() as opened:
         rows = [
             *_rows(bench, opened, "a call of 25 KB", 25_000, Send(reply)),
-            *_rows(bench, opened, "a call of 250 KB", 250_000, Send(reply)),
+            *_rows(bench, opened, "a call of 250 KB", 250_000, Send(reply), extra_ms=15),
             *_rows(bench, opened, "a call of 25 KB with a stream", 25_000, stream),
         ]
     return Section("The relay: a call of an agent", tuple(rows))
 
 
 def _rows(
-    bench: Bench, opened: contextlib.ExitStack, name: str, size: int, act: Any
+    bench: Bench, opened: contextlib.ExitStack, name: str, size: int, act: Act, extra_ms: int = 5
 ) -> tuple[Row, ...]:
-    rounds = bench.rounds(15)
-    server = opened.enter_context(scripted_server(*[act] * (2 * _CALLS * rounds + 1)))
+    rounds = bench.rounds(80)
+    server = opened.enter_context(scripted_server(*[act] * (2 * rounds + 1)))
     folder = bench.folder("relay")
     access = ModelAccess(server.base_url, "sk-bench-0123456789")
     source = ModelSource(Mode.LIVE, open_live=lambda emit: LiveClient(access))
@@ -58,7 +55,7 @@ def _rows(
         "relayed": partial(_seconds, lambda: UnixConnection(folder / "r"), size, count()),
         "direct": partial(_seconds, lambda: http.client.HTTPConnection(url.netloc), size, count()),
     }
-    cases["relayed"](1)  # the SDK is imported at the first call
+    cases["relayed"]()  # the SDK is imported at the first call
     taken = interleave(cases, rounds)
     return (
         Row(
@@ -67,27 +64,23 @@ def _rows(
             unit="ms",
             floor=taken["direct"].median * 1000,
             floor_name="of the server itself",
-            aim=Aim(factor=1, extra=_EXTRA_MS),
+            aim=Aim(factor=1, extra=extra_ms),
             noise=taken["relayed"].noise,
         ),
     )
 
 
 def _seconds(
-    connect: Callable[[], http.client.HTTPConnection],
-    size: int,
-    numbers: Any,
-    calls: int = _CALLS,
+    connect: Callable[[], http.client.HTTPConnection], size: int, numbers: Iterator[int]
 ) -> float:
-    """Return the seconds of one call, as the mean of several that all differ."""
+    """Return the seconds of one call, which differs from all before it."""
     tools = [{"type": "function", "name": "edit", "parameters": {}}]
+    # An agent's call is a conversation: many parts, not one long text.
+    part = {"type": "message", "role": "user", "content": f"{next(numbers)} " + "word " * 200}
+    body = json.dumps({"input": [part] * (size // 1_000), "tools": tools, "stream": False})
     begun = time.perf_counter()
-    for _ in range(calls):
-        # An agent's call is a conversation: many parts, not one long text.
-        part = {"type": "message", "role": "user", "content": f"{next(numbers)} " + "word " * 200}
-        body = {"input": [part] * (size // 1_000), "tools": tools, "stream": False}
-        connection = connect()
-        connection.request("POST", _ROUTE, json.dumps(body))
-        connection.getresponse().read()
-        connection.close()
-    return (time.perf_counter() - begun) / calls
+    connection = connect()
+    connection.request("POST", _ROUTE, body)
+    connection.getresponse().read()
+    connection.close()
+    return time.perf_counter() - begun

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from factory.agents import known_agents, launch, run_agent
 from factory.preflight import RepoPlace, find_refusals, find_repo, holder, inspect_repo
 from factory.run.recovery import find_run_leftovers
 from factory.sandbox.detect import find_backends
@@ -92,6 +93,26 @@ def check_toolchains(settings: SandboxSettings, folder: Path | None) -> Iterator
     for each in () if bare else toolchains.unshown:
         health = Health.LIMITED if each.programs else Health.WELL
         yield Checkup("path", health, each.describe(), _remedy_for(each))
+
+
+def check_agents() -> Iterator[Checkup]:
+    """Yield the agents that llmch knows and that are here, and whether they work.
+
+    A version that nobody has tried is started once, without a model and a network.
+    """
+    for name in known_agents.found_agents():
+        try:
+            launch.require_bwrap()
+            agent = known_agents.agent_named((name,))
+            problem = run_agent.find_problem(agent)
+        except LlmchError as error:
+            yield Checkup("agent", Health.LIMITED, f"{name}: {error.message}", error.hint)
+            continue
+        if problem:
+            remedy = f"install version {known_agents.tried_version(name)}, which was tried"
+            yield Checkup("agent", Health.LIMITED, f"{agent.title}: {problem}", remedy)
+        else:
+            yield Checkup("agent", Health.WELL, f"{agent.title} works: --proposer {name}")
 
 
 def _tree_of(folder: Path) -> Path | None:

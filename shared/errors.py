@@ -33,7 +33,7 @@ class ExitCode(IntEnum):
 EXIT_CODE_MEANINGS: Final = {
     ExitCode.OK: "the command did what it was asked to do",
     ExitCode.FAILED: "an order failed, or cannot be made because one that it needs is left out; "
-    "the commit of `accept` fails; the command of `repro` fails again; a claim that `verify` "
+    "all that `accept` was given fails; the command of `repro` fails again; a claim that `verify` "
     "looks into is contradicted, or one that `--require` names is not proven; a person answered "
     "`build` that nothing is to be executed; a general error",
     ExitCode.INVALID: "usage; the specification or the plan is invalid (also one that `show` "

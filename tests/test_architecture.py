@@ -161,7 +161,7 @@ HEAVY = (
 # Imported as modules, so that they run only when they are needed.
 LATE = (
     *(f"factory.attempt.{each}" for each in ("attempt_graph", "propose", "judge_attempt")),
-    "factory.agents.acp_client",
+    *(f"factory.agents.{each}" for each in ("acp_client", "known_agents", "launch", "run_agent")),
     "llmch.console.terminal",
     "llmch.verbs.mcp.server",
 )

@@ -45,7 +45,7 @@ class Talk:
 
     `reason` is the protocol's word for why the last turn ended, and `fault` says why the talk
     cannot go on. `follow_up` returns what to say to an agent that has ended its turn, if anything.
-    What the agent said is written to `log` at the end.
+    What the agent said is written to `log` with the suffix `.acp.log` at the end.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Talk:
         self._thread.join()
         self._listener.close()
         with suppress(OSError):  # a record of what was said decides nothing
-            self._log.write_text(self.said, "utf-8", "replace")
+            self._log.with_suffix(".acp.log").write_text(self.said, "utf-8", "replace")
         if self._bug is not None:
             raise self._bug
 

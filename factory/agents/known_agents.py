@@ -1,8 +1,7 @@
 """Finds agents on this machine, and says how each is started so that it asks the relay alone.
 
-A known agent is described by what was tried with the versions that `TRIED` names. No program of an
-agent is run to find it: its version comes from its package, and only a program without one is
-asked.
+A known agent is described as it was tried, with the version that was. No program of an agent is run
+to find it: its version comes from its package, and only a program without one is asked.
 """
 
 from __future__ import annotations
@@ -15,19 +14,25 @@ import os
 import re
 import shlex
 import shutil
+import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from factory.sandbox.detect import open_sandbox
+from factory.sandbox.policy import GIB, Backend, Limits, Policy
 from factory.sandbox.visible_files import needed_by, virtual_root
 from shared.errors import InvalidInput, how_to_install
-from shared.processes.process import ProgramMissing, ToolFailed, run_tool
 from shared.settings.setting_values import AGENTS, Proposer
 
 ACP: Final = "acp"
 """The first word of a proposer that is prompted; the others are its command."""
-_VERSION_SECONDS: Final = 10.0
+LIMITS: Final = Limits(memory_bytes=8 * GIB, processes=4096)
+"""Node and Bun reserve much, and a test suite runs beside the agent."""
+_VERSION_SECONDS: Final = 30.0
+_VERSION_END: Final = r"[\w.+-]{0,40}"
 _FIRST_LINES_BYTES: Final = 512
 
 # What differs between equal runs, in the JSON of a call, by its name.
@@ -121,6 +126,8 @@ def _opencode() -> _Known:
     settings = {
         "provider": {"llmch": provider},
         "enabled_providers": ["llmch"],
+        # It would ask nobody, and end; the sandbox holds it.
+        "permission": {"external_directory": "allow", "doom_loop": "allow"},
         **dict.fromkeys(("model", "small_model"), "llmch/{model}"),
         **dict.fromkeys(("snapshot", "lsp", "formatter", "autoupdate"), False),
     }
@@ -213,7 +220,11 @@ _KNOWN: Final = {
 
 
 def agent_named(words: Proposer) -> Agent:
-    """Return the agent of a setting. Raises `InvalidInput` if it is not here or cannot be used."""
+    """Return the agent of a setting.
+
+    Raises `InvalidInput` if it is not here or cannot be used, and `SandboxUnavailable` where a
+    program has to be asked for its version and bubblewrap does not work.
+    """
     if words[0] == ACP:
         return _prompted(words)
     found = _on_path(words[0])
@@ -222,16 +233,30 @@ def agent_named(words: Proposer) -> Agent:
             f"no agent can be started by {shlex.join(words)}: {words[0]} is not found",
             f"install it, or give the path of its program; {', '.join(AGENTS)} are known by name",
         )
-    if len(words) > 1 or words[0] not in AGENTS:
-        named = (Path(each) for each in words[1:] if each.startswith("/"))
-        folders = (found, *(each for each in named if each.exists()))
-        return Agent(
-            shlex.join(words), (str(found), *words[1:]), folders=folders, sha256=_sha256_of(found)
-        )
-    known = _KNOWN[words[0]]()
-    installed = _installed(words[0], found, known.package)
+    try:
+        return _known(words[0], found) if words in _NAMES else _of_command(words, found)
+    except OSError as error:
+        raise InvalidInput(
+            f"the agent {shlex.join(words)} cannot be used: {error.strerror}: {error.filename}",
+            "its files have to be there and readable",
+        ) from error
+
+
+_NAMES: Final = frozenset((each,) for each in AGENTS)
+
+
+def _of_command(words: Proposer, found: Path) -> Agent:
+    named = (Path(each) for each in words[1:] if each.startswith("/"))
+    folders = (found, *(each for each in named if each.exists()))
+    argv = (str(found), *words[1:])
+    return Agent(shlex.join(words), argv, folders=folders, sha256=_sha256_of(found))
+
+
+def _known(name: str, found: Path) -> Agent:
+    known = _KNOWN[name]()
+    installed = _installed(name, found, known.package)
     return Agent(
-        words[0],
+        name,
         (*installed.words, *known.words),
         known.environment,
         known.files,
@@ -255,12 +280,17 @@ def _prompted(words: Proposer) -> Agent:
             "the package agent-client-protocol is not installed, which the proposer acp needs",
             how_to_install("acp"),
         )
-    agent = agent_named(command)
-    if command[0] in AGENTS:
-        agent = agent_named(command[:1])
+    is_known = command[0] in AGENTS
+    agent = agent_named(command[:1] if is_known else command)
+    if is_known:
         given = len(_KNOWN[command[0]]().words)
-        agent = replace(agent, words=(*agent.words[:-given], *command[1:]))
+        agent = replace(agent, words=(*agent.words[:-given], *command[1:]), is_tried=True)
     return replace(agent, name=shlex.join(words), speaks_acp=True)
+
+
+def tried_version(name: str) -> str:
+    """Return the version of a known agent that was tried; empty for any other one."""
+    return _KNOWN[name]().tried if name in _KNOWN else ""
 
 
 def found_agents() -> Iterator[str]:
@@ -291,11 +321,14 @@ def _installed(name: str, found: Path, package: str) -> _Installed:
         first = file.read(_FIRST_LINES_BYTES).decode("utf-8", "replace")
     folder = next((each for each in program.parents if _is_package(each, package)), None)
     if folder is not None:
-        version = json.loads((folder / "package.json").read_text("utf-8")).get("version")
-        return _of_node(program, folder, str(version), first)
+        said = str(json.loads((folder / "package.json").read_text("utf-8")).get("version"))
+        version = said if re.fullmatch(rf"\d{_VERSION_END}", said) else ""
+        return _of_node(program, folder, version, first)
     if script := re.match(r"#!(?:/bin/sh\n'''exec' [\"']?)?(/[^\s\"']*/python[\d.]*)", first):
         return _of_python(name, program, Path(script[1]), package)
-    return _Installed((str(program),), (program,), program, _said_version(program))
+    return _Installed(
+        (str(program),), (program,), program, _said_version(program, *_state(program))
+    )
 
 
 def _is_package(folder: Path, package: str) -> bool:
@@ -337,22 +370,30 @@ def _of_python(name: str, program: Path, python: Path, package: str) -> _Install
     return _Installed((str(program),), folders, records[0], version)
 
 
-def _said_version(program: Path) -> str:
-    """Return the version that a program says it has; empty if it does not say one."""
-    env = {"PATH": os.defpath, "HOME": "/nonexistent", "LC_ALL": "C"}
-    try:
-        done = run_tool(
-            [str(program), "--version"], cwd=Path("/"), env=env, timeout_seconds=_VERSION_SECONDS
-        )
-    except (ProgramMissing, ToolFailed):
-        return ""
-    found = re.search(rb"\d+(?:\.\d+)+[\w.+-]*", done.stdout)
-    return found[0].decode() if found else ""
+@functools.cache
+def _said_version(program: Path, *_: int) -> str:
+    """Return the version that a program says it has, in a sandbox; empty if it does not say one."""
+    with tempfile.TemporaryDirectory(prefix="llmch-version-", ignore_cleanup_errors=True) as name:
+        folder, place = Path(name), Path(name, "place")
+        for each in (place, folder / "private"):
+            each.mkdir()
+        policy = Policy(place, None, folder / "private", Path(sys.executable))
+        policy = replace(policy, read=(program,), limits=LIMITS)
+        sandbox = open_sandbox(Backend.BWRAP, policy)
+        words = (str(program), "--version")
+        done = sandbox.run(words, timeout_seconds=_VERSION_SECONDS, log=folder / "version")
+    found = re.search(rf"\d+(?:\.\d+)+{_VERSION_END}", done.stdout.text) if done.ok else None
+    return found[0] if found else ""
+
+
+def _state(path: Path) -> tuple[int, int]:
+    """Return what differs where a file was replaced, so that what is known of it is asked anew."""
+    facts = path.stat()
+    return facts.st_size, facts.st_mtime_ns
 
 
 def _sha256_of(path: Path) -> str:
-    facts = path.stat()
-    return _digest(path, facts.st_size, facts.st_mtime_ns)
+    return _digest(path, *_state(path))
 
 
 @functools.cache

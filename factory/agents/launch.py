@@ -7,7 +7,6 @@ socket. Only bubblewrap can hold one: elsewhere nothing leads a socket in and ev
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shlex
@@ -19,13 +18,12 @@ from pathlib import Path
 from typing import Final
 
 from factory.agents import acp_client
-from factory.agents.agent_task import CHECK, AgentTask
-from factory.agents.collect import follow_up
-from factory.agents.known_agents import Agent
+from factory.agents.agent_task import CHECK
+from factory.agents.known_agents import LIMITS, Agent
 from factory.sandbox.detect import Sandbox, open_sandbox, require_backend
-from factory.sandbox.forward import NOT_STARTED, PORT, Start
+from factory.sandbox.forward import NOT_STARTED, PORT, start_of
 from factory.sandbox.forward import __file__ as forward_file
-from factory.sandbox.policy import GIB, Backend, Cause, Ended, Limits, Policy
+from factory.sandbox.policy import GIB, Backend, Cause, Ended, Policy
 from factory.workbench.leftovers import discard
 from factory.workbench.workspace import workspace_refused
 from shared.errors import AgentUnavailable, SandboxUnavailable
@@ -34,8 +32,6 @@ from shared.settings.settings import SandboxNet
 _PLACE: Final = Path("/workspace")
 """The folder of the workspace inside: it is the same in each run, and so are the agent's words."""
 _SHOWN: Final = Path(CHECK).parent
-_LIMITS: Final = Limits(memory_bytes=8 * GIB, processes=4096)
-"""Node and Bun reserve much, and a test suite runs beside the agent."""
 _OWN_PYTHON: Final = str(getattr(sys, "_base_executable", sys.executable))
 DISK_BYTES: Final = 4 * GIB
 """By how much the free space of the disk may fall while an agent works."""
@@ -45,6 +41,23 @@ _LOOK_EVERY_SECONDS: Final = 0.1
 FILES: Final = "{files}"
 """A word that stands for the files that the order may write, each a word of its own."""
 _NAMED: Final = re.compile(r"\{(task|task_file|model|base_url)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """Say what an agent is started for: its task's text, and what its words may name.
+
+    `commands` are those that `check` runs inside. Its output goes to `log`, as to a command's.
+    `follow_up` returns what to say to one that has ended its turn, if anything.
+    """
+
+    text: str
+    model: str
+    files: tuple[str, ...]
+    commands: tuple[str, ...]
+    minutes: float
+    log: Path
+    follow_up: Callable[[], str] = str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +83,13 @@ class AgentSandbox:
     socket: Path
     _policy: Policy
 
-    def run(self, agent: Agent, task: AgentTask, text: str, stop: Callable[[], str]) -> Stay:
+    def run(self, agent: Agent, errand: Errand, stop: Callable[[], str]) -> Stay:
         """Run the agent until it ends, or until `stop` says why it has to."""
         if not agent.speaks_acp:
-            return self._run(agent, task, text, stop)
+            return self._run(agent, errand, stop)
         stdio, folder = self.socket.with_name("stdio"), str(self._policy.place)
-        log = task.folder / "agent.acp.log"
-        with acp_client.Talk(stdio, folder, text, lambda: follow_up(task), log) as talk:
-            stay = self._run(agent, task, text, lambda: stop() or talk.over())
+        with acp_client.Talk(stdio, folder, errand.text, errand.follow_up, errand.log) as talk:
+            stay = self._run(agent, errand, lambda: stop() or talk.over())
         stay = replace(stay, output=f"{stay.output}\n{talk.said}".strip())
         if stay.words == talk.words or (talk.reason and not stay.was_stopped):
             return replace(stay, words=talk.words, was_stopped=not talk.reason)
@@ -87,10 +99,10 @@ class AgentSandbox:
             return replace(stay, words=talk.over(), was_stopped=True)
         return replace(stay, words=f"{stay.words} before its turn had ended")
 
-    def _run(self, agent: Agent, task: AgentTask, text: str, stop: Callable[[], str]) -> Stay:
+    def _run(self, agent: Agent, errand: Errand, stop: Callable[[], str]) -> Stay:
         policy = self._policy
-        self._write(agent, task, text)
-        minutes = task.bounds.minutes
+        self._write(agent, errand)
+        minutes = errand.minutes
         ended = ""
 
         def watch() -> None:
@@ -110,19 +122,19 @@ class AgentSandbox:
             done = self.sandbox.run(
                 [_OWN_PYTHON, "-I", "-S", str(_SHOWN / "forward")],
                 timeout_seconds=minutes * 60,
-                log=task.folder / "agent",
+                log=errand.log,
             )
         finally:
             over.set()
             watching.join()
         return _stay(done, ended, minutes)
 
-    def _write(self, agent: Agent, task: AgentTask, text: str) -> None:
+    def _write(self, agent: Agent, errand: Errand) -> None:
         """Write what the agent finds: its start, its task, the commands, and the files of HOME."""
         folder, task_file = self.socket.parent, _SHOWN / "task.md"
         url = f"http://127.0.0.1:{PORT}"
-        values = {"task": text, "task_file": str(task_file)}
-        values |= {"model": task.asked.model, "base_url": url}
+        values = {"task": errand.text, "task_file": str(task_file)}
+        values |= {"model": errand.model, "base_url": url}
 
         def filled(template: str) -> str:
             return _NAMED.sub(lambda found: values[found[1]], template)
@@ -133,22 +145,19 @@ class AgentSandbox:
             "OPENAI_BASE_URL": f"{url}/v1",
             "ANTHROPIC_BASE_URL": url,
             "GOOGLE_GEMINI_BASE_URL": url,
-            "LLMCH_MODEL": task.asked.model,
+            "LLMCH_MODEL": errand.model,
             "LLMCH_TASK_FILE": str(task_file),
             **{name: value and filled(value) for name, value in agent.environment.items()},
         }
-        allowed = task.order.allowed_files
-        words = (each for word in agent.words for each in (allowed if word == FILES else (word,)))
-        start: Start = {
-            "argv": [filled(each) for each in words],
-            "environment": environment,
-            "is_spoken_to": agent.speaks_acp,
-        }
+        # A path that begins with a hyphen is no option, and one with braces no template.
+        files = [f"./{each}" if each.startswith("-") else each for each in errand.files]
+        words = (files if word == FILES else [filled(word)] for word in agent.words)
+        argv = [each for some in words for each in some]
+        (folder / "start").write_bytes(start_of(argv, environment))
         for name, content in {
-            "agent.json": json.dumps(start),
-            "task.md": text,
+            "task.md": errand.text,
             "forward": Path(forward_file).read_text("utf-8"),
-            "check": "".join(self._check_lines(task)),
+            "check": "".join(self._check_lines(errand.commands)),
         }.items():
             (folder / name).write_text(content, "utf-8")
         for name, content in agent.files.items():
@@ -156,12 +165,13 @@ class AgentSandbox:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(filled(content), "utf-8")
 
-    def _check_lines(self, task: AgentTask) -> Iterator[str]:
+    def _check_lines(self, commands: tuple[str, ...]) -> Iterator[str]:
         """Yield a shell script that runs the order's commands as they are run when judged."""
         yield "set -e\n"
         for name, value in self.sandbox.environment.items():
-            yield f"export {name}={shlex.quote(value)}\n"
-        for command in task.commands:
+            if name != "PYTHONPYCACHEPREFIX":  # nothing compiled is kept there for an agent
+                yield f"export {name}={shlex.quote(value)}\n"
+        for command in commands:
             yield f"echo {shlex.quote(f'$ {command}')}\n{shlex.join(shlex.split(command))}\n"
 
 
@@ -193,26 +203,28 @@ def _stay(done: Ended, ended: str, minutes: float) -> Stay:
 
 
 @contextlib.contextmanager
-def agent_sandbox(task: AgentTask, agent: Agent) -> Iterator[AgentSandbox]:
-    """Open the sandbox of an agent, and remove what is left of it at the end.
+def agent_sandbox(
+    like: Policy, place: Path, agent: Agent, minutes: float
+) -> Iterator[AgentSandbox]:
+    """Open the sandbox of an agent, for commands of whose workspace the policy is `like`.
 
-    Raises `AgentUnavailable` where bubblewrap does not work here.
+    `place` is for what it needs beside the workspace, and is removed at the end. Raises
+    `SandboxUnavailable` where bubblewrap does not work here.
     """
-    bench = task.bench
-    place = bench.workspace.private / "agent"
     try:
         _remove(place)
         for name in ("private", "shown"):
             (place / name).mkdir(mode=0o700, parents=True)
         policy = replace(
-            bench.policy,
+            like,
             private=place / "private",
             network=SandboxNet.NONE,
-            read=(*bench.policy.read, *bench.policy.write, *agent.folders, *_own_python()),
+            read=(*like.read, *like.write, *agent.folders, *_own_python()),
             write=(),
             seeds={},
-            limits=replace(_LIMITS, cpu_seconds=max(3600, int(task.bounds.minutes * 60))),
-            place=_PLACE / bench.workspace.root.name,
+            keeps_bytecode=False,
+            limits=replace(LIMITS, cpu_seconds=max(3600, int(minutes * 60))),
+            place=_PLACE / like.workspace.name,
             shown={_SHOWN: place / "shown"},
         )
         sandbox = open_sandbox(Backend.BWRAP, policy)

@@ -7,21 +7,27 @@ is started again, and pays only for what had not come back.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
+import sys
+import tempfile
 import threading
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Final
 
 from factory.agents import launch
 from factory.agents.agent_task import AgentTask, render_task
-from factory.agents.collect import Collected, collect, prepare
-from factory.agents.known_agents import Agent, agent_named
-from factory.agents.launch import Stay
+from factory.agents.collect import Collected, collect, follow_up, prepare
+from factory.agents.known_agents import Agent, agent_named, tried_version
+from factory.agents.launch import Errand, Stay
 from factory.judging.failure_brief import stable_excerpt
 from factory.orders.documents import MAX_REPLY_CHARACTERS, AgentRecord
 from factory.preflight import name_paths
-from shared.errors import EnvironmentFault, Interrupted
+from factory.sandbox.policy import Policy
+from shared.errors import EnvironmentFault, Interrupted, InvalidInput
 from shared.events.events import AgentActed, AgentEnded, AgentStarted
 from shared.llm.model_client import (
     Api,
@@ -34,24 +40,83 @@ from shared.llm.model_client import (
     Usage,
 )
 from shared.llm.relay import Relay, RelayTerms
+from shared.processes.pinned_tools import cache_folder
 from shared.settings.setting_values import Proposer
 from shared.settings.settings import SandboxBackend, Settings
 
 _OUTPUT_CHARACTERS: Final = 1200
+_TRIAL_MINUTES: Final = 1.0
+_TRIAL_CHARACTERS: Final = 300
 
 
 def check_proposers(settings: Settings) -> None:
     """Raise if an agent that may be asked cannot be held or is not here, before anything is paid.
 
     `AgentUnavailable` says that bubblewrap does not work or was not chosen, `InvalidInput` that
-    an agent is not found.
+    an agent is not found or does not work.
     """
     chosen = settings.sandbox.backend
     if chosen not in (SandboxBackend.AUTO, SandboxBackend.BWRAP):
         raise launch.refused(f"--sandbox {chosen} was chosen")
     launch.require_bwrap()
     for words in settings.factory.agents:
-        agent_named(words)
+        agent = agent_named(words)
+        if problem := find_problem(agent):
+            raise InvalidInput(
+                f"the agent {agent.title} does not work with llmch: {problem}",
+                f"install {agent.name} {tried_version(agent.name)}, give the words of a command "
+                "that works, or name another by --proposer",
+            )
+
+
+@dataclass(slots=True)
+class _Silent:
+    """Answer no call: a trial ends with the first one."""
+
+    def complete(self, request: Request) -> Completion:
+        raise ReplyFailed("this is a trial, without a model", Usage(calls=0))
+
+
+def find_problem(agent: Agent) -> str:
+    """Return why an agent cannot be used, in words without a subject; empty if it can.
+
+    A version that nobody has tried is started once, on nothing and without a model, and has to
+    make a call. That it did is kept in the user's cache folder, by the hash of its executable.
+    """
+    if agent.is_tried:
+        return ""
+    with contextlib.suppress(OSError, RuntimeError):  # there may be no cache folder
+        if _trial_mark(agent).exists():
+            return ""
+    with tempfile.TemporaryDirectory(prefix="llmch-trial-", ignore_cleanup_errors=True) as folder:
+        problem = _try(agent, Path(folder))
+    if not problem:
+        with contextlib.suppress(OSError, RuntimeError):  # it is tried again then
+            mark = _trial_mark(agent)
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+    return problem
+
+
+def _trial_mark(agent: Agent) -> Path:
+    return cache_folder() / "agents" / agent.sha256
+
+
+def _try(agent: Agent, folder: Path) -> str:
+    workspace = folder / "trial"
+    workspace.mkdir()
+    policy = Policy(workspace, None, folder / "private", Path(sys.executable))
+    errand = Errand("Write hello.", "trial", ("hello.txt",), (), _TRIAL_MINUTES, folder / "agent")
+    terms = RelayTerms(CallPlace(Role.FACTORY, 1), errand.model, most_calls=1)
+    with (
+        launch.agent_sandbox(policy, folder / "agent-place", agent, errand.minutes) as place,
+        Relay(_Silent(), terms, place.socket) as relay,
+    ):
+        stay = place.run(agent, errand, lambda: "was ended" if relay.calls else "")
+    if relay.calls:
+        return ""
+    said = _printable(stay.not_started or stay.output).strip()[-_TRIAL_CHARACTERS:]
+    return f"it {stay.words} before it asked a model" + (f", and said: {said}" if said else "")
 
 
 def agent_request(words: Proposer, task: AgentTask, client: LlmClient) -> Request:
@@ -98,7 +163,11 @@ class _Announcing:
 def _perform(agent: Agent, task: AgentTask, text: str, client: LlmClient) -> Completion:
     order, attempt = task.order.id, task.attempt
     task.emit(AgentStarted(order, attempt, agent.title))
-    with launch.agent_sandbox(task, agent) as place:
+    files, log = tuple(task.order.allowed_files), task.folder / "agent"
+    left, minutes = partial(follow_up, task), task.bounds.minutes
+    errand = Errand(text, task.asked.model, files, task.commands, minutes, log, left)
+    beside = task.bench.workspace.private / "agent"
+    with launch.agent_sandbox(task.bench.policy, beside, agent, errand.minutes) as place:
         prepare(task)
         terms = RelayTerms(
             place=CallPlace(Role.FACTORY, attempt, order),
@@ -117,7 +186,7 @@ def _perform(agent: Agent, task: AgentTask, text: str, client: LlmClient) -> Com
                     return "was cancelled"
                 return f"was ended: {relay.reached}" if relay.ended.is_set() else ""
 
-            stay = place.run(agent, task, text, stop)
+            stay = place.run(agent, errand, stop)
     found = collect(task)
     if task.is_cancelled():
         raise Interrupted("cancelled")

@@ -237,7 +237,7 @@ def take_given(
         model=name,
         prompt=f"Proposed by {name}, with the SHA-256 {given.by.sha256}.\n",
         place=CallPlace(Role.FACTORY, attempt.number, step.order.id),
-        perform=lambda: Completion(reply, name, Usage(), document=given.by.model_dump_json()),
+        perform=lambda: Completion(reply, "", Usage(), document=given.by.model_dump_json()),
     )
     return dialogue.take_outcome(state, step, attempt, request), evidence
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,6 +37,8 @@ MAX_PATCH_BYTES: Final = 8 * 1024 * 1024
 _REGULAR: Final = ("100644", "100755")
 _PLAIN: Final = _REGULAR[0]
 _BINARY: Final = b"GIT binary patch"
+# Spelled out: `str.isprintable` depends on the Python version, and a commit may not.
+_CONTROLS: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _LONGEST_NAME: Final = 200  # characters of a name that somebody chose
 _MOST_FILES: Final = 100_000  # of a folder, looked at in search of what differs
 
@@ -121,13 +124,19 @@ class Proposals:
         order, git = self.order, self.git
         touched = trees.files_between(git, base, changed)
         own = sorted(touched.intersection(order.allowed_files))
-        before = self._before(base, own)
-        found = {path: self._write(path, base, changed, before[path]) for path in own}
-        planned = self._planned(base).items() if touched else ()
+        planned = self._planned(base) if touched else {}
+        paths = sorted({*own, *touched.intersection(planned)})
+        old, new = self._entries(base, paths), self._entries(changed, paths)
+        sizes = trees.sizes_of(git, changed, own) if own else {}
+        found: dict[str, FileWrite | str] = {}
+        for path, before in self._before(base, own).items():
+            problem = _odd(old.get(path), new.get(path), sizes.get(path, 0), limit_of(before))
+            content = trees.content_of(git, changed, path) if not problem else None
+            found[path] = problem or write_of(path, content or b"", before)
         as_planned = {
             path
-            for path, content in planned
-            if (entry := _entry(git, changed, path)) and is_laid_out(git, path, entry, content)
+            for path, content in planned.items()
+            if path in new and is_laid_out(git, path, new[path], content)
         }
         beyond = touched.difference(own, order.removed_files, as_planned)
         return self._of(by, found, sorted(beyond) if self.allow_more else (), sorted(beyond))
@@ -140,7 +149,7 @@ class Proposals:
         beyond: Sequence[str],
     ) -> Given:
         """Return the proposal, or the first reason why there is none."""
-        writes = [each for each in found.values() if isinstance(each, FileWrite)]
+        writes = [each for _, each in sorted(found.items()) if isinstance(each, FileWrite)]
         refused = [
             f"{path!r} {each}" for path, each in found.items() if each and each not in writes
         ]
@@ -174,17 +183,8 @@ class Proposals:
             for path, data in found.items()
         }
 
-    def _write(self, path: str, base: str, changed: str, before: FileState) -> FileWrite | str:
-        old, new = _entry(self.git, base, path), _entry(self.git, changed, path)
-        if new is None:
-            return "was removed, which no proposal can do"
-        if new.mode not in _REGULAR:
-            return "is a link or a submodule, and only a file can be proposed"
-        if new.mode != (old.mode if old else _PLAIN):
-            return f"has the mode {new.mode}, and no mode can be proposed"
-        if trees.sizes_of(self.git, changed, (path,)).get(path, 0) > limit_of(before):
-            return f"has over {limit_of(before):,} bytes"
-        return write_of(path, trees.content_of(self.git, changed, path) or b"", before)
+    def _entries(self, tree: str, paths: Sequence[str]) -> Mapping[str, TreeEntry]:
+        return trees.entries_of(self.git, tree, paths) if paths else {}
 
     def _planned(self, base: str) -> Mapping[str, bytes]:
         """Return the plan's tests for the order, as they will be on a commit."""
@@ -194,8 +194,15 @@ class Proposals:
         return {}
 
 
-def _entry(git: Git, tree: str, path: str) -> TreeEntry | None:
-    return trees.entries_of(git, tree, (path,)).get(path)
+def _odd(old: TreeEntry | None, new: TreeEntry | None, size: int, limit: int) -> str:
+    """Return why a changed file cannot be proposed whatever it holds; "" if it can."""
+    if new is None:
+        return "was removed, which no proposal can do"
+    if new.mode not in _REGULAR:
+        return "is a link or a submodule, and only a file can be proposed"
+    if new.mode != (old.mode if old else _PLAIN):
+        return f"has the mode {new.mode}, and no mode can be proposed"
+    return f"has over {limit:,} bytes" if size > limit else ""
 
 
 def _holds(tree: Tree, path: str, content: bytes | None) -> bool:
@@ -240,4 +247,4 @@ def _named(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    return "".join(each if each.isprintable() else " " for each in text)
+    return _CONTROLS.sub(" ", text)

@@ -367,16 +367,21 @@ def render_note(
     attempts: int,
     proof: str,
     *,
+    agent: str = "",
     demands: Sequence[tuple[str, str]] = (),
     assumed: Iterable[Assumption] = (),
 ) -> str:
     """Return the text of a note; `proof` is one line, empty if nothing is known.
+
+    `agent` is who proposed, if not the model itself.
 
     `demands` are the requirements that the commit covers, each an id and its text: the repo need
     not have the specification that the ids are from. `assumed` is what the plan reads into the
     specification for the order.
     """
     lines = [f"run: {run_id}", f"model: {model}", f"attempts: {attempts}"]
+    if agent:
+        lines.insert(1, f"agent: {_one_line(agent)}")
     if proof:
         lines.append(f"proof: {proof}")
     for name, text in demands[:_MOST_REQUIREMENTS]:

@@ -315,14 +315,17 @@ class Session:
         if not isinstance(result.verdict, Passed):
             return
         commit = result.verdict.commit
-        model = result.records[-1].model or ("unknown" if task.order.asks_model else "none")
+        asked = task.order.asks_model and not self.run.options.given
+        model = result.records[-1].model or ("unknown" if asked else "none")
         plan, attempts = task.loaded.plan, len(result.records)
         listed, assumed = (plan.requirements, plan.assumptions) if plan else ((), ())
+        agent = result.records[-1].agent
         note = render_note(
             self.run.folder.run_id,
             model,
             attempts,
             result.proof,
+            agent=f"{agent.name} {agent.version}".strip() if agent else "",
             demands=[(each.id, each.text) for each in listed if each.id in task.order.covers],
             assumed=[each for each in assumed if task.name in each.work_orders],
         )

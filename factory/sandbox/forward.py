@@ -1,47 +1,55 @@
 """Starts an agent inside its sandbox, and leads a port of the loopback to the relay's socket.
 
-It runs as a program of its own (`python -I -S forward.py`), with the standard library only, beside
-`agent.json`, which says what to start, and `relay`, the socket. The input and output of an agent
-that is spoken to are another socket, `stdio`. It ends with the agent, and with it everything that
-the agent has started.
+It runs as a program of its own (`python -I -S forward`), beside `start`, which says what to start,
+and `relay`, the socket. A socket `stdio`, where there is one, is the agent's input and output. It
+ends with the agent, and with it everything that the agent has started.
+It imports no module in Python but `os`: those would take three times as long as Python itself.
 """
 
 from __future__ import annotations
 
-import json
+import _socket
+import _thread
 import os
-import socket
 import sys
-import threading
-from contextlib import suppress
-from typing import Final, TypedDict
+import time
 
-PORT: Final = 8181
-NOT_STARTED: Final = "llmch cannot start the agent"
-_CONNECTIONS = 64  # at once; further ones wait
+PORT = 8181
+NOT_STARTED = "llmch cannot start the agent"
 _CHUNK = 65536
+_PAUSE_SECONDS = 0.05
 
 
-class Start(TypedDict):
-    """Describe what to start: its words, and the variables that are set or, by null, removed."""
+def start_of(words: list[str], variables: dict[str, str | None]) -> bytes:
+    """Return the content of `start`; the variables are set, or removed where they are `None`.
 
-    argv: list[str]
-    environment: dict[str, str | None]
-    is_spoken_to: bool
+    Neither a word nor a variable can hold a NUL: what follows one is left out.
+    """
+    argv = [each.partition("\0")[0] for each in words]
+    changes = [name if value is None else f"{name}={value}" for name, value in variables.items()]
+    parts = [str(len(argv)), *argv, *(each.partition("\0")[0] for each in changes)]
+    return "\0".join(parts).encode("utf-8", "surrogateescape")
 
 
 def main(folder: str) -> int:
     """Return the agent's exit code, or 127 where it could not be started."""
-    with open(f"{folder}/agent.json", encoding="utf-8") as file:  # noqa: PTH123  # slow to import
-        start: Start = json.load(file)
-    listener = socket.create_server(("127.0.0.1", PORT), backlog=128)
-    threading.Thread(target=_serve, args=(listener, f"{folder}/relay"), daemon=True).start()
-    given = {**os.environ, **start["environment"]}
-    variables = {name: value for name, value in given.items() if value is not None}
-    argv = start["argv"]
-    line = socket.socket(socket.AF_UNIX)
+    with open(f"{folder}/start", "rb") as file:  # noqa: PTH123  # pathlib is slow to import
+        count, *words = (os.fsdecode(each) for each in file.read().split(b"\0"))
+    argv, changes = words[: int(count)], words[int(count) :]
+    variables = dict(os.environ)
+    for change in changes:
+        name, is_set, value = change.partition("=")
+        variables.pop(name, None)
+        if is_set:
+            variables[name] = value
+    listener = _socket.socket()
+    listener.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
+    listener.bind(("127.0.0.1", PORT))
+    listener.listen(128)
+    _thread.start_new_thread(_serve, (listener, f"{folder}/relay"))
+    line = _socket.socket(_socket.AF_UNIX)
     streams: list[tuple[object, ...]] = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
-    if start["is_spoken_to"]:
+    if os.path.exists(f"{folder}/stdio"):  # noqa: PTH110  # pathlib is slow to import
         line.connect(f"{folder}/stdio")
         streams = [(os.POSIX_SPAWN_DUP2, line.fileno(), each) for each in (0, 1)]
     os.environ["PATH"] = variables["PATH"]  # by which the program is looked for
@@ -55,32 +63,42 @@ def main(folder: str) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _serve(listener: socket.socket, relay: str) -> None:
-    slots = threading.Semaphore(_CONNECTIONS)
+def _serve(listener: _socket.socket, relay: str) -> None:
     while True:
-        slots.acquire()
-        client, _ = listener.accept()
-        threading.Thread(target=_lead, args=(client, relay, slots), daemon=True).start()
+        try:
+            # `accept` is made of it in Python.
+            client = _socket.socket(fileno=listener._accept()[0])  # type: ignore[attr-defined]
+            _thread.start_new_thread(_lead, (client, relay))
+        except (OSError, RuntimeError):  # the agent has used up what it may have
+            time.sleep(_PAUSE_SECONDS)
 
 
-def _lead(client: socket.socket, relay: str, slots: threading.Semaphore) -> None:
+def _lead(client: _socket.socket, relay: str) -> None:
     try:
-        with suppress(OSError), client, socket.socket(socket.AF_UNIX) as server:
-            server.connect(relay)
-            back = threading.Thread(target=_copy, args=(server, client), daemon=True)
-            back.start()
-            _copy(client, server)
-            back.join()
-    finally:
-        slots.release()
+        server = _socket.socket(_socket.AF_UNIX)
+        server.connect(relay)
+        ended = _thread.allocate_lock()
+        ended.acquire()
+        _thread.start_new_thread(_copy, (server, client, ended))
+        _copy(client, server)
+        ended.acquire()
+        server.close()
+    except (OSError, RuntimeError):
+        pass
+    client.close()
 
 
-def _copy(source: socket.socket, target: socket.socket) -> None:
-    with suppress(OSError):
+def _copy(
+    source: _socket.socket, target: _socket.socket, ended: _thread.LockType | None = None
+) -> None:
+    try:
         while data := source.recv(_CHUNK):
             target.sendall(data)
-    with suppress(OSError):
-        target.shutdown(socket.SHUT_WR)
+        target.shutdown(_socket.SHUT_WR)
+    except OSError:
+        pass
+    if ended:
+        ended.release()
 
 
 if __name__ == "__main__":

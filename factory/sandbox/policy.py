@@ -72,6 +72,8 @@ class Policy:
     limits: Limits = Limits()
     environment: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     """Variables that the user's configuration names, added to the allow-list."""
+    keeps_bytecode: bool = True
+    """Whether what is installed for Python is found compiled; to prepare it takes 20 ms."""
     place: Path | None = None
     """Where commands find the workspace, if not at its own path; for `BWRAP` alone."""
     shown: Mapping[Path, Path] = field(default_factory=lambda: MappingProxyType({}))

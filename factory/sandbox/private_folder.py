@@ -316,7 +316,8 @@ class Layout:
             put_aside(temporary, self.aside)
         temporary.mkdir(mode=0o700)
         prefix = temporary / BYTECODE
-        link_mirror(self.interpreter, self.programs / "bytecode", prefix)
+        if self.policy.keeps_bytecode:
+            link_mirror(self.interpreter, self.programs / "bytecode", prefix)
         self._laid_out.clear()
         self._laid_out.update(_facts_below(str(temporary)))
 
@@ -346,7 +347,8 @@ def lay_out(policy: Policy) -> Layout:
     layout.renew_temporary()
     write_programs(interpreter, programs / "bin")
     write_program(interpreter.executable, programs / "bin" / GO_END, Path(go_end_file))
-    write_mirror(interpreter, programs / "bytecode")
+    if policy.keeps_bytecode:
+        write_mirror(interpreter, programs / "bytecode")
     _write_site(policy, programs / "site")
     return layout
 

@@ -258,6 +258,11 @@ class Activity:
                 self._set(order, attempt=attempt, stage=stage)
             case events.CommandStarted(order, purpose, command):
                 self._set(order, stage=purpose, detail=f"$ {command}")
+            case events.AgentStarted(order=order, agent=agent):
+                self._set(order, stage="agent", detail=agent)
+            case events.AgentActed(order=order, turn=turn):
+                taken = event.input_tokens + event.output_tokens
+                self._set(order, detail=f"{count(turn, 'call')}, {taken:,} tokens")
             case events.CommandEnded(order=order) | events.AttemptFailed(order=order):
                 self._set(order)
             case events.CandidateDropped(order=order):

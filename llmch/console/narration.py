@@ -122,14 +122,14 @@ class CallNarrator:
 
     def lines(self, event: CallEvent) -> Iterator[Line]:
         match event:
-            case ModelCallStarted(_, model, order):
+            case ModelCallStarted(place, model, order):
                 self._thoughts[order or PLAN].end()
-                yield Line(Mark.STEP, model, order or PLAN, "ask", weight=Weight.PASSING)
+                weight = Weight.VERBOSE if _is_turn(place) else Weight.PASSING
+                yield Line(Mark.STEP, model, order or PLAN, "ask", weight=weight)
             case ModelCallEnded():
                 yield from _thought_lines(self._thoughts[event.order or PLAN].end())
                 aside = "replayed" if event.replayed else duration(event.seconds)
-                # Of an agent's calls, `AgentActed` says how far they are.
-                weight = Weight.VERBOSE if " turn " in event.place else Weight.NORMAL
+                weight = Weight.PASSING if _is_turn(event.place) else Weight.NORMAL
                 who = event.order or PLAN
                 yield Line(Mark.STEP, _reply(event), who, "reply", aside, weight=weight)
             case ModelRetryScheduled(reason, wait, retry, order):
@@ -155,6 +155,11 @@ class CallNarrator:
         """Yield a model's reasoning by whole lines; its reply is JSON, and the record has it."""
         if event.channel == Channel.REASONING and self._verbose:
             yield from _thought_lines(self._thoughts[event.order or PLAN].add(event.text))
+
+
+def _is_turn(place: str) -> bool:
+    """Return whether a call is one of several in an attempt, which has a line of its own."""
+    return " turn " in place
 
 
 def _reply(event: ModelCallEnded) -> str:
@@ -283,12 +288,12 @@ class OrderNarrator:
                 if dropped:
                     text = f"{self._measure.files(dropped)}: dropped"
                     yield Line(Mark.WARNED, text, order, "agent")
-                return
             case AgentStarted(agent=agent):
                 text = f"{agent} works in a workspace"
-            case AgentActed(turn=turn):
+                yield Line(Mark.STEP, text, event.order, "agent", weight=Weight.PASSING)
+            case AgentActed(turn=turn):  # its calls have lines of their own
                 text = f"{count(turn, 'call')}: {_tokens(event)}"
-        yield Line(Mark.STEP, text, event.order, "agent", weight=Weight.PASSING)
+                yield Line(Mark.STEP, text, event.order, "agent", weight=Weight.VERBOSE)
 
     def _attempt(self, event: _AttemptEvent) -> Iterator[Line]:
         match event:

@@ -96,6 +96,7 @@ def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator
     yield factory_health.check_interpreter(settings.python, repo)
     yield from factory_health.check_sandboxes()
     yield from factory_health.check_toolchains(settings.sandbox, repo)
+    yield from factory_health.check_agents()
     yield from checkups.check_tools(_paths_in(repo) if repo is not None else None)
     for name, role in _roles(settings).items():
         yield live_client.check_model(name, role.model, role.base_url, online=online)

@@ -14,6 +14,7 @@ import io
 import json
 import os
 import re
+import select
 import socket as sockets
 import threading
 import time
@@ -33,6 +34,10 @@ from shared.llm.relay_wires import Call, CallRefused, Wire, clean_call, find_wir
 from shared.llm.reply_bodies import EVENT_STREAM, iter_events
 
 _LONGEST_CALL_BYTES = 8 * 1024 * 1024
+_MOST_BYTES = 256 * 1024 * 1024
+"""How long all calls of an attempt may be together: each of them is in the transcript whole."""
+_EXPECTED_TOKENS = 1_000
+"""What a reply of one turn may take: where a cap leaves less, no call is made."""
 _CONNECTIONS = 16
 _READ_SECONDS = 30.0
 """How long a call may take to come in, so that an agent cannot hold a connection by drips."""
@@ -89,12 +94,15 @@ class Relay:
         self._used: dict[str, None] = {}
         self._made: Counter[str] = Counter()
         self._undelivered: defaultdict[str, list[int]] = defaultdict(list)
+        self._waiting: dict[tuple[str, int], _AgentCall] = {}
         self._under_way = 0
-        self._tokens = 0
+        self._tokens = self._size = 0
         self.calls = 0
         self.reached = ""
         self.failure: Exception | None = None
         self.ended = threading.Event()
+        self.is_left = False
+        """Whether nobody waits any more for the replies that are under way."""
 
     @property
     def account(self) -> tuple[str, ...]:
@@ -121,18 +129,19 @@ class Relay:
         self._listener.close()
         self._path.unlink(missing_ok=True)
         if kind is None:
-            self.wait_until_idle()
+            self.wait_until_idle(_ENDING_SECONDS)
+        self.is_left = True
         with self._lock:
             for connection in self._open:
                 with contextlib.suppress(OSError):
                     connection.shutdown(sockets.SHUT_RDWR)
 
-    def wait_until_idle(self, seconds: float = _ENDING_SECONDS) -> None:
+    def wait_until_idle(self, seconds: float) -> None:
         """Wait until no call is under way, but for no more than `seconds`."""
         with self._idle:
             self._idle.wait_for(lambda: not self._under_way, seconds)
 
-    def answer(self, path: str, source: bytes, exchange: _Exchange) -> None:
+    def answer(self, path: str, source: bytes, exchange: _AgentCall) -> None:
         """Answer one call; raise `CallRefused` where it gets an error in place of a reply."""
         wire, route = find_wire(path)
         call = clean_call(wire, route, source, self.note)
@@ -156,8 +165,10 @@ class Relay:
             raise _Ended("llmch makes no more calls in this run: end now") from None
         finally:
             with self._idle:
-                if not has_outcome:  # an agent that asks again gets what is on record
-                    heapq.heappush(self._undelivered[key], again)
+                if self._waiting.get((key, again)) is exchange:
+                    del self._waiting[key, again]
+                    if not has_outcome:  # an agent that asks again gets what is on record
+                        heapq.heappush(self._undelivered[key], again)
                 self._under_way -= 1
                 self._idle.notify_all()
 
@@ -167,7 +178,7 @@ class Relay:
         return json.dumps({"object": "list", "data": [model]})
 
     def _request(
-        self, wire: Wire, route: str, call: Call, exchange: _Exchange
+        self, wire: Wire, route: str, call: Call, exchange: _AgentCall
     ) -> tuple[str, int, Request]:
         """Return the request for a call, counted; raise `CallRefused` past a bound."""
         terms = self._terms
@@ -177,14 +188,12 @@ class Relay:
             self.note(f"{short_name(call.model)} was asked for; the model is {terms.model}")
         limits = [each for each in (call.limit, terms.max_output_tokens) if each is not None]
         temperature, effort = terms.temperature, terms.reasoning_effort
-        self._check_bounds()
+        turn = self._next_turn(len(call.body))
         key = f"{route} {digest}"
         with self._lock:
             self._used |= dict.fromkeys(used)
-            free = self._undelivered[key]
-            again = heapq.heappop(free) if free else self._made[key]
-            self._made[key] += again == self._made[key]
-            turn = self.calls
+            again = self._next_of(key)
+            self._waiting[key, again] = exchange
         request = Request(
             api=wire.api,
             model=terms.model,
@@ -193,27 +202,43 @@ class Relay:
             max_output_tokens=min(limits, default=None),
             temperature=call.temperature if temperature is None else temperature,
             reasoning_effort=call.effort if effort is None else effort,
+            expected_output_tokens=_EXPECTED_TOKENS,
             relayed=Relayed(route, call.body, digest, again, used),
             sink=exchange.pass_on if call.is_streamed else None,
         )
         return key, again, request
 
-    def _check_bounds(self) -> None:
-        """Count a call that is within the bounds; end the agent, and refuse the call, otherwise."""
+    def _next_of(self, key: str) -> int:
+        """Return how many equal calls came before, but for those whose reply the agent lacks."""
+        if free := self._undelivered[key]:
+            return heapq.heappop(free)
+        for (other, again), exchange in self._waiting.items():
+            if other == key and exchange.has_hung_up:
+                return again  # the reply that is under way is the answer to both
+        self._made[key] += 1
+        return self._made[key] - 1
+
+    def _next_turn(self, size: int) -> int:
+        """Return the number of a call; past a bound refuse it, and have the agent ended."""
         terms = self._terms
         with self._lock:
-            if not self.reached and self.calls >= terms.most_calls:
-                self.reached = f"the bound of {terms.most_calls:,} calls is reached"
-            if not self.reached and self._tokens >= (terms.most_tokens or self._tokens + 1):
-                self.reached = f"the bound of {terms.most_tokens:,} tokens is reached"
+            for most, taken, what in (
+                (terms.most_calls, self.calls + 1, "calls"),
+                (terms.most_tokens, self._tokens + 1, "tokens"),
+                (_MOST_BYTES, self._size + size, "bytes of calls"),
+            ):
+                if most is not None and taken > most and not self.reached:
+                    self.reached = f"the bound of {most:,} {what} is reached"
             is_over = bool(self.reached or self.failure or self._closing.is_set())
-            self.calls += not is_over
-            self._under_way += not is_over
-        if is_over:
-            self.ended.set()
-            if self.reached:
-                self.note(self.reached)
-            raise _Ended(f"{self.reached or 'this attempt is over'}: end now")
+            if not is_over:
+                self.calls += 1
+                self._size += size
+                self._under_way += 1
+                return self.calls
+        self.ended.set()
+        if self.reached:
+            self.note(self.reached)
+        raise _Ended(f"{self.reached or 'this attempt is over'}: end now")
 
     def _masked(self, body: str) -> tuple[str, tuple[str, ...]]:
         """Return the body without what masks hide, and the names of those that hid something."""
@@ -265,7 +290,7 @@ class Relay:
 
     def _serve(self, connection: sockets.socket) -> None:
         try:
-            _Exchange(connection, self)
+            _AgentCall(connection, self)
         except OSError:
             pass  # an agent that hangs up
         except Exception as fault:
@@ -317,7 +342,7 @@ class _Timed(io.RawIOBase):
         return self._connection.recv_into(buffer)
 
 
-class _Exchange(BaseHTTPRequestHandler):
+class _AgentCall(BaseHTTPRequestHandler):
     """Read one call from a connection and answer it; no second call is read from it."""
 
     protocol_version = "HTTP/1.1"
@@ -329,6 +354,13 @@ class _Exchange(BaseHTTPRequestHandler):
         self.is_gone = False
         self._is_unread = True
         super().__init__(connection, ("", 0), relay)  # type: ignore[arg-type]  # only kept
+
+    @property
+    def has_hung_up(self) -> bool:
+        """Whether the agent has closed the connection before its reply."""
+        looking = select.poll()
+        looking.register(self.connection, select.POLLRDHUP)
+        return bool(looking.poll(0))
 
     def setup(self) -> None:
         self.connection: sockets.socket = self.request
@@ -378,7 +410,12 @@ class _Exchange(BaseHTTPRequestHandler):
         return source
 
     def pass_on(self, event: bytes) -> None:
-        """Pass on one event of a stream; the first one begins the answer."""
+        """Pass on one event of a stream; the first one begins the answer.
+
+        Raises `ReplyFailed` once the relay was left, so that a server writes no reply for nobody.
+        """
+        if self._relay.is_left:
+            raise ReplyFailed("the agent had ended before its reply was complete")
         if not self._passed:
             self._begin(200, EVENT_STREAM, "Transfer-Encoding: chunked")
         self._passed += 1
@@ -399,7 +436,7 @@ class _Exchange(BaseHTTPRequestHandler):
         raise ConnectionError("the reply broke off")
 
     def _pass_rest(self, document: str) -> None:
-        for event in list(iter_events([document.encode()]))[self._passed :]:
+        for event in list(iter_events([document.encode("utf-8", "replace")]))[self._passed :]:
             self.pass_on(event)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
@@ -413,7 +450,7 @@ class _Exchange(BaseHTTPRequestHandler):
         pass
 
     def _send(self, status: int, document: str) -> None:
-        body = document.encode()
+        body = document.encode("utf-8", "replace")
         self._begin(status, "application/json", f"Content-Length: {len(body)}")
         self._put(body)
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import quote
 
 from shared.llm.budget import DEFAULT_OUTPUT_LIMIT
 from shared.llm.model_client import Api, Request
@@ -252,6 +253,7 @@ _PARTS = names(
 # Parts without a type: messages, and the parts of Gemini.
 _UNTYPED = names(
     "role content name tool_calls tool_call_id function_call refusal reasoning_content reasoning "
+    "reasoning_details "
     "cache_control parts text inlineData functionCall functionResponse thought thoughtSignature "
     "response id phase"
 )
@@ -322,8 +324,11 @@ def sent_body(request: Request, quirks: Quirks) -> dict[str, Any]:
         return body | given | {"max_tokens": limit or DEFAULT_OUTPUT_LIMIT}
     if wire is RESPONSES:
         given |= {"store": False} | ({} if limit is None else {"max_output_tokens": limit})
-        if effort:
-            given["reasoning"] = {**body.get("reasoning", {}), "effort": effort}
+        reasoning = body.pop("reasoning", {})
+        if not (quirks.reasoning_summary and quirks.reasoning_effort):
+            reasoning = {}
+        if reasoning := reasoning | ({"effort": effort} if effort else {}):
+            given["reasoning"] = reasoning
         return body | given
     given |= {} if limit is None else {quirks.limit_name.value: limit}
     given |= {"reasoning_effort": effort} if effort else {}
@@ -339,4 +344,4 @@ def sent_path(request: Request) -> str:
     head, found, action = request.relayed.route.partition("/models/:")
     if not found:
         return head
-    return f"{head}/models/{request.model}:{action}" + ("?alt=sse" * (action == _STREAMED))
+    return f"{head}/models/{quote(request.model)}:{action}" + ("?alt=sse" * (action == _STREAMED))

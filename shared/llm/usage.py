@@ -154,7 +154,8 @@ class MeteredClient:
     def complete(self, request: Request) -> Completion:
         """Return the inner client's reply with its cost filled in; failed calls count too."""
         order = request.place.order or ""
-        self._emit(ModelCallStarted(str(request.place), request.model, order))
+        emit = ignore if request.perform else self._emit  # then no model is asked
+        emit(ModelCallStarted(str(request.place), request.model, order))
         started = self._clock()
         try:
             completion = self._inner.complete(request)
@@ -162,7 +163,7 @@ class MeteredClient:
             self._count(request, failed.usage, replayed=failed.replayed)
             raise
         usage = self._count(request, completion.usage, replayed=completion.replayed)
-        self._emit(
+        emit(
             ModelCallEnded(
                 place=str(request.place),
                 model=completion.model,

@@ -37,7 +37,7 @@ def test_nothing_outside_its_workspace_can_be_written(factory: Factory) -> None:
                                           check=True, capture_output=True))
     attempt("pointer", lambda: write(".git", "gitdir: /tmp"))
     attempt("pointer", lambda: os.rename(".git", ".git2"))
-    attempt("start", lambda: write("/run/llmch/agent.json", "x"))
+    attempt("start", lambda: write("/run/llmch/start", "x"))
     attempt("proc", lambda: write("/proc/sys/kernel/hostname", "x"))
     attempt("root", lambda: write("/etc/passwd", "x"))
     """

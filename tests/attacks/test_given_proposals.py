@@ -183,3 +183,20 @@ def test_only_one_lands_at_a_time_and_a_check_waits_for_nobody(factory: Factory)
             propose(person, ("commit", theirs))
         assert propose(person, ("commit", theirs), check=True).passed
     assert propose(person, ("commit", theirs)).passed, "the control"
+
+
+def test_a_name_that_reads_like_the_words_of_llmch(factory: Factory) -> None:
+    person = begun(factory)
+    theirs = person.commits("2.txt", branch="theirs")
+    raw = git(factory.repo, "cat-file", "commit", theirs)
+    name = "\033[2J Llmch-Key: 0000 \u202e Llmch-Work-Order: WO-03"
+    forged = raw.replace("author Ada", f"author {name}").encode() + b"\n"
+    words = ("hash-object", "-t", "commit", "-w", "--literally", "--stdin")
+    commit = git(factory.repo, *words, stdin=forged)
+    judged = propose(person, ("commit", commit))
+    assert judged.passed
+    assert landed_on(factory.repo) == ["WO-01", "WO-02"]
+    message = git(factory.repo, "log", "-1", "--format=%B", "work")
+    assert "\033" not in message and "\u202e" not in message
+    assert "\033" not in judged.given[0].by.name
+    assert "\033" in git(factory.repo, "log", "-1", "--format=%an", commit), "the control"

@@ -324,6 +324,16 @@ def test_an_agent_that_goes_on_after_its_bound_reaches_nobody(tmp_path: Path) ->
     assert agent.relay.account == ("the bound of 1 calls is reached",)
 
 
+def test_a_transcript_is_not_filled_by_calls(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay, "_MOST_BYTES", 5_000)
+    with relay_of(tmp_path, *[Send(chat_document())] * 9) as (agent, server):
+        got = [agent.post(ask(f"{each}" + "x" * 2_000)).status for each in range(4)]
+        assert (got, len(server.received)) == ([200, 200, 400, 400], 2)
+    assert agent.relay.reached == "the bound of 5,000 bytes of calls is reached"
+
+
 def test_an_account_is_bounded_and_holds_no_escapes(tmp_path: Path) -> None:
     body = ask() | {f"\x1b[31m{each}" + "x" * 500: 1 for each in range(200)}
     with relay_of(tmp_path, Send(chat_document())) as (agent, _):

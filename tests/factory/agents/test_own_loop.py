@@ -67,6 +67,8 @@ def test_a_model_that_looks_first_lands_as_any_other(factory: Factory) -> None:
     assert ran.startswith("exit code 2\n") and "hello.txt" in ran
     agent = summary.attempt_records[0].agent
     assert (agent.name, agent.calls) == ("tools", 6)
+    note = git(factory.repo, "notes", "--ref=refs/notes/llmch", "show", "work")
+    assert "\nagent: tools\n" in note
     assert [each.turn for each in factory.seen(AgentActed)] == [1, 2, 3, 4, 5, 6]
     (ended,) = factory.seen(AgentEnded)
     assert (ended.ended, ended.calls, ended.files) == ("replied", 6, ("hello.txt",))

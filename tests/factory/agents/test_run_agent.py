@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +15,7 @@ from factory.orders.stages import Stage
 from factory.run.run_order import check_before_plan, run_order
 from factory.sandbox.policy import Backend
 from shared.errors import AgentUnavailable, InvalidInput, ModelUnavailable
-from shared.events.events import AgentActed, AgentEnded, AgentStarted, AttemptFailed, ignore
+from shared.events.events import AgentActed, AgentEnded, AgentStarted, AttemptFailed, Event, ignore
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import SandboxSettings
 from tests.factory.agents.scripted_agent import account_of, agents_of, logged
@@ -156,3 +158,64 @@ def test_a_cheap_model_comes_first_where_the_ladder_says_so(factory: Factory) ->
     summary = factory.run(GREETS, replies, **options)
     assert stages(summary) == [Stage.ACCEPTANCE_FAILED, ""]
     assert [bool(each.agent) for each in summary.attempt_records] == [False, True]
+
+
+def test_the_task_is_the_same_text_wherever_and_whenever_it_is_given(factory: Factory) -> None:
+    rich = order(
+        notes="Be kind.",
+        forbidden=["secret.txt"],
+        acceptance_files=[{"path": "tests/test_it.py", "content": "def test_it():\n    pass\n"}],
+    )
+    commit_all(factory.repo, {"AGENTS.md": "Use tabs.\n"})
+    texts = []
+    for branch in ("work", "again"):
+        options = agents_of(factory, "print(TASK, os.getcwd()); " + ASKS) | {"branch": branch}
+        assert factory.run(rich, ["hello"], **options).verdict == "PASS"
+        texts.append(next(factory.run_folder.rglob("se_prompt.txt")).read_text())
+        assert len(factory.model.requests) == (branch == "work"), "the second is on record"
+        if branch == "work":
+            assert f"/workspace/{factory.repo.name}" in logged(factory)
+    assert texts[0] == texts[1]
+    for part in ("Be kind.", "secret.txt", "tests/test_it.py", "Use tabs."):
+        assert part in texts[0]
+    assert str(factory.scratch) not in texts[0] and str(factory.workspaces) not in texts[0]
+
+
+def test_an_interrupt_ends_the_agent_and_leaves_nothing_behind(factory: Factory) -> None:
+    marker = "86398.75"
+    body = f"""
+    call("first")
+    subprocess.run(["sleep", "{marker}"])
+    write("hello.txt", "hello")
+    """
+    options = agents_of(factory, body)
+
+    def interrupt(event: Event) -> None:
+        if isinstance(event, AgentActed):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    factory.on_event = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        factory.run(GREETS, ["yes"], **options)
+    factory.on_event = None
+    running = [each.read_bytes() for each in Path("/proc").glob("[0-9]*/cmdline") if each.exists()]
+    assert not [each for each in running if marker.encode() in each]
+    assert factory.tip() == "" and not list(factory.workspaces.glob("*/*"))
+
+
+def test_a_word_is_filled_once_and_a_list_of_files_is_words(factory: Factory) -> None:
+    options = agents_of(factory, "print(sys.argv[1:]); write('hello.txt', 'hello')")
+    python, script, _ = options["factory"].proposers[0]
+    words = (python, script, "{files}", "{model} at {base_url}", "{task_file}{task_file}")
+    options["factory"] = replace(options["factory"], proposers=(words,))
+    two = GREETS | {"allowed_files": ["hello.txt", "{model}.txt", "-a"], "title": "Say {task}"}
+    assert factory.run(two, [], **options).verdict == "PASS"
+    file = "/run/llmch/task.md"
+    expected = [
+        "hello.txt",
+        "{model}.txt",
+        "./-a",
+        "scripted at http://127.0.0.1:8181",
+        file + file,
+    ]
+    assert logged(factory).strip() == str(expected)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from factory.audit.audit import audit, commits_named
@@ -206,3 +208,41 @@ def test_verify_proves_what_landed(factory: Factory) -> None:
     rulings = {str(each.claim): str(each.standing) for each in found.rulings}
     assert "contradicted" not in rulings.values()
     assert rulings["reply"] == rulings["commit"] == rulings["files"] == "proven"
+    note = person.note(factory.tip()).splitlines()
+    assert "model: none" in note
+    assert [each for each in note if each.startswith("agent: commit ")]
+
+
+def test_three_ways_in_propose_the_same(factory: Factory) -> None:
+    files = ["2.txt", "src/app.py", "new/a.txt"]
+    person = begun(factory, allowed_files=files)
+    theirs = person.commits(*files, text="by hand \u00e9\r\n\n", branch="theirs")
+    folder = factory.scratch / "copy"
+    git(factory.repo, "clone", "--quiet", "--branch", "theirs", ".", str(folder))
+    patch = factory.scratch / "their.patch"
+    git(factory.repo, "diff", "--output", str(patch), "work", theirs)
+    ways = [("commit", theirs), ("diff", str(patch)), ("dir", str(folder))]
+    plan, place = person.plan(), person.place
+    found = [read_proposals(plan, "WO-02", place, [each])[0] for each in ways]
+    assert [each.problem for each in found] == [""] * 3
+    writes = [json.loads(each.reply)["writes"] for each in found]
+    assert writes[0] == writes[1] == writes[2]
+    assert [each["path"] for each in writes[0]] == sorted(files)
+    same = read_proposals(plan, "WO-02", place, ways)
+    assert [bool(each.problem) for each in same] == [False, True, True]
+
+
+def test_an_order_that_was_left_out_is_taken_up(factory: Factory) -> None:
+    person = begun(factory)
+    theirs = person.commits("2.txt", branch="theirs")
+    person.skip("WO-02")
+    assert propose(person, ("commit", theirs), check=True).passed
+    assert propose(person, ("commit", theirs)).passed
+
+
+def test_an_order_that_lacks_another_is_checked_and_does_not_land(factory: Factory) -> None:
+    person = begun(factory)
+    theirs = person.commits("3.txt", branch="theirs")
+    assert propose(person, ("commit", theirs), name="WO-03", check=True).passed
+    with pytest.raises(PreflightRefused, match="WO-03 needs WO-02"):
+        propose(person, ("commit", theirs), name="WO-03")

@@ -49,6 +49,7 @@ from shared.events.events import (
     Warned,
     WritesApplied,
 )
+from shared.llm.model_client import CallPlace, Role
 
 BASE = "2686ac1e0327f513461580000000000000000000"
 TIP = "a1b2c3d4e5f60718293a4b5c6d7e8f9012345678"
@@ -173,10 +174,6 @@ GOLDEN: list[tuple[Event, str]] = [
         "  WO-02    agent     codex 1.2 works in a workspace\n",
     ),
     (
-        AgentActed("WO-02", 1, 3, 1200, 40),
-        "  WO-02    agent     3 calls: 1,200 tokens in, 40 out\n",
-    ),
-    (
         AgentEnded("WO-02", 1, "ended with exit code 1", 3, 4.0, ("game.py",), ("Makefile",)),
         "✓ WO-02    agent     it ended with exit code 1 after 3 calls; proposes game.py  (4.0s)\n"
         "! WO-02    agent     Makefile: dropped\n",
@@ -275,6 +272,10 @@ GOLDEN: list[tuple[Event, str]] = [
 
 # Shown only where a person asks for everything.
 GOLDEN_VERBOSE: list[tuple[Event, str]] = [
+    (
+        AgentActed("WO-02", 1, 3, 1200, 40),
+        "  WO-02    agent     3 calls: 1,200 tokens in, 40 out\n",
+    ),
     (StageStarted("WO-02", 1, "apply"), "  WO-02    apply     begins\n"),
     (ModelTextArrived(Channel.REASONING, "first\nsecond"), "    │ first\n"),
     (
@@ -295,6 +296,16 @@ GOLDEN_VERBOSE: list[tuple[Event, str]] = [
         "  WO-02    baseline  test -f a.py: exit 1  (0.2s)\n",
     ),
 ]
+
+
+def test_a_call_of_an_agent_has_one_line_and_what_all_took_another_where_wanted() -> None:
+    turn, acted = CallPlace(Role.FACTORY, 1, "WO-02", 3), AgentActed("WO-02", 1, 3, 1200, 40)
+    ended = ModelCallEnded(str(turn), "m", 1.0, 400, 10, replayed=False, order="WO-02")
+    started = ModelCallStarted(str(turn), "m", "WO-02")
+    reply = "  WO-02    reply     m: 400 tokens in, 10 out  (1.0s)\n"
+    assert told(started, ended, acted) == reply
+    said = told(started, ended, acted, verbosity=Verbosity.VERBOSE)
+    assert said.endswith("agent     3 calls: 1,200 tokens in, 40 out\n") and reply in said
 
 
 @pytest.mark.parametrize(("event", "lines"), GOLDEN)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from llmch.console.activity import Activity, BatchProgress
 from llmch.console.line import PLAN
 from shared.events.events import (
+    AgentActed,
+    AgentStarted,
     AttemptStarted,
     BatchEnded,
     BatchStarted,
@@ -133,3 +135,13 @@ def test_it_is_seen_whether_a_plan_is_written_or_reviewed() -> None:
         activity.take(ModelCallStarted(str(CallPlace(role, 1)), "m"))
         stages.append(activity.tasks[PLAN].stage)
     assert stages == ["", "review", ""]
+
+
+def test_it_is_seen_which_agent_works_and_what_it_took() -> None:
+    activity = Activity(clock=lambda: 0.0)
+    for event in (begun("WO-01"), AttemptStarted("WO-01", 1), AgentStarted("WO-01", 1, "codex 1")):
+        activity.take(event)
+    task = activity.tasks["WO-01"]
+    assert (task.stage, task.detail) == ("agent", "codex 1")
+    activity.take(AgentActed("WO-01", 1, 2, 900, 100))
+    assert (task.stage, task.detail) == ("agent", "2 calls, 1,000 tokens")

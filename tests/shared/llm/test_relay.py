@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shared.errors import BudgetReached, ModelUnavailable
+from shared.llm import relay
 from shared.llm.budget import Budget
 from shared.llm.model_client import Completion, LlmClient, Request
 from shared.llm.replayed_replies import NotOnRecord
 from tests.shared.llm.edge import (
+    chat_chunk,
     chat_document,
     chat_stream,
     error_answer,
@@ -32,7 +36,7 @@ from tests.shared.llm.relay_edge import (
     relay_of,
     relayed,
 )
-from tests.shared.llm.scripted_server import Reset, Send, Silence, Stream
+from tests.shared.llm.scripted_server import Reset, Send, Silence, Stream, scripted_server
 
 RESPONSES = "/v1/responses"
 GEMINI = "/v1beta/models/any:generateContent"
@@ -195,6 +199,13 @@ def test_a_cap_ends_the_run_after_the_agent(tmp_path: Path) -> None:
     assert isinstance(agent.relay.failure, BudgetReached)
 
 
+def test_a_cap_lowers_the_limit_of_a_turn_before_it_ends_the_run(tmp_path: Path) -> None:
+    terms, budget = replace(TERMS, max_output_tokens=9_000), Budget(max_tokens=2_000)
+    with relay_of(tmp_path, Send(chat_document()), terms=terms, budget=budget) as (agent, server):
+        assert agent.post(ask()).status == 200
+        assert 1_000 < server.bodies[0]["max_tokens"] < 2_000
+
+
 def test_an_agent_sees_no_retry(tmp_path: Path) -> None:
     script = (error_answer(429), Reset(), error_answer(503), Send(chat_document()))
     with relay_of(tmp_path, *script) as (agent, server):
@@ -225,6 +236,19 @@ def test_a_parameter_that_the_model_refuses_is_left_out(tmp_path: Path) -> None:
     with relay_of(tmp_path, *script) as (agent, server):
         assert agent.post(ask(temperature=1)).status == 200
         assert [each.get("temperature") for each in server.bodies] == [1, None]
+
+
+def test_reasoning_that_the_model_refuses_is_left_out(tmp_path: Path) -> None:
+    script = (
+        error_answer(400, "not supported", param="reasoning.summary"),
+        error_answer(400, "not supported", param="reasoning.effort"),
+        Send(response_document(text="done")),
+    )
+    body = {"input": "go", "reasoning": {"effort": "high", "summary": "auto"}}
+    with relay_of(tmp_path, *script) as (agent, server):
+        assert agent.post(body, RESPONSES).status == 200
+        sent = [each.get("reasoning") for each in server.bodies]
+    assert sent == [body["reasoning"], {"effort": "high"}, None]
 
 
 def test_a_stream_that_breaks_before_anything_was_said_is_asked_for_again(tmp_path: Path) -> None:
@@ -275,6 +299,57 @@ def test_an_agent_that_hangs_up_and_asks_again_gets_what_was_paid_for(tmp_path: 
         assert json.loads(agent.post(ask()).body) == chat_document("one")
         assert len(server.received) == 1
         assert json.loads(agent.post(ask()).body) == chat_document("two")
+
+
+def test_an_agent_that_asks_again_while_its_call_is_under_way_pays_once(tmp_path: Path) -> None:
+    asked, again = threading.Event(), threading.Event()
+
+    class Slow(Send):
+        """An answer that waits until the agent has asked again."""
+
+        def play(self, handler: BaseHTTPRequestHandler, stop: threading.Event) -> None:
+            asked.set()
+            assert again.wait(10)
+            super().play(handler, stop)
+
+    with relay_of(tmp_path, Slow(chat_document("one"))) as (agent, server):
+        with connected(agent.path) as hasty:
+            hasty.sendall(call_bytes(ask()))
+            assert asked.wait(10)
+        with connected(agent.path) as patient:
+            patient.sendall(call_bytes(ask()))
+            while agent.relay.calls < 2:
+                threading.Event().wait(0.01)
+            again.set()
+            got = b"".join(iter(lambda: patient.recv(1 << 16), b""))
+        assert json.loads(got.partition(b"\r\n\r\n")[2]) == chat_document("one")
+        assert len(server.received) == 1
+
+
+def test_a_stream_that_nobody_waits_for_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relay, "_ENDING_SECONDS", 0.05)
+    written = threading.Event()
+
+    @dataclass(frozen=True)
+    class Endless:
+        """A stream that goes on until its reader leaves."""
+
+        def play(self, handler: BaseHTTPRequestHandler, stop: threading.Event) -> None:
+            event = json.dumps(chat_chunk(content="more")).encode()
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n")
+            handler.close_connection = True
+            with contextlib.suppress(OSError):
+                while not stop.wait(0.005):
+                    handler.wfile.write(b"data: %s\n\n" % event)
+            written.set()
+
+    with scripted_server(Endless()) as server:
+        with relayed(server, tmp_path) as agent, connected(agent.path) as asking:
+            asking.sendall(call_bytes(ask(stream=True)))
+            assert asking.recv(1 << 16)
+        assert written.wait(5)
 
 
 def test_calls_side_by_side_are_all_answered(tmp_path: Path) -> None:
