@@ -33,6 +33,8 @@ _LINE_BYTES: Final = 8 * 2**20
 _MOST_BYTES: Final = 64 * 2**20
 _MOST_REQUESTS: Final = 10_000
 _PERMISSION: Final = CLIENT_METHODS["session_request_permission"]
+_ANSWERS: Final = ("protocolVersion", "sessionId", "stopReason")
+_MOST_OPTIONS: Final = 100
 _MOST_PROMPTS: Final = 2
 _WORDS_CHARACTERS: Final = 300
 _SAID_CHARACTERS: Final = 200_000
@@ -227,13 +229,21 @@ class _Lines:
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
-    """Return a message whose parts have the types that the library takes for granted."""
+    """Return a message as the library may have it: parts of known types, and only what is used.
+
+    Other parts may be of a later version, or so many that naming what is wrong with them takes
+    gigabytes.
+    """
     message: dict[str, Any] = json.loads(line)
     parts = {"method": str, "id": int | str, "error": dict}
     if any(not isinstance(message[name], kind) for name, kind in parts.items() if name in message):
         raise ValueError("a part of another type")
-    if isinstance(params := message.get("params"), dict):
-        params.pop("_meta", None)  # the library would pass its keys on as arguments
+    if isinstance(result := message.get("result"), dict):
+        message["result"] = {name: result[name] for name in _ANSWERS if name in result}
     if message.get("method", _PERMISSION) != _PERMISSION:
         message["method"] = "_"  # the library would grant a terminal that is not there
+    elif isinstance(params := message.get("params"), dict):
+        options = params.get("options")
+        few = options[:_MOST_OPTIONS] if isinstance(options, list) else options
+        message["params"] = {"sessionId": "", "toolCall": {"toolCallId": ""}, "options": few}
     return message
