@@ -11,20 +11,14 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self, cast
+from typing import Any, Final, cast
 
 from acp import CLIENT_METHODS, PROTOCOL_VERSION, RequestError, connect_to_agent, text_block
-from acp.schema import (
-    AllowedOutcome,
-    DeniedOutcome,
-    PermissionOption,
-    RequestPermissionResponse,
-)
+from acp.schema import AllowedOutcome, DeniedOutcome, PermissionOption, RequestPermissionResponse
 from pydantic import ValidationError
 
 from shared.llm.relay import listen
@@ -82,24 +76,20 @@ class Talk:
         is_late = self._ended_at and time.monotonic() - self._ended_at > _GRACE_SECONDS
         return self.words if is_late else ""
 
-    def __enter__(self) -> Self:
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """Talk until the agent has ended. Raises a fault of llmch itself, if there was one."""
         self._thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        """End the talk, after the agent. Raises a fault of llmch itself, if there was one."""
-        for each in (self._listener, self._connection):
-            with suppress(OSError, AttributeError):
-                cast(socket.socket, each).shutdown(socket.SHUT_RDWR)
-        self._thread.join()
-        self._listener.close()
-        with suppress(OSError):  # a record of what was said decides nothing
-            self._log.with_suffix(".acp.log").write_text(self.said, "utf-8", "replace")
+        try:
+            yield
+        finally:
+            for each in (self._listener, self._connection):
+                with suppress(OSError, AttributeError):
+                    cast(socket.socket, each).shutdown(socket.SHUT_RDWR)
+            self._thread.join()
+            self._listener.close()
+            with suppress(OSError):  # a record of what was said decides nothing
+                self._log.with_suffix(".acp.log").write_text(self.said, "utf-8", "replace")
         if self._bug is not None:
             raise self._bug
 
@@ -120,9 +110,8 @@ class Talk:
 
     async def _talk(self, connection: socket.socket) -> None:
         lines = self._lines
-        lines.reader, lines.writer = await asyncio.open_unix_connection(
-            sock=connection, limit=_LINE_BYTES
-        )
+        opening = asyncio.open_unix_connection(sock=connection, limit=_LINE_BYTES)
+        lines.reader, lines.writer = await opening
         async with connect_to_agent(cast(Any, _Allowing()), lines) as agent:
             spoken = (await agent.initialize(PROTOCOL_VERSION)).protocol_version
             if spoken != PROTOCOL_VERSION:
@@ -186,7 +175,7 @@ class _Lines:
                 return None
             if not line:
                 return None
-            if (message := self._message(line)) is not None:
+            if message := self._message(line):
                 return message
         return None
 
@@ -224,8 +213,6 @@ class _Lines:
                 self.said.append(t)
             case {"update": {"sessionUpdate": "tool_call", "title": str(title)}}:
                 self.said.append(f"\n[{title}]\n")
-            case _:
-                pass
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

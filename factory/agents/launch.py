@@ -88,7 +88,8 @@ class AgentSandbox:
         if not agent.speaks_acp:
             return self._run(agent, errand, stop)
         stdio, folder = self.socket.with_name("stdio"), str(self._policy.place)
-        with acp_client.Talk(stdio, folder, errand.text, errand.follow_up, errand.log) as talk:
+        talk = acp_client.Talk(stdio, folder, errand.text, errand.follow_up, errand.log)
+        with talk.under_way():
             stay = self._run(agent, errand, lambda: stop() or talk.over())
         stay = replace(stay, output=f"{stay.output}\n{talk.said}".strip())
         if stay.words == talk.words or (talk.reason and not stay.was_stopped):
