@@ -54,7 +54,7 @@ test-fleet: $(READY)
 	LLMCH_TEST_FLEET=full $(BIN)/python -m pytest tests/factory/fleet -n $(JOBS) -rs
 
 # Has the agents that llmch knows land an order of the demo, each as it is published, against a
-# scripted server: no key, no cost. Installs them by hash into AGENTS, which takes a gigabyte.
+# scripted server: no key, no cost. Installs them by hash into AGENTS, which takes 1.7 GB.
 AGENTS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/llmch-agents
 test-agents: $(READY) $(AGENTS)/.installed
 	@du -sh $(AGENTS)/node $(AGENTS)/python

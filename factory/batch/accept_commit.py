@@ -213,8 +213,9 @@ def accept_commit(
         artifacts = options.settings.artifacts_dir
         found = find_offered_commit(plan, name, given, place, artifacts, allow_more=allow_more)
         folder = new_run_folder(artifacts, "factory", new_run_id())
-        with recorded_run(folder, _head(plan, name, found, options), emit) as recording:
-            task = _task(plan, name, found, place, options, recording)
+        head = {**head_of(plan, name, options), "commit": found.commit}
+        with recorded_run(folder, head, emit) as recording:
+            task = task_on(plan, name, found.parent, place, options, folder.path)
             accepted = _judge(plan, task, found, place, options, recording)
             accepted = replace(accepted, recorded=record)
             recording.results["summary"] = acceptance_document(accepted)
@@ -266,9 +267,7 @@ def acceptance_document(accepted: JudgedCommit) -> dict[str, Any]:
     }
 
 
-def _head(
-    plan: PlanOnBranch, name: str, found: OfferedCommit, options: RunOptions
-) -> dict[str, Any]:
+def head_of(plan: PlanOnBranch, name: str, options: RunOptions) -> dict[str, Any]:
     """Return what `run.json` says. Nothing was begun on the branch, so it names no base."""
     return {
         "command": "accept",
@@ -276,26 +275,21 @@ def _head(
         "orders": [{"id": name, "order_key": plan.key_of(name).key}],
         "repo": str(options.repo.resolve()),
         "branch": plan.branch,
-        "commit": found.commit,
         "commands": command_settings(options).model_dump(mode="json"),
     }
 
 
-def _task(
-    plan: PlanOnBranch,
-    name: str,
-    found: OfferedCommit,
-    place: RepoPlace,
-    options: RunOptions,
-    recording: Recording,
+def task_on(
+    plan: PlanOnBranch, name: str, base: str, place: RepoPlace, options: RunOptions, folder: Path
 ) -> OrderTask:
+    """Return an order as what was made on `base` is judged, recorded in a folder of its own."""
     loaded = plan.named(name)
-    landed = named_orders(place.git, found.parent, plan.orders)
+    landed = named_orders(place.git, base, plan.orders)
     (exemption,) = find_exemptions(
         (loaded,), landed, place.git, options.settings.verify, allow=options.allow_verify_exempt
     )
     terms = commit_terms(place.git, options.settings.commit, None)
-    return OrderTask(loaded, exemption, found.parent, terms, recording.folder.path / name)
+    return OrderTask(loaded, exemption, base, terms, folder / name)
 
 
 def _judge(

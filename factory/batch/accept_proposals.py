@@ -10,24 +10,22 @@ import contextlib
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final
 
 from factory.attempt.attempt_state import Run
+from factory.batch.accept_commit import head_of, task_on
 from factory.batch.decide import PlanOnBranch, retry_order
 from factory.batch.given_proposals import Proposals
 from factory.judging.contract import warm_tools
 from factory.judging.proof import KnownCommits
 from factory.orders.documents import AttemptRecord, RunSummary
-from factory.orders.task import Given, OrderTask, RunOptions, command_settings
+from factory.orders.task import Given, RunOptions
 from factory.preflight import RepoPlace, name_paths, refuse_symbolic
 from factory.record.journal import open_journal
-from factory.record.landed import named_orders
 from factory.record.summary import Circumstances, public_json, summarise_order
 from factory.run.baseline import Baseline
 from factory.run.execution import Execution
 from factory.run.reproduce import open_pool_beside_runs
-from factory.run.run_request import commit_terms, exemption_warnings, find_exemptions
 from shared.errors import InvalidInput
 from shared.events.events import Emit, Warned
 from shared.events.run_record import new_run_folder, new_run_id, recorded_run
@@ -191,16 +189,8 @@ def check_proposals(
     options, tip = _with(options, given), _tip(place.git, plan.branch)
     _name_dropped(given, emit)
     folder = new_run_folder(options.settings.artifacts_dir, "factory", new_run_id())
-    head = {
-        "command": "accept",
-        "workdir": str(plan.path.resolve()),
-        "orders": [{"id": name, "order_key": plan.key_of(name).key}],
-        "repo": str(options.repo.resolve()),
-        "branch": plan.branch,
-        "commands": command_settings(options).model_dump(mode="json"),
-    }
     with contextlib.ExitStack() as opened:
-        recording = opened.enter_context(recorded_run(folder, head, emit))
+        recording = opened.enter_context(recorded_run(folder, head_of(plan, name, options), emit))
         emit = recording.emit
         repo, pool = opened.enter_context(open_pool_beside_runs(tip, place, options, emit))
         tools = opened.enter_context(
@@ -210,7 +200,7 @@ def check_proposals(
         journal = opened.enter_context(open_journal(folder.path))
         model = Model(PerformingClient(_Nobody()), Meter(), "")
         known = KnownCommits()
-        task = _task(plan, name, tip, place, options, folder.path / name, emit)
+        task = task_on(plan, name, tip, place, options, folder.path)
         Baseline(options, repo, pool, folder.path / "base", known, emit).verify(tip, task.exemption)
         run = Run(options, repo, journal, model, folder, pool, tools, known, emit)
         result = Execution(run).make(task)
@@ -223,26 +213,6 @@ def check_proposals(
         judged = JudgedProposals(given, summary, landed=False)
         recording.results["summary"] = judged.document()
     return judged
-
-
-def _task(
-    plan: PlanOnBranch,
-    name: str,
-    base: str,
-    place: RepoPlace,
-    options: RunOptions,
-    folder: Path,
-    emit: Emit,
-) -> OrderTask:
-    loaded, git = plan.named(name), place.git
-    landed = named_orders(git, base, plan.orders)
-    (exemption,) = find_exemptions(
-        (loaded,), landed, git, options.settings.verify, allow=options.allow_verify_exempt
-    )
-    for text in exemption_warnings((loaded,), (exemption,)):
-        emit(Warned(text))
-    terms = commit_terms(git, options.settings.commit, None)
-    return OrderTask(loaded, exemption, base, terms, make_folder(folder))
 
 
 def _with(options: RunOptions, given: tuple[Given, ...]) -> RunOptions:

@@ -82,7 +82,7 @@ def test_the_next_attempt_is_shown_what_came_of_the_last(factory: Factory) -> No
 def test_an_agent_without_anything_to_judge_fails_the_attempt(
     factory: Factory, body: str, said: str
 ) -> None:
-    options = agents_of(factory, body, minutes=0.02, calls=2)
+    options = agents_of(factory, body, minutes=0.02 if "sleep" in body else 1.0, calls=2)
     summary = factory.run(order(), ["no"] * 2, max_attempts=1, **options)
     assert stages(summary) == [Stage.EXCEPTION]
     assert said in account_of(summary) and "\x1b" not in account_of(summary)
