@@ -207,7 +207,7 @@ class _Lines:
             return None
         return message
 
-    def _note(self, params: object) -> None:
+    def _note(self, params: Any) -> None:
         match params:
             case {"update": {"sessionUpdate": "agent_message_chunk", "content": {"text": str(t)}}}:
                 self.said.append(t)
