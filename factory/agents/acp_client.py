@@ -207,12 +207,14 @@ class _Lines:
             return None
         return message
 
-    def _note(self, params: Any) -> None:
+    def _note(self, params: object) -> None:
         match params:
             case {"update": {"sessionUpdate": "agent_message_chunk", "content": {"text": str(t)}}}:
                 self.said.append(t)
             case {"update": {"sessionUpdate": "tool_call", "title": str(title)}}:
                 self.said.append(f"\n[{title}]\n")
+            case _:
+                pass
 
 
 def _parsed(line: bytes) -> dict[str, Any]:
