@@ -149,7 +149,7 @@ $(READY): requirements-dev.lock $(RUNTIME)
 # to run llmch is a part of what is installed to change it.
 LOCK := uv pip compile pyproject.toml --quiet --universal --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --extra html --group build
 lock:
-	$(LOCK) --extra fleet --extra mcp --extra otel --group dev --output-file requirements-dev.lock
+	$(LOCK) --extra acp --extra fleet --extra mcp --extra otel --group dev --output-file requirements-dev.lock
 	$(LOCK) --constraint requirements-dev.lock --output-file requirements.lock
 
 clean:

@@ -154,14 +154,14 @@ HEAVY = (
     *("tree_sitter", *GRAMMARS),
     *("dbos", "psycopg", "sqlalchemy"),
     *("jinja2", "pygments"),
-    *("anyio", "mcp", "starlette", "opentelemetry"),
+    *("acp", "anyio", "mcp", "starlette", "opentelemetry"),
 )
 
 
 # Imported as modules, so that they run only when they are needed.
 LATE = (
     *(f"factory.attempt.{each}" for each in ("attempt_graph", "propose", "judge_attempt")),
-    *(f"factory.agents.{each}" for each in ("known_agents", "launch", "run_agent")),
+    *(f"factory.agents.{each}" for each in ("acp_client", "known_agents", "launch", "run_agent")),
     "llmch.console.terminal",
     "llmch.verbs.mcp.server",
 )
@@ -186,8 +186,9 @@ def test_the_queue_and_the_database_of_a_fleet_are_known_in_few_files() -> None:
     assert importers("psycopg") == {"factory.fleet.database"}
 
 
-def test_the_library_of_the_protocol_is_known_in_one_file() -> None:
+def test_the_library_of_each_protocol_is_known_in_one_file() -> None:
     assert importers("mcp") == {"llmch.verbs.mcp.server"}
+    assert importers("acp") == {"factory.agents.acp_client"}
 
 
 def test_traces_are_drawn_in_one_file() -> None:

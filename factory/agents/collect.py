@@ -15,6 +15,7 @@ from shared.files.atomic_io import write_refused
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 
 _MOST_NAMED: Final = 100
+_NOTHING: Final = "Your turn has ended, and no file that you may write has changed. Write them now:"
 ABSENT: Final = FileState(FileKind.ABSENT, EMPTY_SHA256)
 
 
@@ -43,17 +44,9 @@ def collect(task: AgentTask) -> Collected:
     No process of the agent may be running. Raises `CommandFailed` if disk or git refuse.
     """
     workspace, order = task.bench.workspace, task.order
-    tree, before = workspace.tree, hashes_of(task.shown)
+    tree = workspace.tree
     placed = {each.path: each.content.encode() for each in task.tests}
-    writes, notes = [], []
-    for path in order.allowed_files:
-        if path in placed:
-            continue
-        found = read_back(tree, path, before.get(path, ABSENT))
-        if isinstance(found, FileWrite):
-            writes.append(found)
-        elif found:
-            notes.append(f"{path} {found}")
+    writes, notes = _changed(task)
     tests = [path for path, content in placed.items() if not _is(tree, path, content)]
     known = {*placed, *order.removed_files, *(each.path for each in writes)}
     others = (*tests, *workspace.take_back(known))
@@ -62,6 +55,30 @@ def collect(task: AgentTask) -> Collected:
     if (left := len(others) - _MOST_NAMED) > 0:
         notes.append(f"{left:,} more files were dropped than are named")
     return Collected(tuple(writes), tuple(map(printable, others[:_MOST_NAMED])), tuple(notes))
+
+
+def follow_up(task: AgentTask) -> str:
+    """Return what to say to an agent that left nothing to judge; empty if it left something."""
+    writes, notes = _changed(task)
+    if writes:
+        return ""
+    return "\n".join((_NOTHING, *(f"- {each}" for each in task.order.allowed_files), *notes))
+
+
+def _changed(task: AgentTask) -> tuple[list[FileWrite], list[str]]:
+    """Return the writes of the allowed files, and why those that are not taken are not."""
+    tree, before = task.bench.workspace.tree, hashes_of(task.shown)
+    placed = {each.path for each in task.tests}
+    writes, notes = [], []
+    for path in task.order.allowed_files:
+        if path in placed:
+            continue
+        found = read_back(tree, path, before.get(path, ABSENT))
+        if isinstance(found, FileWrite):
+            writes.append(found)
+        elif found:
+            notes.append(f"{path} {found}")
+    return writes, notes
 
 
 def read_back(tree: Tree, path: str, before: FileState) -> FileWrite | str:

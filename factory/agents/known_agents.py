@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -23,9 +24,11 @@ from typing import Final
 from factory.sandbox.detect import open_sandbox
 from factory.sandbox.policy import GIB, Backend, Limits, Policy
 from factory.sandbox.visible_files import needed_by, virtual_root
-from shared.errors import InvalidInput
+from shared.errors import InvalidInput, how_to_install
 from shared.settings.setting_values import AGENTS, Proposer
 
+ACP: Final = "acp"
+"""The first word of a proposer that is prompted; the others are its command."""
 LIMITS: Final = Limits(memory_bytes=8 * GIB, processes=4096)
 """Node and Bun reserve much, and a test suite runs beside the agent."""
 _VERSION_SECONDS: Final = 30.0
@@ -57,7 +60,8 @@ class Agent:
     In its words, in the values of its environment and in its files, `{task}`, `{task_file}`,
     `{model}` and `{base_url}` are replaced; a word `{files}` stands for the files that the order
     may write. `files` are those of its HOME. It can read `folders`. `masks` say what differs
-    between its calls in equal runs. `is_tried` is false for a version that nobody has tried.
+    between its calls in equal runs. `is_tried` is false for a version that nobody has tried. An
+    agent that `speaks_acp` is prompted by the Agent Client Protocol.
     """
 
     name: str
@@ -69,6 +73,7 @@ class Agent:
     sha256: str = ""
     masks: tuple[str, ...] = ()
     is_tried: bool = True
+    speaks_acp: bool = False
 
     @property
     def title(self) -> str:
@@ -220,6 +225,8 @@ def agent_named(words: Proposer) -> Agent:
     Raises `InvalidInput` if it is not here or cannot be used, and `SandboxUnavailable` where a
     program has to be asked for its version and bubblewrap does not work.
     """
+    if words[0] == ACP:
+        return _prompted(words)
     found = _on_path(words[0])
     if found is None:
         raise InvalidInput(
@@ -259,6 +266,26 @@ def _known(name: str, found: Path) -> Agent:
         known.masks,
         installed.version == known.tried,
     )
+
+
+def _prompted(words: Proposer) -> Agent:
+    """Return an agent that is prompted; one that llmch knows gets its settings and files too."""
+    command = words[1:]
+    if not command:
+        raise InvalidInput(
+            "the proposer acp has no command", 'name the agent\'s, as in "acp opencode acp"'
+        )
+    if importlib.util.find_spec("acp") is None:
+        raise InvalidInput(
+            "the package agent-client-protocol is not installed, which the proposer acp needs",
+            how_to_install("acp"),
+        )
+    is_known = command[0] in AGENTS
+    agent = agent_named(command[:1] if is_known else command)
+    if is_known:
+        given = len(_KNOWN[command[0]]().words)
+        agent = replace(agent, words=(*agent.words[:-given], *command[1:]), is_tried=True)
+    return replace(agent, name=shlex.join(words), speaks_acp=True)
 
 
 def tried_version(name: str) -> str:

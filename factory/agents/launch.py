@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from factory.agents import acp_client
 from factory.agents.agent_task import CHECK
 from factory.agents.known_agents import LIMITS, Agent
 from factory.sandbox.detect import Sandbox, open_sandbox, require_backend
@@ -47,6 +48,7 @@ class Errand:
     """Say what an agent is started for: its task's text, and what its words may name.
 
     `commands` are those that `check` runs inside. Its output goes to `log`, as to a command's.
+    `follow_up` returns what to say to one that has ended its turn, if anything.
     """
 
     text: str
@@ -55,6 +57,7 @@ class Errand:
     commands: tuple[str, ...]
     minutes: float
     log: Path
+    follow_up: Callable[[], str] = str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,22 @@ class AgentSandbox:
 
     def run(self, agent: Agent, errand: Errand, stop: Callable[[], str]) -> Stay:
         """Run the agent until it ends, or until `stop` says why it has to."""
+        if not agent.speaks_acp:
+            return self._run(agent, errand, stop)
+        stdio, folder = self.socket.with_name("stdio"), str(self._policy.place)
+        talk = acp_client.Talk(stdio, folder, errand.text, errand.follow_up, errand.log)
+        with talk.under_way():
+            stay = self._run(agent, errand, lambda: stop() or talk.over())
+        stay = replace(stay, output=f"{stay.output}\n{talk.said}".strip())
+        if stay.words == talk.words or (talk.reason and not stay.was_stopped):
+            return replace(stay, words=talk.words, was_stopped=not talk.reason)
+        if stay.was_stopped:
+            return stay
+        if talk.fault:  # it may have ended before llmch could end it
+            return replace(stay, words=talk.over(), was_stopped=True)
+        return replace(stay, words=f"{stay.words} before its turn had ended")
+
+    def _run(self, agent: Agent, errand: Errand, stop: Callable[[], str]) -> Stay:
         policy = self._policy
         self._write(agent, errand)
         minutes = errand.minutes

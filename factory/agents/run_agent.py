@@ -14,12 +14,13 @@ import sys
 import tempfile
 import threading
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from factory.agents import launch
 from factory.agents.agent_task import AgentTask, render_task
-from factory.agents.collect import Collected, collect, prepare
+from factory.agents.collect import Collected, collect, follow_up, prepare
 from factory.agents.known_agents import Agent, agent_named, tried_version
 from factory.agents.launch import Errand, Stay
 from factory.judging.failure_brief import stable_excerpt
@@ -163,7 +164,8 @@ def _perform(agent: Agent, task: AgentTask, text: str, client: LlmClient) -> Com
     order, attempt = task.order.id, task.attempt
     task.emit(AgentStarted(order, attempt, agent.title))
     files, log = tuple(task.order.allowed_files), task.folder / "agent"
-    errand = Errand(text, task.asked.model, files, task.commands, task.bounds.minutes, log)
+    left, minutes = partial(follow_up, task), task.bounds.minutes
+    errand = Errand(text, task.asked.model, files, task.commands, minutes, log, left)
     beside = task.bench.workspace.private / "agent"
     with launch.agent_sandbox(task.bench.policy, beside, agent, errand.minutes) as place:
         prepare(task)

@@ -1,7 +1,8 @@
 """Starts an agent inside its sandbox, and leads a port of the loopback to the relay's socket.
 
 It runs as a program of its own (`python -I -S forward`), beside `start`, which says what to start,
-and `relay`, the socket. It ends with the agent, and with it everything that the agent has started.
+and `relay`, the socket. A socket `stdio`, where there is one, is the agent's input and output. It
+ends with the agent, and with it everything that the agent has started.
 It imports no module in Python but `os`: those would take three times as long as Python itself.
 """
 
@@ -46,13 +47,18 @@ def main(folder: str) -> int:
     listener.bind(("127.0.0.1", PORT))
     listener.listen(128)
     _thread.start_new_thread(_serve, (listener, f"{folder}/relay"))
-    no_input = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+    line = _socket.socket(_socket.AF_UNIX)
+    streams: list[tuple[object, ...]] = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
+    if os.path.exists(f"{folder}/stdio"):  # noqa: PTH110  # pathlib is slow to import
+        line.connect(f"{folder}/stdio")
+        streams = [(os.POSIX_SPAWN_DUP2, line.fileno(), each) for each in (0, 1)]
     os.environ["PATH"] = variables["PATH"]  # by which the program is looked for
     try:
-        agent = os.posix_spawnp(argv[0], argv, variables, file_actions=no_input)
+        agent = os.posix_spawnp(argv[0], argv, variables, file_actions=streams)
     except OSError as error:
         os.write(2, f"{NOT_STARTED}: {argv[0]}: {error.strerror}\n".encode())
         return 127
+    line.close()  # so that llmch sees when the agent hangs up
     code = os.waitstatus_to_exitcode(os.waitpid(agent, 0)[1])
     return code if code >= 0 else 128 - code
 

@@ -41,6 +41,10 @@ FILES = {
 }
 _FOLDER = Path(os.environ.get("LLMCH_TEST_AGENTS") or "/nonexistent").absolute()
 _PATH = (_FOLDER / "node/node_modules/.bin", _FOLDER / "programs")
+_PROMPTED = {
+    "opencode": ("acp",),
+    "gemini": ("-m", "{model}", "--skip-trust", "--experimental-acp"),
+}
 _WIRES = {"codex": "/responses", "gemini": "streamGenerateContent"}
 
 pytestmark = [pytest.mark.rest, pytest.mark.parametrize("name", AGENTS)]
@@ -62,6 +66,7 @@ class Scene:
     factory: Factory
     name: str
     server: WireServer
+    words: tuple[str, ...] = ()
 
     @property
     def calls(self) -> int:
@@ -70,7 +75,7 @@ class Scene:
 
     def run(self, mode: Mode = Mode.LIVE, branch: str = "work") -> RunSummary:
         settings = FactorySettings(
-            proposers=((self.name,),), agent=replace(AgentSettings(), minutes=3.0)
+            proposers=(self.words or (self.name,),), agent=replace(AgentSettings(), minutes=3.0)
         )
         options = self.factory.options(
             factory=settings,
@@ -120,6 +125,22 @@ def test_it_lands_an_order_of_the_demo_and_is_replayed_without_a_call(scene: Sce
     assert len(scene.server.calls) == scene.calls
     tips = (factory.tip(), factory.tip("again"))
     assert len({git(factory.repo, "rev-parse", f"{tip}^{{tree}}") for tip in tips}) == 1
+
+
+def test_it_lands_the_order_where_it_is_prompted(scene: Scene) -> None:
+    factory, name = scene.factory, scene.name
+    if name not in _PROMPTED:
+        pytest.skip(f"{name} itself does not speak the Agent Client Protocol")
+    scene.words = ("acp", name, *_PROMPTED[name])
+    summary = scene.run()
+    assert summary.verdict == "PASS", summary.attempt_records[-1].failure_brief
+    for path, text in FILES.items():
+        assert blob(factory.repo, factory.tip(), path).decode() == text
+    record = summary.attempt_records[0].agent
+    assert record and record.account[0] == "it ended its turn (end_turn)"
+    calls = len(scene.server.calls)
+    again = scene.run(Mode.REPLAY, "again")
+    assert (again.verdict, again.usage.calls, len(scene.server.calls)) == ("PASS", 0, calls)
 
 
 def test_it_is_found_to_work_by_a_trial(name: str) -> None:

@@ -45,13 +45,49 @@ def write(path, content):
 '''
 
 
-def agents_of(factory: Factory, *bodies: str, **bounds: Any) -> dict[str, Any]:
+# An agent of the Agent Client Protocol, whose turn is made by `turn(text)`.
+PROMPTED = '''
+def send(**message):
+    print(json.dumps({"jsonrpc": "2.0", **message}), flush=True)
+
+def read():
+    line = sys.stdin.readline()
+    return json.loads(line) if line else sys.exit(0)
+
+def ask(method, **params):
+    """Ask llmch, and return what it answers."""
+    send(id=99, method=method, params={"sessionId": "s", **params})
+    return read()
+
+def say(text):
+    content = {"type": "text", "text": text}
+    update = {"sessionUpdate": "agent_message_chunk", "content": content}
+    send(method="session/update", params={"sessionId": "s", "update": update})
+
+def serve(turn, reason="end_turn", **answers):
+    """Answer until the input ends."""
+    while True:
+        asked = read()
+        result = {"initialize": {"protocolVersion": 1}, "session/new": {"sessionId": "s"}}
+        result = {**result, **answers}.get(asked["method"])
+        if asked["method"] == "session/prompt":
+            turn(asked["params"]["prompt"][0]["text"])
+            result = {"stopReason": reason}
+        send(id=asked["id"], result=result)
+
+'''
+
+
+def agents_of(
+    factory: Factory, *bodies: str, prompted: bool = False, **bounds: Any
+) -> dict[str, Any]:
     """Return the options of a run whose attempts are made by agents that run these bodies."""
-    words = []
+    words: list[tuple[str, ...]] = []
     for number, body in enumerate(bodies, 1):
         script = factory.scratch / f"agent_{number}.py"
-        script.write_text(_PRELUDE + textwrap.dedent(body))
-        words.append((sys.executable, str(script), "{task}"))
+        script.write_text(_PRELUDE + PROMPTED * prompted + textwrap.dedent(body))
+        argv = (sys.executable, str(script))
+        words.append(("acp", *argv) if prompted else (*argv, "{task}"))
     settings = FactorySettings(proposers=tuple(words), agent=replace(AgentSettings(), **bounds))
     sandbox = SandboxSettings(backend=Backend.BWRAP)
     return {"factory": settings, "sandbox": sandbox, "patience_seconds": 0.0}
