@@ -313,7 +313,7 @@ def after_the_orders(
         case Stage.REPEATED:
             return step
         case _ if continuation.options.given:
-            return f"{step}; the same proposals would end in the same way"
+            return f"correct what was proposed and accept that, or have a model try: {step}"
         case _ if continuation.replayed:
             return f"{step}; the same command would replay the same replies"
         case _:
