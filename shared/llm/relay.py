@@ -150,6 +150,7 @@ class Relay:
         try:
             completion = self._client.complete(request)
             self._count(completion.usage)
+            exchange.is_answered = True  # from here on an agent that has all may hang up
             exchange.deliver(completion.document)
             has_outcome = not exchange.is_gone
         except ReplyFailed as failed:
@@ -352,12 +353,15 @@ class _AgentCall(BaseHTTPRequestHandler):
         self._secrets = secret_values(os.environ)
         self._passed = 0
         self.is_gone = False
+        self.is_answered = False
         self._is_unread = True
         super().__init__(connection, ("", 0), relay)  # type: ignore[arg-type]  # only kept
 
     @property
     def has_hung_up(self) -> bool:
         """Whether the agent has closed the connection before its reply."""
+        if self.is_answered:
+            return False
         looking = select.poll()
         looking.register(self.connection, select.POLLRDHUP)
         return bool(looking.poll(0))

@@ -20,7 +20,7 @@ def first_plan() -> tuple[list[str], list[str]]:
     """Return the lines of both blocks of commands: with a key, and with a local server."""
     text = (ROOT / "README.md").read_text("utf-8")
     section = text.partition("## Your first plan\n")[2].partition("\n## ")[0]
-    with_key, local = re.findall(r"```console\n(.*?)```", section, re.DOTALL)
+    with_key, local, _ = re.findall(r"```console\n(.*?)```", section, re.DOTALL)
     return lines_of(with_key), lines_of(local)
 
 

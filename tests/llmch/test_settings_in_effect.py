@@ -156,6 +156,17 @@ def asked_by_factory(key: str) -> Callable[[World], object]:
     return observe
 
 
+def offers_tools(world: World) -> object:
+    assert world.run().code == 0
+    return "tools" in world.received[0]
+
+
+def offers_tools_where_they_are_wanted(world: World) -> object:
+    world.monkeypatch.setenv("LLMCH_FACTORY_PROPOSER", "tools")
+    assert world.run(acts=(write_reply(HELLO),)).code == 0
+    return "tools" in world.received[0]
+
+
 def shows_files(world: World) -> object:
     """Observe whether the planner's prompt has a listing of the repository."""
     (spec := world.scratch / "spec.md").write_text("# Greeter\n\nSay hello.\n")
@@ -309,6 +320,9 @@ CASES = {
     "factory.max_output_tokens": Case("1234", asked_by_factory("max_tokens"), 32_000, 1234),
     "factory.temperature": Case("0.5", asked_by_factory("temperature"), 0, 0.5),
     "factory.attempts": Case("1", order_attempts, 2, 1),
+    "factory.proposer": Case("tools", offers_tools, False, True),
+    "factory.ladder": Case("tools,model", offers_tools, False, True),
+    "factory.agent.calls": Case("1", offers_tools_where_they_are_wanted, True, False),
     "timeout_seconds": Case("1", lambda world: world.passes(SLOW), True, False),
     "max_cost": Case("0", lambda world: world.run().code, 0, 7),
     "max_tokens": Case("1", lambda world: world.run().code, 0, 7),
@@ -346,10 +360,12 @@ CASES = {
 
 # These take effect with a database and workers: see tests/factory/fleet.
 IN_A_FLEET = {"fleet.db", "fleet.remote", "fleet.lease_seconds", "fleet.train"}
+# These take effect where an agent works for long: see tests/factory/agents.
+OF_AN_AGENT = {"factory.agent.minutes", "factory.agent.tokens"}
 
 
 def test_every_setting_has_a_case() -> None:
-    assert CASES.keys() | IN_A_FLEET == KEYS.keys()
+    assert CASES.keys() | IN_A_FLEET | OF_AN_AGENT == KEYS.keys()
 
 
 PARAMETERS = [pytest.param(name, id=name, marks=case.marks) for name, case in CASES.items()]
