@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
 import platform
@@ -12,6 +11,8 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 from benchmarks.agents import measure_agents
 from benchmarks.contracts import measure_contracts
@@ -29,13 +30,12 @@ from benchmarks.rows import Section, lost, render_table, table_document
 from benchmarks.run_all import measure_run_all
 from benchmarks.run_one import measure_run
 from benchmarks.sandboxes import measure_sandboxes
-from benchmarks.setting import Bench, open_bench
+from benchmarks.setting import Bench, in_own_process
 from benchmarks.side_by_side import measure_side_by_side
 from benchmarks.start import measure_start
 from benchmarks.toolchains import measure_toolchains
 from benchmarks.typescript import measure_typescript
 from benchmarks.verification import measure_verification
-from llmch.cli import OBJECTS_BETWEEN_LOOKS
 
 SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "start": measure_start,
@@ -76,19 +76,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     unknown = [each for each in args.sections if each not in SECTIONS]
     if unknown:
         parser.error(f"no section {unknown[0]!r}: there are {', '.join(SECTIONS)}")
-    gc.set_threshold(OBJECTS_BETWEEN_LOOKS)  # as each command does
     started = time.perf_counter()
     sections: list[Section] = []
     failed: list[str] = []
     chosen = [name for name in SECTIONS if not args.sections or name in args.sections]
-    with open_bench(quick=args.quick) as bench:
-        for name in chosen:
-            sys.stderr.write(f"{name} ...\n")
-            try:
-                sections.append(SECTIONS[name](bench))
-            except Exception:  # the table of the others is worth its minutes
-                traceback.print_exc()
-                failed.append(name)
+    for name in chosen:
+        sys.stderr.write(f"{name} ...\n")
+        try:
+            # In a process of its own, as commands are: not beside what other sections left.
+            with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+                done = pool.submit(in_own_process, SECTIONS[name], quick=args.quick)
+                sections.append(done.result())
+        except Exception:  # the table of the others is worth its minutes
+            traceback.print_exc()
+            failed.append(name)
     seconds = time.perf_counter() - started
     if args.json:
         document = table_document(sections, machine=_machine(), quick=args.quick, seconds=seconds)

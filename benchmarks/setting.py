@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from unittest import mock
 
+from llmch.cli import OBJECTS_BETWEEN_LOOKS
 from tests.fakes import Reply, proposal
+
+T = TypeVar("T")
 
 _PROJECT = Path(__file__).resolve().parents[1]
 _OWN_VARIABLES = ("GIT_", "LLMCH_", "OPENAI_", "XDG_", "PYTHON", "SOURCE_DATE_EPOCH")
@@ -41,6 +45,13 @@ class Bench:
     def folder(self, name: str) -> Path:
         """Return a new empty folder."""
         return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.scratch))
+
+
+def in_own_process(measure: Callable[[Bench], T], *, quick: bool) -> T:
+    """Return what a section measures, in the surroundings of a command."""
+    gc.set_threshold(OBJECTS_BETWEEN_LOOKS)  # as each command does
+    with open_bench(quick=quick) as bench:
+        return measure(bench)
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from benchmarks.__main__ import SECTIONS, main
 from benchmarks.measure import Samples, counting, interleave
 from benchmarks.rows import Aim, Row, Section, lost, render_table
 from benchmarks.setting import Bench
+from tests.processes import lasting_ones
 
 _PROJECT = Path(__file__).resolve().parents[1]
 
@@ -48,17 +49,20 @@ def test_every_section_is_tried() -> None:
     assert _SECTIONS.keys() == SECTIONS.keys()
 
 
+def _fails(bench: Bench) -> Section:
+    raise ValueError("no such luck")
+
+
+def _measures(bench: Bench) -> Section:
+    return Section("What is measured", (Row("a figure", 1.0, "ms"),))
+
+
 def test_a_section_that_fails_takes_no_other_one_with_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fails(bench: Bench) -> Section:
-        raise ValueError("no such luck")
-
-    def measures(bench: Bench) -> Section:
-        return Section("What is measured", (Row("a figure", 1.0, "ms"),))
-
-    monkeypatch.setattr("benchmarks.__main__.SECTIONS", {"one": fails, "other": measures})
-    assert main(["--quick"]) == 1
+    monkeypatch.setattr("benchmarks.__main__.SECTIONS", {"one": _fails, "other": _measures})
+    with lasting_ones():  # Python keeps a tracker for the processes that it starts
+        assert main(["--quick"]) == 1
     said = capsys.readouterr()
     assert "a figure" in said.out
     assert "no such luck" in said.err
