@@ -162,14 +162,8 @@ class Spans:
             case events.ModelAskedAgain(order=order, reason=reason):
                 about = {"llmch.reason": reason}
                 yield Note(self._closest("order", order, "attempt", "stage"), "asked again", about)
-            case events.AgentStarted(order, _, agent):
-                yield from self._end(_call(order))  # the call that the agent's work is recorded as
-                yield from self._begin(_agent(order), f"agent {agent}", {"llmch.agent": agent})
-            case events.AgentEnded(order=order, ended=ended):
-                about = {"llmch.calls": event.calls, "llmch.files": len(event.files)}
-                about["llmch.dropped"] = len(event.dropped)
-                error = "" if event.files else "nothing proposed"
-                yield from self._end(_agent(order), error, about | {"llmch.ended": ended})
+            case events.AgentStarted() | events.AgentEnded():
+                yield from self._of_agent(event)
             case events.CommandTried(order=order, tree=tree, exit_code=code):
                 about = {"llmch.tree": tree, "process.exit.code": code}
                 yield Note(self._closest("order", order, "attempt"), "command tried", about)
@@ -183,6 +177,17 @@ class Spans:
                 yield from self._end(_command(order, command), error, {"process.exit.code": code})
             case _:
                 yield from self._of_call(event)
+
+    def _of_agent(self, event: events.AgentStarted | events.AgentEnded) -> Operations:
+        order = event.order
+        if isinstance(event, events.AgentStarted):
+            yield from self._end(_call(order))  # the call that the agent's work is recorded as
+            about: dict[str, Value] = {"llmch.agent": event.agent}
+            yield from self._begin(_agent(order), f"agent {event.agent}", about)
+            return
+        about = {"llmch.calls": event.calls, "llmch.files": len(event.files)}
+        about |= {"llmch.dropped": len(event.dropped), "llmch.ended": event.ended}
+        yield from self._end(_agent(order), "" if event.files else "nothing proposed", about)
 
     def _of_call(self, event: events.Event) -> Operations:
         match event:

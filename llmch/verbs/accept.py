@@ -126,9 +126,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--undo", action="store_true", help="have no commit count for the order any more"
     )
-    parser.add_argument(
-        "--check", action="store_true", help="judge as always, but land and record nothing"
-    )
+    parser.add_argument("--check", action="store_true", help="judge as always, and land nothing")
     parser.add_argument(
         "--allow-more", action="store_true",
         help="accept a commit of the branch although it changes files that the order does not "
@@ -180,38 +178,50 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
             "name it alone, or leave it out",
         )
     accept = _accept_commit if standing else _accept_proposals
-    outcome, failures = accept(args, plan, name, place, options, console)
+    place_option = run_request.place_option(args.repo)
+    outcome, failures = accept(args, _Asked(plan, name, place, options, console, place_option))
     run_reports.report_answer(outcome.document, failures, console)
     return outcome
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Hold the order that something is to be accepted for, and how that is judged."""
+
+    plan: PlanOnBranch
+    name: str
+    place: preflight.RepoPlace
+    options: RunOptions
+    console: Console
+    place_option: str
+    """The option that names the repo, in the next commands."""
+
+    @property
+    def has_others(self) -> bool:
+        """Return whether other orders of the plan are still to be made."""
+        return bool(self.plan.still_to_make(self.place.git, self.place.common_dir))
 
 
 Answer = tuple[Outcome, list[run_reports.Annotation]]
 
 
-def _accept_commit(
-    args: argparse.Namespace,
-    plan: PlanOnBranch,
-    name: str,
-    place: preflight.RepoPlace,
-    options: RunOptions,
-    console: Console,
-) -> Answer:
+def _accept_commit(args: argparse.Namespace, asked: _Asked) -> Answer:
+    plan, name, place = asked.plan, asked.name, asked.place
     ((_, given),) = args.given
     accepted = run_orders.with_consent(
         lambda each: accept_commit.accept_commit(
-            *(plan, name, given, place, each, console),
+            *(plan, name, given, place, each, asked.console),
             allow_more=args.allow_more,
             record=not args.check,
         ),
-        options,
-        console,
+        asked.options,
+        asked.console,
     )
-    place_option = run_request.place_option(args.repo)
     document = AcceptDocument(
         accepted,
-        plan.run_all(place_option),
-        plan.command(f"accept {name} --undo", place_option),
-        bool(plan.still_to_make(place.git, place.common_dir)),
+        plan.run_all(asked.place_option),
+        plan.command(f"accept {name} --undo", asked.place_option),
+        asked.has_others,
     )
     failure = accepted.failure
     code = ExitCode.OK
@@ -222,23 +232,19 @@ def _accept_commit(
     return Outcome(document, code), failures
 
 
-def _accept_proposals(
-    args: argparse.Namespace,
-    plan: PlanOnBranch,
-    name: str,
-    place: preflight.RepoPlace,
-    options: RunOptions,
-    console: Console,
-) -> Answer:
+def _accept_proposals(args: argparse.Namespace, asked: _Asked) -> Answer:
+    plan, name, place = asked.plan, asked.name, asked.place
     given = accept_proposals.read_proposals(
         plan, name, place, args.given, allow_more=args.allow_more
     )
     judge = accept_proposals.check_proposals if args.check else accept_proposals.land_proposals
     judged = run_orders.with_consent(
-        lambda each: judge(plan, name, given, place, each, console), options, console
+        lambda each: judge(plan, name, given, place, each, asked.console),
+        asked.options,
+        asked.console,
     )
-    others = not args.check and bool(plan.still_to_make(place.git, place.common_dir))
-    run_all = plan.run_all(run_request.place_option(args.repo)) if others else ""
+    goes_on = not args.check and asked.has_others
+    run_all = plan.run_all(asked.place_option) if goes_on else ""
     failures = [
         _annotation(name, each.by.name, record.failure_brief)
         for each, _, record in judged.rows()

@@ -34,8 +34,6 @@ from shared.llm.relay_wires import Call, CallRefused, Wire, clean_call, find_wir
 from shared.llm.reply_bodies import EVENT_STREAM, iter_events
 
 _LONGEST_CALL_BYTES = 8 * 1024 * 1024
-_MOST_BYTES = 256 * 1024 * 1024
-"""How long all calls of an attempt may be together: each of them is in the transcript whole."""
 _EXPECTED_TOKENS = 1_000
 """What a reply of one turn may take: where a cap leaves less, no call is made."""
 _CONNECTIONS = 16
@@ -54,6 +52,7 @@ class RelayTerms:
 
     A limit that the agent sets below `max_output_tokens` stays. Where effort and temperature are
     `None`, the agent's own are sent. `most_tokens` bounds input and output of all calls together.
+    `most_bytes` bounds what all calls have together, since the transcript has each of them whole.
     `masks` are regular expressions over the compact JSON of a call: what the first group matches
     differs between equal runs, and the group's name says what it is.
     """
@@ -66,6 +65,7 @@ class RelayTerms:
     most_calls: int = 100
     masks: tuple[str, ...] = ()
     most_tokens: int | None = None
+    most_bytes: int = 256 * 1024 * 1024
 
 
 class _Ended(CallRefused):
@@ -226,7 +226,7 @@ class Relay:
             for most, taken, what in (
                 (terms.most_calls, self.calls + 1, "calls"),
                 (terms.most_tokens, self._tokens + 1, "tokens"),
-                (_MOST_BYTES, self._size + size, "bytes of calls"),
+                (terms.most_bytes, self._size + size, "bytes of calls"),
             ):
                 if most is not None and taken > most and not self.reached:
                     self.reached = f"the bound of {most:,} {what} is reached"

@@ -179,7 +179,8 @@ class MeteredClient:
     def _count(self, request: Request, usage: Usage, *, replayed: bool) -> Usage:
         if not replayed:
             usage = priced(request.model, usage, self._prices)
-        self._meter.add(request.place.order, usage, replayed=replayed)
+        if request.perform is None:  # else llmch did it itself, and no reply is replayed
+            self._meter.add(request.place.order, usage, replayed=replayed)
         return usage
 
 

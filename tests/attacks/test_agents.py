@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +117,48 @@ def test_only_a_text_file_can_be_proposed(factory: Factory, body: str, said: str
     summary = factory.run(order(), [], max_attempts=1, **agents_of(factory, body))
     assert said in account_of(summary)
     assert stages(summary) == ([Stage.EXCEPTION] if said else [""])
+
+
+def test_what_git_ignores_is_not_there_when_it_is_judged(factory: Factory) -> None:
+    """Neither a file nor bytecode that an agent hides helps what it proposes."""
+    commit_all(factory.repo, {".gitignore": "ok.txt\n__pycache__/\n", "lib.py": "GOOD = 0\n"})
+    good = order(acceptance_commands=["test -f hello.txt", "test ! -e ok.txt"])
+    hidden = """
+    import py_compile
+    write("ok.txt", "x")
+    write("other.py", "GOOD = 1")
+    py_compile.compile("other.py", f"__pycache__/lib.{sys.implementation.cache_tag}.pyc",
+                       invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    """
+    believing = order(
+        id="WO-02",
+        allowed_files=["more.txt"],
+        acceptance_commands=["test -f more.txt", 'python -c "import lib; assert lib.GOOD"'],
+    )
+    summary = factory.run(good, [], **agents_of(factory, f"{hidden}{HELLO}"))
+    assert summary.verdict == "PASS"
+    write = 'write("more.txt", "x")\n'
+    options = {"max_attempts": 1, "branch": "other"}
+    summary = factory.run(believing, [], **agents_of(factory, hidden + write), **options)
+    assert stages(summary) == [Stage.ACCEPTANCE_FAILED]
+    # The control: such bytecode is believed where it stays.
+    control = py_compile_in(factory.repo)
+    assert control == "1"
+
+
+def py_compile_in(folder: Path) -> str:
+    """Return what Python finds for a module whose bytecode says something else."""
+    script = (
+        "import py_compile, pathlib; pathlib.Path('other.py').write_text('GOOD = 1'); "
+        "import importlib.util as u; py_compile.compile('other.py', u.cache_from_source('lib.py'), "
+        "dfile='lib.py', invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH); "
+        "import sys; sys.path.insert(0, ''); import lib; print(lib.GOOD)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", script], cwd=folder, capture_output=True, text=True, check=True
+    )
+    (folder / "other.py").unlink()
+    return done.stdout.strip()
 
 
 def test_a_file_of_the_repo_cannot_be_removed(factory: Factory) -> None:

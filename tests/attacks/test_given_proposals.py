@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from factory.batch.given_proposals import MAX_PATCH_BYTES
 from factory.preflight import hold
 from shared.errors import Busy
 from shared.events.events import StageStarted
@@ -77,13 +78,12 @@ def test_a_patch_that_may_not_be_applied(factory: Factory, name: str) -> None:
     assert propose(person, ("diff", patch)).passed, "the control"
 
 
-def test_a_patch_that_is_too_long(factory: Factory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_patch_that_is_too_long(factory: Factory) -> None:
     person = begun(factory)
     patch = factory.scratch / "their.patch"
+    patch.write_text(new_file("2.txt") + "\n" * MAX_PATCH_BYTES)
+    assert "has over 8,388,608 bytes" in why(propose(person, ("diff", patch)))
     patch.write_text(new_file("2.txt"))
-    monkeypatch.setattr("factory.batch.given_proposals.MAX_PATCH_BYTES", 40)
-    assert "has over 40 bytes" in why(propose(person, ("diff", patch)))
-    monkeypatch.undo()
     assert propose(person, ("diff", patch)).passed, "the control"
 
 

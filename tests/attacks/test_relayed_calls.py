@@ -324,11 +324,9 @@ def test_an_agent_that_goes_on_after_its_bound_reaches_nobody(tmp_path: Path) ->
     assert agent.relay.account == ("the bound of 1 calls is reached",)
 
 
-def test_a_transcript_is_not_filled_by_calls(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(relay, "_MOST_BYTES", 5_000)
-    with relay_of(tmp_path, *[Send(chat_document())] * 9) as (agent, server):
+def test_a_transcript_is_not_filled_by_calls(tmp_path: Path) -> None:
+    terms = replace(TERMS, most_bytes=5_000)
+    with relay_of(tmp_path, *[Send(chat_document())] * 9, terms=terms) as (agent, server):
         got = [agent.post(ask(f"{each}" + "x" * 2_000)).status for each in range(4)]
         assert (got, len(server.received)) == ([200, 200, 400, 400], 2)
     assert agent.relay.reached == "the bound of 5,000 bytes of calls is reached"
@@ -342,9 +340,8 @@ def test_an_account_is_bounded_and_holds_no_escapes(tmp_path: Path) -> None:
     assert all(each.isprintable() and len(each) < 100 for each in agent.relay.account)
 
 
-def test_an_endless_event_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.llm.reply_bodies._LONGEST_EVENT", 1_000)
-    endless = Stream([json.dumps({"x": "y" * 10_000})])
+def test_an_endless_event_is_given_up(tmp_path: Path) -> None:
+    endless = Stream([json.dumps({"x": "y" * 9_000_000})])
     with relay_of(tmp_path, endless, chat_stream("ok")) as (agent, server):
         assert agent.post(ask(stream=True)).status == 200
         assert len(server.received) == 2

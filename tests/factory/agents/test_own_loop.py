@@ -203,6 +203,7 @@ def test_a_replay_asks_nobody_and_runs_nothing_for_a_tool(factory: Factory, tmp_
     options = factory.options(factory=own, max_attempts=1, branch="two")
     again = run_order(factory.save(document), options, source, lambda event: None)
     assert (again.verdict, again.usage.calls) == ("PASS", 0)
+    assert again.usage.replayed_calls == 3, "what llmch did itself is no reply"
     assert git(factory.repo, "diff", "one", "two") == ""
     assert count(tmp_path) == 2
 
