@@ -219,6 +219,7 @@ def agent_sandbox(
         policy = replace(
             like,
             private=place / "private",
+            like_private=like.private,
             network=SandboxNet.NONE,
             read=(*like.read, *like.write, *agent.folders, *_own_python()),
             write=(),

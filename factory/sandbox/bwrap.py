@@ -116,13 +116,17 @@ def _etc_mounts(layout: Layout) -> Iterator[_Mount]:
     view = layout.view
     if view.readable(HOST_ROOT):  # the policy shows the host's /etc
         return
-    folder = layout.policy.private / "etc"
-    if folder.exists():
-        shutil.rmtree(folder)
-    folder.mkdir()
     trees = [each for each in HOST_FOLDERS if each.is_dir()]
-    named = (each for each in (*view.read, *view.write) if each.is_relative_to(HOST_ROOT))
-    copy_host_files(folder, (*trees, *named))
+    named = [each for each in (*view.read, *view.write) if each.is_relative_to(HOST_ROOT)]
+    folder = layout.policy.private / "etc"
+    like = layout.policy.like_private
+    if like and not named and (like / "etc").is_dir():
+        folder = like / "etc"  # no command can write to it
+    else:
+        if folder.exists():
+            shutil.rmtree(folder)
+        folder.mkdir()
+        copy_host_files(folder, (*trees, *named))
     yield _bind(folder, HOST_ROOT, writable=False)
     for tree in trees:
         yield _bind(tree, tree, writable=False)

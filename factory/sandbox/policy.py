@@ -74,6 +74,8 @@ class Policy:
     """Variables that the user's configuration names, added to the allow-list."""
     keeps_bytecode: bool = True
     """Whether what is installed for Python is found compiled; to prepare it takes 20 ms."""
+    like_private: Path | None = None
+    """The private folder of another open sandbox, whose copy of /etc serves here as well."""
     place: Path | None = None
     """Where commands find the workspace, if not at its own path; for `BWRAP` alone."""
     shown: Mapping[Path, Path] = field(default_factory=lambda: MappingProxyType({}))
