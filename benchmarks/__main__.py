@@ -22,6 +22,7 @@ from benchmarks.fleet import measure_fleet
 from benchmarks.hints import measure_hints
 from benchmarks.looking import measure_looking
 from benchmarks.one_change import measure_one_change
+from benchmarks.open_plans import measure_open_plans
 from benchmarks.outlines import measure_outlines
 from benchmarks.planning import measure_planning
 from benchmarks.relay import measure_relay
@@ -33,18 +34,22 @@ from benchmarks.sandboxes import measure_sandboxes
 from benchmarks.setting import Bench, in_own_process
 from benchmarks.side_by_side import measure_side_by_side
 from benchmarks.start import measure_start
+from benchmarks.strength import measure_strength
 from benchmarks.toolchains import measure_toolchains
 from benchmarks.typescript import measure_typescript
 from benchmarks.verification import measure_verification
+from benchmarks.wires import measure_wires
 
 SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "start": measure_start,
     "planning": measure_planning,
     "replanning": measure_replanning,
+    "plans": measure_open_plans,
     "contracts": measure_contracts,
     "typescript": measure_typescript,
     "edits": measure_edits,
     "verification": measure_verification,
+    "strength": measure_strength,
     "dependencies": measure_dependencies,
     "outlines": measure_outlines,
     "hints": measure_hints,
@@ -54,6 +59,7 @@ SECTIONS: Mapping[str, Callable[[Bench], Section]] = {
     "jobs": measure_side_by_side,
     "fleet": measure_fleet,
     "looking": measure_looking,
+    "wires": measure_wires,
     "relay": measure_relay,
     "sandbox": measure_sandboxes,
     "agents": measure_agents,

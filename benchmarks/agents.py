@@ -9,16 +9,15 @@ from pathlib import Path
 from benchmarks.measure import interleave, seconds_of
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench, git, make_repo, order_document
-from factory.agents.agent_task import AgentTask
-from factory.agents.collect import Collected, collect, prepare
+from factory.agents.agent_task import AgentTask, Collected, collect, prepare
 from factory.agents.known_agents import Agent
 from factory.agents.launch import Errand, agent_sandbox
 from factory.orders.model_choice import AskedModel, ModelChoice, Rung
 from factory.sandbox.detect import open_sandbox
 from factory.sandbox.policy import Backend, Policy
+from factory.workbench.leftovers import TreeWatch
 from factory.workbench.pool import Workbench
 from factory.workbench.supplies import Supplies
-from factory.workbench.tree_watch import TreeWatch
 from factory.workbench.workspace import close_workspace, open_workspace
 from shared.errors import SandboxUnavailable
 from shared.events.events import ignore

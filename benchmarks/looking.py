@@ -1,8 +1,8 @@
-"""What `status` and `graph` take with a thousand orders."""
+"""What `status` and `graph` take with a thousand orders, and `drift` with 200 requirements."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -23,8 +23,13 @@ from factory.record.journal_entries import (
     StageBegun,
 )
 from shared.llm.usage import UsageRecord
+from tests.factory.drift.landed_shop import GREETING, land_as_llmch, make_shop, plan_of
+from tests.factory.drift.test_bisection import Told, bisected, tell
+from tests.harness import order
 
 _LIMIT_MS = 500
+_MOST_RUNS = 12
+_DRIFT_LIMIT_MS = 1_000
 _STAGES = (
     AttemptStage.PROPOSE,
     AttemptStage.APPLY,
@@ -60,18 +65,80 @@ def measure_looking(bench: Bench) -> Section:
     taken = interleave(cases, bench.rounds(9))
     return Section(
         "Looking at a plan and at a run, start included",
-        tuple(
-            Row(
-                name=f"llmch {name} of {large} orders",
-                value=taken[f"{name} {large}"].median * 1000,
-                unit="ms",
-                floor=taken[f"{name} {small}"].median * 1000,
-                floor_name=f"of {small} orders",
-                aim=Aim(extra=_LIMIT_MS),
-                noise=taken[f"{name} {large}"].noise,
-            )
-            for name in ("status", "graph")
+        (
+            *(
+                Row(
+                    name=f"llmch {name} of {large} orders",
+                    value=taken[f"{name} {large}"].median * 1000,
+                    unit="ms",
+                    floor=taken[f"{name} {small}"].median * 1000,
+                    floor_name=f"of {small} orders",
+                    aim=Aim(extra=_LIMIT_MS),
+                    noise=taken[f"{name} {large}"].noise,
+                )
+                for name in ("status", "graph")
+            ),
+            _drift_row(bench),
+            _bisection_row(bench),
         ),
+    )
+
+
+def _drift_row(bench: Bench) -> Row:
+    """Return what `drift` takes on a tree that it has looked at, beside the start of a verb."""
+    size = 5 if bench.quick else 200
+    repo = make_repo(bench.folder("repo") / "project", 10)
+    documents = [
+        order(
+            number,
+            allowed_files=[f"src/{number}.txt"],
+            acceptance_commands=[f"grep -q {number} src/{number}.txt"],
+            covers=[f"R{number}"],
+        )
+        for number in range(1, size + 1)
+    ]
+    demands = {f"R{number}": f"There is a {number}." for number in range(1, size + 1)}
+    written = {
+        each["id"]: {each["allowed_files"][0]: f"{each['covers'][0]}\n"} for each in documents
+    }
+    land_as_llmch(repo, plan_of(documents, demands), written, {})
+    look = [*llmch_command(bench), "drift", "--repo", str(repo), "--sandbox", "off", "--quiet"]
+    start = [*llmch_command(bench), "status", "--repo", str(repo), "--quiet"]
+    cases: dict[str, Callable[[], float]] = {
+        "drift": lambda: run_child(look, bench.environment).seconds,
+        "start": lambda: run_child(start, bench.environment).seconds,
+    }
+    for case in cases.values():
+        case()
+    taken = interleave(cases, bench.rounds(9))
+    return Row(
+        name=f"llmch drift of {size} requirements, the tree as before",
+        value=taken["drift"].median * 1000,
+        unit="ms",
+        floor=taken["start"].median * 1000,
+        floor_name="status of the same repo, which has no run",
+        aim=Aim(factor=1, extra=_DRIFT_LIMIT_MS),
+        noise=taken["drift"].noise,
+    )
+
+
+def _bisection_row(bench: Bench) -> Row:
+    """Return how often a requirement's tests run until the commit that broke it is found."""
+    size = 50 if bench.quick else 1000
+    repo = make_repo(bench.folder("repo") / "project", 10)
+    make_shop(repo)
+    broken = GREETING.replace("{name}!", "{name}?")
+    texts = [broken if number >= size * 7 // 10 else GREETING for number in range(size)]
+    story = [Told({"greeting.py": f"{text}\n# {n}\n"}) for n, text in enumerate(texts)]
+    commits = tell(repo, story)
+    found = bisected(repo, name="R2")
+    assert found.found.id == commits[size * 7 // 10]
+    return Row(
+        name=f"runs of the tests of a bisection over {size:,} commits, all of which touch the code",
+        value=found.runs,
+        unit="runs",
+        aim=Aim(extra=_MOST_RUNS),
+        counted=True,
     )
 
 

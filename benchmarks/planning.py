@@ -12,13 +12,17 @@ from typing import Any
 from benchmarks.measure import counting, cpu_seconds_of, interleave, run_child, seconds_of
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench, order_document, plan_document
-from factory.run.dry_run import DryRunner
+from factory.run.reproduce import DryRunner
+from llmch.ci.issue_calls import issue_document, parse_issue, read_document
 from planner.compile.inputs import PlannerModel, PlanOptions
 from planner.compile.stages import ORDERS_A_CALL
 from planner.plan.parse_plan import Plan, read_reply
 from planner.rules.judge_plan import judge
 from planner.run_plan import run_plan
+from planner.spec.issue_text import spec_of_issue
+from planner.spec.read_spec import read_spec
 from shared.events.events import ignore
+from shared.files.atomic_io import write_text
 from shared.llm.model_client import Request
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import Settings
@@ -36,14 +40,49 @@ _SLOPE_MS = 0.5
 _JUDGING_US = 80
 _STAGES = 1.5
 _OWN_MS = 1000
+_ISSUE_MS = 1000
+_ISSUE_LETTERS = 65_536
 _DRY_RUN = 4.0
 _LINEAR = 1.25  # caches that no longer hold everything, and noise
 
 
 def measure_planning(bench: Bench) -> Section:
     """Return the rows of `plan` and of judging."""
-    rows = (*_plan(bench), *_in_stages(bench), *_dry_run(bench), *_judge(bench))
+    rows = (*_plan(bench), *_in_stages(bench), *_dry_run(bench), *_judge(bench), _issue(bench))
     return Section("Planning, with a model that answers at once", rows)
+
+
+def _issue(bench: Bench) -> Row:
+    """Return what it takes to make a specification of an issue as long as GitHub allows."""
+    file = bench.folder("issue") / "issue.json"
+    lines = "".join(
+        f"- R{n}: Part {n} of `shop` says what `it({n})` costs.\n" for n in range(2_000)
+    )
+    url = "https://github.com/ada/shop/issues/1"
+    issue = {"number": 1, "title": "Prices", "body": lines[:_ISSUE_LETTERS], "html_url": url}
+    file.write_text(json.dumps(issue))
+
+    def read() -> None:
+        found = parse_issue(issue_document(read_document(file, "issue")))
+        made = spec_of_issue(found.title, found.body, found.named)
+        write_text(file.with_suffix(".md"), made.text)
+        read_spec(file.with_suffix(".md"))
+
+    cases: dict[str, Callable[[], float]] = {
+        "issue": partial(seconds_of, read),
+        "floor": partial(seconds_of, lambda: json.loads(file.read_text())),
+    }
+    read()
+    taken = interleave(cases, bench.rounds(11))
+    return Row(
+        name="an issue of 65,536 letters becomes a specification",
+        value=taken["issue"].median * 1000,
+        unit="ms",
+        floor=taken["floor"].median * 1000,
+        floor_name="its JSON is read",
+        aim=Aim(factor=1, extra=_ISSUE_MS),
+        noise=taken["issue"].noise,
+    )
 
 
 def _plan(bench: Bench) -> list[Row]:

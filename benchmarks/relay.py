@@ -16,10 +16,10 @@ from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench
 from shared.events.events import ignore
 from shared.llm.live_client import LiveClient
+from shared.llm.model_access import ModelAccess
 from shared.llm.model_client import CallPlace, Role
 from shared.llm.relay import Relay, RelayTerms
 from shared.llm.stack import Mode, ModelSource, open_model
-from shared.llm.transport import ModelAccess
 from tests.shared.llm.edge import response_document, response_stream
 from tests.shared.llm.relay_edge import UnixConnection
 from tests.shared.llm.scripted_server import Act, Send, scripted_server

