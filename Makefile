@@ -4,30 +4,31 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RUNTIME := $(VENV)/.runtime
 READY  := $(VENV)/.installed
-JOBS   ?= auto
+# Many tests wait for a process, so two workers more than there are cores.
+JOBS   ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 2)))
 # The tests start llmch a thousand times; without compiled modules each start takes twice as long.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-rest test-full test-changed node-tools test-kill test-fleet test-agents agents-lock test-live record check coverage bench bench-model format lock clean
+.PHONY: demo test test-rest test-full test-changed node-tools go-seeds test-kill test-fleet test-drift test-agents agents-lock test-installs installs-lock image test-live record check coverage bench bench-model race format lock clean
 
 demo: $(RUNTIME)
 	$(BIN)/llmch demo $(NAME)
 
 # All but the tests that are marked `rest`: those that take long, mostly whole runs and processes.
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
-test: $(READY) node-tools
+test: $(READY) node-tools go-seeds
 	$(PYTEST) -m "not rest" $(ARGS)
 
 # Exactly what `make test` leaves out.
-test-rest: $(READY) node-tools
+test-rest: $(READY) node-tools go-seeds
 	$(PYTEST) -m rest $(ARGS)
 
-test-full: $(READY) node-tools
+test-full: $(READY) node-tools go-seeds
 	$(PYTEST) $(ARGS)
 
 # Runs the tests that import, over any number of steps, a file that differs from BASE.
 BASE ?= main
-test-changed: $(READY) node-tools
+test-changed: $(READY) node-tools go-seeds
 	files=$$($(BIN)/python -m tests.changed $(BASE)) && $(PYTEST) $(ARGS) $$files
 
 # Installs what tests need of npm's registry, by hash and without scripts. Without npm or network the
@@ -36,6 +37,10 @@ NODE_TOOLS := build/node
 node-tools:
 	@if ! command -v npm >/dev/null; then echo "npm is missing: tests that need its packages are skipped"; \
 	else $(MAKE) --silent $(NODE_TOOLS)/.installed || echo "npm could not install: tests that need its packages are skipped"; fi
+
+# Compiles what most tests in Go need of its standard library, which takes half a minute.
+go-seeds: $(READY)
+	@if command -v go >/dev/null; then $(BIN)/python -m tests.once; fi
 
 $(NODE_TOOLS)/.installed: tests/node/package-lock.json tests/node/package.json
 	rm -rf $(NODE_TOOLS) && mkdir -p $(NODE_TOOLS) && cp $^ $(NODE_TOOLS)
@@ -52,6 +57,10 @@ test-kill: $(READY)
 # them all is skipped by name. Takes about a quarter of an hour on two cores.
 test-fleet: $(READY)
 	LLMCH_TEST_FLEET=full $(BIN)/python -m pytest tests/factory/fleet -n $(JOBS) -rs
+
+# Tries all of the planted histories, bisections and hostile mutants, of which the suite has a sample.
+test-drift: $(READY)
+	LLMCH_TEST_DRIFT=full $(BIN)/python -m pytest tests/factory/drift tests/factory/judging/test_strength.py tests/attacks/test_mutants.py -n $(JOBS)
 
 # Has the agents that llmch knows land an order of the demo, each as it is published, against a
 # scripted server: no key, no cost. Installs them by hash into AGENTS, which takes 1.7 GB.
@@ -76,6 +85,30 @@ $(AGENTS)/node/.installed: tests/agents/package-lock.json tests/agents/package.j
 agents-lock:
 	cd tests/agents && npm install --package-lock-only --ignore-scripts --no-audit --no-fund
 	cd tests/agents && uv pip compile python.in --quiet --python-version 3.11 --no-annotate --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make agents-lock" --output-file python.lock
+
+# Installs llmch as people do (pip, pipx, uv, uvx; wheel, source archive, git), each into an empty
+# environment with all packages, and has it build a demo. Needs the index of packages.
+INSTALLS := build/installs
+test-installs: $(READY) $(INSTALLS)/.installed
+	LLMCH_TEST_INSTALLS=$(INSTALLS) $(BIN)/python -m pytest tests/installs -n $(JOBS) -rs $(ARGS)
+
+$(INSTALLS)/.installed: tests/installs/python.lock
+	rm -rf $(INSTALLS) && $(PYTHON) -m venv $(INSTALLS)
+	$(INSTALLS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: --requirement $<
+	@touch $@
+
+# Needs uv, and a Python 3.11 for the wheels that are chosen.
+installs-lock:
+	cd tests/installs && uv pip compile python.in --quiet --python-version 3.11 --no-annotate --generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command "make installs-lock" --output-file python.lock
+
+# Builds a container's image of the commit that is checked out, with podman or docker: see
+# docs/install.md. EXTRAS names what is installed besides.
+ENGINE ?= $(firstword $(shell command -v podman docker))
+EXTRAS ?= html
+image:
+	@test -n "$(ENGINE)" || { echo "make image needs podman or docker"; exit 1; }
+	git archive --add-virtual-file=COMMIT:$$(git rev-parse HEAD) HEAD | $(ENGINE) build --tag llmch --build-arg EXTRAS=$(EXTRAS) --file deploy/Dockerfile -
+	$(ENGINE) run --rm llmch --version
 
 # Tries a model server of your own, at its cost: set OPENAI_BASE_URL and LLMCH_TEST_MODEL (and
 # OPENAI_API_KEY, unless the server is on this machine). Skips all without them.
@@ -112,6 +145,11 @@ bench: $(READY)
 PROBLEMS := build/bench-model
 bench-model: $(READY) $(PROBLEMS)/.installed
 	$(BIN)/python -m benchmarks.model $(if $(MODEL),--model $(MODEL)) $(ARGS)
+
+# The same model through llmch and other tools, on TASKS of yours that hidden tests judge: see
+# docs/race.md. Costs what the model costs. The tools are those of `make test-agents`, where installed.
+race: $(READY)
+	PATH="$(AGENTS)/programs:$$PATH" $(BIN)/python -m benchmarks.race $(if $(MODEL),--model $(MODEL)) $(addprefix --tasks ,$(TASKS)) $(ARGS)
 
 $(PROBLEMS)/.installed: benchmarks/model/problems.lock $(READY)
 	rm -rf $(PROBLEMS)

@@ -27,7 +27,7 @@ from factory.workbench.workspace import workspaces_root
 from shared.errors import InvalidInput, LlmchError
 from shared.events.events import Emit, Warned
 from shared.files.text_sources import RepoSources
-from shared.git.checkups import Checkup, Health, check_folder
+from shared.git.repos import Checkup, Health, check_folder
 from shared.git.trees import tracked_files
 from shared.processes.process import ProgramMissing, ToolFailed, run_tool
 from shared.projects.build_tools import find_verification

@@ -11,7 +11,7 @@ from factory.orders.model_choice import ModelChoice, parse_ladder
 from factory.orders.task import RunOptions
 from factory.preflight import BranchPolicy
 from factory.workbench.dependencies import choose_python, is_remembered
-from shared.llm.transport import is_openai
+from shared.llm.model_access import is_openai
 from shared.settings.declaration import FlagGroup
 from shared.settings.loading import add_setting_flags
 from shared.settings.settings import Settings
@@ -275,7 +275,7 @@ def model_choice(settings: Settings, forced: ReplyFormat | None = None) -> Model
         temperature=role.temperature,
         max_output_tokens=role.max_output_tokens,
         reasoning_effort=role.reasoning_effort,
-        trusted_schemas=is_openai(os.environ, role.base_url),
+        trusted_schemas=is_openai(os.environ, role.base_url, role.model, role.provider),
         reply_format=forced,
     )
 

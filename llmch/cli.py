@@ -8,7 +8,6 @@ import gc
 import os
 import sys
 
-from llmch import __version__
 from llmch.entry import boundary
 from llmch.entry.verb_table import OLD_WORDS, VERBS, render_help
 
@@ -28,7 +27,9 @@ def main(argv: list[str] | None = None) -> int:
         case ["-h" | "--help" | "help"] | ["-h" | "--help", *_]:
             return _answer(render_help(), 0)
         case ["-V" | "--version", *_]:
-            return _answer(f"llmch {__version__}\n", 0)
+            from llmch.entry.installation import render_version
+
+            return _answer(render_version(), 0)
         case ["help", verb] if verb in VERBS:
             arguments = [verb, "--help"]
         case ["help", verb] if verb in OLD_WORDS:

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say what to plan and how to plan it."""
-    parser.add_argument("--spec", type=Path, required=True, metavar="FILE", help="what to build")
     parser.add_argument(
         "--from", dest="follows", type=Path, metavar="PLAN",
         help="plan only what the spec changes since this plan, and keep the rest of it",

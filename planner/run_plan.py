@@ -36,7 +36,7 @@ from planner.compile.inputs import (
 )
 from planner.compile.judge_reply import Judged, PlanJudge, chosen, remarks_on, remarks_on_kept
 from planner.plan.file_projection import TargetRepo
-from planner.plan.manifest import PlanOrigin, build_manifest, no_base
+from planner.plan.manifest import PlanOrigin, build_manifest, no_base, with_open_points
 from planner.replan.merge_plans import PlanChange, change_of, no_change
 from planner.repo.looks import SpecAnswered
 from planner.repo.machine import Machine, known_answers, recorded
@@ -309,12 +309,13 @@ def _manifest(outcome: Judged, inputs: CompileInputs, run_id: str) -> Manifest |
     if not outcome.ok:
         return None
     assert outcome.plan is not None, "a valid plan was parsed"
+    plan = with_open_points(outcome.plan, inputs.spec.open_points)
     origin = PlanOrigin(run_id, inputs.compile_hash)
     verified = bool(inputs.repo.verification) or VERIFY_SCRIPT in inputs.repo.files
     own = outcome.answer.own if outcome.answer else None
     base = inputs.repo.base.base_files if inputs.repo.base else no_base
     return build_manifest(
-        outcome.plan,
+        plan,
         inputs.repo.files,
         origin,
         verified=verified,

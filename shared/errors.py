@@ -34,8 +34,9 @@ EXIT_CODE_MEANINGS: Final = {
     ExitCode.OK: "the command did what it was asked to do",
     ExitCode.FAILED: "an order failed, or cannot be made because one that it needs is left out; "
     "all that `accept` was given fails; the command of `repro` fails again; a claim that `verify` "
-    "looks into is contradicted, or one that `--require` names is not proven; a person answered "
-    "`build` that nothing is to be executed; a general error",
+    "looks into is contradicted, or one that `--require` names is not proven; a requirement that "
+    "`drift` looks at is broken, gone or weakened, or cannot be read; a person answered `build` "
+    "that nothing is to be executed; a general error",
     ExitCode.INVALID: "usage; the specification or the plan is invalid (also one that `show` "
     "shows); errors left after the last attempt",
     ExitCode.MODEL: "the key is missing; authentication or quota was refused; transport failed "

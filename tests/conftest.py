@@ -6,6 +6,7 @@ side and neither read nor write anything of whoever starts them.
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import os
@@ -17,11 +18,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from shared.files.secret_values import MODEL_VARIABLES
 from tests import processes
 from tests.harness import Factory, git
+from tests.once import made_once, plain_environment, shared_seeds
 
 _OWN_VARIABLES = (
-    *("GIT_", "LLMCH_", "OPENAI_", "PYTEST_DEBUG_TEMPROOT", "XDG_", "SOURCE_DATE_EPOCH"),
+    *MODEL_VARIABLES,
+    *("GIT_", "LLMCH_", "PYTEST_DEBUG_TEMPROOT", "XDG_", "SOURCE_DATE_EPOCH"),
     *(
         "GITHUB_",
         "CI_",
@@ -60,6 +64,26 @@ def _has_room(folder: Path) -> bool:
     return os.access(folder, os.W_OK) and shutil.disk_usage(folder).free >= _ROOM_BYTES
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Have `-m rest` read only the files that have such tests: most have none."""
+    quick = config.option.markexpr == "rest" and collection_path.name.startswith("test_")
+    return True if quick and not may_hold_rest(collection_path) else None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a test that is marked `rest` in a file that `-m rest` would not read."""
+    files = {each.path for each in items if each.get_closest_marker("rest")}
+    if hidden := [str(each) for each in files if not may_hold_rest(each)]:
+        raise pytest.UsageError(f"the word `rest` is missing in {', '.join(hidden)}")
+
+
+@functools.cache
+def may_hold_rest(file: Path) -> bool:
+    """Return whether a test file names the mark, or the module that sets it by its cases."""
+    text = file.read_text("utf-8")
+    return "mark.rest" in text or "tests.scale" in text
+
+
 def pytest_collection_finish() -> None:
     """Have the garbage collector pass over thousands of tests that stay until the end."""
     gc.collect()
@@ -75,18 +99,44 @@ def no_process_left() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def own_surroundings(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    environment: Path,
+    types: Path,
+    seeds: Path,
 ) -> Path:
     """Point the environment away from the user; returns the home that tests have instead."""
     # `mktemp` numbers a folder by a look at all others, and there are thousands.
     home = tmp_path_factory.getbasetemp() / "homes" / str(next(_HOMES))
-    home.mkdir(parents=True)
+    (home / ".cache/llmch").mkdir(parents=True)
+    # What mypy and Go make of their standard libraries takes seconds and is the same for all.
+    for own, shared in ((home / ".cache/llmch/types", types), (home / "seeds", seeds)):
+        own.symlink_to(shared)
     for name in os.environ:
         if name.startswith(_OWN_VARIABLES):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("VIRTUAL_ENV", str(environment))
     monkeypatch.setenv("LLMCH_WORKSPACES", str(home / "workspaces"))
     return home
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the virtual environment that commands have where a repo has none of its own."""
+    return plain_environment(tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def types(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of what mypy made of the standard library."""
+    return made_once(tmp_path_factory, "types", lambda _: None)
+
+
+@pytest.fixture(scope="session")
+def seeds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of what compilers begin with."""
+    return shared_seeds(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,6 @@ import json
 import os
 import stat
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.task import RunOptions
 from factory.run.run_order import run_order
 from factory.sandbox.policy import Backend
+from factory.workbench.dependencies import choose_python
 from shared.events.events import Event, StageStarted
 from shared.llm.stack import Mode, ModelSource
 from shared.settings.settings import CommitSettings, SandboxSettings, Settings
@@ -202,7 +202,7 @@ class Factory:
             repo=self.repo,
             settings=dataclasses.replace(settings, **changed),
             models=ModelChoice((Rung("scripted"),), reply_format=ReplyFormat.JSON),
-            python=Path(sys.executable),
+            python=choose_python(None, None).python,
             branch="work",
         )
         return dataclasses.replace(defaults, **changes)

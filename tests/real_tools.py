@@ -13,9 +13,8 @@ import pytest
 from factory.sandbox.detect import find_backends
 from factory.sandbox.lent_folders import go_seed
 from factory.sandbox.policy import Backend
-from factory.workbench.workspace import seeds_root
 from shared.settings.settings import SandboxSettings
-from tests.once import made_once
+from tests.once import shared_seeds
 
 ROOT = Path(__file__).parents[1]
 NODE_TOOLS = ROOT / "build" / "node" / "node_modules"
@@ -51,20 +50,16 @@ def sandbox(request: pytest.FixtureRequest) -> SandboxSettings:
 
 
 def kept_seeds(factory: pytest.TempPathFactory, go: Path) -> Path:
-    """Return a folder of seeds with the usual packages of Go, compiled once for all tests."""
-
-    def make(folder: Path) -> None:
-        go_seed(go, os.environ["PATH"], frozenset(), folder / "kept")
-
-    return made_once(factory, "go-seeds", make) / "kept"
+    """Return the folder of seeds of all tests; the usual packages of Go are compiled in it."""
+    kept = shared_seeds(factory)
+    go_seed(go, os.environ["PATH"], frozenset(), kept)
+    return kept
 
 
-@pytest.fixture
-def go_seeds(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Have runs find the usual packages of Go's standard library compiled."""
-    go = shutil.which("go")
-    if go is not None:
-        seeds_root().symlink_to(kept_seeds(tmp_path_factory, Path(go)))
+def compiled_go(factory: pytest.TempPathFactory) -> Path:
+    """Return a cache of Go's that holds the usual packages, for a command without a sandbox."""
+    go = Path(shutil.which("go") or "go")
+    return go_seed(go, os.environ["PATH"], frozenset(), shared_seeds(factory))
 
 
 def add_real_rust(home: Path) -> str:

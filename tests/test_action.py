@@ -22,7 +22,8 @@ from shared.events.events import ignore
 from shared.llm.stack import Mode, ModelSource
 from tests.harness import git
 from tests.llmch.ci.test_junit import read
-from tests.llmch.command_line import ROOT, own_environment
+from tests.llmch.command_line import ROOT, own_environment, say_in
+from tests.llmch.issues import FIRST, ORIGIN, open_shop, part
 from tests.shared.llm.edge import chat_stream, error_answer, response_stream
 from tests.shared.llm.scripted_server import Act, scripted_server
 
@@ -197,13 +198,13 @@ def test_a_failed_run_still_has_outputs_and_a_page(tmp_path: Path, plan: Path) -
     assert "<html" in Path(done.output("report")).read_text()
 
 
-@pytest.mark.parametrize("inputs", [{"plan": ""}, {"spec": "spec.md"}])
-def test_either_a_plan_or_a_spec_is_needed(
+@pytest.mark.parametrize("inputs", [{"plan": ""}, {"spec": "spec.md"}, {"event": "true"}])
+def test_one_of_a_plan_a_spec_and_an_event_is_needed(
     tmp_path: Path, plan: Path, inputs: dict[str, str]
 ) -> None:
     done = job(tmp_path, plan, **inputs)
     done.run()
-    assert done.codes["run"] == 2 and "name either a plan or a spec" in done.log
+    assert done.codes["run"] == 2 and "name one of a plan, a spec and the event" in done.log
 
 
 @pytest.mark.rest
@@ -213,6 +214,38 @@ def test_a_spec_is_planned_and_built(tmp_path: Path) -> None:
         done.run(OPENAI_BASE_URL=server.base_url, LLMCH_PLANNER_ATTEMPTS="1")
         assert [each.path for each in server.received] == ["/v1/responses"]
     assert done.codes["run"] == 4 and done.output("verdict") == "ERROR"
+
+
+@pytest.mark.rest
+def test_an_event_is_dealt_with_as_a_job_has_it(
+    repo: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shop = open_shop(repo, tmp_path, say_in(tmp_path, capsys), monkeypatch)
+    inputs = {"plan": "", "event": "true", "max_tokens": "1000000"}
+    replies = [[FIRST], [part(1), part(2)]]
+    for number, acts in enumerate(replies):
+        event = shop.commented("/llmch build") if number else shop.labeled()
+        (folder := tmp_path / f"run-{number}").mkdir()
+        done = job(folder, Path(), **inputs)
+        git(done.workspace.parent, "clone", "--quiet", str(shop.bare), "shop")
+        done.workspace = done.workspace.parent / "shop"
+        git(done.workspace, "remote", "set-url", "origin", ORIGIN)
+        (payload := folder / "event.json").write_text(json.dumps(event))
+        with scripted_server(*acts) as server:
+            done.run(
+                OPENAI_BASE_URL=server.base_url,
+                GITHUB_EVENT_PATH=str(payload),
+                GITHUB_RUN_ID=str(number),
+            )
+        assert not done.failed, done.log
+        assert done.output("verdict") == ("PASS" if number else "NONE")
+    assert done.output("branch") == "llmch/issue-33"
+    assert done.output("pull-request").endswith("/pull/7") and len(shop.posted) == 2
+    assert done.output("tip") == git(shop.bare, "rev-parse", "llmch/issue-33")
+    assert "verify" in done.codes
 
 
 def test_no_text_of_an_input_stands_in_a_script() -> None:

@@ -16,7 +16,7 @@ from benchmarks.model.results import read_results
 from benchmarks.model.tasks import Kind, sample
 from shared.llm.budget import least_tokens
 from tests.llmch.command_line import ROOT, Said, run, start
-from tests.shared.llm.edge import chat_document, chat_stream
+from tests.shared.llm.edge import chat_document, chat_stream, error_answer
 from tests.shared.llm.scripted_server import Act, Send, Silence, refused_port, scripted_server
 
 STUB = 'def double(number):\n    """Return twice the number."""\n'
@@ -180,9 +180,10 @@ def test_an_interrupted_bench_keeps_what_was_measured(tmp_path: Path, problems: 
 
 
 @pytest.mark.rest
-def test_no_server_and_no_model_are_said_in_words(tmp_path: Path, problems: Path) -> None:
+def test_a_refused_key_and_no_model_are_said_in_words(tmp_path: Path, problems: Path) -> None:
     url = f"http://127.0.0.1:{refused_port()}/v1"
-    nowhere = bench(tmp_path, url, "--problems", problems, "--variants", "run")
+    with scripted_server(*[error_answer(401)] * 9) as server:
+        nowhere = bench(tmp_path, server.base_url, "--problems", problems, "--variants", "run")
     assert nowhere.code == 1
     assert nowhere.err.startswith("a run ended with exit code 3: ")
     assert "the same command goes on" in nowhere.err

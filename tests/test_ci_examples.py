@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 import yaml
 
 from llmch.entry.command_line import find_verb, parser_of
+from tests.factory.drift.landed_shop import GREETING, make_shop
 from tests.harness import commit_all, git, manifest, write_plan, writing
 from tests.llmch.command_line import ROOT, run
 
@@ -46,6 +49,18 @@ def test_each_command_is_one_that_there_is(name: str) -> None:
     for verb, *rest in found:
         parser_of(verb, find_verb(verb)).parse_args(rest)
     assert {verb for verb, *_ in found} == {"check", "run-all", "verify", "report"}
+
+
+def test_the_jobs_for_issues_name_what_llmch_takes() -> None:
+    (words,) = commands(JOBS / "issues.gitlab-ci.yml")
+    parsed = parser_of("build", find_verb("build")).parse_args(words[1:])
+    assert (words[0], str(parsed.event)) == ("build", "$TRIGGER_PAYLOAD")
+    (job,) = yaml.safe_load((JOBS / "issues.yml").read_text())["jobs"].values()
+    checkout, action, _ = job["steps"]
+    assert checkout["with"]["ref"] == "${{ github.event.repository.default_branch }}"
+    inputs = yaml.safe_load((ROOT / "action.yml").read_text())["inputs"]
+    assert set(action["with"]) <= set(inputs) and action["with"]["event"] == "true"
+    assert "llmch/issue-" in job["if"] and "head.repo.full_name == github.repository" in job["if"]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -98,3 +113,80 @@ def test_the_steps_of_the_judge_work_where_only_the_remote_has_the_branches(
     assert "passes; it was only checked" in said.out
     said = run(*words, "--sandbox", "off", cwd=clone)
     assert (said.code, "does not allow: plan/WO-01.json" in said.out) == (1, True)
+
+
+@pytest.mark.parametrize("name", ["drift.yml", "drift.gitlab-ci.yml"])
+def test_the_check_of_a_merge_reads_the_notes_of_the_target_and_holds_no_secret(name: str) -> None:
+    (words,) = commands(JOBS / name)
+    parsed = parser_of("verify", find_verb("verify")).parse_args(words[1:])
+    assert (words[0], parsed.output_format, ".." in parsed.merge) == ("verify", "markdown", True)
+    text = (JOBS / name).read_text()
+    assert text.index('"+refs/notes/llmch*:refs/notes/llmch*"') < text.index("llmch verify")
+    assert "secrets." not in text and "OPENAI" not in text
+    if name == "drift.yml":
+        jobs = yaml.safe_load(text)["jobs"]
+        assert jobs["requirements"]["permissions"] == {"contents": "read"}
+        assert jobs["comment"]["permissions"] == {"pull-requests": "write"}
+        assert not any("checkout" in str(each) for each in jobs["comment"]["steps"])
+    else:
+        jobs = yaml.safe_load(text)
+        assert "TOKEN" not in str(jobs["requirements"])
+        assert jobs["requirements-comment"]["variables"]["GIT_STRATEGY"] == "none"
+        assert "$GITLAB_TOKEN" in str(jobs["requirements-comment"]["rules"])
+
+
+@pytest.mark.parametrize("table", ["", "| R1 | proven | `$(touch pwned)` |\n" * 3000])
+def test_the_table_is_a_comment_of_the_merge_request_and_runs_nothing(
+    tmp_path: Path, table: str
+) -> None:
+    job = yaml.safe_load((JOBS / "drift.gitlab-ci.yml").read_text())["requirements-comment"]
+    (tmp_path / "requirements.md").write_text(table)
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "glab").write_text('#!/bin/sh\nfor each; do printf "%s\\0" "$each"; done > said\n')
+    (programs / "glab").chmod(0o755)
+    environ = {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "CI_MERGE_REQUEST_IID": "7",
+        "CI_PROJECT_PATH": "ada/shop",
+    }
+    subprocess.run(["sh", "-c", job["script"][-1]], cwd=tmp_path, env=environ, check=True)
+    said = (tmp_path / "said").read_text().split("\0") if table else []
+    assert said[:6] == (["mr", "note", "7", "--repo", "ada/shop", "--unique"] if table else [])
+    assert "".join(said[7:]) == table[:60_000]
+    assert not (tmp_path / "pwned").exists()
+
+
+@pytest.mark.rest
+def test_the_steps_of_the_merge_check_work_on_a_pull_requests_checkout(
+    repo: Path, tmp_path: Path
+) -> None:
+    """Each side passes alone and the merge does not; the clone is on GitHub's merge commit."""
+    make_shop(repo)
+    git(repo, "branch", "--quiet", "theirs")
+    git(repo, "rm", "--quiet", "word.txt")
+    moved = GREETING.replace("'word.txt'", "'words' / 'word.txt'")
+    commit_all(repo, {"greeting.py": moved, "words/word.txt": "Hello\n"})
+    git(repo, "switch", "--quiet", "theirs")
+    used = "\n\nLONG = (Path(__file__).parent / 'word.txt').read_text()\n"
+    head = commit_all(repo, {"greeting.py": f"{GREETING}{used}"})
+    git(repo, "switch", "--quiet", "work")
+    git(repo, "merge", "--quiet", "--no-ff", "--no-edit", head)
+    git(repo, "update-ref", "refs/pull/7/merge", "HEAD")
+    git(repo, "reset", "--quiet", "--hard", "HEAD^1")
+    clone = tmp_path / "clone"
+    git(tmp_path, "clone", "--quiet", "--no-checkout", f"file://{repo}", str(clone))
+    git(clone, "fetch", "--quiet", "origin", "refs/pull/7/merge")
+    git(clone, "checkout", "--quiet", "--detach", "FETCH_HEAD")
+    git(clone, "fetch", "--quiet", "origin", "+refs/notes/llmch*:refs/notes/llmch*")
+    (job,) = commands(JOBS / "drift.yml")
+    words = [each.replace("$RUNNER_TEMP", str(tmp_path)) for each in job]
+    said = run(*words, "--sandbox", "off", cwd=clone)
+    assert said.code == 1, said.err
+    assert "| R2 | proven | proven | broken |" in said.out
+    # The control: without the second use, the merge keeps all.
+    git(clone, "commit", "--quiet", "--allow-empty", "--message=nothing")
+    tree = git(clone, "rev-parse", "HEAD^1^1^{tree}")
+    merge = git(clone, "commit-tree", tree, "-p", "HEAD^1^1", "-p", "HEAD^1^2", "-m", "merge")
+    git(clone, "checkout", "--quiet", "--detach", merge)
+    assert run(*words, "--sandbox", "off", cwd=clone).code == 0

@@ -24,7 +24,7 @@ _LISTS_ALL = {"test_division.py", "test_help_command.py"}
 # A setting has its flag tried by a name that is put together.
 _BY_ITS_SETTING = {"--sandbox-write"}
 # A run of minutes or a service shows these, in `make test-rest`.
-_IN_THE_REST = {"--plan"}
+_IN_THE_REST: set[str] = set()
 _EXCEPT = _BY_ITS_SETTING | _IN_THE_REST
 
 

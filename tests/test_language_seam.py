@@ -38,8 +38,8 @@ ALLOWED: Final[Mapping[str, str]] = {
     "factory/sandbox": "knows the interpreters and toolchains of this machine",
     "factory/workbench/judging_tools.py": "seeds the build cache of a toolchain",
     "factory/factory_checkups.py": "names interpreter and toolchains in the report of doctor",
-    "factory/judging/count_failures.py": "knows the words of test runners that find nothing",
-    "factory/judging/environment_faults.py": "knows where a checkout has an interpreter of its own",
+    "factory/judging/environment_faults.py": "knows the words of test runners and where a checkout "
+    "has an interpreter of its own",
     "factory/judging/run_checks.py": "describes the interpreter that commands get",
     "factory/run/baseline.py": "names the option --python",
     "factory/run/run_request.py": "records the option --python",

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import zipfile
 from dataclasses import dataclass
 from email.parser import Parser
@@ -16,6 +17,7 @@ import pytest
 
 import llmch
 from llmch.verbs.demo import list_examples
+from tests.harness import git
 from tests.once import made_once
 
 pytestmark = pytest.mark.rest
@@ -94,7 +96,10 @@ def test_the_program_under_test_is_the_installed_one(installed: Installed) -> No
 
 
 def test_the_installed_program_answers(installed: Installed) -> None:
-    assert installed("--version").stdout == f"llmch {llmch.__version__}\n"
+    first, extras = installed("--version").stdout.splitlines()
+    head = (ROOT / ".git").exists() and git(ROOT, "rev-parse", "HEAD")
+    assert first == f"llmch {llmch.__version__}" + (f" ({head[:12]})" if head else "")
+    assert extras == "extras: acp, fleet, html, mcp, otel"
     assert installed("explain", "E101").stdout.startswith("E101")
     assert installed("demo", "--list").returncode == 0
 
@@ -154,3 +159,18 @@ def test_the_metadata_bounds_every_dependency(installed: Installed) -> None:
     assert loose == []
     assert metadata["Requires-Python"] == ">=3.11"
     assert metadata["License-Expression"] == "MIT"
+
+
+def test_a_build_is_equal_byte_for_byte_also_from_the_source_archive(
+    installed: Installed, tmp_path: Path
+) -> None:
+    quiet("-m", "build", "--no-isolation", "--outdir", str(tmp_path), str(ROOT))
+    (wheel,) = tmp_path.glob("*.whl")  # made of the archive
+    assert wheel.read_bytes() == installed.wheel.read_bytes()
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as source:
+        top = {name.split("/")[1] for name in source.getnames()}
+    assert top == {
+        *("llmch", "planner", "factory", "shared", "examples", "hatch_build.py", "pyproject.toml"),
+        *("CHANGELOG.md", "LICENSE", "README.md", "PKG-INFO", "COMMIT", ".gitignore"),
+    }

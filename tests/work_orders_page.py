@@ -138,6 +138,7 @@ MEANINGS: Final[Mapping[str, Mapping[str, str]]] = {
         "id": "names the requirement: its own id, or one derived from its words",
         "text": "is the requirement in the words of the specification",
         "line": "is the line of the specification that states it",
+        "file": "is the file with that line, for a specification of several files",
     },
 }
 

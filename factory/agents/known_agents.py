@@ -58,7 +58,8 @@ class Agent:
     """Describe an agent that is on this machine.
 
     In its words, in the values of its environment and in its files, `{task}`, `{task_file}`,
-    `{model}` and `{base_url}` are replaced; a word `{files}` stands for the files that the order
+    `{model}` and `{base_url}` are replaced, and `{in_text}` by what mini-swe-agent's configuration
+    for small models is called beside; a word `{files}` stands for the files that the order
     may write. `files` are those of its HOME. It can read `folders`. `masks` say what differs
     between its calls in equal runs. `is_tried` is false for a version that nobody has tried. An
     agent that `speaks_acp` is prompted by the Agent Client Protocol.
@@ -166,7 +167,8 @@ def _gemini() -> _Known:
 
 
 def _mini() -> _Known:
-    settings = ("mini.yaml", "model.model_kwargs.api_base={base_url}/v1")
+    # Small models write no calls of tools, so it has a form in which a command is a fenced block.
+    settings = ("mini{in_text}.yaml", "model.model_kwargs.api_base={base_url}/v1")
     return _Known(
         "mini-swe-agent",
         "2.4.6",

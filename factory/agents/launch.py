@@ -27,6 +27,7 @@ from factory.sandbox.policy import GIB, Backend, Cause, Ended, Policy
 from factory.workbench.leftovers import discard
 from factory.workbench.workspace import workspace_refused
 from shared.errors import AgentUnavailable, SandboxUnavailable
+from shared.llm.model_access import is_small
 from shared.settings.settings import SandboxNet
 
 _PLACE: Final = Path("/workspace")
@@ -40,7 +41,7 @@ _LEAST_SHARE: Final = 20
 _LOOK_EVERY_SECONDS: Final = 0.1
 FILES: Final = "{files}"
 """A word that stands for the files that the order may write, each a word of its own."""
-_NAMED: Final = re.compile(r"\{(task|task_file|model|base_url)\}")
+_NAMED: Final = re.compile(r"\{(task|task_file|model|base_url|in_text)\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,7 @@ class AgentSandbox:
         url = f"http://127.0.0.1:{PORT}"
         values = {"task": errand.text, "task_file": str(task_file)}
         values |= {"model": errand.model, "base_url": url}
+        values["in_text"] = "_textbased" if is_small(errand.model) else ""
 
         def filled(template: str) -> str:
             return _NAMED.sub(lambda found: values[found[1]], template)

@@ -17,13 +17,13 @@ from typing import Any, Final
 from factory.agents.agent_task import AgentTask
 from factory.judging.run_checks import Trial, try_command
 from factory.orders.documents import AgentRecord, CmdResult
-from factory.orders.model_choice import is_small
 from factory.proposal.shown_code import outline_lines
 from factory.workbench.tree import NotReadable
 from shared.events.events import AgentActed, AgentEnded, AgentStarted, Noted
 from shared.files.atomic_io import make_folder, write_refused
 from shared.languages.registry import language_of
 from shared.llm import budget, tool_calls
+from shared.llm.model_access import is_small
 from shared.llm.model_client import (
     Completion,
     LlmClient,
@@ -140,7 +140,7 @@ class OwnLoop:
             if not self._may_call():
                 answers = (*answers[:-1], answers[-1] + _NO_MORE)
             said = "" if completion.text.lstrip().startswith(("{", "```")) else completion.text
-            exchanges += (ToolTurn(said, completion.calls, answers),)
+            exchanges += (ToolTurn(said, completion.calls, answers, completion.sealed),)
 
     def _may_call(self) -> bool:
         """Return whether a turn with tools leaves one for the reply itself."""

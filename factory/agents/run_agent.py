@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from factory.agents import launch
-from factory.agents.agent_task import AgentTask, render_task
-from factory.agents.collect import Collected, collect, follow_up, prepare
+from factory.agents.agent_task import AgentTask, Collected, collect, follow_up, prepare, render_task
 from factory.agents.known_agents import Agent, agent_named, tried_version
 from factory.agents.launch import Errand, Stay
 from factory.judging.failure_brief import stable_excerpt

@@ -45,7 +45,7 @@ from shared.languages.appended_tests import (
     tests_beside_code,
     whole_tests,
 )
-from shared.projects.formatters import find_formatters
+from shared.projects.project_tools import find_formatters
 from shared.settings.settings import FormatChoice
 from shared.work_order.parse_order import sha256_bytes
 from shared.work_order.work_order import WorkOrder

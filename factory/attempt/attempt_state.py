@@ -19,6 +19,7 @@ from factory.orders.documents import (
     FileWrite,
     Form,
     ReplyRecord,
+    Strength,
     WriteProposal,
 )
 from factory.orders.model_choice import PastAttempt
@@ -87,6 +88,8 @@ class Attempt:
     """The evidence from the verification of the files written, if they passed."""
     warnings: tuple[str, ...] = ()
     """The notes for a person on the checks that passed."""
+    strength: Strength | None = None
+    """How strong the order's commands are, where the settings ask for it."""
     verified: str = ""
     """The key of the verification that the tree passed; empty if it did not pass all of it."""
     brief: FailureBrief | None = None

@@ -31,7 +31,6 @@ from factory.orders.model_choice import (
     AskedModel,
     ask_again,
     first_model,
-    is_small,
 )
 from factory.orders.stages import Stage
 from factory.proposal.edit_blocks import form_of
@@ -62,7 +61,9 @@ from factory.proposal.shown_code import (
 from shared.errors import EnvironmentFault
 from shared.events.events import ModelAskedAgain
 from shared.files.atomic_io import write_text
+from shared.llm.model_access import is_small
 from shared.llm.model_client import Completion, ReplyFailed, Request
+from shared.llm.replayed_replies import NotOnRecord
 
 
 @dataclass(slots=True)
@@ -271,10 +272,18 @@ def ask(
         complete = then
 
 
-def take_outcome(state: FactoryState, step: Step, attempt: Attempt, request: Request) -> Attempt:
+def take_outcome(
+    state: FactoryState,
+    step: Step,
+    attempt: Attempt,
+    request: Request,
+    *,
+    is_pure: bool = False,
+) -> Attempt:
     """Return the attempt with the files that an agent left, or with a brief that says why not.
 
-    The request says how the agent works. It is not asked again within the attempt.
+    The request says how the agent works. It is not asked again within the attempt. What is pure is
+    performed also in a replay that has no record of it.
     """
     step.progress.check_cancelled()
     asked = first_model(step.run.options.models, state["past"], attempt.number)
@@ -283,7 +292,12 @@ def take_outcome(state: FactoryState, step: Step, attempt: Attempt, request: Req
 
     def perform(wanted: Request) -> Completion:
         # An agent is a command under way: dropping the step ends it, and does not leave it alone.
-        found.append(step.run.model.client.complete(wanted))
+        try:
+            found.append(step.run.model.client.complete(wanted))
+        except NotOnRecord:
+            if not is_pure or wanted.perform is None:
+                raise
+            found.append(wanted.perform())
         return found[-1]
 
     try:

@@ -19,6 +19,7 @@ from factory.judging.contract import (
 from factory.judging.failure_brief import brief_of, with_facts
 from factory.judging.judgement import run_checks
 from factory.judging.run_checks import Trial
+from factory.judging.strength import Measured, measure, written_since
 from factory.orders.documents import AttemptRecord, FailureBrief, QuotedFile
 from factory.orders.model_choice import PastAttempt, is_stuck
 from factory.orders.stages import AttemptStage, Stage
@@ -28,7 +29,7 @@ from factory.record.runs_on_record import REJECTED_PATCH
 from factory.record.summary import drift_warning, unjudged_warning
 from factory.workbench.tree import patch_of_proposal
 from shared.errors import CommandFailed
-from shared.events.events import Warned
+from shared.events.events import Noted, Warned
 from shared.files.atomic_io import write_bytes, write_json
 from shared.git import trees
 from shared.work_order.parse_order import sha256_bytes
@@ -83,7 +84,40 @@ def judge(state: FactoryState, step: Step) -> StateUpdate:
         warnings=judgement.warnings,
         brief=_with_notes(failed, attempt, step) if failed else None,
     )
-    return {"attempt": judged}
+    return {"attempt": judged if failed else _with_strength(judged, step)}
+
+
+def _with_strength(attempt: Attempt, step: Step) -> Attempt:
+    """Return an attempt that passed, with the strength of its commands where it is asked for."""
+    options, order = step.run.options, step.order
+    wanted = options.settings.strength
+    if not wanted.least:
+        return attempt
+    step.emit(Noted(f"{order.id}: measuring how many small faults its commands notice"))
+    strength = measure(
+        Measured(
+            step.workspace.git,
+            order,
+            attempt.commit,
+            written_since(step.workspace.git, step.parent, attempt.commit),
+            step.run.pool.lend,
+            wanted,
+            options.settings.timeout_seconds,
+            options.jobs,
+            check_cancelled=step.progress.check_cancelled,
+        )
+    )
+    step.emit(Noted(f"{order.id}: {strength.describe()}"))
+    if strength.reaches(wanted.least):
+        return replace(attempt, strength=strength)
+    asked = f"{strength.score}, and strength.min is {wanted.least:g}"
+    account = "\n".join((*strength.survivors[:_MAX_FAULTS], asked))
+    brief = brief_of(Stage.WEAK_TESTS, order, account)
+    return replace(attempt, strength=strength, brief=brief)
+
+
+# With the score, as much as the journal keeps of an excerpt, from which a plan is made again.
+_MAX_FAULTS = 4
 
 
 def _with_notes(brief: FailureBrief, attempt: Attempt, step: Step) -> FailureBrief:
@@ -164,7 +198,7 @@ def _fail(state: FactoryState, step: Step, brief: FailureBrief) -> StateUpdate:
     if (agent := state["attempt"].agent) and agent.dropped:
         said = f"Dropped of what the agent changed: {name_paths(agent.dropped)}."
         brief = with_facts(brief.model_copy(update={"facts": (said,)}), brief.facts)
-    attempt, max_attempts = state["attempt"], step.run.options.settings.factory_attempts
+    attempt, max_attempts = state["attempt"], step.run.options.attempts_of(step.order.id)
     document = brief.model_dump(mode="json")
     write_json(step.attempt_folder(attempt) / "failure_brief.json", document, sync=False)
     _record_patch(attempt, step)
@@ -250,5 +284,6 @@ def attempt_record(attempt: Attempt, step: Step, drift: tuple[str, ...] = ()) ->
         repairs=attempt.repairs,
         replies=attempt.replies,
         agent=attempt.agent,
+        strength=attempt.strength,
         failure_brief=attempt.brief,
     )

@@ -1,16 +1,22 @@
-"""Gets the proposal of an attempt, from whoever the settings name for it.
+"""Gets the proposal of an attempt, from whoever the settings name for it, or from a commit.
 
 What comes back is the same from all of them, and everything after it does not know who proposed.
+
+The change of a commit to the order's files is its proposal. Where the new parent has a file as it
+was, the file is taken as the commit has it; where both changed it, git merges the two. What comes
+of it is checked and judged as any proposal is.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
 from factory.agents import agent_task, own_loop, run_agent
+from factory.agents.agent_task import ABSENT, write_of
 from factory.attempt import dialogue
 from factory.attempt.apply_proposal import (
     CannotPlace,
@@ -35,38 +41,112 @@ from factory.judging.acceptance_evidence import (
     why_not_so,
 )
 from factory.judging.environment_faults import missing_command, surroundings_of
-from factory.judging.failure_brief import (
-    brief_of,
-    brief_of_fault,
-)
+from factory.judging.failure_brief import brief_of, brief_of_fault
 from factory.orders.documents import (
     MAX_CONTEXT_BYTES,
     MAX_EDITED_BYTES,
+    AgentRecord,
     AttemptRecord,
     FailureBrief,
+    FileWrite,
     ReplyFormat,
 )
-from factory.orders.model_choice import PastAttempt, first_model, is_small
+from factory.orders.model_choice import PastAttempt, first_model
 from factory.orders.stages import AttemptStage, Stage
-from factory.proposal.prompt import (
-    render_parts,
-    show_large_in_parts,
-)
+from factory.orders.task import Given, Onto, Origin
+from factory.proposal.prompt import render_parts, show_large_in_parts
 from factory.proposal.reply_formats import ImpossibleClaim
 from factory.proposal.scope import DESCRIPTIONS, FileKind, FileState
-from factory.proposal.shown_code import (
-    ShownFile,
-    show_what_is_called,
-)
+from factory.proposal.shown_code import ShownFile, show_what_is_called
 from factory.workbench.tree import NotReadable, Tree
+from shared.events.events import Noted
 from shared.files.atomic_io import write_json
 from shared.git import trees
+from shared.git.client import Git
 from shared.languages.registry import warm_up
+from shared.llm.model_access import is_small
 from shared.llm.model_client import Api, CallPlace, Completion, Request, Role, Usage
 from shared.projects.build_tools import BRINGING, may_come
 from shared.projects.conventions import find_conventions
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 from shared.work_order.work_order import WorkOrder
+
+_REGULAR = ("100644", "100755")
+
+
+class _Conflict(Exception):
+    """Say why a file cannot be carried over."""
+
+
+def carry_over(onto: Onto, origin: Origin, order: WorkOrder, git: Git, parent: str) -> Given:
+    """Return what the commit of `origin` did for an order, as a proposal on `parent`.
+
+    It has a problem where the two branches conflict, or where nothing is left to write.
+    """
+    name = f"commit {origin.commit[:12]} of {onto.from_branch}"
+    by = AgentRecord(name=name, version=origin.commit, replies=origin.replies)
+    touched = trees.files_between(git, origin.parent, origin.commit)
+    writes: list[FileWrite] = []
+    merged: list[str] = []
+    conflicts: list[str] = []
+    for path in sorted(touched.intersection(order.allowed_files)):
+        try:
+            write, both = _carried(origin, path, git, parent)
+        except _Conflict as conflict:
+            conflicts.append(f"{path} {conflict}")
+            continue
+        writes += write
+        merged += [path] if both and write else []
+    if conflicts:
+        return Given(by, problem=f"{name} conflicts with {onto.branch}: {'; '.join(conflicts)}")
+    if not writes:
+        return Given(by, problem=f"{name} changes nothing here that {order.id} may write")
+    documents = [each.model_dump(mode="json") for each in writes]
+    summary = origin.summary or f"Carried over from {name}."
+    reply = json.dumps({"summary": summary, "writes": documents}, ensure_ascii=False)
+    digest = sha256_bytes(reply.encode("utf-8", "surrogatepass"))
+    return Given(by.model_copy(update={"sha256": digest, "merged": tuple(merged)}), reply)
+
+
+def _carried(origin: Origin, path: str, git: Git, parent: str) -> tuple[list[FileWrite], bool]:
+    """Return the write of one file, if there is any to do, and whether both sides changed it."""
+    for commit in (origin.commit, parent):
+        for entry in trees.entries_of(git, commit, [path]).values():
+            if entry.mode not in _REGULAR:
+                raise _Conflict("is a link or a submodule on one side")
+    base, theirs, ours = (
+        trees.content_of(git, each, path) for each in (origin.parent, origin.commit, parent)
+    )
+    before = ABSENT if ours is None else FileState(FileKind.FILE, sha256_bytes(ours))
+    if theirs is None:
+        raise _Conflict("was removed, which no proposal can do")
+    if ours in (base, theirs):
+        content = theirs
+    elif ours is None:
+        raise _Conflict("is not there any more")
+    elif base is None:
+        raise _Conflict("is new on both sides")
+    else:
+        content = _merged(git, ours, base, theirs)
+    write = write_of(path, content, before)
+    if isinstance(write, str) and write:
+        raise _Conflict(write)
+    return [each for each in (write,) if isinstance(each, FileWrite)], ours not in (base, theirs)
+
+
+def _merged(git: Git, ours: bytes, base: bytes, theirs: bytes) -> bytes:
+    if b"\0" in ours + base + theirs:
+        raise _Conflict("is not text")
+    merged = trees.merged(git, ours, base, theirs)
+    if isinstance(merged, bytes):
+        return merged
+    shown = [each.decode("utf-8", "replace")[:_CHARACTERS] for each in merged[:_SHOWN]]
+    more = f" and in {len(merged) - _SHOWN} more places" if len(merged) > _SHOWN else ""
+    raise _Conflict(f"is changed by both at {', '.join(f'`{each}`' for each in shown)}{more}")
+
+
+_SHOWN = 3
+_CHARACTERS = 60
 
 
 class _Refused(Exception):
@@ -104,9 +184,9 @@ def propose(state: FactoryState, step: Step) -> StateUpdate:
         step.task, options, step.bench, tests, step.emit, step.progress.is_cancelled
     )
     is_strict = options.settings.strict_acceptance and attempt.number == 1
-    if is_strict and (hollow := collector.skeleton()):
-        brief = brief_of(Stage.PREFLIGHT, order, _proves_nothing(hollow))
-        return {"evidence": Evidence(on_skeleton=hollow), **_ended(attempt, brief)}
+    if is_strict and (empty := _without_proof(order, collector)).flags():
+        brief = brief_of(Stage.PREFLIGHT, order, _proves_nothing(empty))
+        return {"evidence": empty, **_ended(attempt, brief)}
     if order.asks_model:
         warm_up(step.run.tools, _declared_paths(step))
         attempt, evidence = _proposer_of(step, attempt)(state, step, attempt, collector)
@@ -139,8 +219,15 @@ class Proposer(Protocol):
 
 
 def _proposer_of(step: Step, attempt: Attempt) -> Proposer:
-    if step.run.options.given:
+    options = step.run.options
+    if options.given:
         return take_given
+    if options.onto and attempt.number == 1:
+        return partial(take_carried, options.onto)
+    return _asked_of(step, attempt)
+
+
+def _asked_of(step: Step, attempt: Attempt) -> Proposer:
     match step.run.options.settings.factory.proposer_of(attempt.number):
         case ("model",):
             return ask_model
@@ -227,10 +314,16 @@ def take_given(
 ) -> tuple[Attempt, Evidence | None]:
     """Take what somebody proposes for this attempt; gather the evidence if there is none yet."""
     given = step.run.options.given[attempt.number - 1]
-    evidence = state["evidence"] or beside(lambda: None, collector)[1]
+    evidence = _gathered(state, collector)
     if given.problem:
         brief = brief_of(Stage.WRITE_SCOPE_VIOLATION, step.order, given.problem)
         return replace(attempt, agent=given.by, brief=brief), evidence
+    return _taken(given, state, step, attempt), evidence
+
+
+def _taken(
+    given: Given, state: FactoryState, step: Step, attempt: Attempt, *, is_pure: bool = False
+) -> Attempt:
     name, reply = given.by.name, given.reply
     request = Request(
         api=Api.CHAT,
@@ -239,7 +332,28 @@ def take_given(
         place=CallPlace(Role.FACTORY, attempt.number, step.order.id),
         perform=lambda: Completion(reply, "", Usage(), document=given.by.model_dump_json()),
     )
-    return dialogue.take_outcome(state, step, attempt, request), evidence
+    return dialogue.take_outcome(state, step, attempt, request, is_pure=is_pure)
+
+
+def take_carried(
+    onto: Onto, state: FactoryState, step: Step, attempt: Attempt, collector: EvidenceCollector
+) -> tuple[Attempt, Evidence | None]:
+    """Take what the order's commit on another branch did; ask for the order where that conflicts.
+
+    Where nobody is to be asked, the conflict ends the order.
+    """
+    problem = f"{step.order.id} has not landed on {onto.from_branch}"
+    if origin := onto.origins.get(step.order.id):
+        git, parent = step.workspace.git, step.workspace.baseline
+        given = carry_over(onto, origin, step.order, git, parent)
+        if not given.problem:
+            evidence = _gathered(state, collector)
+            return _taken(given, state, step, attempt, is_pure=True), evidence
+        problem = given.problem
+    if not onto.asks_model:
+        return replace(attempt, brief=brief_of(Stage.CONFLICT, step.order, problem)), None
+    step.emit(Noted(f"{step.order.id} is not carried over: {problem}"))
+    return _asked_of(step, attempt)(state, step, attempt, collector)
 
 
 def _brief_of_claim(
@@ -261,11 +375,23 @@ def _ended(attempt: Attempt, brief: FailureBrief) -> StateUpdate:
     return {"attempt": replace(attempt, brief=brief)}
 
 
-def _proves_nothing(commands: Sequence[str]) -> str:
-    listed = "\n".join(f"W234 `{each}` passes on code that does nothing" for each in commands)
+def _without_proof(order: WorkOrder, collector: EvidenceCollector) -> Evidence:
+    """Return the commands that pass on code that does nothing; on the baseline, where all do.
+
+    The commands of an order often begin with what passes already. One that has no other does not
+    say what it adds.
+    """
+    if hollow := collector.skeleton():
+        return Evidence(on_skeleton=hollow)
+    green = collector.baseline()
+    return Evidence(on_baseline=green if {*green} == {*order.acceptance_commands} else ())
+
+
+def _proves_nothing(empty: Evidence) -> str:
+    listed = "\n".join(f"{each.code} `{each.command}` {each.message}" for each in empty.flags())
     return (
-        f"{listed}\nWith strict acceptance such an order is not begun: it has to assert what the "
-        "interfaces are for. The plan is wrong, not the code."
+        f"{listed}\nWith strict acceptance such an order is not begun: it has to assert what it is "
+        "for. The plan is wrong, not the code."
     )
 
 

@@ -20,7 +20,7 @@ from shared.git import trees
 from shared.git.client import Git
 from shared.git.commits import is_id_of
 from shared.languages.appended_tests import CannotAppend, whole_tests
-from shared.projects.formatters import find_formatters
+from shared.projects.project_tools import find_formatters
 from shared.work_order.parse_order import EMPTY_SHA256, sha256_bytes
 from shared.work_order.work_order import WorkOrder
 

@@ -17,7 +17,7 @@ from factory.orders.read_orders import NOT_EXEMPT
 from factory.orders.stages import NOTHING_DECIDED, AcceptedCommit, Decision
 from factory.orders.task import OrderTask, RunOptions, command_settings
 from factory.preflight import RepoPlace, hold, name_paths, refuse_symbolic
-from factory.record.decisions import write_decision
+from factory.record.journal import write_decision
 from factory.record.landed import named_orders
 from factory.record.runs_on_record import bases_on_record
 from factory.run.recovery import deferring_signals, recover

@@ -10,10 +10,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from factory.batch.order_driver import LocalWorker, OrderDriver, Worker
+from factory.batch.order_driver import LocalWorker, OrderDriver, Train, Worker
 from factory.batch.order_graph import derive_graph
 from factory.batch.schedule import BranchHistory, Choice, Schedule, places_for
-from factory.batch.train import Train
 from factory.orders.documents import BatchSummary, RunSummary
 from factory.orders.read_orders import LoadedOrder, read_workdir
 from factory.orders.stages import OrderState
@@ -306,7 +305,8 @@ def run_orders(
         batch = Batch(session, history, Choice(outset.decisions, only))
         if (first := batch.first_to_make()) is not None:
             session.verify_base(first)
-        if source.mode is Mode.LIVE and not options.given and (remaining := batch.remaining()):
+        remaining = [each for each in batch.remaining() if not options.carries(each.order.id)]
+        if source.mode is Mode.LIVE and not options.given and remaining:
             announce_forecast(remaining, session.run, session.tip)
         try:
             with kind.open(session) as worker:

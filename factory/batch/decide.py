@@ -15,14 +15,15 @@ from factory.orders.read_orders import LoadedOrder, read_order, read_workdir
 from factory.orders.stages import NOTHING_DECIDED, Decision, DecisionKey, PlanAtHand, Stage
 from factory.orders.task import RunOptions
 from factory.preflight import RepoPlace, hold
-from factory.record.decisions import (
+from factory.record.journal import (
     accepted_commits,
     decision_key,
     decisions_of,
+    journal_path,
     left_out,
+    read_understood,
     write_decision,
 )
-from factory.record.journal import journal_path, read_understood
 from factory.record.journal_entries import RunBegun
 from factory.record.landed import LandedOrders, find_landed, plan_branch
 from factory.record.run_status import read_status
@@ -85,8 +86,10 @@ class PlanOnBranch:
         accepted = accepted_commits(self.decisions(common_dir), found.first_parents)
         return found.with_accepted(accepted).landed
 
-    def impossible(self, common_dir: Path) -> Mapping[str, str]:
-        """Return why orders cannot be done, by id, as the model said in the latest run.
+    def due_again(self, common_dir: Path, stage: Stage) -> Mapping[str, str]:
+        """Return why orders have to be planned again, by id, as the latest run ended at `stage`.
+
+        An order cannot be done, as the model said, or its tests are too weak.
 
         An order that was worded anew since then is not among them. Raises `Busy` as `read_status`.
         """
@@ -98,7 +101,7 @@ class PlanOnBranch:
             each.id: "\n".join((each.failure.excerpt, each.failure.command or ""))
             for each in status.orders.values()
             if each.failure is not None
-            and each.failure.stage is Stage.IMPOSSIBLE
+            and each.failure.stage is stage
             and keys.get(each.id) == DecisionKey(status.branch, status.plan, each.id, each.key)
         }
 

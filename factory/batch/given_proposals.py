@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from factory.agents.collect import ABSENT, limit_of, read_back, write_of
+from factory.agents.agent_task import ABSENT, limit_of, read_back, write_of
 from factory.landing.stand_in import as_text, is_laid_out, text_at
 from factory.orders.documents import (
     MAX_REPLY_CHARACTERS,

@@ -11,7 +11,7 @@ from typing import Final
 from factory.batch.order_graph import OrderGraph
 from factory.orders.read_orders import LoadedOrder
 from factory.orders.stages import Decision, OrderState
-from factory.record.decisions import accepted_commits, left_out
+from factory.record.journal import accepted_commits, left_out
 from factory.record.landed import LandedOrders
 from shared.errors import PreflightRefused
 

@@ -26,11 +26,11 @@ from shared.errors import LlmchError
 from shared.files.atomic_io import make_folder, write_bytes
 from shared.llm.model_client import Usage
 from shared.llm.usage import Tally
-from shared.settings.settings import FormatChoice
+from shared.settings.settings import FormatChoice, StrengthSettings
 
 # The version of the job documents. Workers take only jobs of their own protocol: two versions of
 # llmch that differ in it can share a database, but neither does work of the other.
-PROTOCOL = 1
+PROTOCOL = 2
 
 
 class Kind(StrEnum):
@@ -155,6 +155,7 @@ class SharedOptions:
     models: ModelChoice
     timeout_seconds: float
     strict_acceptance: bool
+    strength: StrengthSettings
     format: FormatChoice
     verify: tuple[str, ...]
     dependencies: tuple[str, ...]
@@ -174,6 +175,7 @@ def shared_options(options: RunOptions) -> SharedOptions:
         options.models,
         settings.timeout_seconds,
         settings.strict_acceptance,
+        settings.strength,
         settings.format,
         settings.verify,
         settings.dependencies,
@@ -193,6 +195,7 @@ def with_shared(options: RunOptions, shared: SharedOptions) -> RunOptions:
         options.settings,
         timeout_seconds=shared.timeout_seconds,
         strict_acceptance=shared.strict_acceptance,
+        strength=shared.strength,
         format=shared.format,
         verify=shared.verify,
         dependencies=shared.dependencies,

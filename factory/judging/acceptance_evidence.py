@@ -130,6 +130,7 @@ class EvidenceCollector:
         self._emit = emit
         self._cancelled = cancelled
         self._stopped = threading.Event()
+        self._on_baseline: tuple[str, ...] | None = None
         self._on_skeleton: tuple[str, ...] | None = None
 
     @property
@@ -137,8 +138,13 @@ class EvidenceCollector:
         return self._options.patience_seconds
 
     def baseline(self) -> tuple[str, ...]:
-        """Return the commands that pass on the baseline although they are not regression tests."""
-        return self._passing("baseline", {})
+        """Return the commands that pass on the baseline although they are not regression tests.
+
+        The commands are tried once, however often this is called.
+        """
+        if self._on_baseline is None:
+            self._on_baseline = self._passing("baseline", {})
+        return self._on_baseline
 
     def skeleton(self) -> tuple[str, ...]:
         """Return the commands that pass on code that keeps the interfaces and does nothing.

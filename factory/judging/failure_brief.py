@@ -12,11 +12,13 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import islice
 from typing import Final
 
 from factory.judging.contract import TOOLS
 from factory.judging.environment_faults import Fault
 from factory.orders.documents import (
+    MAX_COUNTEREXAMPLES,
     MAX_EXCERPT_CHARACTERS,
     MAX_FACT_CHARACTERS,
     MAX_FACTS,
@@ -28,6 +30,7 @@ from factory.orders.stages import RepeatedFailure, Stage
 from factory.proposal.prompt_parts import reminder
 from factory.sandbox.policy import Captured, Cause, Ended
 from shared.languages.language_tools import FaultReport, Reports, SecondLook, find_faults
+from shared.languages.property_tests import Counterexample, find_counterexamples
 from shared.languages.registry import LANGUAGES
 from shared.work_order.work_order import WorkOrder
 
@@ -171,6 +174,7 @@ def brief_of(
     exit_code: int | None = None,
     log: str | None = None,
     facts: Sequence[str] = (),
+    counterexamples: Sequence[str] = (),
 ) -> FailureBrief:
     """Return the brief of a failure at `stage`; `account` and `facts` are cut to their bounds.
 
@@ -185,6 +189,7 @@ def brief_of(
         constraints_reminder=reminder(stage, order),
         log=log,
         facts=_bounded((), facts),
+        counterexamples=tuple(counterexamples),
     )
 
 
@@ -281,10 +286,14 @@ _MAX_READ = 600
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Hold what a failed command's output says: an excerpt, facts, and the stream they are from."""
+    """Hold what a failed command's output says: an excerpt, facts, and the stream they are from.
+
+    `counterexamples` are the inputs that tests on generated inputs printed, bounded.
+    """
 
     excerpt: str
     facts: tuple[str, ...]
+    counterexamples: tuple[str, ...]
     stream: Captured
 
 
@@ -302,9 +311,22 @@ def account_of(
     look = _second_look(ended.argv, stderr) if ended.cause is Cause.EXITED else None
     if look is not None:
         facts = tuple(map(stable, look.facts_of(observe(look.argv)))) or facts
-    excerpt = _excerpt(reason, (stdout, in_stdout), (stderr, in_stderr))
+    inputs_out, inputs_err = map(_counterexamples, (stdout, stderr))
+    excerpt = _excerpt(
+        reason, (stdout, (*inputs_out, *in_stdout)), (stderr, (*inputs_err, *in_stderr))
+    )
+    told = (
+        _visible(shorten(each.text, MAX_FACT_CHARACTERS)) for each in (*inputs_out, *inputs_err)
+    )
+    kept = tuple(shorten(each, MAX_FACT_CHARACTERS) for each in dict.fromkeys(told))
     from_stdout = of_stdout > of_stderr or of_stdout is _Weight.TESTS
-    return Account(excerpt, facts, ended.stdout if from_stdout else ended.stderr)
+    stream = ended.stdout if from_stdout else ended.stderr
+    return Account(excerpt, facts, kept[:MAX_COUNTEREXAMPLES], stream)
+
+
+def _counterexamples(lines: Sequence[str]) -> list[Counterexample]:
+    found = find_counterexamples([shorten(line, _MAX_READ) for line in lines])
+    return [*islice(found, MAX_COUNTEREXAMPLES)]
 
 
 def find_failures(lines: Sequence[str]) -> Iterator[FaultReport]:
@@ -398,7 +420,9 @@ def _facts(findings: Sequence[FaultReport]) -> tuple[str, ...]:
     return (*facts[:_MAX_FACTS], *([rest] if more > 0 else []))
 
 
-def _excerpt(reason: str, *streams: tuple[Sequence[str], Sequence[FaultReport]]) -> str:
+def _excerpt(
+    reason: str, *streams: tuple[Sequence[str], Sequence[FaultReport | Counterexample]]
+) -> str:
     lines = _lines(reason)
     marked: list[range] = []
     for text, findings in streams:

@@ -378,6 +378,7 @@ def _failed_command(phase: _Phase, check: Check, ended: Ended, trial: Trial) -> 
         exit_code=ended.exit_code,
         log=trial.name_of(account.stream.log),
         facts=account.facts,
+        counterexamples=account.counterexamples,
     )
 
 

@@ -21,8 +21,13 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from factory.judging.count_failures import Failures, count_failures, name_failures, nothing_to_run
 from factory.judging.count_tests import tests_of, unfinished
+from factory.judging.environment_faults import (
+    Failures,
+    count_failures,
+    name_failures,
+    nothing_to_run,
+)
 from factory.orders import documents
 from factory.sandbox.policy import Cause, Ended
 from shared.errors import RuleText
@@ -30,7 +35,13 @@ from shared.languages.acceptance_commands import runs_tests
 from shared.languages.registry import language_of
 
 if TYPE_CHECKING:
-    from factory.orders.documents import CmdResult, CountedTests, JudgingCommand, VerifiedBy
+    from factory.orders.documents import (
+        CmdResult,
+        CountedTests,
+        JudgingCommand,
+        Strength,
+        VerifiedBy,
+    )
     from shared.work_order.work_order import WorkOrder
 
 
@@ -138,11 +149,15 @@ def sum_of(tests: Tests) -> CountedTests:
 
 
 def verified_by(
-    verify: Sequence[CmdResult], acceptance: Sequence[CmdResult], exempt: str = ""
+    verify: Sequence[CmdResult],
+    acceptance: Sequence[CmdResult],
+    exempt: str = "",
+    strength: Strength | None = None,
 ) -> VerifiedBy:
     """Return the account in a summary of the commands that judged an order.
 
-    `exempt` says why the verification only compiled the code; "" if it did not.
+    `exempt` says why the verification only compiled the code; "" if it did not. `strength` is that
+    of the acceptance commands, where it was measured.
     """
     verification = tuple(map(_command, verify))
     return documents.VerifiedBy(
@@ -150,6 +165,7 @@ def verified_by(
         acceptance=tuple(map(_command, acceptance)),
         rests_on_acceptance=all(_runs_none(each) for each in verification),
         exempt=exempt,
+        strength=strength,
     )
 
 

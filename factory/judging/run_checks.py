@@ -53,6 +53,9 @@ from shared.work_order.work_order import WorkOrder
 
 # Pytest's exit code where it finds no tests. A command that the user chose has to pass as it is.
 _NO_TESTS: Final = ((5, "no tests were found"),)
+# An environment that uv or pipx made has no pip, which says nothing of the code.
+_NO_PIP: Final = ((1, "the Python of commands has no pip"),)
+_TOLERATED: Final = {PYTEST: _NO_TESTS, INSTALLER: _NO_PIP}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +153,7 @@ class BaseVerification:
         return tuple(
             compiling
             if each.text == COMPILE
-            else parse_check(each.text, *(_NO_TESTS if each.text == PYTEST else ()))
+            else parse_check(each.text, *_TOLERATED.get(each.text, ()))
             for each in commands
         )
 

@@ -40,7 +40,7 @@ from shared.errors import CommandFailed, LlmchError, PreflightRefused
 from shared.events.events import Emit, Warned
 from shared.git import commits, refs, repos, trees
 from shared.git.client import Checkout, Git, GitFailed
-from shared.git.commits import NotesMerge
+from shared.git.commits import CommitFacts, NotesMerge
 from shared.git.repos import Identity
 from shared.git.signing import SigningConfig, SigningFailed, read_signing_config, sign
 
@@ -190,6 +190,18 @@ class Landing:
             f"branch {self.branch!r} was left as it is: {reason}",
             f"the verified commit is kept: `git merge {kept}`, or `git cherry-pick {kept}`",
         )
+
+
+def land_content(landing: Landing, tip: str, path: str, content: bytes, facts: CommitFacts) -> str:
+    """Land a commit that gives one file of `tip` a new content, and return it.
+
+    Raises as `Landing.check` and `Landing.land` do.
+    """
+    tree = trees.with_content(landing.git, tip, path, content)
+    new = commits.write(landing.git, tree, tip, facts)
+    landing.check(new)
+    landing.land(new, tip)
+    return new
 
 
 def _own_files_at_risk(place: Git, old: str, new: str) -> str:

@@ -38,7 +38,7 @@ from shared.languages.appended_tests import (
     whole_tests,
 )
 from shared.languages.language_tools import Tools
-from shared.projects.formatters import same_code
+from shared.projects.project_tools import same_code
 from shared.work_order.work_order import AcceptanceFile, WorkOrder
 
 

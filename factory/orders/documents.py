@@ -35,6 +35,8 @@ MAX_FACTS: Final = 6
 """The limit of the facts that a failure brief tells."""
 MAX_FACT_CHARACTERS: Final = 400
 """The limit of one fact of a failure brief."""
+MAX_COUNTEREXAMPLES: Final = 5
+"""The limit of the inputs on which code failed that a failure brief tells."""
 MAX_QUOTED_CHARACTERS: Final = 240
 """The limit of what is quoted of a reply that could not be read."""
 
@@ -160,6 +162,49 @@ class JudgingCommand(_Record):
     tests: CountedTests | None
 
 
+NO_FAULTS: Final = "the commit has no line of code that can be changed"
+
+
+class Strength(_Record):
+    """Say how many small faults in an order's lines the order's own commands notice.
+
+    `survivors` are those that they do not, each on one line. Those that cannot change what the code
+    does, or do not compile, do not count. `untried` are those that time was too short for, and
+    `unmeasured` the files that were not looked into. `why_not` says why nothing was measured.
+    """
+
+    killed: int = 0
+    of: int = 0
+    survivors: tuple[str, ...] = ()
+    seed: int = 0
+    equivalent: Annotated[int, Field(exclude_if=not_)] = 0
+    invalid: Annotated[int, Field(exclude_if=not_)] = 0
+    untried: Annotated[int, Field(exclude_if=not_)] = 0
+    unmeasured: Annotated[tuple[str, ...], Field(exclude_if=not_)] = ()
+    why_not: Annotated[str, Field(exclude_if=not_)] = ""
+
+    def reaches(self, least: float) -> bool:
+        """Return whether the commands notice such a part of the faults, if there are any."""
+        return self.why_not == NO_FAULTS or (self.of > 0 and self.killed >= least * self.of)
+
+    @property
+    def score(self) -> str:
+        """Return `strength 17 of 20`."""
+        if self.why_not:
+            return f"strength not measured: {self.why_not}"
+        return f"strength {self.killed} of {self.of}"
+
+    def describe(self) -> str:
+        """Return the score in one line: `strength 17 of 20, survivors: a.py:3 ...`."""
+        survivors = f", survivors: {'; '.join(self.survivors)}" if self.survivors else ""
+        beside = f" (not measured: {', '.join(self.unmeasured)})" if self.unmeasured else ""
+        return f"{self.score}{beside}{survivors}"
+
+
+Measured = Annotated[Strength | None, Field(exclude_if=lambda value: value is None)]
+"""How strong the tests are; absent from the JSON where nobody measured it."""
+
+
 class VerifiedBy(_Record):
     """Say which commands judged an order, in their sequence.
 
@@ -172,10 +217,14 @@ class VerifiedBy(_Record):
     acceptance: tuple[JudgingCommand, ...]
     rests_on_acceptance: bool
     exempt: Exempt = ""
+    strength: Measured = None
 
     def describe(self) -> str:
         """Return what speaks for the order, in one line of at most 600 characters."""
-        return textwrap.shorten(self._describe(), _LONGEST_LINE, placeholder=" ...")
+        said = self._describe()
+        if self.strength is not None:
+            said += f"; {self.strength.describe()}"
+        return textwrap.shorten(said, _LONGEST_LINE, placeholder=" ...")
 
     def _describe(self) -> str:
         number = len(self.acceptance)
@@ -246,13 +295,18 @@ class ModelProposal(WriteProposal):
 
 
 Fact = Annotated[str, Field(max_length=MAX_FACT_CHARACTERS)]
+Counterexamples = Annotated[
+    tuple[Fact, ...], Field(max_length=MAX_COUNTEREXAMPLES, exclude_if=not_)
+]
 
 
 class FailureBrief(_Record):
     """Hold a bounded account of a failed attempt, for the next prompt and for the user.
 
-    `facts` are sentences that say what is wrong, the most telling one last. An attempt that gave
-    earlier files again has the account of their failure, which `repeats` names.
+    `facts` are sentences that say what is wrong, the most telling one last. `counterexamples` are
+    inputs on which tests on generated inputs failed, as these printed them; the JSON has the key
+    where there are any. An attempt that gave earlier files again has the account of their failure,
+    which `repeats` names.
     """
 
     stage: Stage
@@ -262,6 +316,7 @@ class FailureBrief(_Record):
     constraints_reminder: str = ""
     log: str | None = None
     facts: Annotated[tuple[Fact, ...], Field(max_length=MAX_FACTS)] = ()
+    counterexamples: Counterexamples = ()
     remedy: Remedy = ""
     repeats: Repeats = None
 
@@ -357,6 +412,9 @@ class AgentRecord(_Record):
     `sha256` is the hash of its executable. `masks` name what was left out of the agent's calls
     when they were compared with those on record. `dropped` are the paths that it changed although
     the order does not allow it, and `account` says in words what llmch removed, refused or ended.
+    Where the proposal is a commit carried over from another branch, `version` is that commit,
+    `merged` are the files that both branches changed, and `replies` has the hashes of the replies
+    that the commit was made from.
     """
 
     name: str
@@ -366,6 +424,8 @@ class AgentRecord(_Record):
     masks: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     account: tuple[str, ...] = ()
+    merged: Annotated[tuple[str, ...], Field(exclude_if=not_)] = ()
+    replies: Annotated[tuple[str, ...], Field(exclude_if=not_)] = ()
 
 
 ProposedBy = Annotated[AgentRecord | None, Field(exclude_if=not_)]
@@ -399,6 +459,7 @@ class AttemptRecord(_Record):
     repairs: tuple[str, ...] = ()
     replies: tuple[ReplyRecord, ...] = ()
     agent: ProposedBy = None
+    strength: Measured = None
     failure_brief: FailureBrief | None = None
 
 

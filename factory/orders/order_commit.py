@@ -245,17 +245,14 @@ def subject_form(subjects: Iterable[str]) -> str:
     )
 
 
-def _by_style(order: WorkOrder, words: Sequence[str]) -> str:
-    """Return the subject of an order in the style that `subject_form` found."""
-    title = _one_line(order.title).rstrip(".") or order.id
+def _by_style(
+    title: str, files: Sequence[str], words: Sequence[str], tests: Sequence[str] = ()
+) -> str:
+    """Return the subject of a change of `files`, in the style that `subject_form` found."""
     prefix = (_TYPED if CONVENTIONAL in words else _SCOPED).match(title)
     if prefix and len(words) > 1 and words[1] in (CONVENTIONAL, "scoped"):
         return title
-    files = (
-        *(order.allowed_files or order.removed_files),
-        *(a.path for a in order.acceptance_files),
-    )
-    scope = _scope([each[1:-1] for each in words if each[0] == "("], files)
+    scope = _scope([each[1:-1] for each in words if each[0] == "("], (*files, *tests))
     if title[1:2].islower() and title[0].isascii():  # an abbreviation keeps its capitals
         if "lower" in words:
             title = title[0].lower() + title[1:]
@@ -263,7 +260,7 @@ def _by_style(order: WorkOrder, words: Sequence[str]) -> str:
             title = title[0].upper() + title[1:]
     title += "." if "stop" in words else ""
     if CONVENTIONAL in words:
-        return f"{_kind_of(order, title)}{f'({scope})' if scope else ''}: {title}"
+        return f"{_kind_of(files, title)}{f'({scope})' if scope else ''}: {title}"
     return f"{scope}: {title}" if scope else title
 
 
@@ -288,10 +285,26 @@ def describe_commit(
     return CommitFacts(f"{message}\n", terms.author.name, terms.author.email, terms.date)
 
 
+def describe_ticks(title: str, path: str, terms: CommitTerms) -> CommitFacts:
+    """Return message, author and date of a commit that ticks tasks in one file.
+
+    It claims no order. The subject is in the repository's style, or has a conventional type, where
+    `terms` say so.
+    """
+    form = terms.subject.split(" ")
+    if form[0] == CONVENTIONAL:
+        form = [AS_REPOSITORY, CONVENTIONAL, "lower"]
+    subject = _by_style(title, (path,), form) if form[0] == AS_REPOSITORY else title
+    message = f"{_cut(_one_line(subject), _SUBJECT_CHARACTERS)}\n"
+    return CommitFacts(message, terms.author.name, terms.author.email, terms.date)
+
+
 def _subject(order: WorkOrder, identity: OrderIdentity, form: str) -> str:
     title = _one_line(order.title)
     if form.split(" ")[0] == AS_REPOSITORY:
-        subject = _by_style(order, form.split(" "))
+        tests = [each.path for each in order.acceptance_files]
+        named = title.rstrip(".") or order.id
+        subject = _by_style(named, _changed_by(order), form.split(" "), tests)
     elif form == CONVENTIONAL:
         subject = _conventional(order, title or order.id)
     else:
@@ -310,12 +323,16 @@ def _conventional(order: WorkOrder, title: str) -> str:
     # An abbreviation, such as HTML, keeps its capitals.
     begins_plainly = title[1:2].islower() and title[0].isascii()
     text = title[0].lower() + title[1:] if begins_plainly else title
-    return f"{_kind_of(order, title)}: {text}"
+    return f"{_kind_of(_changed_by(order), title)}: {text}"
 
 
-def _kind_of(order: WorkOrder, title: str) -> str:
+def _changed_by(order: WorkOrder) -> Sequence[str]:
+    """Return the files that say what kind of change an order is."""
+    return order.allowed_files or order.removed_files
+
+
+def _kind_of(files: Sequence[str], title: str) -> str:
     """Return the type of the change: by the files where all are of one kind, else by the title."""
-    files = order.allowed_files or order.removed_files
     if all(path.endswith(_DOCUMENTATION) for path in files):
         return "docs"
     if all("test" in path.lower() for path in files):

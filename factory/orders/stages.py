@@ -45,6 +45,8 @@ class Stage(StrEnum):
     ACCEPTANCE_FAILED = "acceptance_failed"
     ENVIRONMENT = "environment"
     IMPOSSIBLE = "impossible"
+    CONFLICT = "conflict"
+    WEAK_TESTS = "weak_tests"
 
     @property
     def retryable(self) -> bool:
@@ -163,6 +165,17 @@ STAGE_TEXTS: Final = (
         retryable=False,
     ),
     StageText(
+        Stage.CONFLICT,
+        "The commit that landed the order elsewhere could not be carried onto this branch: both "
+        "changed the same lines, or it did not land anywhere; and no model is asked.",
+        "The same two branches conflict again, so the order ends.",
+        "Have a model make the order there (the same command without `--llm replay`), give the "
+        "order's files as they should be by `llmch accept ORDER --dir DIR`, or plan what conflicts "
+        "again by `llmch plan --from PLAN --branch BRANCH`.",
+        "`llmch retry {order}{place}` has a model make it there",
+        retryable=False,
+    ),
+    StageText(
         Stage.CONTRACT_VIOLATED,
         "The files break a declared interface, or drop public names or most of a file that the "
         "order does not name in `changes`.",
@@ -190,6 +203,17 @@ STAGE_TEXTS: Final = (
         "the code: the model cannot change a command that is wrong.",
         _ASK_AGAIN,
         reminder=_KEEP_COMMANDS,
+    ),
+    StageText(
+        Stage.WEAK_TESTS,
+        "The order's files passed, but its own commands notice fewer small faults in them than "
+        "`strength.min` asks for. The excerpt lists faults that none of them notices.",
+        "The tests are the plan's, so no other proposal could make them stronger, and the order "
+        "ends.",
+        "Plan the order again by `llmch plan --from PLAN`, whose prompt lists the faults, or lower "
+        "`strength.min`.",
+        "",  # depends on the plan: see `_plan_again`
+        retryable=False,
     ),
 )
 """The text of each stage of a failure, in the sequence in which an attempt can fail."""
@@ -236,8 +260,8 @@ def next_step(
         return ""
     if stage is Stage.PREFLIGHT:
         return _correct(order, plan)
-    if stage is Stage.IMPOSSIBLE:
-        return _plan_again(order, place, plan)
+    if stage in (Stage.IMPOSSIBLE, Stage.WEAK_TESTS):
+        return _plan_again(stage, order, place, plan)
     return TEXT_OF[stage].next_step.format(order=order, place=place)
 
 
@@ -251,10 +275,12 @@ def _correct(order: str, plan: PlanAtHand | None) -> str:
     return f"correct {order} and take the edit by {command}, or plan again"
 
 
-def _plan_again(order: str, place: str, plan: PlanAtHand | None) -> str:
-    """Return how an order is planned again whose model says that it contradicts itself."""
+def _plan_again(stage: Stage, order: str, place: str, plan: PlanAtHand | None) -> str:
+    """Return how an order is planned again that contradicts itself, or whose tests are weak."""
     folder = shlex.quote(str(plan.folder)) if plan else "PLAN"
     command = f"llmch plan --spec SPEC --from {folder}{place}"
+    if stage is Stage.WEAK_TESTS:
+        return f"plan {order} alone again, with these faults in the prompt: `{command}`"
     return f"correct {order}, or plan it alone again with this reason in the prompt: `{command}`"
 
 

@@ -129,6 +129,32 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """Name the commit that landed an order before, its parent, and what its statement says.
+
+    `replies` are the hashes of the replies that the commit was made from.
+    """
+
+    commit: str
+    parent: str
+    summary: str = ""
+    replies: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Onto:
+    """Hold the branch that landed orders are carried onto, and where they landed before, by id.
+
+    `from_branch` is where they landed. Where no model is asked, an order that conflicts fails.
+    """
+
+    branch: str
+    from_branch: str
+    origins: Mapping[str, Origin]
+    asks_model: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class RunOptions:
     """Hold where to work, the models, the settings and the other choices of the caller."""
 
@@ -164,6 +190,19 @@ class RunOptions:
     out: Path | None = None
     given: tuple[Given, ...] = ()
     """What is judged on the attempts, one on each, where no one is asked to propose."""
+    onto: Onto | None = None
+    """The branch that the orders are carried onto, where a run replays them there."""
+
+    def carries(self, order: str) -> bool:
+        """Return whether what an order did elsewhere is carried over."""
+        return self.onto is not None and order in self.onto.origins
+
+    def attempts_of(self, order: str) -> int:
+        """Return how many attempts an order has: what is carried over is one more."""
+        if self.onto is None:
+            return self.settings.factory_attempts
+        asked = self.settings.factory_attempts if self.onto.asks_model else 0
+        return max(1, asked + self.carries(order))
 
 
 MAX_HINT_CHARACTERS: Final = 4000

@@ -24,7 +24,7 @@ from factory.orders.order_commit import (
 )
 from factory.orders.read_orders import LoadedOrder
 from factory.orders.stages import AcceptedCommit, DecisionKey
-from factory.record.decisions import read_decisions
+from factory.record.journal import read_decisions
 from shared.git import commits, refs, repos, trees
 from shared.git.client import FileChange, Git
 from shared.git.commits import LoggedCommit

@@ -14,8 +14,7 @@ from typing import Any
 
 from factory.orders.stages import Decision, DecisionKey, Failure
 from factory.preflight import holder
-from factory.record.decisions import read_decisions
-from factory.record.journal import journal_path, read_journal
+from factory.record.journal import journal_path, read_decisions, read_journal
 from factory.record.journal_entries import CandidateCoupled, Entry, RunConcluded
 from factory.record.projection import (
     IllegalTransition,

@@ -212,7 +212,7 @@ class Execution:
         proof = None
         if records and isinstance(verdict, Passed):
             last = records[-1]
-            proof = verified_by(last.verify, last.acceptance, last.exempt)
+            proof = verified_by(last.verify, last.acceptance, last.exempt, last.strength)
         return OrderResult(verdict, records, flags, proof)
 
     def _step(

@@ -29,8 +29,13 @@ from factory.preflight import (
     name_paths,
     start_commit,
 )
-from factory.record.decisions import accepted_commits, decisions_of, is_settled, with_hints
-from factory.record.journal import open_journal
+from factory.record.journal import (
+    accepted_commits,
+    decisions_of,
+    is_settled,
+    open_journal,
+    with_hints,
+)
 from factory.record.journal_entries import RunBegun
 from factory.record.landed import find_landed, plan_branch, style_of
 from factory.record.run_status import StateFile

@@ -308,7 +308,7 @@ def after_the_orders(
             return f"{step}; then {goes_on}"
         case Stage.PREFLIGHT:
             return f"{step}; the same command would refuse this order again"
-        case Stage.IMPOSSIBLE:
+        case Stage.IMPOSSIBLE | Stage.WEAK_TESTS:
             return f"{step}; the same command would end in the same way"
         case Stage.REPEATED:
             return step

@@ -154,7 +154,7 @@ class Session:
         """Announce and record that an order is about to be made."""
         order = task.loaded.order
         self.started[order.id] = time.monotonic()
-        attempts = self.run.options.settings.factory_attempts
+        attempts = self.run.options.attempts_of(order.id)
         self.run.journal.record(OrderBegun(order.id, task.base, attempts))
         self.run.emit(OrderStarted(order.id, order.title, self.branch, task.base, attempts))
         document = order.model_dump(mode="json")
@@ -315,7 +315,9 @@ class Session:
         if not isinstance(result.verdict, Passed):
             return
         commit = result.verdict.commit
-        asked = task.order.asks_model and not self.run.options.given
+        options = self.run.options
+        given = options.given or options.carries(task.name)
+        asked = task.order.asks_model and not given
         model = result.records[-1].model or ("unknown" if asked else "none")
         plan, attempts = task.loaded.plan, len(result.records)
         listed, assumed = (plan.requirements, plan.assumptions) if plan else ((), ())

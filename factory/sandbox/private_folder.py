@@ -95,8 +95,15 @@ def _required(site: Path) -> str:
 
 
 def _for_build_tools(temporary: Path) -> dict[str, str]:
-    """Return variables that keep build tools from downloading, reporting, and leaving HOME."""
+    """Return variables that keep tools from downloading, reporting, chance, and leaving HOME."""
     return {
+        # Tests on generated inputs are to try equal ones on equal trees, and leave no files behind.
+        # By the name that tox gives to `CI` and no other tool reads, hypothesis takes its profile
+        # without chance, deadline and database; older versions keep their database out of the tree.
+        "__TOX_ENVIRONMENT_VARIABLE_ORIGINAL_CI": "llmch",
+        "HYPOTHESIS_STORAGE_DIRECTORY": str(temporary / "hypothesis"),
+        "PROPTEST_RNG_SEED": "1",
+        "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",
         "GOTOOLCHAIN": "local",
         "GOTELEMETRY": "off",
         "npm_config_update_notifier": "false",

@@ -351,16 +351,19 @@ class Pointer:
 
     The file decides which repo the next git command works on and so, by that repo's configuration,
     which programs git starts. It is compared after each command, when no process of the command
-    is left.
+    is left, and read only where the system says that it was changed: a read means that a command
+    asked git.
     """
 
     path: Path
     content: bytes | None
+    changed: tuple[int, ...]
 
     @classmethod
     def of(cls, workspace: Path) -> Pointer:
         """Return the pointer as it is now, before any command."""
-        return cls(workspace / ".git", _regular_content(workspace / ".git"))
+        path = workspace / ".git"
+        return cls(path, _regular_content(path), _changed(path))
 
     @property
     def guarded(self) -> bool:
@@ -373,7 +376,9 @@ class Pointer:
         A folder in its place is moved below `aside`, because deleting it may take much longer
         than the command did. Raises OSError if the file system refuses.
         """
-        if self.content is None or _regular_content(self.path) == self.content:
+        if self.content is None or _changed(self.path) == self.changed:
+            return False
+        if _regular_content(self.path) == self.content:
             return False
         regain(self.path.parent)
         if self.path.is_dir() and not self.path.is_symlink():
@@ -384,6 +389,15 @@ class Pointer:
         with os.fdopen(os.open(self.path, flags, 0o644), "wb") as file:
             file.write(self.content)
         return True
+
+
+def _changed(path: Path) -> tuple[int, ...]:
+    """Return which file this is and when it was last changed, which no command can set."""
+    try:
+        facts = path.lstat()
+    except OSError:
+        return ()
+    return facts.st_dev, facts.st_ino, facts.st_ctime_ns
 
 
 def _regular_content(path: Path) -> bytes | None:

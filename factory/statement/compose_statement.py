@@ -106,6 +106,7 @@ def compose_statement(
             signed=signed,
             conventions=last.conventions,
             agent=last.agent,
+            strength=last.strength,
         ),
     )
 

@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapte
 from factory.orders.documents import (
     CountedTests,
     Exempt,
+    Measured,
     ProposedBy,
     QuotedFile,
     ReplyRecord,
@@ -163,6 +164,8 @@ class Predicate(Judged):
     `replies` are those of the attempt that passed, in the sequence in which they came.
     `conventions` is the file of the repo that its prompt quoted as such, if it quoted any.
     `agent` is the agent that proposed; it is absent where a model's own reply is the proposal.
+    `strength` says how many small faults the acceptance commands notice; it is absent where nobody
+    measured that.
     """
 
     terms: CommitTermsPart
@@ -171,6 +174,7 @@ class Predicate(Judged):
     replies: tuple[ReplyRecord, ...]
     conventions: QuotedFile | None = None
     agent: ProposedBy = None
+    strength: Measured = None
 
 
 class AcceptancePredicate(Judged):

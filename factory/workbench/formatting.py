@@ -17,7 +17,7 @@ from factory.orders.documents import MAX_WRITE_BYTES, FileWrite
 from factory.sandbox.policy import Cause, Ended
 from factory.sandbox.supervision import log_files
 from factory.workbench.pool import Workbench
-from shared.projects.formatters import Formatter, keeps_lines, same_code
+from shared.projects.project_tools import Formatter, keeps_lines, same_code
 
 SECONDS: Final = 60.0
 """The limit for all files of an attempt, where a command may take longer."""

@@ -1,15 +1,29 @@
-"""Finds what is in a folder and does not belong there, and removes it.
+"""Sees what commands left in a tree, and takes it away.
 
 `git clean` leaves FIFOs, sockets, repos inside tracked folders and the contents of submodules
 behind. It gives up on folders without permissions, and on folders nested too deep for a path. Any
 such leftover could change how a later command, or a later attempt, is judged.
+
+To look at every file after every command would cost more than most commands. inotify tells of each
+file that is written, made, moved, linked or removed in a watched folder. Only its silence is
+believed: whatever is heard leads to a look at the files themselves.
+
+A file can be reached past its folder by a hard link in a folder that nobody watches. So silence
+counts only where every folder that commands can write to on the same mount is watched: inside
+bubblewrap, whose other mounts a link cannot cross, and as long as nothing is in the tree that does
+not belong there. It counts without any sandbox too, where a look would hold nobody up.
 """
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import errno
 import itertools
 import os
+import struct
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -178,3 +192,137 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
         os.chmod(folder, 0o700)
     with os.scandir(folder) as entries:
         return list(entries)
+
+
+_CREATE, _DELETE = 0x100, 0x200
+_MODIFY, _ATTRIB, _CLOSE_WRITE = 0x2, 0x4, 0x8
+_MOVED = 0x40 | 0x80
+_SELF = 0x400 | 0x800  # the folder itself was removed or moved
+_HEARD: Final = _CREATE | _DELETE | _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED | _SELF
+_READ: Final = 0x1 | _SELF
+_ONLY_FOLDER, _NO_FOLLOW = 0x01000000, 0x02000000
+_LOST: Final = 0x2000 | 0x4000 | 0x8000  # unmounted, queue overflow, watch is gone
+_IS_FOLDER = 0x40000000
+_EVENT = struct.Struct("iIII")
+_BUFFER = 64 * 1024  # bytes
+
+
+class _Listener(ABC):
+    """Hear what happens to files and folders, by whatever mount. `close` frees the descriptor."""
+
+    def __init__(self, path: Path) -> None:
+        """Begin to watch `path`. Raises `OSError` if the system has no further watch to give.
+
+        A file system that reports nothing must not pass for a quiet one, so `path` is touched.
+        """
+        self._path = path
+        self._libc = ctypes.CDLL(None, use_errno=True)
+        self._fd = self._checked(self._libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK))
+        try:
+            self._touch()
+            if not self._heard():
+                raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def of(cls, path: Path) -> Self | None:
+        """Return a watch of `path`; `None` if the system has none to give."""
+        try:
+            return cls(path)
+        except (OSError, AttributeError):
+            return None
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+    @abstractmethod
+    def _touch(self) -> None:
+        """Listen to `_path`, and do to it what is to be heard."""
+
+    def _listen(self, path: Path, mask: int) -> None:
+        added = self._libc.inotify_add_watch(
+            self._fd, os.fsencode(path), ctypes.c_uint32(mask | _NO_FOLLOW)
+        )
+        self._checked(added)
+
+    def _heard(self) -> int:
+        """Return the bits of all that was heard since the last call; 0 for nothing."""
+        found = 0
+        while True:
+            try:
+                data = os.read(self._fd, _BUFFER)
+            except BlockingIOError:
+                return found
+            at = 0
+            while at < len(data):
+                _, mask, _, length = _EVENT.unpack_from(data, at)
+                at += _EVENT.size + length
+                found |= mask
+
+    def _checked(self, result: int) -> int:
+        if result < 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number))
+        return result
+
+
+class ReadWatch(_Listener):
+    """Watch whether one file is read.
+
+    The time of reading would not tell: on a mount that is read-only, the kernel leaves it.
+    """
+
+    def _touch(self) -> None:
+        self._listen(self._path, _READ)
+        self._path.read_bytes()
+
+    def heard(self) -> bool:
+        """Return whether the file was read, or is another one, since the watch began."""
+        return bool(self._heard())
+
+
+class TreeWatch(_Listener):
+    """Watch the folders of one tree."""
+
+    def __init__(self, root: Path) -> None:
+        self._watched: set[str] = set()
+        self._was_touched = False
+        super().__init__(root)
+
+    def _touch(self) -> None:
+        self._add("")
+        os.utime(self._path)
+
+    def begin(self, folders: Iterable[str]) -> bool:
+        """Take the tree as it is now for its quiet state; return whether all of it is watched.
+
+        `folders` are the relative paths of its folders. No command may be running.
+        """
+        self._look()
+        try:
+            for folder in ("", *folders):
+                if folder not in self._watched:
+                    with contextlib.suppress(FileNotFoundError):  # the folder above is watched
+                        self._add(folder)
+        except OSError:
+            return False
+        self._was_touched = False
+        return True
+
+    def is_silent(self) -> bool:
+        """Return whether nothing was touched since `begin`."""
+        self._was_touched = self._look() or self._was_touched
+        return not self._was_touched
+
+    def _add(self, folder: str) -> None:
+        self._listen(self._path / folder, _HEARD | _ONLY_FOLDER)
+        self._watched.add(folder)
+
+    def _look(self) -> bool:
+        """Return whether anything was heard since the last call."""
+        heard = self._heard()
+        if heard & (_IS_FOLDER | _SELF | _LOST):
+            self._watched.clear()  # another folder may be in the place of a watched one
+        return bool(heard)

@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
@@ -27,12 +27,13 @@ from factory.sandbox.policy import Backend, Policy
 from factory.sandbox.toolchains import Toolchains
 from factory.sandbox.visible_files import interpreter_of, python_paths
 from factory.workbench.judging_tools import Toolset, find_toolset, go_sources, path_of
+from factory.workbench.leftovers import TreeWatch
 from factory.workbench.supplies import Supplier, Supplies, find_links
-from factory.workbench.tree_watch import TreeWatch
 from factory.workbench.workspace import (
     Listings,
     Workspace,
     close_workspace,
+    in_background,
     is_root_of,
     open_workspace,
     remove_tree,
@@ -204,15 +205,16 @@ class WorkbenchPool:
         Announces and returns what cannot be removed.
         """
         left = []
-        for bench in self._idle:
-            if bench.workspace.watch is not None:
-                bench.workspace.watch.close()
+        watches = [each.workspace.watch for each in self._idle if each.workspace.watch]
+        # Linux lets some 15 ms pass before it has closed a watch.
+        closed = [in_background(each.close) for each in watches]
         with ThreadPoolExecutor(1, "closing") as closing:  # git does not lock its list of them
             for root in self._roots:
                 left.append(remove_tree(root))
                 closing.submit(repos.forget, self._repo.git, root)
         with contextlib.suppress(OSError):
             self._root.rmdir()
+        wait(closed)
         found = tuple(filter(None, left))
         for each in found:
             self._emit(Warned(f"rollback failed: {each}"))

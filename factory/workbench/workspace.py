@@ -23,13 +23,13 @@ from typing import Final, TypeVar
 from factory.workbench.leftovers import (
     NOTHING_UNDONE,
     Listing,
+    TreeWatch,
     Undone,
     discard,
     files_below,
     find_leftovers,
 )
 from factory.workbench.tree import Tree
-from factory.workbench.tree_watch import TreeWatch
 from shared.errors import CommandFailed, EnvironmentFault
 from shared.files.atomic_io import is_disk_full
 from shared.git import repos, trees

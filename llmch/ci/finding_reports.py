@@ -1,4 +1,4 @@
-"""Reports findings on a plan to a CI system: SARIF, code quality, annotations."""
+"""Writes findings and requirements as CI systems read them: SARIF and code quality."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from factory.drift.requirement_states import RequirementState
 from llmch.ci import run_reports
 from llmch.console import Console
 from llmch.console.line import count, printed
@@ -24,8 +25,12 @@ from shared.errors import InvalidInput, LlmchError, RuleText
 from shared.events.events import Noted
 from shared.files import atomic_io, strict_documents, text_sources
 from shared.files.secret_values import Mask
+from shared.files.strict_documents import FieldPath, JsonPlace
 from shared.git import client, repos
 from shared.work_order.plan_folder import MANIFEST_NAME, list_plan_files, order_file_name
+
+if TYPE_CHECKING:
+    from factory.drift.requirement_states import Drift, RequirementAtRev
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,13 +283,14 @@ def render_sarif(
     plan: PlanAt,
     mask: Mask = str,
     failure: str = "",
+    category: str = "check",
 ) -> str:
-    """Return the findings as one document; `rules` are all that were asked.
+    """Return the findings of a verb, the `category`, as one document; `rules` were all asked.
 
     `findings` are the most severe first: those beyond the limit are left out, and counted in the
     document. `mask` takes secrets out of a text. `failure` says why nothing could be judged.
     """
-    return _SarifWriter(tuple(rules), plan, mask, failure).document(findings)
+    return _SarifWriter(tuple(rules), plan, mask, failure, category).document(findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +299,7 @@ class _SarifWriter:
     plan: PlanAt
     mask: Mask
     failure: str
+    category: str
 
     def document(self, findings: Sequence[PlacedFinding]) -> str:
         index = {each.code: number for number, each in enumerate(self.rules)}
@@ -304,7 +311,7 @@ class _SarifWriter:
                     "rules": [_rule(each) for each in self.rules],
                 }
             },
-            "automationDetails": {"id": "llmch/check/"},
+            "automationDetails": {"id": f"llmch/{self.category}/"},
             "columnKind": "utf16CodeUnits",
             "invocations": [self.invocation(len(findings) - MOST_RESULTS)],
             "results": [
@@ -320,7 +327,9 @@ class _SarifWriter:
     def invocation(self, left_out: int) -> dict[str, Any]:
         notes = []
         if left_out > 0:
-            text = f"{count(left_out, 'finding')} left out: `llmch check` prints all of them"
+            text = (
+                f"{count(left_out, 'finding')} left out: `llmch {self.category}` prints all of them"
+            )
             notes.append({"level": "warning", "message": {"text": text}})
         if self.failure:
             notes.append({"level": "error", "message": {"text": self.fit(self.failure)}})
@@ -394,3 +403,65 @@ def render_code_quality(findings: Sequence[PlacedFinding], plan: PlanAt, mask: M
         for each in findings
     ]
     return json.dumps(entries, indent=1) + "\n"
+
+
+_REMEDY: Final = "`llmch drift --requirement ID` says what its tests show."
+_RULES: Final = {
+    RequirementState.BROKEN: RuleText(
+        "E-broken",
+        "a requirement is broken",
+        "The tests that the plan placed for it fail on this tree.",
+        _REMEDY,
+    ),
+    RequirementState.GONE: RuleText(
+        "E-gone",
+        "a requirement's files are gone",
+        "The files that an order brought for it are not in this tree.",
+        _REMEDY,
+    ),
+    RequirementState.WEAKENED: RuleText(
+        "W-weakened",
+        "a requirement's tests are weakened",
+        "Its tests are not as the plan placed them, or they pass where the code does nothing.",
+        _REMEDY,
+    ),
+    RequirementState.UNPROVEN: RuleText(
+        "W-unproven",
+        "nothing proves a requirement",
+        "No test and no command shows that it holds.",
+        _REMEDY,
+    ),
+}
+
+
+def place_for_sarif(path: Path | None) -> Path | None:
+    """Return the file to write. Raises `InvalidInput` if something else is there."""
+    mark = SARIF_MAKER
+    return path and text_sources.place_for_output("--sarif", path, "drift.sarif", mark)
+
+
+def write_sarif(path: Path, drift: Drift, states: Collection[RequirementState]) -> None:
+    """Write the requirements in these states as SARIF. Raises `CommandFailed`."""
+    found = tuple(each for row in drift.in_state(states) for each in _placed_drift_reports(row))
+    text = render_sarif(
+        found, _RULES.values(), PlanAt("", in_repo=True), run_reports.mask_secrets, "", "drift"
+    )
+    atomic_io.write_text(path, text, sync=False)
+
+
+def _placed_drift_reports(row: RequirementAtRev) -> Iterator[PlacedFinding]:
+    """Yield a finding for each place that changed; else one, at the first test of the row."""
+    rule = _RULES.get(row.state)
+    if rule is None:
+        return
+    places = [(each.path, each.line, each.what) for each in row.changed]
+    tests = [each for each in row.tests if " " not in each]
+    if not places:
+        places = [(tests[0] if tests else "README.md", 1, row.detail)]
+    order = row.work_orders[0] if row.work_orders else ""
+    for path, line, what in places:
+        message = f"{row.id} is {row.state}: {what}. {row.text}".strip()
+        digest = hashlib.sha256("\0".join((row.id, path, what)).encode("utf-8", "replace"))
+        finding = Finding(rule.code, 0, order, FieldPath(), message)
+        place = JsonPlace(line, 1, line, 1)
+        yield PlacedFinding(finding, path, place, digest.hexdigest())

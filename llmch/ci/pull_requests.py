@@ -29,6 +29,7 @@ from llmch.console.line import clean, one_line, shorten
 from llmch.runs import read_run, run_report
 from shared.errors import InvalidInput, LlmchError
 from shared.events.events import Noted, Warned
+from shared.files.secret_values import MODEL_VARIABLES
 from shared.git import refs
 from shared.processes import process
 
@@ -71,6 +72,8 @@ class Request:
     title: str
     report: str
     """The report of the run, as Markdown."""
+    closes: int = 0
+    """The issue that the request carries out; 0 for none."""
 
     @property
     def body(self) -> str:
@@ -114,18 +117,18 @@ class Forge:
 
     def repo_call(self, remote: Remote) -> Call:
         """Return the call that answers with the repository, and so with its default branch."""
-        return self._api(remote, "GET", self._repo(remote))
+        return self.api_call(remote, "GET", self.repo_path(remote))
 
     def find_call(self, remote: Remote, branch: str) -> Call:
         """Return the call that lists the open requests for a branch."""
         name = quote(branch, safe="")
         if self is GITHUB:
             owner = quote(remote.path.partition("/")[0], safe="")
-            return self._api(
-                remote, "GET", f"{self._repo(remote)}/pulls?state=open&head={owner}:{name}"
+            return self.api_call(
+                remote, "GET", f"{self.repo_path(remote)}/pulls?state=open&head={owner}:{name}"
             )
-        path = f"{self._repo(remote)}/merge_requests?state=opened&source_branch={name}"
-        return self._api(remote, "GET", path)
+        path = f"{self.repo_path(remote)}/merge_requests?state=opened&source_branch={name}"
+        return self.api_call(remote, "GET", path)
 
     def open_call(self, remote: Remote, request: Request) -> Call:
         """Return the call that opens a request; its base must be known."""
@@ -136,18 +139,18 @@ class Forge:
         )
         document = {
             "title": request.title,
-            self.body_key: request.body,
+            self.body_key: f"Closes #{request.closes}\n\n" * bool(request.closes) + request.body,
             head: request.branch,
             base: request.base,
         }
-        return self._api(remote, "POST", f"{self._repo(remote)}/{kind}", document)
+        return self.api_call(remote, "POST", f"{self.repo_path(remote)}/{kind}", document)
 
     def update_call(self, remote: Remote, opened: Opened, request: Request) -> Call:
         """Return the call that puts the report into a request that is open."""
         method, kind = ("PATCH", "pulls") if self is GITHUB else ("PUT", "merge_requests")
         document = {self.body_key: request.body_after(opened.body)}
-        path = f"{self._repo(remote)}/{kind}/{opened.number}"
-        return self._api(remote, method, path, document)
+        path = f"{self.repo_path(remote)}/{kind}/{opened.number}"
+        return self.api_call(remote, method, path, document)
 
     def read_request(self, answer: object) -> Opened | None:
         """Return the request in an answer, or the first one of a list; `None` for none."""
@@ -181,14 +184,16 @@ class Forge:
         named = f"{remote.host}/{remote.path}"
         return named if self is GITHUB else f"https://{named}"
 
-    def _repo(self, remote: Remote) -> str:
+    def repo_path(self, remote: Remote) -> str:
+        """Return the path of a repository in the API."""
         if self is GITHUB:
             return f"repos/{quote(remote.path)}"
         return f"projects/{quote(remote.path, safe='')}"
 
-    def _api(
+    def api_call(
         self, remote: Remote, method: str, path: str, document: Mapping[str, Any] | None = None
     ) -> Call:
+        """Return a call of the API; a document goes over standard input."""
         argv = (self.program, "api", "--hostname", remote.host, "--method", method)
         if document is None:
             return Call((*argv, path))
@@ -229,12 +234,12 @@ def forges_of(remote: Remote) -> tuple[Forge, ...]:
     return (GITLAB,) if "gitlab" in remote.host else (GITHUB, GITLAB)
 
 
-_REMOTE = "origin"
+REMOTE = "origin"
 _CALL_SECONDS = 60.0
 _LONGEST_TITLE = 200  # characters; GitHub takes 256
 _LONGEST_PROBLEM = 500  # characters
 _SETTINGS = {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "NO_COLOR": "1"}
-_NOT_THEIRS = ("OPENAI_", "LLMCH_", "GIT_", "GH_FORCE_TTY", "CLICOLOR_FORCE")
+_NOT_THEIRS = (*MODEL_VARIABLES, "LLMCH_", "GIT_", "GH_FORCE_TTY", "CLICOLOR_FORCE")
 
 
 def add_pull_request_argument(group: argparse._ArgumentGroup) -> None:
@@ -259,7 +264,7 @@ def pushing(options: RunOptions, args: argparse.Namespace) -> RunOptions:
 
 
 def request_pull(
-    summary: RunSummary | BatchSummary, options: RunOptions, console: Console
+    summary: RunSummary | BatchSummary, options: RunOptions, console: Console, closes: int = 0
 ) -> PullRequestAnswer:
     """Open or update the request for the branch of a run, and say what came of it.
 
@@ -274,8 +279,8 @@ def request_pull(
         console(Warned(f"no pull request was opened: {why}"))
         return PullRequestAnswer(problem=why)
     try:
-        answer = _Requesting(summary.branch, summary.run_id, options).answer()
-    except (LlmchError, _Refused) as refused:
+        answer = _Requesting(summary.branch, summary.run_id, options, closes).answer()
+    except (LlmchError, Refused) as refused:
         answer = PullRequestAnswer(problem=str(refused))
     if answer.url:
         console(Noted(f"{answer.action} {answer.url}"))
@@ -286,7 +291,7 @@ def request_pull(
     return answer
 
 
-class _Refused(Exception):
+class Refused(Exception):
     """Say in the words of a program why it did not do what it was asked for."""
 
 
@@ -295,16 +300,17 @@ class _Requesting:
     branch: str
     run_id: str
     options: RunOptions
+    closes: int
 
     def answer(self) -> PullRequestAnswer:
         git = preflight.find_repo(self.options.repo).git
-        remote = parse_remote(refs.url_of(git, _REMOTE))
+        remote = parse_remote(refs.url_of(git, REMOTE))
         if remote is None:
-            return PullRequestAnswer(problem=f"{_REMOTE} is not on a host that has any")
+            return PullRequestAnswer(problem=f"{REMOTE} is not on a host that has any")
         request = self._request()
         forges = forges_of(remote)
         commands = tuple(each.command(remote, request, self.run_id) for each in forges)
-        forge = _usable(forges, remote)
+        forge = usable(forges, remote)
         if forge is None:
             names = " and ".join(each.program for each in forges)
             are = "is" if len(forges) == 1 else "are"
@@ -312,7 +318,7 @@ class _Requesting:
             return PullRequestAnswer(problem=problem, commands=commands)
         try:
             return _requested(forge, remote, request)
-        except _Refused as refused:
+        except Refused as refused:
             return PullRequestAnswer(problem=str(refused), commands=commands)
 
     def _request(self) -> Request:
@@ -324,7 +330,7 @@ class _Requesting:
             or self.branch
         )
         report = run_reports.markdown_of(run_report.RunReportDocument(run))
-        return Request(self.branch, self._base(), title, report)
+        return Request(self.branch, self._base(), title, report, self.closes)
 
     def _base(self) -> str:
         """Return the branch that the checkout is on, if the remote has it; else ""."""
@@ -333,10 +339,10 @@ class _Requesting:
         name = done.stdout.decode("utf-8", "replace").strip()
         if done.exit_code or name == self.branch:
             return ""
-        return name if refs.commit_of(git, f"refs/remotes/{_REMOTE}/{name}") else ""
+        return name if refs.commit_of(git, f"refs/remotes/{REMOTE}/{name}") else ""
 
 
-def _usable(forges: tuple[Forge, ...], remote: Remote) -> Forge | None:
+def usable(forges: tuple[Forge, ...], remote: Remote) -> Forge | None:
     """Return the one whose program is installed; of two, one that can sign in at the host."""
     there = [each for each in forges if shutil.which(each.program)]
     if len(forges) == 1:
@@ -344,7 +350,7 @@ def _usable(forges: tuple[Forge, ...], remote: Remote) -> Forge | None:
     for each in there:
         try:
             _run(each.auth_call(remote))
-        except _Refused:
+        except Refused:
             continue
         return each
     return None
@@ -352,31 +358,31 @@ def _usable(forges: tuple[Forge, ...], remote: Remote) -> Forge | None:
 
 def _requested(forge: Forge, remote: Remote, request: Request) -> PullRequestAnswer:
 
-    there = forge.read_request(_asked(forge.find_call(remote, request.branch)))
+    there = forge.read_request(asked(forge.find_call(remote, request.branch)))
     if there is not None:
-        _asked(forge.update_call(remote, there, request))
+        asked(forge.update_call(remote, there, request))
         return PullRequestAnswer(there.url, UPDATED)
     if not request.base:
-        repo = _asked(forge.repo_call(remote))
+        repo = asked(forge.repo_call(remote))
         base = repo.get("default_branch") if isinstance(repo, dict) else None
         request = replace(request, base=base if isinstance(base, str) else "")
-    opened = forge.read_request(_asked(forge.open_call(remote, request)))
+    opened = forge.read_request(asked(forge.open_call(remote, request)))
     if opened is None:
-        raise _Refused(f"{forge.program} did not say which {forge.noun} it opened")
+        raise Refused(f"{forge.program} did not say which {forge.noun} it opened")
     return PullRequestAnswer(opened.url, OPENED)
 
 
-def _asked(call: Call) -> object:
-    """Return the JSON that a program answers with. Raises `_Refused`."""
+def asked(call: Call) -> object:
+    """Return the JSON that a program answers with. Raises `Refused`."""
     try:
         answer: object = json.loads(_run(call))
     except (ValueError, RecursionError):
-        raise _Refused(f"{call.argv[0]} answered with something that is not JSON") from None
+        raise Refused(f"{call.argv[0]} answered with something that is not JSON") from None
     return answer
 
 
 def _run(call: Call) -> bytes:
-    """Return what a program prints. Raises `_Refused` if it fails."""
+    """Return what a program prints. Raises `Refused` if it fails."""
     # Not in the repo: its config could have git, which the programs ask, run something.
     with tempfile.TemporaryDirectory(prefix="llmch-") as nowhere:
         try:
@@ -385,12 +391,12 @@ def _run(call: Call) -> bytes:
                 timeout_seconds=_CALL_SECONDS,
             )  # fmt: skip
         except (process.ProgramMissing, process.ToolFailed) as missing:
-            raise _Refused(str(missing)) from missing
+            raise Refused(str(missing)) from missing
     if done.exit_code or done.timed_out:
         said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
         why = "gave no answer in time" if done.timed_out else said or f"exit {done.exit_code}"
         text = one_line(clean(run_reports.mask_secrets(why)))
-        raise _Refused(f"{call.argv[0]}: {shorten(text, _LONGEST_PROBLEM)}")
+        raise Refused(f"{call.argv[0]}: {shorten(text, _LONGEST_PROBLEM)}")
     return done.stdout
 
 

@@ -37,12 +37,14 @@ class Reports:
     """Say which reports a run is to leave.
 
     `junit` is the file for JUnit, and `plan` the folder of the plan, or the file of one order;
-    `None` for none. `pull_request` says that the run's branch is to get one.
+    `None` for none. `pull_request` says that the run's branch is to get one, and `closes` is the
+    number of the issue that it closes once it is merged.
     """
 
     junit: Path | None = None
     plan: Path | None = None
     pull_request: bool = False
+    closes: int = 0
 
 
 def add_report_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:

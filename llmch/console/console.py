@@ -60,6 +60,7 @@ class Console:
         self._is_obeyed = in_actions and not out.is_file
         self._protect = protect
         self._answered = False
+        self._passed_over: frozenset[str] = frozenset()
         self._listeners: list[events.Emit] = []
         self._lock = threading.RLock()
 
@@ -68,12 +69,21 @@ class Console:
         with self._lock:
             for listen in self._listeners:
                 listen(event)
+            if (
+                isinstance(event, events.Noted | events.Warned)
+                and event.message in self._passed_over
+            ):
+                return
             narrator = self._narrator or self._begin()
             fit = narrator.fit(event)
             lines = tuple(narrator.lines(fit))
             if self._verbosity is not Verbosity.QUIET:
                 self._printer.follow(fit)
             self._printer.log([*self._shown(lines)])
+
+    def pass_over(self, messages: Iterable[str]) -> None:
+        """Do not show notes and warnings of these words again: a person has read them."""
+        self._passed_over |= frozenset(messages)
 
     def listen(self, listener: events.Emit) -> None:
         """Have a listener hear each event, before it is shown and as it was emitted."""

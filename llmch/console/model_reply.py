@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from shared.events.events import Channel
 
 _KEPT_ORDERS = 3
-_MAX_STRING = 200  # characters; a title of a usable plan is shorter
+_MAX_TEXT = 200  # characters; a title of a usable plan is shorter
+_MAX_STRING = 12 * _MAX_TEXT  # where each is written as two escapes of six
 _MAX_DEPTH = 50
 _ID = re.compile(r"WO-\d{2,6}")
 
@@ -108,9 +109,11 @@ class PlannedOrders:
 
 
 def _decoded(literal: str) -> str:
-    with contextlib.suppress(ValueError):
-        return str(json.loads(f'"{literal}"'))
-    return literal
+    """Return the text of a JSON string, as far as it is kept; it may be cut in an escape."""
+    for each in (literal, literal[: literal.rfind("\\")]):
+        with contextlib.suppress(ValueError):
+            return str(json.loads(f'"{each}"'))[:_MAX_TEXT]
+    return literal[:_MAX_TEXT]
 
 
 _TAIL_CHARACTERS = 4000

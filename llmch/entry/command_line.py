@@ -106,6 +106,10 @@ class VerbParser(argparse.ArgumentParser):
     def _needed(self) -> str:
         """Return the arguments that a command line must have."""
         parts = []
+        for group in self._mutually_exclusive_groups:
+            if group.required:
+                ways = (f"{e.option_strings[0]} {e.metavar}" for e in group._group_actions)
+                parts.append(f"({' | '.join(ways)})")
         for each in self._actions:
             value = each.metavar or each.dest.upper()
             if not each.option_strings:

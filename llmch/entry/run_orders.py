@@ -38,7 +38,7 @@ from shared.errors import (
     PreflightRefused,
     SandboxUnavailable,
 )
-from shared.events.events import Warned
+from shared.events.events import Event, Noted, Warned
 from shared.work_order.plan_folder import MANIFEST_NAME
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _pull_request(
     """Ask for the pull request where the command line does; return what came of it."""
     if not reports.pull_request:
         return None
-    return pull_requests.request_pull(summary, options, console)
+    return pull_requests.request_pull(summary, options, console, reports.closes)
 
 
 def exit_code_of(*orders: RunSummary) -> ExitCode:
@@ -211,13 +211,22 @@ def check_first(options: RunOptions, console: Console, *, verify: bool) -> RunOp
     """Raise the refusals that the orders of a plan would meet, before planning is paid for.
 
     Return the options to run the orders with: the user may have agreed to do without a sandbox.
+    What is noted or warned of here is not shown again when the orders run.
     """
+    said: list[str] = []
+
+    def tell(event: Event) -> None:
+        if isinstance(event, Noted | Warned):
+            said.append(event.message)
+        console(event)
 
     def check(each: RunOptions) -> RunOptions:
-        run_order.check_before_plan(each, console, verify=verify)
+        run_order.check_before_plan(each, tell, verify=verify)
         return each
 
-    return with_consent(check, options, console)
+    agreed = with_consent(check, options, console)
+    console.pass_over(said)
+    return agreed
 
 
 def agreed_to_execute(

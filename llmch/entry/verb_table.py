@@ -31,6 +31,7 @@ _GROUPS = {
     },
     "Look at commits and the machine": {
         "verify": "say what of the claims of commits can be proven; needs no model",
+        "drift": "say what holds of each requirement at a commit, by its tests; needs no model",
         "doctor": "report what works on this machine, and how to fix the rest",
     },
     "Several machines": {
@@ -77,6 +78,7 @@ EXAMPLES = {
     "accept": "llmch accept WO-02 --commit HEAD",
     "skip": 'llmch skip WO-02 --reason "done in another repo"',
     "verify": "llmch verify main..work --rerun",
+    "drift": "llmch drift",
     "reset": "llmch reset",
     "doctor": "llmch doctor",
     "fleet": "llmch fleet status",

@@ -16,10 +16,10 @@ from pathlib import Path
 from factory import preflight
 from factory.batch import decide
 from factory.fleet import submission
-from factory.orders import read_orders
-from factory.record import decisions
+from factory.orders import read_orders, stages
+from factory.record import journal
 from factory.record import landed as landings
-from factory.run import dry_run
+from factory.run import reproduce
 from factory.workbench import judging_tools
 from planner import plan_flags
 from planner.compile import dry_run as plan_trial
@@ -37,10 +37,10 @@ from shared.languages import language_tools
 from shared.llm import live_client
 from shared.llm.budget import Budget, ModelTables, SharedBudget
 from shared.llm.call_retry import Pace
+from shared.llm.model_access import ModelAccess, check_access
 from shared.llm.model_client import ByRoleClient, LlmClient, Role
 from shared.llm.stack import Mode, ModelSource
 from shared.llm.transcript import Transcript
-from shared.llm.transport import check_access
 from shared.settings.loading import flags_given, load_settings
 from shared.settings.settings import RoleSettings, SandboxBackend, Settings
 
@@ -125,18 +125,23 @@ def planning_source(args: argparse.Namespace, settings: Settings, *, review: boo
 
     The reviewer is asked at a server of its own where one is configured.
     """
-    source = model_source(args, settings, settings.planner)
-    open_planner, reviewer = source.open_live, settings.reviewer
-    if not review or open_planner is None or reviewer.base_url == settings.planner.base_url:
+    source, reviewer = model_source(args, settings, settings.planner), settings.reviewer
+    if not review or source.open_live is None or _access(reviewer) == _access(settings.planner):
         return source
     reviewing = live_source(settings, reviewer)
-    open_reviewer = reviewing.open_live
-    assert open_reviewer is not None, "a live source can be opened"
+    source = also_for(source, Role.REVIEWER, reviewing)
+    return replace(source, reviewer_base_url=reviewing.base_url)
+
+
+def also_for(source: ModelSource, role: Role, other: ModelSource) -> ModelSource:
+    """Return a live source that asks for a role where `other` does."""
+    open_default, open_other = source.open_live, other.open_live
+    assert open_default is not None and open_other is not None, "a live source can be opened"
 
     def open_both(emit: Emit) -> LlmClient:
-        return ByRoleClient(open_planner(emit), {Role.REVIEWER: open_reviewer(emit)})
+        return ByRoleClient(open_default(emit), {role: open_other(emit)})
 
-    return replace(source, open_live=open_both, reviewer_base_url=reviewing.base_url)
+    return replace(source, open_live=open_both)
 
 
 def sources_of_both(
@@ -160,12 +165,18 @@ def live_source(
     `pace_at` gives the pace that others share who ask the server at a URL; without it, only the
     calls of one client share theirs.
     """
-    access = check_access(os.environ, role.base_url)
+    access, *others = accesses = [_access(role, model) for model in role.models]
+
+    def open_one(access: ModelAccess, emit: Emit) -> LlmClient:
+        pace = pace_at(access.display_url) if pace_at else None
+        return live_client.LiveClient(access, emit, pace=pace)
 
     def open_live(emit: Emit) -> LlmClient:
-        return live_client.LiveClient(
-            access, emit, pace=pace_at(access.display_url) if pace_at else None
-        )
+        default = open_one(access, emit)
+        elsewhere = {each: open_one(each, emit) for each in others if each != access}
+        models = dict(zip(role.models, accesses, strict=True))
+        of_models = {name: elsewhere[each] for name, each in models.items() if each in elsewhere}
+        return ByRoleClient(default, {}, of_models) if of_models else default
 
     return ModelSource(
         Mode.LIVE,
@@ -175,6 +186,10 @@ def live_source(
         budget=Budget(settings.max_tokens, settings.max_cost),
         tables=ModelTables(settings.prices, settings.windows),
     )
+
+
+def _access(role: RoleSettings, model: str | None = None) -> ModelAccess:
+    return check_access(os.environ, role.base_url, model or role.model, role.provider)
 
 
 def tool_runner(settings: Settings, repo: Path | None) -> language_tools.ToolRunner:
@@ -202,7 +217,7 @@ def _trial_runner(
 ) -> language_tools.ToolRunner | None:
     if settings.sandbox.backend is SandboxBackend.OFF:
         return None
-    return dry_run.DryRunner(settings, repo, branch, start)
+    return reproduce.DryRunner(settings, repo, branch, start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,9 +291,12 @@ def following(
     branch = options.branch or (own if refs.tip_of_branch(place.git, own) else None)
     plan = decide.PlanOnBranch(folder, orders, branch or own)
     landed = plan.landed(place.git, place.common_dir)
-    reasons = decisions.left_out(plan.decisions(place.common_dir))
-    impossible = plan.impossible(place.common_dir)
-    before = predecessor.read_predecessor(folder, landed, reasons, impossible)
+    reasons = journal.left_out(plan.decisions(place.common_dir))
+    impossible, weak = (
+        plan.due_again(place.common_dir, each)
+        for each in (stages.Stage.IMPOSSIBLE, stages.Stage.WEAK_TESTS)
+    )
+    before = predecessor.read_predecessor(folder, landed, reasons, impossible, weak)
     return replace(options, follows=before, branch=branch)
 
 

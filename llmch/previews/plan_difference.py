@@ -29,6 +29,7 @@ from llmch.console.document import (
 from llmch.console.line import count, short
 from llmch.previews.plan_preview import NOT_BEGUN, OrderStanding
 from planner.plan.parse_plan import Draft, Plan
+from planner.replan.removal import Removal
 from planner.spec.spec_difference import SpecDifference, compare_requirements
 from shared.work_order.work_order import WithdrawnOrder
 
@@ -79,6 +80,8 @@ class PlanDifference:
     fields: tuple[FieldDifference, ...]
     orders: tuple[OrderDifference, ...]
     follows: bool
+    removal: Removal | None = None
+    """What goes with the requirements that were removed, if any were."""
 
     @property
     def is_empty(self) -> bool:
@@ -216,6 +219,23 @@ def changed_requirements(difference: SpecDifference) -> Iterator[Block]:
         yield Section("Requirements", items)
 
 
+def removed_with(removal: Removal | None) -> Iterator[Block]:
+    """Yield a section with what only removed requirements brought; none if nothing was removed."""
+    if removal is None or removal.is_empty:
+        return
+    items = [
+        *(Item(each, Sign.REMOVED, literal=True) for each in removal.files),
+        *(Item(each, Sign.REMOVED, aside="the file stays") for each in removal.names),
+        *(Item(each, Sign.REMOVED, aside="a test; the file stays") for each in removal.tests),
+        *(Item(each) for each in removal.stays),
+    ]
+    if removal.shared:
+        words = f"{', '.join(removal.shared)} also did what remains: no order says what of it goes"
+        items.append(Item(words, Sign.WARNING))
+    title = f"What only {', '.join(removal.requirements)} brought"
+    yield Section(title, tuple(items or [Item("nothing that is there any more")]))
+
+
 def _items(difference: SpecDifference) -> Iterator[Item]:
     for changed in difference.changed:
         yield Item(f"{changed.after.id}: the text has changed", Sign.CHANGED)
@@ -246,6 +266,7 @@ class PlanDifferenceDocument(Document):
         "requirements=difference.requirements",
         "fields=difference.fields",
         "orders=difference.orders",
+        "removal=difference.removal?",
         orders=Shape(
             "id",
             "title",
@@ -275,6 +296,7 @@ class PlanDifferenceDocument(Document):
             yield Paragraph((f"Difference: none: both plans are to do the same ({counted})",))
             return
         yield from changed_requirements(found.requirements)
+        yield from removed_with(found.removal)
         if found.fields:
             yield Section("The plan as a whole", tuple(_fields_difference(found.fields)))
         for each in found.orders:

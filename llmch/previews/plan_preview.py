@@ -15,10 +15,11 @@ from typing import Final
 
 from factory.batch.order_graph import derive_graph
 from factory.orders.read_orders import LoadedOrder
-from factory.record.decisions import accepted_commits, decisions_of, left_out
+from factory.record.journal import accepted_commits, decisions_of, left_out
 from factory.record.landed import LandedOrders, find_landed
 from factory.run.forecast import Forecast, SizedOrders
 from planner.plan.parse_plan import Draft, Plan
+from planner.replan.removal import Removal
 from planner.rules.coverage import coverage_of_plan
 from planner.rules.judge_plan import Report
 from shared.errors import ShownFinding
@@ -231,6 +232,8 @@ class PlanPreview:
     findings: tuple[ShownFinding, ...]
     problems: tuple[str, ...]
     assumptions: tuple[Assumption, ...] = ()
+    removal: Removal | None = None
+    """What goes with the requirements that the plan before had, if any went."""
 
     def count(self, stand: OrderStand) -> int:
         return sum(each.standing.stand is stand for each in self.orders)

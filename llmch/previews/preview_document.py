@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from llmch.console.document import (
     assumed,
 )
 from llmch.console.line import count, short
-from llmch.previews.plan_difference import PlanDifference, compare_plans
+from llmch.previews.plan_difference import PlanDifference, compare_plans, removed_with
 from llmch.previews.plan_preview import (
     EXPECTS_EXEMPTION,
     Effect,
@@ -38,8 +38,9 @@ from llmch.previews.plan_preview import (
     preview_of,
     read_standings,
 )
-from planner.plan.parse_plan import Plan
+from planner.plan.parse_plan import Plan, is_inherited
 from planner.plan.plan_edits import read_plan_folder
+from planner.replan.removal import Removal, removal_of
 from planner.repo.planned_repo import open_repo
 from planner.rules.judge_plan import Report
 from shared.errors import InvalidInput
@@ -77,7 +78,13 @@ def read_preview(
     if orders:
         sized = size_plan(orders, repo, settings, ground.branch or None)
         ground = replace(ground, sized=sized)
-    return preview_of(plan, _withdrawn(plan), ground)
+    preview = preview_of(plan, _withdrawn(plan), ground)
+    required = {each.id for each in plan.requirements}
+    covered = {name for each in plan.drafts if each.order for name in each.order.covers}
+    removed = covered - required if ground.follows and required else set()
+    if not removed:
+        return preview
+    return replace(preview, removal=_removal(_inherited(plan), removed, ground))
 
 
 def read_difference(before: Path, after: Path, repo: Path | None) -> PlanDifference:
@@ -88,18 +95,38 @@ def read_difference(before: Path, after: Path, repo: Path | None) -> PlanDiffere
     """
     old, new = _comparable(before), _comparable(after)
     standings: dict[str, OrderStanding] = {}
+    ground = PlanGround(before)
     if repo is not None:
         git = open_repo(repo)
         for folder in (before, after):
             ground = _on_repo(PlanGround(folder), git, _loaded(folder)[0], None)
             standings |= ground.standings
-    return compare_plans(
+    found = compare_plans(
         old,
         new,
         follows=_facts(old).manifest_sha256 in _facts(new).lineage,
         withdrawn=_withdrawn(new),
         standings=standings,
     )
+    removed = {each.id for each in found.requirements.removed}
+    return replace(found, removal=_removal(old, removed, ground) if removed else None)
+
+
+def _removal(plan: Plan, removed: Collection[str], ground: PlanGround) -> Removal:
+    """Return what goes with removed requirements: of what landed, where a repo is known."""
+    if ground.repo is None:
+        return removal_of(plan, removed)
+    git = Git(ground.repo)
+    tip = refs.commit_of(git, f"refs/heads/{ground.branch}" if ground.branch_exists else "HEAD")
+    landed = [name for name, each in ground.standings.items() if each.commit]
+    sources = trees.CommitSources(git, tip) if tip else None
+    return removal_of(plan, removed, landed, sources, sources.paths if sources else ())
+
+
+def _inherited(plan: Plan) -> Plan:
+    """Return a plan that follows another one with the orders of that one alone."""
+    drafts = (e for e in plan.drafts if e.order and is_inherited(e.order, plan.succession))
+    return replace(plan, drafts=tuple(drafts))
 
 
 def _comparable(folder: Path) -> Plan:
@@ -186,6 +213,7 @@ class PreviewDocument(Document):
         for gone in preview.withdrawn:
             yield Section(gone.reason, name=gone.id, word="withdrawn", tone=Tone.FAINT)
         yield from assumed(preview.assumptions)
+        yield from removed_with(preview.removal)
         yield from _rest(preview)
         yield Paragraph((counts(preview),))
         if preview.ground.refusal:
@@ -385,6 +413,7 @@ _PREVIEW = Shape(
     "findings",
     "problems",
     "refusal=ground.refusal?",
+    "removal?",
     orders=_ORDER,
     withdrawn=Shape("id", "reason"),
     requirements=_REQUIREMENT,

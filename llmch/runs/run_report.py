@@ -22,7 +22,7 @@ from llmch.console.document import (
     assumed,
 )
 from llmch.console.line import cost, count, duration, estimated, listed, one_line, short, shorten
-from shared.work_order.work_order import Asserted, CoveredRequirement
+from shared.work_order.work_order import Asserted, CoveredRequirement, place_of
 
 if TYPE_CHECKING:
     from llmch.runs.run_model import OrderView, RunView
@@ -235,7 +235,8 @@ def render_assertions(
 
 
 def _row_lines(row: CoveredRequirement) -> Iterator[str]:
-    where = f" (line {row.line})" if row.line else ""
+    place = place_of(row.file, row.line)
+    where = f" ({place})" if place else ""
     removed = f" ({_REMOVED})" if row.removed else ""
     yield " ".join(f"{row.id}{where}{removed} {row.text}".split())
     if not row.orders:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,15 +21,18 @@ from llmch.ci.run_reports import Reports, reporting, reports_asked
 from llmch.console import Console, Format
 from llmch.console.console import someone_is_there
 from llmch.console.document import Outcome
-from llmch.entry import questions, run_orders, wiring
+from llmch.entry import issue_specs, issue_work, run_orders, wiring
 from llmch.entry.answers import PlanDocument
-from llmch.previews import preview_document
+from llmch.previews import plan_overlaps, preview_document
 from llmch.previews.plan_difference import changed_requirements
+from llmch.verbs import plan as plan_verb
 from planner import known_plans, run_plan
 from planner.compile import inputs
 from planner.plan_flags import add_acceptance_arguments, add_planner_flags, compile_options
 from planner.spec import read_spec
+from planner.spec.spec_folders import spec_place
 from shared.errors import ExitCode, InterruptedRun, InvalidInput
+from shared.events.events import ignore
 from shared.llm import stack
 from shared.work_order import plan_folder
 
@@ -37,14 +41,14 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--spec", type=Path, required=True, metavar="FILE", help="what to build")
+    issue_specs.add_spec_arguments(parser, event=True)
     parser.add_argument("--template", type=Path, metavar="FILE", help="a prompt of your own")
     parser.add_argument(
         "--anew", action="store_true", help="plan all of it, also where a plan could be followed"
     )
     add_planner_flags(parser)
     add_acceptance_arguments(parser)
-    questions.add_arguments(parser)
+    plan_verb.add_question_arguments(parser)
     parser.add_argument(
         "--yes",
         action="store_true",
@@ -65,11 +69,14 @@ class _BuildContext:
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Make the plan, unless the same plan is on file already, then run all its orders."""
+    if args.event is not None:
+        return issue_work.work_on_event(args, console, _EventMaker(args, console))
     if args.llm == stack.Mode.LIVE and not (args.yes or someone_is_there()):
         raise InvalidInput(
             "nobody is at a terminal to say yes to the plan",
             "--yes executes it without asking; nothing was paid",
         )
+    args.spec = args.spec and spec_place(args.spec)
     ground = _ground(args, console)
     planning = _planning(args, ground)
     is_known = known_plans.known_plan(planning, ground.place.common_dir) is not None
@@ -78,6 +85,43 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     with reporting(options, ground.reports, console):
         options = run_orders.check_first(options, console, verify=is_paid)
         return _plan_and_run(planning, options, args, ground, console)
+
+
+class _EventMaker:
+    """Plan and run for an event: the person who may has agreed by a label or a comment."""
+
+    def __init__(self, args: argparse.Namespace, console: Console) -> None:
+        self._args, self._console = args, console
+        args.yes, args.pr, args.ask = True, True, False
+
+    @cached_property
+    def _ground(self) -> _BuildContext:
+        return _ground(self._args, self._console)
+
+    def plan(self, spec: Path, before: Path | None, branch: str) -> run_plan.PlanResult:
+        args = self._args
+        args.spec, args.branch = spec, branch
+        ground = self._ground
+        planning = compile_options(
+            args, ground.settings, args.repo, review=wiring.reviews_plan(args)
+        )
+        if before is not None:
+            planning = wiring.following(planning, before, ground.place)
+        return known_plans.plan_anew(
+            *(planning, ground.place.common_dir, ground.planner, self._console),
+            wiring.tool_runner(ground.settings, args.repo),
+            wiring.trial_runner(ground.settings, planning),
+        )
+
+    def run(self, plan: Path, branch: str, issue: int) -> Outcome:
+        args, ground = self._args, self._ground
+        args.branch = branch
+        options = pushing(run_options(args, ground.settings), args)
+        reports = replace(ground.reports, pull_request=True, closes=issue)
+        return run_orders.run_reported(
+            lambda each: batch.run_all(plan, each, ground.factory, self._console),
+            *(options, reports, self._console),
+        )
 
 
 def _plan_and_run(
@@ -105,11 +149,13 @@ def _planned(
     runner = wiring.tool_runner(ground.settings, args.repo)
     trial = wiring.trial_runner(ground.settings, planning)
     asked = (
-        questions.asking(planning, args, console),
+        plan_verb.asking(planning, args, console),
         ground.place.common_dir,
         ground.planner,
         console,
     )
+    if known_plans.known_plan(planning, ground.place.common_dir) is None:
+        plan_overlaps.warn_before_plan(planning, console)
     return known_plans.plan_once(*asked, runner, trial)
 
 
@@ -128,25 +174,28 @@ def _answered(
     common_dir = ground.place.common_dir
     found = plan_folder.read_manifest(folder)
     stated = found.facts.assumptions if found is not None and found.facts is not None else ()
-    if stated and questions.may_ask(args):
+    if stated and plan_verb.may_ask(args):
         preview = preview_document.read_preview(folder, args.repo, args.branch, ground.settings)
         is_asked = plan.result is not None or not run_orders.has_begun(preview, common_dir)
-        if is_asked and questions.changed_by_answers(args.spec, stated, console):
+        if is_asked and plan_verb.changed_by_answers(args.spec, stated, console):
             following = wiring.following(planning, folder, ground.place)
             plan = _planned(following, args, ground, console)
             stated = plan.result.assumptions if plan.result is not None else ()
         elif is_asked:  # the answers belong to the specification now, and the plan has them
             known_plans.remember_plan(known_plans.plan_identity(planning), folder, common_dir)
     if args.strict_spec and plan.folder is not None:
-        questions.refuse_contradictions(args.spec, stated, plan.folder)
+        plan_verb.refuse_contradictions(args.spec, stated, plan.folder)
     return plan
 
 
 def _ground(args: argparse.Namespace, console: Console) -> _BuildContext:
     reports = reports_asked(args)
-    settings = wiring.settings_for(args, console, repo=args.repo, spec=args.spec)
+    # An event's settings are told of already, and its specification is beside none of a person's.
+    emit, spec = (console, args.spec) if args.event is None else (ignore, None)
+    settings = wiring.settings_for(args, emit, repo=args.repo, spec=spec)
+    issue_specs.take_issue(args, settings, console)
     with wiring.inputs_first(
-        lambda: read_spec.read_spec(args.spec), lambda: preflight.find_repo(args.repo)
+        lambda: args.spec and read_spec.read_spec(args.spec), lambda: preflight.find_repo(args.repo)
     ):
         sources = wiring.sources_of_both(args, settings, review=wiring.reviews_plan(args))
     place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
@@ -179,6 +228,7 @@ def _run_plan(
     `made` is the result of the planning, `None` if the plan was on file.
     """
     source = ground.factory
+    plan_overlaps.warn_before_run(folder, options, console)
     silent = args.yes or args.output_format in (Format.JSON, Format.MARKDOWN)
     if made is not None and made.change is not None:
         console.say(*changed_requirements(made.change.task.difference))

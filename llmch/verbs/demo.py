@@ -26,7 +26,7 @@ from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Rows, Shape
 from llmch.entry.answers import BatchDocument, PlanDocument
 from llmch.entry.command_line import add_record_arguments
-from llmch.entry.wiring import live_source, settings_for, tool_runner
+from llmch.entry.wiring import also_for, live_source, settings_for, tool_runner
 from planner.compile.inputs import PlannerModel, PlanOptions
 from planner.plan_flags import planning_model
 from planner.run_plan import PlanResult, run_plan
@@ -34,6 +34,7 @@ from shared.errors import ExitCode, InvalidInput, PreflightRefused
 from shared.events.events import Emit, Noted, Warned
 from shared.files.atomic_io import make_folder, write_bytes
 from shared.git.client import Git, clean_environment
+from shared.llm.model_client import Role
 from shared.llm.stack import Mode, ModelSource
 from shared.llm.transcript import Transcript
 from shared.llm.transcript_lines import ReplyOrigin
@@ -289,7 +290,8 @@ def demo_source(mode: str, example: Example, settings: Settings) -> ModelSource:
     Raises `ModelUnavailable` if a live model has no key.
     """
     if mode == Mode.LIVE:
-        return live_source(settings, settings.planner)
+        planner = live_source(settings, settings.planner)
+        return also_for(planner, Role.FACTORY, live_source(settings, settings.factory))
     return ModelSource(Mode.REPLAY, transcript=example.transcript)
 
 

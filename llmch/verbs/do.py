@@ -25,11 +25,11 @@ from llmch.console.console import someone_is_there
 from llmch.console.document import Outcome
 from llmch.entry import run_orders, wiring
 from llmch.entry.answers import PlanDocument
-from llmch.previews import preview_document
+from llmch.previews import plan_overlaps, preview_document
 from planner import known_plans
 from planner.compile.inputs import PlanOptions
 from planner.plan.parse_plan import parse_plan
-from planner.plan.plan_edits import Change, plan_of_change
+from planner.plan.plan_edits import Change, new_test_for, plan_of_change
 from planner.plan_flags import add_planner_flags, allowed_by, planning_model
 from planner.rules import judge_plan
 from shared.errors import ExitCode, InterruptedRun, InvalidInput
@@ -39,6 +39,7 @@ from shared.files.secret_values import redact, secret_values
 from shared.git import refs, trees
 from shared.languages.acceptance_commands import analyse_command
 from shared.llm import stack
+from shared.llm.model_access import is_small
 from shared.work_order.parse_order import sha256_bytes
 from shared.work_order.plan_folder import order_file_name
 from shared.work_order.work_order import check_acceptance_path, order_id
@@ -90,6 +91,10 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     reports = reports_asked(args)
     ground = _ground(args, console)
     planning = _planning(args, ground)
+    if planning.change is not None and planning.change.new_test is not None:
+        # Small models copy the code into the test, which then passes whatever is written.
+        settings = replace(ground.options.settings, strict_acceptance=True)
+        ground = replace(ground, options=replace(ground.options, settings=settings))
     known = None if args.anew else _known(planning, ground)
     with reporting(ground.options, reports, console):
         is_paid = ground.is_live and known is None
@@ -118,6 +123,7 @@ def _run_order(
     is_new: bool,
 ) -> Outcome:
     """Run the order of the plan in `folder`, if whoever is at the terminal agrees."""
+    plan_overlaps.warn_before_run(folder, options, console)
     try:
         if not run_orders.agreed_to_execute(
             lambda: preview_document.read_preview(folder, args.repo, args.branch, ground.settings),
@@ -194,6 +200,11 @@ def _change(args: argparse.Namespace, ground: _Ground) -> Change:
         frozenset(trees.files_of(ground.place.git, ground.start)) if ground.start else frozenset()
     )
     change = Change(text, tuple(_files(args.files, ground, there)), tuple(args.test))
+    if change.sources and not change.tests and is_small(ground.settings.planner.model):
+        first = change.sources[0]
+        data = trees.content_of(ground.place.git, ground.start, first) if first in there else b""
+        text = (data or b"").decode("utf-8", "replace")
+        change = replace(change, new_test=new_test_for(first, text, there))
     if change.tests:
         _refuse_tests(change, ground, there)
     return change

@@ -18,12 +18,12 @@ from llmch.entry import wiring
 from llmch.entry.command_line import add_record_arguments, lies_in_repo
 from llmch.entry.run_orders import tried_base
 from shared.errors import ExitCode, LlmchError
-from shared.git import checkups, trees
+from shared.git import repos, trees
 from shared.llm import live_client
 from shared.processes import pinned_tools
 
 if TYPE_CHECKING:
-    from shared.git.checkups import Checkup
+    from shared.git.repos import Checkup
     from shared.settings.settings import RoleSettings, Settings
 
 _MARKS = {"well": "ok", "limited": "warn", "broken": "no"}
@@ -84,30 +84,32 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     return Outcome(document, ExitCode.OK if document.ok else ExitCode.FAILED)
 
 
-def check_base(base: BaseTrial | None) -> Iterator[checkups.Checkup]:
+def check_base(base: BaseTrial | None) -> Iterator[repos.Checkup]:
     """Yield what trying the base showed, if it was tried."""
     if base is not None:
-        health = checkups.Health.WELL if base.ok else checkups.Health.BROKEN
-        yield checkups.Checkup("base", health, base.detail, base.remedy)
+        health = repos.Health.WELL if base.ok else repos.Health.BROKEN
+        yield repos.Checkup("base", health, base.detail, base.remedy)
 
 
-def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator[checkups.Checkup]:
-    yield checkups.check_git()
+def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator[repos.Checkup]:
+    yield repos.check_git()
     yield factory_health.check_interpreter(settings.python, repo)
     yield from factory_health.check_sandboxes()
     yield from factory_health.check_toolchains(settings.sandbox, repo)
     yield from factory_health.check_agents()
-    yield from checkups.check_tools(_paths_in(repo) if repo is not None else None)
+    yield from repos.check_tools(_paths_in(repo) if repo is not None else None)
     for name, role in _roles(settings).items():
-        yield live_client.check_model(name, role.model, role.base_url, online=online)
-    yield checkups.check_folder("records", settings.artifacts_dir, "--artifacts-dir")
+        for model in role.models:
+            server = role.base_url, role.provider
+            yield live_client.check_model(name, model, *server, online=online)
+    yield repos.check_folder("records", settings.artifacts_dir, "--artifacts-dir")
     yield factory_health.check_workspaces()
     if repo is not None:
         yield from factory_health.check_repo(repo, settings.verify)
         yield from factory_health.check_dependencies(repo, settings)
     else:
         detail = f"{Path.cwd()} is not in a git repo"
-        yield checkups.Checkup("repo", checkups.Health.LIMITED, detail, "name one with --repo DIR")
+        yield repos.Checkup("repo", repos.Health.LIMITED, detail, "name one with --repo DIR")
 
 
 def _repo_here() -> Path | None:
@@ -129,6 +131,7 @@ def _roles(settings: Settings) -> dict[str, RoleSettings]:
     """Return the roles to ask; the reviewer only where it differs from the planner."""
     planner, reviewer = settings.planner, settings.reviewer
     roles = {"planner": planner, "factory": settings.factory}
-    if (reviewer.model, reviewer.base_url) != (planner.model, planner.base_url):
+    asked = [(each.model, each.base_url, each.provider) for each in (planner, reviewer)]
+    if asked[0] != asked[1]:
         roles["reviewer"] = reviewer
     return roles

@@ -16,6 +16,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib import resources
 from pathlib import Path
 from typing import Final
 
@@ -24,22 +25,24 @@ from factory.run_flags import add_trial_arguments
 from factory.workbench.dependencies import HELPS
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Shape
-from llmch.console.line import this_program
+from llmch.console.line import count, this_program
 from llmch.entry import wiring
 from llmch.entry.run_orders import tried_base
-from planner.spec.read_spec import CONSTRAINTS, REQUIREMENTS, SUMMARY
-from shared.errors import InvalidInput, PreflightRefused
+from planner.spec.read_spec import CONSTRAINTS, REQUIREMENTS, SUMMARY, read_spec
+from planner.spec.spec_folders import find_spec_folder, whole_path
+from shared.errors import EXIT_CODE_MEANINGS, InvalidInput, PreflightRefused
 from shared.files import atomic_io
 from shared.files.text_sources import RepoSources
 from shared.git import refs, repos, trees
 from shared.git.client import Git
 from shared.projects.build_tools import find_verification
-from shared.projects.ci_checks import find_ci_checks
 from shared.projects.manifests import Project, VerifyCommand
+from shared.projects.project_tools import find_ci_checks
 from shared.settings.declaration import FlagGroup, Key
 from shared.settings.settings import KEYS
 
 _CONFIG: Final = "llmch.toml"
+_SKILL: Final = ".agents/skills/llmch/SKILL.md"
 _DEPS: Final = " --deps auto"
 _SPECS: Final = ("spec.yaml", "spec.yml", "spec.json", "spec.md", "spec.txt")
 
@@ -51,16 +54,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the specification to begin: .yaml and .json have requirement ids of your own, all "
         "else is text (default: spec.yaml at the root of the repo, or the spec that is there)",
     )  # fmt: skip
+    parser.add_argument(
+        "--from", dest="kept_spec", type=Path, metavar="DIR",
+        help="begin with the specification that spec-kit, OpenSpec or Kiro keeps in this folder, "
+        "and write none",
+    )  # fmt: skip
+    parser.add_argument(
+        "--agents", action="store_true",
+        help="also write .agents/skills/llmch/SKILL.md, by which coding agents use llmch rightly",
+    )  # fmt: skip
     add_trial_arguments(parser)
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Write the files that are not there yet. The exit code is 0, also where all of them were."""
     cwd = Path.cwd()
-    place = look_at(args.repo)
-    spec = cwd / args.spec if args.spec else _spec_in(place.root)
-    config = place.root / _CONFIG
-    files = {config: render_config(place), spec: render_spec(place.name, spec.suffix)}
+    kept_spec = _kept_spec(args)
+    place = look_at(kept_spec.root if kept_spec and args.repo == Path() else args.repo)
+    spec = cwd / (args.spec or (kept_spec.path if kept_spec else _spec_in(place.root)))
+    files = {place.root / _CONFIG: render_config(place)}
+    if kept_spec is None:
+        files[spec] = render_spec(place.name, spec.suffix)
+    if args.agents:
+        skill = _place_of_skill(place.root)
+        files[skill] = render_skill()
+        atomic_io.make_folder(skill.parent)
     written = atomic_io.write_new_files(files)
     kept = tuple(each for each in files if each not in written)
     base = None
@@ -69,10 +87,53 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         base = tried_base(args, console, place.root, settings)
     prepares = base is not None and HELPS in base.remedy and args.deps != "auto"
     flags = [*_passed_on(args), *([_DEPS] if prepares else [])]
-    steps = tuple(_steps(place, spec, cwd, "".join(flags), prepares=prepares))
+    steps = tuple(_steps(place, spec, cwd, "".join(flags), kept_spec, prepares=prepares))
     if base and not base.ok and not prepares:
         steps = ("make the base green, as said above", *steps)
-    return Outcome(InitDocument(place, written, kept, steps, cwd, base))
+    return Outcome(InitDocument(place, written, kept, steps, cwd, base, kept_spec))
+
+
+@dataclass(frozen=True, slots=True)
+class KeptSpec:
+    """Hold a specification that another tool keeps: its folder, its project, and what is in it."""
+
+    path: Path
+    root: Path
+    kind: str
+    requirements: int
+    has_tasks: bool
+
+
+def _kept_spec(args: argparse.Namespace) -> KeptSpec | None:
+    """Return the specification of `--from`. Raises `InvalidInput` where it cannot be planned."""
+    if args.kept_spec is None:
+        return None
+    if args.spec is not None:
+        raise InvalidInput(
+            "--spec begins a specification, and --from takes one that is there", "give one of them"
+        )
+    if not args.kept_spec.is_dir():
+        raise InvalidInput(f"--from {args.kept_spec}: no such folder", "name the spec's folder")
+    folder, spec = find_spec_folder(args.kept_spec), read_spec(args.kept_spec)
+    has_tasks = folder.tasks is not None and folder.tasks.is_file()
+    return KeptSpec(
+        whole_path(spec.path), folder.root, folder.kind, len(spec.requirements), has_tasks
+    )
+
+
+def _place_of_skill(root: Path) -> Path:
+    """Return where agents look for a skill. Raises `InvalidInput` where a link leads elsewhere."""
+    path = root / _SKILL
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise InvalidInput(f"{path} leads out of the repo by a link", "remove the link")
+    return path
+
+
+def render_skill() -> str:
+    """Return the instructions for agents, with the exit codes of this version."""
+    codes = "\n".join(f"- {code.value}: {meaning}" for code, meaning in EXIT_CODE_MEANINGS.items())
+    text = resources.files(__package__).joinpath("SKILL.md").read_text("utf-8")
+    return text.replace("{{EXIT_CODES}}", codes)
 
 
 def _passed_on(args: argparse.Namespace) -> Iterator[str]:
@@ -188,7 +249,13 @@ def as_seen(path: Path, cwd: Path) -> str:
 
 
 def _steps(
-    place: TargetFolder, spec: Path, cwd: Path, flags: str, *, prepares: bool
+    place: TargetFolder,
+    spec: Path,
+    cwd: Path,
+    flags: str,
+    kept_spec: KeptSpec | None = None,
+    *,
+    prepares: bool,
 ) -> Iterator[str]:
     """Yield the steps from here to verified commits; paths are written as seen from `cwd`."""
     here = Path(os.path.realpath(cwd)).is_relative_to(os.path.realpath(place.root))
@@ -200,11 +267,14 @@ def _steps(
     program = this_program()
     if prepares:
         yield f"{program} init{repo} --base{flags}"
-    yield f"edit {_word(spec, cwd)}"
+    if kept_spec is None:
+        yield f"edit {_word(spec, cwd)}"
     if place.git is not GitState.READY:  # files that git does not track stop no run
         yield f"{git} add -A && {git} commit -m start"
     yield f"{program} plan --spec {_word(spec, cwd)}{repo} --outdir {plan}"
     yield f"{program} run-all{repo} --workdir {plan}{flags}"
+    if kept_spec is not None and kept_spec.has_tasks:
+        yield f"{program} report --coverage {plan}{repo} --tick {_word(spec, cwd)}"
 
 
 def _word(path: Path, cwd: Path) -> str:
@@ -234,6 +304,8 @@ class InitDocument(Document):
         "notes=place.notes",
         "next=steps",
         "base",
+        "spec=kept_spec",
+        spec=Shape("path", "kind", "requirements"),
         base=Shape("ok", "commit?", "tests", "detail", "remedy?"),
         projects=Shape("tool", "manifest", "name"),
         verify=_COMMAND,
@@ -246,6 +318,7 @@ class InitDocument(Document):
     steps: tuple[str, ...]
     cwd: Path
     base: BaseTrial | None = None
+    kept_spec: KeptSpec | None = None
     ok: bool = True
 
     def blocks(self) -> Iterator[Block]:
@@ -262,6 +335,9 @@ class InitDocument(Document):
     def _found(self) -> Iterator[str]:
         place = self.place
         yield f"folder    {place.root}{_GIT_WORDS[place.git]}"
+        if spec := self.kept_spec:
+            named = as_seen(spec.path, self.cwd)
+            yield f"spec      {named}  ({spec.kind}, {count(spec.requirements, 'requirement')})"
         for project in place.projects:
             yield f"found     {project.tool}  ({project.manifest})"
         for each in place.verify:

@@ -7,16 +7,20 @@ import contextlib
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from factory.batch import batch, order_driver
+from factory import run_flags
+from factory.batch import accept_proposals, batch, order_driver
 from factory.fleet import fleet_worker, job_queue, leases, submission
 from factory.orders import read_orders, task
 from factory.run_flags import add_batch_arguments, submission_options
+from llmch.ci import pull_requests
 from llmch.ci.run_reports import reports_asked
 from llmch.console import Console
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark
+from llmch.console.line import count
 from llmch.entry import wiring
 from llmch.entry.command_line import VerbParser, fleet_of
 from llmch.entry.run_orders import (
@@ -26,8 +30,10 @@ from llmch.entry.run_orders import (
     options_and_source,
     run_reported,
 )
-from shared.errors import InvalidInput
+from llmch.previews.plan_overlaps import warn_before_run
+from shared.errors import InvalidInput, ModelUnavailable
 from shared.events.events import Noted
+from shared.llm.stack import Mode, ModelSource
 
 if TYPE_CHECKING:
     from factory.run.session import Session
@@ -68,6 +74,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --detach: the remote's branch from which a new branch starts (default: the one "
         "that the clone has checked out, or the remote's default branch)",
     )  # fmt: skip
+    parser.add_argument(
+        "--onto", metavar="BRANCH",
+        help="carry the orders that have landed onto the tip of another branch, on a new branch: "
+        "each is judged there, and a model is asked only where the two conflict",
+    )  # fmt: skip
     parser.add_argument("--wait", action="store_true", help=argparse.SUPPRESS)
     add_batch_arguments(parser)
     add_running_arguments(parser)
@@ -85,7 +96,12 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     if args.base or args.wait:
         raise InvalidInput("--base belongs to --on fleet --detach", "leave it out")
     reports = reports_asked(args, folder)
-    options, source = options_and_source(args, console, lambda: read_orders.read_workdir(folder))
+    if args.onto is not None:
+        options, source = _carrying(args, folder, console)
+    else:
+        read = partial(read_orders.read_workdir, folder)
+        options, source = options_and_source(args, console, read)
+        warn_before_run(folder, options, console)
     kind: batch.WorkerKind = batch.THIS_PROCESS
     if args.on == "fleet":
         options, kind = _on_fleet(options, waits=not args.no_wait)
@@ -94,6 +110,34 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     return run_reported(
         lambda each: batch.run_all(folder, each, source, console, kind), options, reports, console
     )
+
+
+def _carrying(
+    args: argparse.Namespace, folder: Path, console: Console
+) -> tuple[task.RunOptions, ModelSource]:
+    """Return the options and the source of a run that carries orders onto `--onto`.
+
+    Without a key, and with `--llm replay` alone, no model is asked.
+    """
+    if args.on == "fleet" or args.commit_hash:
+        raise InvalidInput("--onto begins on this machine, at the tip of BRANCH", "leave that out")
+    settings = wiring.settings_for(args, console, repo=args.repo)
+    options = run_flags.run_options(args, settings)
+    nobody = why = None
+    if args.llm == Mode.REPLAY and args.transcript is None:
+        nobody, why = accept_proposals.NOBODY, "a replay without --transcript"
+    else:
+        try:
+            source = wiring.model_source(args, settings, settings.factory)
+        except ModelUnavailable as unavailable:
+            nobody, why = accept_proposals.NOBODY, unavailable.message
+    if why:
+        console(Noted(f"no model is asked: {why}; an order that conflicts fails"))
+    options = accept_proposals.options_onto(folder, options, args.onto, asks_model=nobody is None)
+    assert options.onto is not None, "it says what is carried"
+    landed = count(len(options.onto.origins), "landed order")
+    console(Noted(f"carried onto {args.onto}, to {options.branch}: {landed}"))
+    return pull_requests.pushing(options, args), nobody or source
 
 
 def _on_fleet(options: task.RunOptions, *, waits: bool) -> tuple[task.RunOptions, batch.WorkerKind]:
@@ -120,7 +164,8 @@ def _on_fleet(options: task.RunOptions, *, waits: bool) -> tuple[task.RunOptions
 # These say how this machine runs a plan, and a plan that is left to the fleet takes none of them.
 _OF_HERE = frozenset({
     "--no-wait", "--jobs", "--create-branch", "--reuse-branch", "--commit-hash", "--allow-dirty",
-    "--push", "--out", "--allow-repo-filters", "--llm", "--transcript", "--pr", "--sandbox",
+    "--onto", "--push", "--out", "--allow-repo-filters", "--llm", "--transcript", "--pr",
+    "--sandbox",
     "--sandbox-net", "--sandbox-read", "--sandbox-write", "--sandbox-path",
 })  # fmt: skip
 

@@ -17,7 +17,9 @@ from factory.record import run_status
 from llmch.console import Console, Format
 from llmch.console.document import Block, Document, Outcome, Paragraph, Remark, Rows
 from llmch.console.line import this_program
+from shared.errors import InvalidInput
 from shared.files.typed_documents import read_as
+from shared.git import refs
 from shared.llm.model_client import CallPlace
 from shared.llm.transcript import describe_uncertain
 
@@ -35,6 +37,7 @@ class StatusDocument(Document):
     place: str = ""
     """The option with which other verbs find the repo; empty in the repo itself."""
     plan: PlanAtHand | None = None
+    moved_on: tuple[str, ...] = ()
 
     def to_json(self) -> object:
         return self.status or {"run_id": None, "state": "none", "orders": []}
@@ -45,6 +48,8 @@ class StatusDocument(Document):
         else:
             yield from _blocks(self.status, self.place)
             yield from _next_step(self.status, self.place, self.plan)
+            if self.moved_on:
+                yield Remark(self.moved_on)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,24 +59,53 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="follow the run until it is over; wait for one where none has begun",
     )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="instead, list the plans whose branch is not merged, and what they have in common",
+    )
 
 
 def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Print the status. The exit code is 0 for any status, and 8 if it cannot be read."""
-    common_dir = preflight.find_repo(args.repo).common_dir
+    place = preflight.find_repo(args.repo)
+    common_dir = place.common_dir
+    if args.all:
+        if args.watch:
+            raise InvalidInput("--all does not go with --watch", "leave one of them out")
+        from llmch.entry import wiring
+        from llmch.previews.plan_overlaps import open_plans_document
+
+        settings = wiring.settings_for(args, console, repo=args.repo)
+        return Outcome(open_plans_document(place, settings.artifacts_dir))
     document = _look(common_dir)
     if args.watch:
         if document is None:
             console.say(Remark(("nothing has run on this repo yet; waiting for a run to begin",)))
             document = _wait_for_a_run(common_dir)
         document = _follow(document, common_dir, args, console)
-    return Outcome(StatusDocument(document, _place(args), _plan_at_fault(document, common_dir)))
+    moved_on = _moved_on(document, args, place) if document else ()
+    plan = _plan_at_fault(document, common_dir)
+    return Outcome(StatusDocument(document, _place(args), plan, moved_on))
+
+
+def _moved_on(
+    document: dict[str, Any], args: argparse.Namespace, place: preflight.RepoPlace
+) -> tuple[str, ...]:
+    tip = refs.tip_of_branch(place.git, document["branch"])
+    if not tip or any(each["commit"] == tip for each in document["orders"]):
+        return ()
+    from llmch.verbs import drift  # with all that judges; so only where there is something to say
+
+    return drift.moved_on(args, args.repo, document["branch"])
 
 
 def _plan_at_fault(document: dict[str, Any] | None, common_dir: Path) -> PlanAtHand | None:
     """Return the plan of the run where an order of it failed because the plan is wrong."""
     failures = (order["failure"] for order in document["orders"]) if document else ()
-    if not any(each and each["stage"] in ("preflight", "impossible") for each in failures):
+    if not any(
+        each and each["stage"] in ("preflight", "impossible", "weak_tests") for each in failures
+    ):
         return None
     return decide.plan_at_hand(common_dir)
 

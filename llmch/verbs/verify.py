@@ -20,6 +20,7 @@ from llmch.console.document import (
     Item,
     Outcome,
     Remark,
+    Rows,
     Section,
     Shape,
     Sign,
@@ -28,14 +29,16 @@ from llmch.console.document import (
 from llmch.console.line import count, short
 from llmch.entry import run_orders, wiring
 from llmch.entry.command_line import add_record_arguments
-from shared.errors import ExitCode
+from shared.errors import ExitCode, InvalidInput
 from shared.git import commits, refs
 
 if TYPE_CHECKING:
     from factory.audit.audit import Audit, AuditedCommit
     from factory.audit.audit_evidence import Ruling
+    from factory.drift.drift import MergedRequirement, MergeProof
     from factory.orders.task import RunOptions
     from shared.git.client import Git
+    from shared.settings.settings import Settings
 
 _WIDTH = len("contradicted")
 # Spelled out, because the room that knows them is imported only when the verb is called.
@@ -113,6 +116,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="fail where this claim is not proven, too; may be repeated: " + ", ".join(CLAIMS),
     )  # fmt: skip
     parser.add_argument("--strict", action="store_true", help="require all claims")
+    parser.add_argument(
+        "--merge", metavar="BASE..HEAD",
+        help="say instead what merging HEAD into BASE leaves of the requirements of both sides, "
+        "by running their tests: exit code 1 where what a side has proven is not proven any more",
+    )  # fmt: skip
     add_judging_arguments(parser)
     add_record_arguments(parser)
 
@@ -127,13 +135,15 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     settings = wiring.settings_for(args, console, repo=args.repo)
     place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
     git = place.git
+    plan = audit_evidence.read_plan(args.plan, named=True) if args.plan else None
+    places = runs_on_record.places_of_runs(settings.artifacts_dir, place.common_dir)
+    evidence = audit_evidence.AuditEvidence(git, places, tuple(args.transcript), plan)
+    if args.merge:
+        return _look_at_merge(args, console, settings, place, evidence)
     runs = tuple(
         runs_on_record.runs_on_record(settings.artifacts_dir, place.common_dir, place.tree)
     )
     ids = commits_named(git, args.commits or _of_latest_run(runs, git))
-    plan = audit_evidence.read_plan(args.plan, named=True) if args.plan else None
-    places = runs_on_record.places_of_runs(settings.artifacts_dir, place.common_dir)
-    evidence = audit_evidence.AuditEvidence(git, places, tuple(args.transcript), plan)
     if not args.rerun:
         return _outcome(audit(evidence, ids), args)
 
@@ -202,3 +212,76 @@ def _summary(audit: Audit) -> str:
         f"{found.count(audit_evidence.ClaimState.PROVEN)} proven, "
         f"{found.count(audit_evidence.ClaimState.NOT_PROVABLE)} not provable here"
     )
+
+
+# What a merge leaves of the requirements
+
+_HEADINGS = ("", "requirement", "base", "head", "merge", "what it is")
+_OTHER_FLAGS = ("commits", "rerun", "require", "strict", "transcript")
+
+
+@dataclass(frozen=True, slots=True)
+class MergeDocument(Document):
+    """Represent the answer of `verify --merge`: each requirement on both sides and merged."""
+
+    shape = Shape(
+        "ok=proof.ok",
+        "base=proof.sides.base",
+        "head=proof.sides.head",
+        "merge=proof.sides.result",
+        "conflicts=proof.sides.conflicts",
+        "requirements=proof.requirements",
+        "gaps=proof.gaps",
+        requirements=Shape("id", "text", "base", "head", "merge", "ok", "detail"),
+    )
+
+    proof: MergeProof
+
+    def blocks(self) -> Iterator[Block]:
+        if self.proof.requirements:
+            yield Rows(tuple(map(_merge_row, self.proof.requirements)), _HEADINGS)
+        yield Conclusion("verify", _merge_summary(self.proof), self.proof.ok)
+        if self.proof.sides.conflicts:
+            yield Remark(tuple(f"conflict: {each}" for each in self.proof.sides.conflicts))
+        if self.proof.gaps:
+            yield Remark(self.proof.gaps)
+
+
+def _look_at_merge(
+    args: argparse.Namespace,
+    console: Console,
+    settings: Settings,
+    place: preflight.RepoPlace,
+    evidence: audit_evidence.AuditEvidence,
+) -> Outcome:
+    """Look at both sides and at the merge. The exit code is 1 if the merge loses anything."""
+    from factory.drift.drift import prove_merge
+    from llmch.verbs.drift import assertions_in
+
+    for each in _OTHER_FLAGS:
+        if getattr(args, each):
+            raise InvalidInput(
+                f"--merge does not go with {'COMMIT' if each == 'commits' else f'--{each}'}",
+                "the requirements of the merge are one question, the claims of commits another",
+            )
+    proof = run_orders.with_consent(
+        lambda options: prove_merge(args.merge, evidence, assertions_in, place, options, console),
+        judging_options(args, settings),
+        console,
+    )
+    return Outcome(MergeDocument(proof), ExitCode.OK if proof.ok else ExitCode.FAILED)
+
+
+def _merge_row(row: MergedRequirement) -> tuple[str, ...]:
+    states = (str(each) if each else "-" for each in (row.base, row.head, row.merge))
+    said = ": ".join(filter(None, (row.text, "" if row.ok else row.detail)))
+    return ("" if row.ok else "!", row.id, *states, said)
+
+
+def _merge_summary(proof: MergeProof) -> str:
+    sides = f"{short(proof.sides.head)} into {short(proof.sides.base)}"
+    if proof.sides.conflicts:
+        return f"{sides} conflicts in {count(len(proof.sides.conflicts), 'file')}"
+    lost = sum(not each.ok for each in proof.requirements)
+    of = count(len(proof.requirements), "requirement")
+    return f"{sides}: {of}, {lost or 'nothing'} lost by the merge"

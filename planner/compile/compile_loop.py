@@ -27,12 +27,14 @@ from planner.compile.judge_reply import (
 from planner.compile.patches import Ask, put_together
 from planner.compile.stages import Stage, StageKind, claim_asks, judge_outlined, next_asks
 from planner.plan.parse_plan import Reply, read_reply
+from planner.plan.plan_edits import read_test_reply
 from planner.prompts.prompt_templates import (
     render,
     render_change,
     render_languages,
     render_outline,
     render_replan,
+    render_test,
 )
 from planner.replan import replan_prompt
 from planner.repo.looks import parse_looks
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from planner.compile.compile_record import CompileRecord
     from planner.compile.inputs import CompileInputs, PlannerModel
     from planner.plan.parse_plan import Plan
+    from planner.plan.plan_edits import Change
     from planner.replan.predecessor import FollowUp
     from planner.repo.looks import Looks
 
@@ -62,6 +65,8 @@ def first_prompt(inputs: CompileInputs) -> str:
     """Return the prompt of the first attempt."""
     if inputs.task is not None:
         return _change_prompt(inputs, inputs.task)
+    if inputs.change is not None and inputs.change.new_test is not None:
+        return _test_prompt(inputs)
     if inputs.change is not None:
         return render_change(
             inputs.change.render(shown=inputs.repo.whole),
@@ -78,8 +83,16 @@ def first_prompt(inputs: CompileInputs) -> str:
         inputs.surroundings,
         render_requirements(spec.requirements, all_needed=inputs.require_coverage),
         render_commands(inputs.repo.verification),
-        render_languages(spec.text, inputs.repo.files, inputs.surroundings),
+        render_languages(spec.text, inputs.repo.files, inputs.surroundings, inputs.repo.sources),
     )
+
+
+def _test_prompt(inputs: CompileInputs, findings: Sequence[str] = ()) -> str:
+    """Return the question for the test of a change alone; `findings` refused the last reply."""
+    change = inputs.change
+    assert change is not None and change.new_test is not None
+    asked, test = change.render(shown=inputs.repo.whole), change.new_test
+    return render_test(asked, inputs.repo.hints, test.asked, findings)
 
 
 def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
@@ -97,6 +110,7 @@ def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
             replan_prompt.relevant_words(task),
             inputs.repo.files,
             inputs.surroundings,
+            inputs.repo.sources,
         ).text,
     )
 
@@ -129,8 +143,10 @@ def compile_plan(compilation: Compilation) -> Iterator[Judged]:
     model layer's errors where asking again would not help; once a plan is valid, raises only
     `Interrupted` and `NotOnRecord`.
     """
-    looks = compilation.looks
-    stage = Stage(StageKind.WHOLE, first_prompt(compilation.inputs), looks)
+    looks, inputs = compilation.looks, compilation.inputs
+    stage = Stage(StageKind.WHOLE, first_prompt(inputs), looks)
+    if inputs.change is not None and inputs.change.new_test is not None:
+        stage = replace(stage, again=lambda findings: _test_prompt(inputs, findings))
     last, is_staged = None, bool(compilation.is_staged)
     if not is_staged:
         for last in _until_valid(compilation, stage, (Ask(stage.first),), 1):
@@ -148,7 +164,8 @@ def compile_plan(compilation: Compilation) -> Iterator[Judged]:
 
 def _in_stages(compilation: Compilation, details: Stage, number: int) -> Iterator[Judged]:
     """Have an outline made, in attempts from `number`, and then its details."""
-    outline = Stage(StageKind.OUTLINE, render_outline(details.prompt), details.looks)
+    first = render_outline(details.prompt)
+    outline = Stage(StageKind.OUTLINE, first, details.looks, details.prompt)
     last: Judged | None = None
     for last in _until_valid(compilation, outline, (Ask(outline.first),), number):
         yield last
@@ -210,7 +227,10 @@ def _attempt(
         asks = [replace(each, prompt=stage.looks.offered(stage.prompt)) for each in asks]
     record.begin_attempt(attempt, asks, stage.kind)
     model, failures, said, lost = compilation.model, [], [], []
-    requests = [model.request(each.prompt, attempt, order=each.name) for each in asks]
+    shared = stage.shared(attempt)
+    requests = [
+        replace(model.request(e.prompt, attempt, order=e.name), shared=shared) for e in asks
+    ]
     outcomes = _side_by_side(compilation.client, requests, compilation.at_once)
     if may_look:
         outcomes = [_looked(compilation, stage, attempt, requests[0].prompt, outcomes[0])]
@@ -218,9 +238,11 @@ def _attempt(
         if isinstance(outcome, ReplyFailed):
             record.add_lost_reply(attempt, outcome, ask)
             failures.append(outcome.message)
+            if (begun := _begun_test(compilation.inputs.change, outcome)) is not None:
+                said.append((ask, begun.source, begun))
         else:
             record.add_reply(attempt, outcome, ask)
-            said.append((ask, outcome.text, read_reply(outcome.text)))
+            said.append((ask, outcome.text, _read(compilation.inputs.change, outcome.text)))
         if ask.orders and (isinstance(outcome, ReplyFailed) or not said[-1][-1].plan.is_json):
             lost.append(ask.orders)
     if said:
@@ -255,10 +277,25 @@ def _looked(
         prompt = looks.offered(stage.prompt)
         compilation.record.begin_call(attempt, prompt)
         request = compilation.model.request(prompt, attempt, Role.LOOK)
+        request = replace(request, shared=stage.shared(attempt + 1))
         outcome = _asked(compilation.client, request)
         if isinstance(outcome, Completion):
             looks.spent += outcome.usage
     return outcome
+
+
+def _begun_test(change: Change | None, failed: ReplyFailed) -> Reply | None:
+    """Return what a reply that was cut has of a test; `None` where it has no whole one."""
+    if change is None or change.new_test is None or not isinstance(failed, ReplyCutShort):
+        return None
+    reply = read_test_reply("".join(failed.lost[-1:]), change, change.new_test)
+    return reply if reply.plan.is_json else None
+
+
+def _read(change: Change | None, text: str) -> Reply:
+    if change is None or change.new_test is None:
+        return read_reply(text)
+    return read_test_reply(text, change, change.new_test)
 
 
 def _judged(

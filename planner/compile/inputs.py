@@ -1,8 +1,17 @@
-"""Gathers everything that a plan is made from."""
+"""Gathers what a plan is made from: specification, template, repository; keeps what a model is
+shown of it.
+
+The text follows from the files, the words, the room and the code that reads them. A key of all of
+these names a file in the person's cache folder. What cannot be kept or read back is made anew.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+import hashlib
+import os
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -19,7 +28,6 @@ from planner.prompts.prompt_templates import (
 )
 from planner.replan.predecessor import FollowUp, Predecessor
 from planner.replan.replan_prompt import relevant_words
-from planner.repo.kept_hints import hints_of
 from planner.repo.looks import Looks
 from planner.repo.machine import NO_MACHINE, Machine, describe_machine
 from planner.repo.planned_repo import (
@@ -28,6 +36,7 @@ from planner.repo.planned_repo import (
     committed_files,
     named_files,
     open_tree,
+    quote_conventions,
     read_repo_hints,
     render_conventions,
 )
@@ -37,14 +46,67 @@ from planner.spec.read_spec import Spec, read_spec
 from planner.spec.spec_difference import compare_requirements
 from shared.errors import InvalidInput
 from shared.events.events import Emit, Warned, ignore
+from shared.files import atomic_io
 from shared.files.paths import VERIFY_SCRIPT
 from shared.llm.budget import likely_tokens
 from shared.llm.model_client import Api, CallPlace, Request, Role
+from shared.processes.pinned_tools import cache_folder
 
 if TYPE_CHECKING:
     from shared.git.trees import CommitSources
     from shared.projects.manifests import VerifyCommand
     from shared.work_order.work_order import Assumption
+
+
+LEAST_FILES: Final = 500  # to read fewer of them takes no longer than to look here
+MOST_KEPT: Final = 64
+_FLOORS: Final = Path(__file__).parents[2]
+_READERS: Final = ("planner/repo", "planner/prompts", "shared/languages", "shared/projects")
+
+
+def hints_of(
+    base: BaseTree | None,
+    paths: Collection[str],
+    asked: tuple[str, int, tuple[str, ...]],
+    make: Callable[[], str],
+) -> str:
+    """Return what `make` returns, or returned for the same files and the same `asked`.
+
+    `asked` are the words, the room, and the paths that are shown elsewhere. A small tree, and one
+    with changed files, is read anew. Never raises by itself.
+    """
+    if base is None or base.changed or len(paths) < LEAST_FILES:
+        return make()
+    try:
+        folder = cache_folder() / "hints"
+    except RuntimeError:  # nobody has a home folder here
+        return make()
+    file = folder / _key(base, paths, asked)
+    kept = atomic_io.read_kept(file)
+    if kept is not None:
+        return kept.decode("utf-8", "surrogateescape")
+    made = make()
+    with contextlib.suppress(ValueError):
+        atomic_io.keep(file, made.encode("utf-8", "surrogateescape"), MOST_KEPT)
+    return made
+
+
+def _key(base: BaseTree, paths: Collection[str], asked: object) -> str:
+    digest = hashlib.sha256(repr((sys.version_info[:2], asked, *_readers())).encode())
+    for path in paths:
+        line = f"{path}\0{base.ids.get(path, '')}\n"
+        digest.update(line.encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def _readers() -> Iterator[tuple[str, int, int]]:
+    """Yield a mark of each file of the code that reads a repository."""
+    for top in _READERS:
+        for folder, inner, names in os.walk(_FLOORS / top):
+            inner[:] = sorted(each for each in inner if each != "__pycache__")
+            for name in sorted(names):
+                facts = os.stat(f"{folder}/{name}")  # noqa: PTH116 (a path object for each costs 10 ms)
+                yield name, facts.st_size, facts.st_mtime_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,17 +292,30 @@ def gather_inputs(
     repo = _read_repo(options.repo, options, spec, task, emit) if options.repo else RepoInputs()
     here = describe_machine(spec.text, repo.files, repo.sources, machine)
     shown = repo.hints.strip("\n") or (NO_REPO if options.change is None else "")
+    rules = quote_conventions(spec.rules) if spec.rules else ""
+    if spec.untouched and options.follows is None:
+        emit(Warned(_whole_plan(spec)))
+    for remark in spec.remarks:
+        emit(Warned(f"spec {spec.path}: {remark}"))
     return CompileInputs(
         spec=spec,
         template=template,
         doctrine=default_doctrine(),
         repo=repo,
         compile_hash=_compile_hash(options, spec, template, here),
-        surroundings="\n\n".join(filter(None, (shown, here))),
+        surroundings="\n\n".join(filter(None, (shown, rules, here))),
         require_coverage=options.require_coverage,
         allowed=options.allowed,
         task=task,
         change=options.change,
+    )
+
+
+def _whole_plan(spec: Spec) -> str:
+    return (
+        f"spec {spec.path}: the change leaves {spec.untouched} of {len(spec.requirements)} "
+        "requirements as they are, and they are planned as well: no plan of them was named with "
+        "--from"
     )
 
 

@@ -26,13 +26,14 @@ from planner.plan.plan_edits import (
 )
 from planner.prompts.prompt_templates import render_review
 from planner.replan.merge_plans import Answer, merge, reply_text
+from planner.replan.removal import with_removals
 from planner.replan.replan_prompt import render_difference, render_own
 from planner.rules.acceptance import runs_all_of
 from planner.rules.chain import steering_files
 from planner.rules.judge_plan import Report, judge, judge_answer
 from planner.rules.repair import Fix, repair_plan
 from shared.files.paths import VERIFY_SCRIPT
-from shared.files.strict_documents import JsonProblem, JsonValue, parse_json
+from shared.files.strict_documents import JsonProblem, JsonValue, at, parse_json
 from shared.languages.acceptance_commands import analyse_command
 from shared.languages.registry import language_of
 from shared.llm.model_client import ReplyMalformed, extract_json_array, extract_json_object
@@ -134,18 +135,21 @@ def _judge_change(
     attempt: int, text: str, reply: Reply, inputs: CompileInputs, task: FollowUp, judge: Judge
 ) -> Judged:
     """Return the outcome of a reply that changes the plan before: the whole plan is judged."""
-    merged = merge(reply.plan, task, require_coverage=inputs.require_coverage)
+    removing, added = with_removals(reply.plan, task, inputs.repo.sources, inputs.repo.files)
+    made = tuple(Fix("E313", order, at(field), None, what) for order, field, what in added)
+    merged = merge(removing, task, require_coverage=inputs.require_coverage)
     answer = merged.answer
     repaired = repair_plan(merged.plan, lambda plan: judge(plan, answer))
     plan = with_history(repaired.plan, task.predecessor.landed)
-    if repaired.fixes:
+    fixes = (*made, *repaired.fixes)
+    if fixes:
         text = reply_text(plan, answer)
     return Judged(
         attempt,
         plan,
         repaired.report,
         reply=text,
-        fixes=repaired.fixes,
+        fixes=fixes,
         left_out=merged.left_out,
         answer=answer,
     )
@@ -285,7 +289,7 @@ class Review:
         }
 
 
-_WEAK: Final = frozenset({"W230", "W231", "W232", "W233", "W235"})
+_WEAK: Final = frozenset({"W230", "W231", "W232", "W233", "W235", "W237"})
 
 
 def orders_at_risk(plan: Plan, report: Report) -> frozenset[str]:

@@ -7,7 +7,7 @@ alike and can be asked side by side. What is refused is asked for alone.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final
@@ -60,16 +60,31 @@ class StageKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Hold what the attempts of a stage have in common; all their prompts begin with `first`."""
+    """Hold what the attempts of a stage have in common; all their prompts begin with `first`.
+
+    Those of an outline begin with `base`, with which those of the next stage begin as well.
+    `again` makes the question after a refused reply from its findings, where it has a form of its
+    own.
+    """
 
     kind: StageKind
     prompt: str
     looks: Looks
+    base: str = ""
+    again: Callable[[Sequence[str]], str] | None = None
 
     @property
     def first(self) -> str:
         """Return the prompt of the stage, with what the model has looked at so far."""
         return self.looks.below(self.prompt)
+
+    def shared(self, attempt: int) -> int:
+        """Return how much of a prompt's beginning further calls are expected to repeat.
+
+        They do where a look is offered, the plan is made in stages, or a reply was refused.
+        """
+        goes_on = attempt > 1 or self.kind is not StageKind.WHOLE or self.looks.left
+        return len((self.base or self.prompt).strip("\n")) if goes_on else 0
 
 
 def next_asks(stage: Stage, refused: Judged, latest: Judged | None = None) -> tuple[Ask, ...]:
@@ -79,6 +94,8 @@ def next_asks(stage: Stage, refused: Judged, latest: Judged | None = None) -> tu
     details come first: those of a reply that was lost by halves, since it may have been too long.
     """
     latest = latest or refused
+    if stage.again is not None:
+        return (Ask(stage.again([each.message for each in latest.report.errors])),)
     orders = orders_of(refused.reply)
     if stage.kind is not StageKind.DETAILS or orders is None:
         return (Ask(_refused_prompt(stage.first, refused, latest)),)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from planner.plan.file_projection import exempted_orders
@@ -14,9 +14,19 @@ from shared.work_order.parse_order import (
     parse_document,
     sha256_bytes,
 )
-from shared.work_order.work_order import BaseFile, Manifest, Provenance, RequirementEntry, WorkOrder
+from shared.work_order.work_order import (
+    MAX_ASSUMPTIONS,
+    Assumption,
+    BaseFile,
+    Manifest,
+    Provenance,
+    RequirementEntry,
+    WorkOrder,
+    question_id,
+)
 
 if TYPE_CHECKING:
+    from planner.spec.compose_spec import OpenPoint
     from planner.spec.requirements import Requirement
     from shared.files.strict_documents import JsonObject, JsonValue
 
@@ -93,7 +103,7 @@ def build_manifest(
             for position, order in enumerate(orders, 1)
         ),
         requirements=tuple(
-            RequirementEntry(id=each.id, text=each.text, line=each.line)
+            RequirementEntry(id=each.id, text=each.text, line=each.line, file=each.file)
             for each in plan.requirements
         ),
         require_coverage=plan.require_coverage,
@@ -105,6 +115,36 @@ def build_manifest(
         provenance=_provenance(origin, bootstrap=bootstrap),
     )
     return parse_document(Manifest, _sealed(manifest.model_dump(mode="json")))
+
+
+_UNREAD: Final = "It is left to whoever carries this out."
+
+
+def with_open_points(plan: Plan, points: Iterable[OpenPoint]) -> Plan:
+    """Return a plan whose questions include those that the specification asks itself.
+
+    One that no order rests on is left out, as is one that is answered.
+    """
+    stated, known = {e.id for e in plan.assumptions}, {e.id for e in plan.requirements}
+    asked = list(plan.assumptions)
+    for point in points:
+        about = tuple(each for each in point.requirements if each in known)
+        resting = tuple(
+            each.label
+            for each in plan.drafts
+            if each.order and not {*each.order.covers}.isdisjoint(about)
+        )
+        if resting and question_id(point.text) not in stated and len(asked) < MAX_ASSUMPTIONS:
+            asked.append(
+                Assumption(
+                    kind="question",
+                    text=point.text,
+                    reading=_UNREAD,
+                    requirements=about,
+                    work_orders=resting,
+                )
+            )
+    return replace(plan, assumptions=tuple(asked))
 
 
 def reseal(document: JsonObject, exempt: Sequence[bool]) -> JsonObject:

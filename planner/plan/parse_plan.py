@@ -278,7 +278,7 @@ def _parse_requirements(
         entries = [parse_document(RequirementEntry, each) for each in value]
     except DocumentInvalid as error:
         return (), (SchemaProblem(at("requirements"), str(error)),)
-    return tuple(Requirement(each.id, each.text, each.line) for each in entries), ()
+    return tuple(Requirement(each.id, each.text, each.line, file=each.file) for each in entries), ()
 
 
 def _unknown_in_order(raw: RawOrder) -> tuple[FieldPath, ...]:

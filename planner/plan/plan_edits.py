@@ -4,15 +4,29 @@ what follows from their fields.
 
 from __future__ import annotations
 
+import itertools
+import json
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Final
 
-from planner.plan.parse_plan import Draft, Plan, parse_plan, strings, unreadable_plan
+from planner.plan.parse_plan import (
+    Draft,
+    Plan,
+    Reply,
+    parse_plan,
+    read_reply,
+    strings,
+    unreadable_plan,
+)
 from shared.files.paths import VERIFY_SCRIPT, PathProblem, check_path
 from shared.files.strict_documents import JsonObject, JsonValue, at
+from shared.languages.capabilities import NewTest
+from shared.languages.registry import language_of
 from shared.work_order.parse_order import SchemaProblem
 from shared.work_order.plan_folder import (
     MANIFEST_NAME,
@@ -23,18 +37,55 @@ from shared.work_order.plan_folder import (
 )
 from shared.work_order.work_order import MAX_CONTEXT_FILES, order_id, order_number
 
+_NAMES: Final = 6
+"""The most names that a question for a test lists."""
+
+
+def new_test_for(source: str, text: str, repo_files: Collection[str]) -> NewTest | None:
+    """Return the test file of a source file, which is not there yet.
+
+    `text` is what the source has now. Returns `None` where its language does not say, and where no
+    code can be imported by its path.
+    """
+    language, path = language_of(source), PurePosixPath(source)
+    if language is None or language.new_test is None:
+        return None
+    parts = [each for each in path.with_suffix("").parts if each != language.new_test.folder_stem]
+    if not parts or not all(each.isidentifier() for each in parts):
+        return None
+    names = [each for each in _defined(source, text) if each[:1] != "_"][:_NAMES]
+    values = {
+        "folder": source.removesuffix(path.name),
+        "module": ".".join(parts).removeprefix("src."),
+        "names": ", ".join(names) or "*",
+    }
+    for number in itertools.count(1):
+        values["stem"] = parts[-1] if number == 1 else f"{parts[-1]}_{number}"
+        values["path"] = language.new_test.path.format(**values)
+        if values["path"] not in repo_files:
+            break
+    command, asked = language.new_test.command, language.new_test.asked
+    return NewTest(values["path"], command.format(**values), asked.format(**values), (*names,))
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """Hold a change that a person asks for, to be carried out by one order.
 
     `files` are paths that matter to it. `tests` are the commands that the person tests it with;
-    without any, the model writes a test.
+    without any, the model writes a test. With `new_test` it is asked for that file alone, and the
+    order follows: small models write code in a fence and not in JSON.
     """
 
     text: str
     files: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
+    new_test: NewTest | None = None
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Return the files that are no tests: a model may write these where it names none."""
+        return tuple(each for each in self.files if not _is_test(each))
 
     def render(self, shown: Collection[str] = ()) -> str:
         """Return what was asked for as a text; files that are `shown` beside it are not named."""
@@ -43,6 +94,11 @@ class Change:
             parts.append(f"Files that matter: {', '.join(files)}")
         parts += [f"It is tested by `{each}`." for each in self.tests]
         return "\n\n".join(parts) + "\n"
+
+
+def _is_test(path: str) -> bool:
+    language = language_of(path)
+    return language is not None and language.plans is not None and language.plans.is_test_file(path)
 
 
 def completed(plan: Plan) -> Plan:
@@ -78,6 +134,72 @@ def _is_path(text: str) -> bool:
         return check_path(text) == text
     except PathProblem:
         return False
+
+
+_FENCED: Final = re.compile(
+    r"^[ \t]*(?P<mark>`{3,}|~{3,})[^\n`]*\n(?P<text>.*?)^[ \t]*(?P=mark)[ \t]*$",
+    re.MULTILINE | re.DOTALL,
+)
+_SUBJECT_CHARACTERS: Final = 72
+_MOST_LINES_CUT: Final = 50
+
+
+def read_test_reply(text: str, change: Change, test: NewTest) -> Reply:
+    """Return the order that follows from a reply to the question for a test file alone.
+
+    Its longest fenced block is the file; of a block without an end, what is whole of it. A reply
+    that is an order is taken as one.
+    """
+    blocks = [found["text"] for found in _FENCED.finditer(text)]
+    if not blocks and "```" in text:
+        begun = text.partition("```")[2].partition("\n")[2]
+        blocks = [_as_far_as_whole(test.path, begun)]
+    reply = read_reply(text)
+    if reply.plan.is_json:
+        return reply
+    if not any(each.strip() for each in blocks):
+        return Reply("", unreadable_plan("the reply has no fenced block with a whole test"))
+    code = max(blocks, key=len)
+    if copied := [each for each in _defined(test.path, code) if each in test.names]:
+        message = f"the test defines {copied[0]} itself: it has to test that of the file"
+        return Reply("", unreadable_plan(message))
+    subject, _, _ = change.text.strip().partition("\n")
+    order: dict[str, JsonValue] = {
+        "title": _shortened(subject.split(". ")[0].rstrip(". ")),
+        "notes": "",
+        "allowed_files": [*change.sources],
+        "acceptance_files": [{"path": test.path, "content": code}],
+        "acceptance_commands": [test.command],
+    }
+    return Reply(json.dumps(order), parse_plan(order))
+
+
+def _defined(path: str, code: str) -> tuple[str, ...]:
+    """Return the names of the definitions that are in no other one."""
+    language = language_of(path)
+    if language is None or language.edits is None:
+        return ()
+    outline = language.edits.outline(code)
+    return (*dict.fromkeys(each.name for each in outline if "." not in each.name),)
+
+
+def _as_far_as_whole(path: str, text: str) -> str:
+    """Return the longest beginning of whole lines that parses; a last line without end is cut."""
+    language, lines = language_of(path), text.splitlines(keepends=True)
+    if language is None or language.edits is None:
+        return ""
+    whole = len(lines) if text.endswith("\n") else len(lines) - 1
+    for kept in range(whole, max(0, whole - _MOST_LINES_CUT), -1):
+        code = "".join(lines[:kept])
+        if language.edits.outline(code):
+            return code
+    return ""
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _SUBJECT_CHARACTERS:
+        return text
+    return text[:_SUBJECT_CHARACTERS].rpartition(" ")[0] or text[:_SUBJECT_CHARACTERS]
 
 
 def plan_of_change(

@@ -13,11 +13,16 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from shared.errors import InvalidInput
 from shared.files.text_sources import fill, read_text_input
 from shared.languages.capabilities import PlanningRules, read_rules
 from shared.languages.registry import languages_at_hand
+
+if TYPE_CHECKING:
+    from shared.languages.capabilities import Language
 
 SPEC_PLACE = "PRODUCT_SPEC"
 PLACES = (
@@ -135,6 +140,21 @@ def render_change(
         "REPO_HINTS": repo_hints.strip("\n"),
     }
     return _fill(_packaged("CHANGE_PROMPT.md"), values)
+
+
+def render_test(asked: str, repo_hints: str, test: str, findings: Sequence[str] = ()) -> str:
+    """Return the prompt for the test file of a change alone; `findings` refused the last one.
+
+    `test` says which file it is and how it begins.
+    """
+    said = f"Your last file was refused:\n\n{_render_findings(findings, 0)}" if findings else ""
+    values = {
+        "CHANGE": asked.strip("\n"),
+        "REPO_HINTS": repo_hints.strip("\n"),
+        "TEST": test,
+        "FINDINGS": f"\n\n{said}".rstrip("\n"),
+    }
+    return _fill(_packaged("TEST_PROMPT.md"), values)
 
 
 def replan_template(name: str = "REPLAN_PROMPT.md") -> Template:
@@ -328,14 +348,70 @@ def _packaged(name: str) -> str:
     return files("planner.prompts").joinpath(name).read_text(encoding="utf-8")
 
 
-def render_languages(spec_text: str, paths: Collection[str], machine: str = "") -> PlanningRules:
+def render_languages(
+    spec_text: str,
+    paths: Collection[str],
+    machine: str = "",
+    sources: Mapping[str, str] = MappingProxyType({}),
+) -> PlanningRules:
     """Return the rules of each language that the repository has files of or the spec names.
 
     The example is that of the first of them. Where nothing speaks for a language, the rules are
-    short and for any. `paths` are the files of the repository, and `machine` describes what
-    commands find.
+    short and for any. `paths` are the files of the repository, `sources` texts of them, and
+    `machine` describes what commands find. Where the spec has something hold for all inputs, the
+    rules say how the first language tests that.
     """
-    advice = [each.advice for each in languages_at_hand(spec_text, paths)]
+    at_hand = languages_at_hand(spec_text, paths)
+    advice = [each.advice for each in at_hand]
     rules = [each.read(machine) for each in advice if each is not None]
     rules = rules or [read_rules(_packaged("ANY_LANGUAGE.md"))]
-    return PlanningRules("\n\n".join(each.text for each in rules), rules[0].example)
+    parts = [*(each.text for each in rules), *_properties(spec_text, at_hand, machine, sources)]
+    return PlanningRules("\n\n".join(parts), rules[0].example)
+
+
+# What a specification says that holds for all inputs, and what a test of it asserts.
+_KINDS: Final = (
+    (
+        r"round[- ]?trips?|encod\w+.{1,400}\bdecod|decod\w+.{1,400}\bencod|unescap|unquot|decrypt"
+        r"|decompress|seriali[sz]|pars\w+.{1,400}\bback\b|lossless|there and back"
+        r"|the inverse of|(?:read|load)\w* (?:it )?back\b",
+        "round trip: `decode(encode(x)) == x`",
+    ),
+    (
+        r"sorts?\b|sorting\b|sorted list|(?:ascending|descending|topological|stable) order",
+        "order: the result is in order, and holds just what the input held",
+    ),
+    (
+        r"idempoten|normali[sz]|canonical|applied twice|a second time changes nothing",
+        "idempotence: a second time changes nothing; code that does nothing passes that alone, so "
+        "an example is asserted as well",
+    ),
+    (
+        r"invariants?\b|permutation|shuffl|conserv|(?:sum|add)s? up to|clamp|at any time\b"
+        r"|sums? of .{1,60}\b(?:is|equals)\b|always (?:equal|positive|between|within|holds)"
+        r"|never (?:negative|below|above|exceed|more than|less than|lose)"
+        r"|for (?:all|every|any) (?:input|value|list)",
+        "invariant: a sum, size or bound that no input breaks",
+    ),
+    (
+        r"brute.?force|(?:same|equal|identical) (?:result|answer|output)s? as|equivalent to|naive",
+        "model: equal to the plainest slow way, which the test has",
+    ),
+)
+
+
+def _properties(
+    spec_text: str, at_hand: Sequence[Language], machine: str, sources: Mapping[str, str]
+) -> Iterator[str]:
+    """Yield the section on tests on generated inputs, if the specification gives reason to one."""
+    spec = " ".join(spec_text.split())
+    kinds = [said for words, said in _KINDS if re.search(rf"\b(?:{words})", spec, re.IGNORECASE)]
+    first = next((each for each in at_hand if each.advice is not None), None)
+    if not kinds or first is None or first.advice is None:
+        return
+    manifests = "\n".join(
+        text for path, text in sources.items() if first.packages and first.packages.declares(path)
+    )
+    written = first.advice.read_properties(manifests, machine)
+    values = {"KINDS": "\n".join(f"- {each}" for each in kinds), "WRITTEN": f" {written}"}
+    yield _fill(_packaged("PROPERTIES.md"), values).strip("\n")

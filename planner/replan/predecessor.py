@@ -6,11 +6,15 @@ import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from planner.plan import parse_plan
 from planner.spec import spec_difference
 from shared.errors import InvalidInput
 from shared.work_order import plan_folder, work_order
+
+if TYPE_CHECKING:
+    from planner.spec.read_spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +23,8 @@ class Predecessor:
 
     `plan` has the orders as the manifest in `folder` holds them; those that landed are marked.
     `left_out` are the ids of orders that a person left out; they count as not begun. `impossible`
-    are orders that cannot be done, by id, with what the model that was to do them says of that.
+    are orders that cannot be done, by id, with what the model that was to do them says of that, and
+    `weak` those whose tests are too weak, with the faults that they miss.
     """
 
     folder: Path
@@ -27,6 +32,12 @@ class Predecessor:
     plan: parse_plan.Plan
     left_out: frozenset[str] = frozenset()
     impossible: Mapping[str, str] = field(default_factory=dict)
+    weak: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def due_again(self) -> frozenset[str]:
+        """Return the orders that are to be planned again though no requirement changed."""
+        return frozenset((*self.impossible, *self.weak))
 
     @property
     def drafts(self) -> Mapping[str, parse_plan.Draft]:
@@ -62,13 +73,14 @@ def read_predecessor(
     landed: Collection[str],
     left_out: Collection[str] = (),
     impossible: Mapping[str, str] | None = None,
+    weak: Mapping[str, str] | None = None,
 ) -> Predecessor:
     """Return the plan in `folder`, as a plan that follows it sees it.
 
     `landed` are the ids of the orders that the branch has, and `left_out` those of orders that a
-    person left out. `impossible` is that of `Predecessor`. Raises `InvalidInput` if the plan or its
-    manifest is missing, if the plan was edited or cannot be read, or if it names no requirements
-    that its orders carry out.
+    person left out. `impossible` and `weak` are those of `Predecessor`. Raises `InvalidInput` if
+    the plan or its manifest is missing, if the plan was edited or cannot be read, or if it names no
+    requirements that its orders carry out.
     """
     stored = plan_folder.read_stored_plan(folder)
     if stored.manifest is None:
@@ -87,8 +99,30 @@ def read_predecessor(
     _refuse_untraced(plan, folder)
     before = Predecessor(folder, facts, parse_plan.with_history(plan, landed), frozenset(left_out))
     open_ones = {each.label for each in before.plan.drafts if not each.landed}
-    due = {name: why for name, why in (impossible or {}).items() if name in open_ones}
-    return replace(before, impossible=due)
+
+    def of_open_ones(reasons: Mapping[str, str] | None) -> Mapping[str, str]:
+        return {name: why for name, why in (reasons or {}).items() if name in open_ones}
+
+    return replace(before, impossible=of_open_ones(impossible), weak=of_open_ones(weak))
+
+
+def carried_out(before: Predecessor, spec: Spec) -> frozenset[str]:
+    """Return the requirements of a specification that the orders of a plan have carried out.
+
+    These have the words that they had for the plan, some order covers them, and all orders that do
+    have landed.
+    """
+    found = spec_difference.compare_requirements(
+        before.plan.requirements, spec.requirements, ids_given=spec.ids_given
+    )
+    same = {each.id for each in found.untouched}
+    covered = {name for each in before.plan.drafts for name in covers_of(each)}
+    left = {n for each in before.plan.drafts if not each.landed for n in covers_of(each)}
+    return frozenset(
+        own.id
+        for own, kept in zip(spec.requirements, found.requirements, strict=True)
+        if kept.id in same and kept.id in covered - left
+    )
 
 
 def _refuse_unreadable(plan: parse_plan.Plan, folder: Path) -> None:
@@ -121,13 +155,12 @@ class FollowUp:
     @property
     def is_empty(self) -> bool:
         """Return whether nothing is to be planned."""
-        return self.difference.is_empty and not self.predecessor.impossible
+        return self.difference.is_empty and not self.predecessor.due_again
 
     @property
     def contradicted_ids(self) -> frozenset[str]:
-        """Return the requirements of the orders that cannot be done as they are."""
-        drafts = self.predecessor.drafts
-        due = self.predecessor.impossible
+        """Return the requirements of the orders that have to be planned again as they are."""
+        drafts, due = self.predecessor.drafts, self.predecessor.due_again
         return frozenset(each for name in due for each in covers_of(drafts[name]))
 
     @property
@@ -153,11 +186,11 @@ class FollowUp:
         """Return the ids of the orders that are to be planned again.
 
         They cover a requirement which changed or was removed, rest on an assumption which was
-        answered otherwise, or cannot be done as they are.
+        answered otherwise, cannot be done as they are, or have tests that are too weak.
         """
         touched, plan = self.touched_ids, self.predecessor.plan
         rest = {n for each in plan.assumptions if each.id in touched for n in each.work_orders}
-        again = rest | {*self.predecessor.impossible}
+        again = rest | self.predecessor.due_again
         return tuple(
             each.label
             for each in plan.drafts

@@ -37,9 +37,11 @@ def render_difference(task: FollowUp) -> str:
     added = (f"- added {each.id}: {_line(each)}" for each in difference.added)
     removed = (f"- removed {each.id}: {_line(each)}" for each in difference.removed)
     parts = ["\n".join((*changed, *added, *removed))]
-    if impossible := task.predecessor.impossible:
-        said = (f"- {name}: {_cut(_line_of(why), _MAX_REASON)}" for name, why in impossible.items())
-        parts = [*filter(None, parts), "\n".join((_IMPOSSIBLE, "", *said))]
+    before = task.predecessor
+    for heading, reasons in ((_IMPOSSIBLE, before.impossible), (_WEAK, before.weak)):
+        said = [f"- {name}: {_cut(_line_of(why), _MAX_REASON)}" for name, why in reasons.items()]
+        if said:
+            parts = [*filter(None, parts), "\n".join((heading, "", *said))]
     names = frozenset(name for each in _concerned(task) for name in covers_of(each))
     beside = [each for each in difference.untouched if each.id in names]
     if beside:
@@ -54,6 +56,13 @@ def render_difference(task: FollowUp) -> str:
 _IMPOSSIBLE: Final = (
     "Orders that cannot be done as they are planned, as the executor says. Replace each, by one "
     "order or by several that cover the same ids, so that nothing contradicts any more:"
+)
+
+
+_WEAK: Final = (
+    "Orders whose acceptance commands pass although the code has a fault. Small faults were put "
+    "into code that passes, one at a time, and those listed here went unnoticed. Replace each "
+    "order by one that covers the same ids and has tests that fail on such faults:"
 )
 
 

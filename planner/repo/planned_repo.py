@@ -29,7 +29,7 @@ from shared.git.client import Git, without_repo_filters
 from shared.git.trees import CommitSources
 from shared.languages.acceptance_commands import order_files
 from shared.projects.build_tools import LANDMARKS, Ground, find_projects, find_verification
-from shared.projects.conventions import MAX_CHARACTERS, find_conventions
+from shared.projects.conventions import MAX_CHARACTERS, Conventions, find_conventions
 from shared.work_order.work_order import MAX_LISTED, BaseFile, WorkOrder
 
 if TYPE_CHECKING:
@@ -299,6 +299,11 @@ def render_conventions(files: TreeSources, limit: int, shown: Collection[str] = 
     said = find_conventions(read)
     if said is None or said.path in shown or limit < _LEAST_CONVENTIONS:
         return ""
+    return quote_conventions(said, limit)
+
+
+def quote_conventions(said: Conventions, limit: int = MAX_CHARACTERS) -> str:
+    """Return conventions as data, of up to `limit` characters."""
     return f"{said.introduction}\n\n{fenced(said.quoted(min(limit, MAX_CHARACTERS)))}"
 
 

@@ -21,7 +21,7 @@ from shared.files.strict_documents import at
 from shared.languages.acceptance_commands import SHELLS, analyse_command, runs_tests
 from shared.languages.appended_tests import CannotAppend, append_test, tests_beside_code
 from shared.languages.read_commands import Command, ProgramRun, ScriptRun, ShellCodeRun
-from shared.languages.registry import language_of
+from shared.languages.registry import language_named, language_of
 from shared.projects.build_tools import PACKAGE_TOOLS
 
 if TYPE_CHECKING:
@@ -470,4 +470,44 @@ def _is_noexec(flag: str) -> bool:
     return (short and "n" in flag) or flag == "noexec"
 
 
-RULES: Final = (E107, E108, E109, E110, E113, E206)
+def tests_by_chance(step: Step, order: WorkOrder) -> Iterator[Finding]:
+    for index, each in enumerate(order.acceptance_files):
+        language = language_of(each.path)
+        for mark in language.chance if language is not None else ():
+            if mark.is_in(each.text):
+                yield step.finding("W237", at("acceptance_files", index, "content"), mark.fault)
+    for index, command in step.commands:
+        language = language_named(command.language)
+        for mark in language.chance if language is not None else ():
+            if mark.is_in(command.text):
+                yield step.finding("W237", at("acceptance_commands", index), mark.fault)
+
+
+W237 = Rule(
+    "W237",
+    "test whose inputs nothing fixes or bounds",
+    why=(
+        "A test that draws other inputs on each run passes and fails on the same code, so that a "
+        "retry, a replay and the audit of a commit come to another end than the run did. One that "
+        "tries thousands of inputs takes the time of all others."
+    ),
+    bad=_TESTED.replace(
+        r"def test_score():\n    assert score('a') == 1",
+        r"import random\n\ndef test_score():\n    word = random.choice('abc') * 5\n"
+        r"    assert 0 <= score(word) <= 5",
+    ),
+    good=_TESTED.replace(
+        r"def test_score():\n    assert score('a') == 1",
+        r"import random\n\ndef test_score():\n    draw = random.Random(1)\n"
+        r"    for _ in range(200):\n        word = draw.choice('abc') * 5\n"
+        r"        assert 0 <= score(word) <= 5",
+    ),
+    remedy=(
+        "Draw from a generator with a fixed seed (`random.Random(1)`; `derandomize=True`; "
+        "`{ seed: 1 }`; `Rand: rand.New(rand.NewSource(1))`), some 200 inputs at most."
+    ),
+    check=each_order(tests_by_chance),
+)
+
+
+RULES: Final = (E107, E108, E109, E110, E113, E206, W237)

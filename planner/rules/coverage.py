@@ -81,7 +81,8 @@ def _covers(step: Step) -> tuple[str, ...]:
 
 
 def _finding(code: str, index: int, missing: Requirement) -> Finding:
-    where = f" (line {missing.line} of the specification)" if missing.line else ""
+    place = work_order.place_of(missing.file or "the specification", missing.line)
+    where = f" ({place})" if place else ""
     field = at("requirements", index)
     return plan_finding(code, field, f"no order covers {missing.id}{where}: {quoted(missing.text)}")
 
@@ -225,9 +226,21 @@ def _without_comments(path: str, text: str) -> str:
 
 
 def _named(texts: Iterable[str], requirements: Iterable[str]) -> frozenset[str]:
-    """Return the requirements that a text names, also as a part of a name, as `test_r_2`."""
+    """Return the requirements that a text names, also as a part of a name, as `test_r_2`.
+
+    An id that is only a number, such as 1.2, counts after a word such as `requirement` alone.
+    """
     spelled = _spelled("\n".join(texts))
-    return frozenset(each for each in requirements if _spelled(each) in spelled)
+    return frozenset(
+        each
+        for each in requirements
+        for words in (_BEFORE_NUMBER if _IS_NUMBER.fullmatch(each) else ("",))
+        if f"{words}{_spelled(each)}" in spelled
+    )
+
+
+_IS_NUMBER: Final = re.compile(r"[\d.]+")
+_BEFORE_NUMBER: Final = ("requirement", "requirements", "criterion", "req", "ac")
 
 
 def _spelled(text: str) -> str:
@@ -289,6 +302,7 @@ def coverage_of_plan(
                 if name in order.covers
             ),
             removed=follows and name not in listed,
+            file=listed[name].file if name in listed else "",
         )
         for name in dict.fromkeys([*listed, *named])
     )

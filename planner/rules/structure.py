@@ -19,6 +19,7 @@ from shared.errors import quoted
 from shared.files.paths import glob_characters
 from shared.files.strict_documents import FieldPath, at
 from shared.languages.planned_code import code_cannot_be_judged
+from shared.languages.property_tests import call_beside_itself
 from shared.languages.read_commands import (
     CodeProblem,
     CodeRun,
@@ -328,7 +329,7 @@ def _unexpanded(command: Command) -> Weakness | None:
 
 
 def weak_commands(step: Step) -> Iterator[Finding]:
-    """Yield a finding for each command that can hardly fail, at most one for each.
+    """Yield a finding for each command and test that can hardly fail, at most one for each.
 
     A command that only has to keep passing may compile or print.
     """
@@ -338,6 +339,10 @@ def weak_commands(step: Step) -> Iterator[Finding]:
         found = weakness(command) or _weak_by_then(step, command)
         if found and not (found.code == "W230" and command.text in kept):
             yield step.finding(found.code, at("acceptance_commands", index), found.message)
+    for index, test in enumerate(order.acceptance_files if order is not None else ()):
+        if call := call_beside_itself(test.text):
+            message = f"compares {quoted(call)} with itself, and asserts nothing else"
+            yield step.finding("W232", at("acceptance_files", index, "content"), message)
 
 
 def _weak_by_then(step: Step, command: Command) -> Weakness | None:

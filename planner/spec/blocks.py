@@ -214,6 +214,12 @@ def split_blocks(text: str) -> Iterator[Block]:
             held.append(line)
 
 
+def visible_lines(text: str) -> list[str]:
+    """Return the lines of a text; those of code, comments and front matter are blank."""
+    lines = _without_comments(text).split("\n")
+    return [line for _, line in _outside_code(lines)][: len(lines)]
+
+
 def _without_comments(text: str) -> str:
     parts: list[str] = []
     at = 0

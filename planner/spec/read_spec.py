@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,15 +19,25 @@ from typing import TYPE_CHECKING, Annotated, Final
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from planner.spec.answers import SpecAnswer, read_answers, render_answers
+from planner.spec.compose_spec import OpenPoint, compose, render_open_points
 from planner.spec.requirements import Requirement, derive_requirements
+from planner.spec.spec_folders import (
+    FolderKind,
+    NamedRequirements,
+    SpecFolder,
+    find_spec_folder,
+    stories_in,
+)
 from planner.spec.strict_yaml import NotText, Tree, parse_spec_json, parse_spec_yaml
 from shared.errors import InvalidInput
 from shared.files.text_sources import read_text_input
 from shared.work_order.parse_order import sha256_bytes
-from shared.work_order.work_order import MAX_LISTED
+from shared.work_order.work_order import MAX_LISTED, question_id
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
+
+    from shared.projects.conventions import Conventions
 
 SUMMARY: Final = "Say in a few sentences what the product is, who uses it, and what for."
 REQUIREMENTS: Final = (
@@ -52,7 +63,8 @@ class Spec:
     """Represent a specification of what is to be built.
 
     `text` is the text that the model gets. `sha256` is the hash of the file's bytes, and of those
-    of its answers where there are any. Each of `requirements` says whether its id is the author's.
+    of its answers where there are any; that of a folder covers what is read of its files. Each of
+    `requirements` says whether its id is the author's.
     """
 
     path: Path
@@ -62,6 +74,14 @@ class Spec:
     requirements: tuple[Requirement, ...] = ()
     answers: tuple[SpecAnswer, ...] = ()
     """What a person answered; each of them is among the requirements, too."""
+    open_points: tuple[OpenPoint, ...] = ()
+    """What the specification itself asks, and nobody has answered."""
+    rules: Conventions | None = None
+    """The rules of the house that are kept with it."""
+    remarks: tuple[str, ...] = ()
+    """Sentences for the person on what is beside it."""
+    untouched: int = 0
+    """How many of the requirements it leaves as they were, where it is a change."""
 
     @property
     def ids_given(self) -> bool:
@@ -72,11 +92,12 @@ class Spec:
 def read_spec(path: Path) -> Spec:
     """Return the spec at `path`; `.yaml`, `.yml` and `.json` have a form, all else is text.
 
-    Raises `InvalidInput` where the file is missing, unreadable, not a regular file, over 1 MB, not
-    UTF-8 or blank, departs from the form, gives an id twice, or still has words that `llmch init`
-    wrote. A file of answers beside the spec is read as well.
+    A folder is one as `planner.spec.spec_folders` knows them. Raises `InvalidInput` where the file
+    is missing, unreadable, not a regular file, over 1 MB, not UTF-8 or blank, departs from the
+    form, gives an id twice, or still has words that `llmch init` wrote. A file of answers beside
+    the spec is read as well.
     """
-    spec = _read(path)
+    spec = _read_folder(path) if path.is_dir() else _read(path)
     left = list(find_placeholders(spec.text))
     if left:
         raise InvalidInput(
@@ -84,7 +105,40 @@ def read_spec(path: Path) -> Spec:
             "write your own in their place, or remove what you do not need"
             + (f" ({len(left)} such sentences are left)" if len(left) > 1 else ""),
         )
-    return _answered(spec)
+    spec = _answered(spec)
+    answered = {each.id for each in spec.answers}
+    left_open = tuple(e for e in spec.open_points if question_id(e.text) not in answered)
+    return replace(spec, text=spec.text + render_open_points(left_open), open_points=left_open)
+
+
+def _read_folder(path: Path) -> Spec:
+    folder = find_spec_folder(path)
+    found = compose(folder)
+    said = f"{found.text}{found.rules.text if found.rules else ''}"
+    return Spec(
+        folder.folder,
+        found.title,
+        found.text,
+        sha256_bytes(said.encode()),
+        found.requirements,
+        open_points=found.open_points,
+        rules=found.rules,
+        remarks=found.remarks,
+        untouched=found.untouched,
+    )
+
+
+_TITLED: Final = re.compile(r"^### Requirement: (.+) \[([^\]]+)\]$", re.MULTILINE)
+
+
+def names_in(folder: SpecFolder, spec: Spec) -> NamedRequirements:
+    """Return by which names the tasks of a folder speak of its requirements."""
+    is_kit = folder.kind is FolderKind.SPEC_KIT
+    return NamedRequirements(
+        frozenset(each.id for each in spec.requirements),
+        stories_in(folder.read(folder.main), spec.requirements) if is_kit else {},
+        {name.casefold(): own_id for name, own_id in _TITLED.findall(spec.text)},
+    )
 
 
 def _answered(spec: Spec) -> Spec:

@@ -242,23 +242,25 @@ def with_joined_steps(statements: Sequence[Statement]) -> Iterator[Statement]:
     with the word in capitals or bold type.
     """
     joined: Statement | None = None
+    has_then = False
     for each in statements:
-        if joined is not None and _goes_on(joined, each):
+        if joined is not None and _goes_on(joined, each, has_then=has_then):
             text = f"{joined.text} {each.text}"
             joined = replace(joined, text=text, whole=f"{joined.whole} {each.text}")
-            continue
-        if joined is not None:
-            yield joined
-        joined = each
+        else:
+            if joined is not None:
+                yield joined
+            joined, has_then = each, False
+        has_then = has_then or bool(_THEN.search(each.text))
     if joined is not None:
         yield joined
 
 
-def _goes_on(before: Statement, step: Statement) -> bool:
+def _goes_on(before: Statement, step: Statement, *, has_then: bool) -> bool:
     word = _step_of(step)
     if not word or not _step_of(before) or before.headings != step.headings:
         return False
-    return word in ("and", "but") or not _THEN.search(before.text)
+    return word in ("and", "but") or not has_then
 
 
 def _step_of(statement: Statement) -> str:
@@ -277,13 +279,17 @@ _MAX_STATEMENTS: Final = 3000
 class Requirement:
     """Represent one thing that the product must do; `line` is its line in a text, from 1.
 
-    `given` is true where the specification's author gave the id.
+    `given` is true where the specification's author gave the id, and `counted` where that id is its
+    number in a list: another one has it as soon as something is inserted. `file` is the file with
+    the line where a specification has several files.
     """
 
     id: str
     text: str
     line: int | None = None
     given: bool = False
+    counted: bool = False
+    file: str = ""
 
 
 def derive_requirements(text: str, named: str = "the specification") -> tuple[Requirement, ...]:
@@ -334,7 +340,7 @@ def with_ids(text: str, requirements: Sequence[Requirement]) -> str:
     """Return the text of a specification with each derived id at the end of its line."""
     lines = text.split("\n")
     for each in requirements:
-        if each.line and not each.given:
+        if each.line and not each.given and not each.file:
             lines[each.line - 1] = f"{lines[each.line - 1].rstrip()} [{each.id}]"
     return "\n".join(lines)
 

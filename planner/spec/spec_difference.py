@@ -12,6 +12,7 @@ from planner.spec.blocks import derived_id, is_derived, section_of, split_own_id
 from planner.spec.likeness import Tie, exact_words, folded, pair_alike, say_the_same
 from planner.spec.requirements import Requirement
 from shared.errors import quoted
+from shared.work_order.work_order import place_of
 
 if TYPE_CHECKING:
     from shared.files.strict_documents import JsonObject
@@ -32,21 +33,23 @@ class Match:
 def match_requirements(before: Sequence[Requirement], after: Sequence[Requirement]) -> Match:
     """Return which requirements are the same ones; each is matched once at most.
 
-    In this order: ids that the author gave, the same words, words that are alike, derived ids.
+    In this order: ids that the author gave, the same words, numbers that the author gave, alike
+    words, derived ids.
     """
     found = _Found(before, after)
     found.match(given_id, lambda old: old.id)
     found.match(given_id, own_label)
     found.match(_exact, _exact)
     found.match(_folded, _folded)
+    found.match(lambda new: new.id if new.counted else "", lambda old: old.id)
     ties = found.match_alike()
     found.match(lambda new: new.id, lambda old: old.id, leaving=ties)
     return Match(found.before_of, ties)
 
 
 def given_id(requirement: Requirement) -> str:
-    """Return the id that the author gave, "" if it is derived."""
-    return requirement.id if requirement.given else ""
+    """Return the id that the author gave, "" if it is derived or only counts."""
+    return requirement.id if requirement.given and not requirement.counted else ""
 
 
 def own_label(requirement: Requirement) -> str:
@@ -162,8 +165,8 @@ def _on_tie(before: Sequence[Requirement], after: Sequence[Requirement], tie: Ti
 
 
 def _placed(requirement: Requirement) -> str:
-    place = f" on line {requirement.line}" if requirement.line else f" with id {requirement.id}"
-    return f"{quoted(requirement.text)}{place}"
+    place = place_of(requirement.file, requirement.line)
+    return f"{quoted(requirement.text)} {f'on {place}' if place else f'with id {requirement.id}'}"
 
 
 def _renumbered(
@@ -221,12 +224,7 @@ class SpecDifference:
         return {
             "added": [_entry(each) for each in self.added],
             "changed": [
-                {
-                    "id": each.after.id,
-                    "before": each.before.text,
-                    "after": each.after.text,
-                    "line": each.after.line,
-                }
+                {"before": each.before.text, "after": each.after.text, **_place(each.after)}
                 for each in self.changed
             ],
             "removed": [{"id": each.id, "text": each.text} for each in self.removed],
@@ -264,7 +262,13 @@ def compare_requirements(
 
 
 def _entry(requirement: Requirement) -> JsonObject:
-    return {"id": requirement.id, "text": requirement.text, "line": requirement.line}
+    return {"text": requirement.text, **_place(requirement)}
+
+
+def _place(requirement: Requirement) -> JsonObject:
+    """Return the id and the place; `file` is there where a specification has several."""
+    file: JsonObject = {"file": requirement.file} if requirement.file else {}
+    return {"id": requirement.id, "line": requirement.line, **file}
 
 
 def _marked(requirement: Requirement, ids_given: bool) -> Requirement:
@@ -280,7 +284,8 @@ def _with_ids(
     before: Sequence[Requirement], after: Sequence[Requirement], before_of: Mapping[int, int]
 ) -> tuple[Requirement, ...]:
     """Return the new version with the ids that stay; no new id is one of the old version's."""
-    taken = {each.id for each in before} | {each.id for each in after if each.given}
+    taken = {each.id for each in before}
+    taken |= {each.id for each in after if each.given and not each.counted}
     found: list[Requirement] = []
     for position, each in enumerate(after):
         if position in before_of:
@@ -292,12 +297,13 @@ def _with_ids(
 
 
 def _keeping(name: str, after: Requirement) -> Requirement:
-    if name == after.id or is_derived(after.id):
+    if name == after.id or after.counted or is_derived(after.id):
         return replace(after, id=name, given=after.given and name == after.id)
     return replace(after, id=name, text=f"{after.id}: {after.text}", given=not is_derived(name))
 
 
 def _fresh(added: Requirement, taken: set[str]) -> Requirement:
-    if added.given or added.id not in taken:
+    if (added.given and not added.counted) or added.id not in taken:
         return added
-    return replace(added, id=derived_id(folded(added.text), taken, section_of(added.id)))
+    section = added.id if added.counted else section_of(added.id)
+    return replace(added, id=derived_id(folded(added.text), taken, section))

@@ -244,7 +244,7 @@ def has_modal(text: str) -> bool:
     return bool(_MODAL.search(text))
 
 
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]`*_]{0,3}\s+(?=[\"'(\[`*_]{0,3}[A-Z0-9])")
+_SENTENCE_END = re.compile(r"(?<=[.!?])([\"')\]`*_]{0,3})\s+(?=[\"'(\[`*_]{0,3}[A-Z0-9])")
 # Bounded, or a text of nothing but quotes would be scanned again from each of them.
 _IN_BACK_QUOTES = re.compile(r"(?<!`)(`{1,3})(?!`).{1,500}?(?<!`)\1(?!`)", re.DOTALL)
 _CELL_END = re.compile(r"(?<!\\)\|")
@@ -412,7 +412,7 @@ def _parts(block: Block) -> Iterator[tuple[int, str]]:
     line, start = block.line, 0
     whole_code = _IN_BACK_QUOTES.sub(lambda code: re.sub(r"\s", "_", code[0]), text)
     for end in [*_SENTENCE_END.finditer(whole_code), None]:
-        part = text[start : end.start() if end else len(text)]
+        part = text[start : end.end(1) if end else len(text)]
         yield line, " ".join(part.split())
         if end:
             line += text.count("\n", start, end.end())

@@ -23,6 +23,9 @@ def names_a_secret(name: str) -> bool:
     return bool(_PARTS.search(name)) or not _WORDS.isdisjoint(name.split("_"))
 
 
+MODEL_VARIABLES = (*("OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_GEMINI_", "GOOGLE_API_KEY"),)
+"""What the variables of model servers begin with; nothing else that is started gets them."""
+
 # Templates of such files (`.env.example`) are meant to be read.
 _SECRET_FILE = re.compile(
     r"(?:.*/)?(?:\.env(?:rc|\.(?!example$|sample$|template$|dist$).*)?|[._]netrc|\.npmrc|\.pypirc"

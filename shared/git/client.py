@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from shared.errors import CommandFailed
+from shared.files.secret_values import MODEL_VARIABLES
 from shared.processes.process import Finished, ProgramMissing, ToolFailed, run_tool
 
 Setting: TypeAlias = tuple[str, str]
@@ -64,11 +65,11 @@ class ConfigEntry:
 
 
 def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment for git: the user's, without `GIT_*`, `OPENAI_*` and `LLMCH_*`."""
+    """Return the environment for git: the user's, without `GIT_*`, `LLMCH_*`, and model servers."""
     kept = {
         name: value
         for name, value in environ.items()
-        if not name.startswith(("GIT_", "OPENAI_", "LLMCH_"))
+        if not name.startswith((*MODEL_VARIABLES, "GIT_", "LLMCH_"))
     }
     return kept | {
         "LC_ALL": "C",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from shared.git import trees
-from shared.git.client import SYNCED, Git, GitFailed, parse_batch, text_of
+from shared.git import repos, trees
+from shared.git.client import SCOPES_OF_THE_REPO, SYNCED, Git, GitFailed, parse_batch, text_of
 from shared.git.repos import Identity
 
 
@@ -52,6 +52,19 @@ def subjects_before(git: Git, tip: str, *, without: str, limit: int) -> tuple[st
     return tuple(line.strip() for name, _, line in records if "[bot]" not in name)
 
 
+def with_line(git: Git, tip: str, begin: str, *, limit: int = -1) -> tuple[LoggedCommit, ...]:
+    """Return those commits up to `tip` whose messages have a line that begins so, indented or not.
+
+    Git walks the history itself and prints only these, the newest first. -1 is no limit.
+    """
+    return _logged(git, f"--grep=^ *{begin}", f"--max-count={limit}", tip)
+
+
+def count_since(git: Git, commit: str, tip: str) -> int:
+    """Return how many commits `tip` has that `commit` does not have, merges left out."""
+    return int(git.run("rev-list", "--count", "--no-merges", tip, f"^{commit}"))
+
+
 def log_of(git: Git, ids: Collection[str]) -> tuple[LoggedCommit, ...]:
     """Return those of the commits `ids` that the repo still has, in their sequence."""
     if not ids:
@@ -65,6 +78,57 @@ def log_of_ref(git: Git, ref: str, *, limit: int) -> tuple[LoggedCommit, ...]:
     if git.try_run("reflog", "exists", ref).exit_code:
         return ()
     return _logged(git, "--walk-reflogs", "--ignore-missing", f"--max-count={limit}", ref)
+
+
+@dataclass(frozen=True, slots=True)
+class DatedCommit(LoggedCommit):
+    """Hold a commit with the time at which it was committed, in seconds."""
+
+    seconds: int
+
+
+def dated(
+    git: Git, tips: Mapping[str, str], without: str, *, limit: int
+) -> tuple[DatedCommit, ...]:
+    """Return the commits that the branches `tips` have and the commit `without` does not."""
+    listed = "".join(f"{each}\n" for each in (*dict.fromkeys(tips.values()), f"^{without}"))
+    output = git.run(
+        "log", "-z", "--format=%H %ct %P%n%B", f"--max-count={limit}", "--stdin",
+        stdin=listed.encode(),
+    )  # fmt: skip
+    found = []
+    for record in filter(None, output.split("\0")):
+        head, _, message = record.partition("\n")
+        commit, seconds, *parents = head.split()
+        found.append(DatedCommit(commit, tuple(parents), message, int(seconds)))
+    return tuple(found)
+
+
+def lacking(git: Git, commit: str, tips: Collection[str], *, limit: int) -> Mapping[str, int]:
+    """Return, for each of `tips`, how many commits `commit` has and it does not.
+
+    One process answers for all. Counted are at most `limit`.
+    """
+    wanted = tuple(dict.fromkeys(tips))
+    base = merge_base(git, commit, *wanted) if wanted else ""
+    listed = "".join(f"{each}\n" for each in (commit, *wanted, *([f"^{base}"] if base else ())))
+    lines = git.run(
+        "rev-list", "--topo-order", "--parents", f"--max-count={limit}", "--stdin",
+        stdin=listed.encode(),
+    ).splitlines()  # fmt: skip
+    reached = {each: 1 << number for number, each in enumerate(wanted)}
+    ours = 1 << len(wanted)
+    reached[commit] = reached.get(commit, 0) | ours
+    missing = dict.fromkeys(wanted, 0)
+    for line in lines:
+        name, *parents = line.split()
+        by = reached.get(name, 0)
+        for parent in parents:
+            reached[parent] = reached.get(parent, 0) | by
+        if by & ours:
+            for number, tip in enumerate(wanted):
+                missing[tip] += not by >> number & 1
+    return missing
 
 
 def first_parents(commits: Collection[LoggedCommit], tip: str) -> tuple[str, ...]:
@@ -125,8 +189,8 @@ def _logged(git: Git, *arguments: str, stdin: bytes = b"") -> tuple[LoggedCommit
     return tuple(found)
 
 
-def write(git: Git, tree: str, parent: str, facts: CommitFacts) -> str:
-    """Create a commit of `tree` on `parent` and return its id.
+def write(git: Git, tree: str, parent: str, facts: CommitFacts, *merged: str) -> str:
+    """Create a commit of `tree` on `parent`, and on what it merges, and return its id.
 
     No hook runs, and the commit is not signed.
     """
@@ -135,9 +199,35 @@ def write(git: Git, tree: str, parent: str, facts: CommitFacts) -> str:
         for role in ("AUTHOR", "COMMITTER")
         for what, value in (("NAME", facts.author), ("EMAIL", facts.email), ("DATE", facts.date))
     }
+    parents = (word for each in (parent, *merged) for word in ("-p", each))
     return git.with_config(SYNCED).run(
-        "commit-tree", tree, "-p", parent, stdin=facts.message.encode(), environment=who
+        "commit-tree", tree, *parents, stdin=facts.message.encode(), environment=who
     )
+
+
+@dataclass(frozen=True, slots=True)
+class MergedTree:
+    """Hold the tree of a merge, and the files that conflict, sorted."""
+
+    tree: str
+    conflicts: tuple[str, ...]
+
+
+def merge_trees(git: Git, ours: str, theirs: str) -> MergedTree:
+    """Merge two commits without a working tree; no ref has the result.
+
+    A file for which the repo's own config defines a merge driver conflicts where both changed it:
+    the driver is a program that a stranger may have chosen.
+    """
+    own = (e.key for e in repos.read_config(git) if e.scope in SCOPES_OF_THE_REPO)
+    undone = [(key, "false") for key in own if key.startswith("merge.") and key.endswith(".driver")]
+    done = git.with_config(undone).try_run(
+        "merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", ours, theirs
+    )
+    if done.exit_code not in (0, 1) or done.timed_out:
+        raise GitFailed(done, "install git 2.38 or newer, which merges without a working tree")
+    tree, *conflicts = filter(None, text_of(done.stdout).split("\0"))
+    return MergedTree(tree, tuple(sorted(conflicts)))
 
 
 def add_note(git: Git, ref: str, commit: str, text: str, facts: CommitFacts) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from shared.files.text_sources import MAX_SOURCE_BYTES, TreeSources
@@ -48,6 +50,11 @@ def submodules_of(git: Git, commit: str) -> tuple[str, ...]:
 def entries_of(git: Git, tree: str, paths: Sequence[str]) -> Mapping[str, TreeEntry]:
     """Return a tree's entries, by path, for those of `paths` that it has."""
     return parse_entries(git.run("ls-tree", "-z", "--", tree, *paths))
+
+
+def all_entries_of(git: Git, commit: str) -> Mapping[str, TreeEntry]:
+    """Return all files, links and submodules of a commit's tree, by path."""
+    return parse_entries(git.run("ls-tree", "-r", "-z", commit))
 
 
 def sizes_of(git: Git, commit: str, paths: Sequence[str]) -> Mapping[str, int]:
@@ -270,6 +277,68 @@ def with_patch(git: Git, commit: str, patch: bytes) -> str:
         return git.run("write-tree", environment=own)
 
 
+def with_content(git: Git, commit: str, path: str, content: bytes) -> str:
+    """Return the tree that a new content of one file makes of a commit's; its mode stays.
+
+    No index and no file is changed, and no filter runs.
+    """
+    entry = entries_of(git, commit, (path,))[path]
+    with tempfile.TemporaryDirectory(prefix="llmch-index-") as folder:
+        own = {"GIT_INDEX_FILE": f"{folder}/index"}
+        synced = git.with_config(SYNCED)
+        blob = synced.run("hash-object", "-w", "--stdin", stdin=content)
+        git.run("read-tree", commit, environment=own)
+        line = f"{entry.mode} {blob}\t{path}\0".encode("utf-8", "surrogateescape")
+        git.run("update-index", "-z", "--index-info", stdin=line, environment=own)
+        return synced.run("write-tree", environment=own)
+
+
+def merged(git: Git, ours: bytes, base: bytes, theirs: bytes) -> bytes | tuple[bytes, ...]:
+    """Return a file with the changes of both sides since `base`, or a line of each conflict.
+
+    Where both sides only insert at one place, ours goes before theirs. Raises `GitFailed`.
+    """
+    with tempfile.TemporaryDirectory(prefix="llmch-merge-") as folder:
+        names = [f"{folder}/{name}" for name in ("ours", "base", "theirs")]
+        for name, content in zip(names, (ours, base, theirs), strict=True):
+            Path(name).write_bytes(content)
+        # No line of the file looks like a mark: a heading may be underlined by any number of `=`.
+        longest = max(map(len, _MARKS.findall(b"\n".join((ours, base, theirs)))), default=0)
+        size = max(_SHORTEST_MARK, longest + 1)
+        done = git.try_run("merge-file", "-p", "--diff3", f"--marker-size={size}", *names)
+    if done.timed_out or done.exit_code > _MOST_CONFLICTS:
+        raise GitFailed(done)
+    return _with_insertions(done.stdout, size) if done.exit_code else done.stdout
+
+
+_MARKS: Final = re.compile(rb"^(?:<+|\|+|=+|>+)", re.MULTILINE)
+_SHORTEST_MARK: Final = 7
+
+
+_MOST_CONFLICTS: Final = 127  # git says no greater number, and more for a failure
+
+
+def _with_insertions(text: bytes, size: int) -> bytes | tuple[bytes, ...]:
+    """Return a merged text with the insertions of both sides, or a line of each other conflict."""
+    marks = [mark * size for mark in (b"<", b"|", b"=", b">")]
+    found: list[bytes] = []
+    conflicts: list[bytes] = []
+    parts: list[list[bytes]] = []
+    for line in text.splitlines(keepends=True):
+        part = next((n for n, mark in enumerate(marks) if line.startswith(mark)), None)
+        if part == len(marks) - 1:
+            ours, base, theirs = parts
+            if base:
+                conflicts.append(next(filter(bytes.strip, (*ours, *base)), b"").strip())
+            found += (*ours, *theirs)
+            parts = []
+        elif part is not None:
+            parts.append([])
+        else:
+            (parts[-1] if parts else found).append(line)
+    return tuple(conflicts) or b"".join(found)
+
+
 def write_tree(git: Git) -> str:
     return git.with_config(SYNCED).run("write-tree")
 
@@ -331,6 +400,28 @@ def files_between(git: Git, old: str, new: str) -> frozenset[str]:
     """Return the paths that differ between two commits."""
     output = git.run("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new)
     return frozenset(filter(None, output.split("\0")))
+
+
+_HUNK = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
+
+
+def lines_written(git: Git, old: str, new: str, path: str) -> frozenset[int]:
+    """Return the lines of a file of `new`, counted from 1, that `old` does not have there."""
+    output = git.run("diff-tree", "-U0", "--no-renames", "--text", old, new, "--", path)
+    found = ((int(each[1]), int(each[2] or 1)) for each in _HUNK.finditer(output))
+    return frozenset(line for first, count in found for line in range(first, first + count))
+
+
+_BLAMED = re.compile(r"^([0-9a-f]{40,64}) \d+ (\d+)(?: \d+)?$", re.MULTILINE)
+
+
+def lines_from(git: Git, tip: str, commit: str, path: str) -> frozenset[int]:
+    """Return the lines of a file at `tip`, counted from 1, that `commit` wrote; none without it."""
+    done = git.try_run("blame", "--porcelain", tip, "--", path)
+    if done.exit_code:
+        return frozenset()
+    found = _BLAMED.finditer(done.stdout.decode("utf-8", "surrogateescape"))
+    return frozenset(int(each[2]) for each in found if each[1] == commit)
 
 
 def changes_of_files(

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Final, Protocol
 
 from shared.errors import Example
@@ -20,6 +21,7 @@ from shared.errors import Example
 if TYPE_CHECKING:
     from shared.languages.language_tools import Dependencies, Packages, Reports, Tools
     from shared.languages.planned_code import Plans, Rehearsals
+    from shared.languages.property_tests import ChanceMark
     from shared.languages.read_commands import CommandReader
     from shared.work_order.work_order import Interface, WorkOrder
 
@@ -28,7 +30,8 @@ if TYPE_CHECKING:
 class Advice:
     """Say where a language's rules for plans are, and which words ask for them.
 
-    `package` has the `file`. A specification asks for the language by one of `words`, which are
+    `package` has the `file`, and one on tests on generated inputs, which has PROPERTIES in its name
+    for PLANNING. A specification asks for the language by one of `words`, which are
     matched whole and with their letters as they are, suffixes also at the end of a file's name.
     By `hints` it does so only where nothing else asks for a language. Each of `adapted` holds words
     of the machine's description (`Rehearsals.version_argv`), a text of the rules, and what replaces
@@ -53,13 +56,29 @@ class Advice:
 
     def read(self, machine: str = "") -> PlanningRules:
         """Return the rules and the example, as they hold on the machine."""
+        return read_rules(self._text(self.file, machine))
+
+    def read_properties(self, manifests: str, machine: str = "") -> str:
+        """Return how a test on generated inputs is written, as it holds on the machine.
+
+        The text has a part for the standard library, and a heading of the first level for a
+        library: where the texts of the `manifests` name that and commands find it, its part counts.
+        """
+        text = self._text(self.file.replace("PLANNING", "PROPERTIES"), machine)
+        usual, _, rest = text.partition("\n# ")
+        library, _, with_it = rest.partition("\n")
+        named = library and re.search(rf"(?<![\w-]){re.escape(library)}(?![\w-])", manifests)
+        missed = re.search(rf"not installed: .*(?<![\w-]){re.escape(library)}(?![\w-])", machine)
+        return (with_it if named and not missed else usual).strip()
+
+    def _text(self, name: str, machine: str) -> str:
         from importlib import resources
 
-        text = resources.files(self.package).joinpath(self.file).read_text("utf-8")
+        text = resources.files(self.package).joinpath(name).read_text("utf-8")
         for words, usual, here in self.adapted:
             if words in machine:
                 text = text.replace(usual, here)
-        return read_rules(text)
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,6 +296,23 @@ class OutlineEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class NewTest:
+    """Say how a source file gets a new test file: its path, its command, and how it is asked for.
+
+    All have places for parts of the source's path: `{stem}`, `{folder}` (with a slash at its end),
+    `{module}` (dotted); the last two also for `{path}`, and `asked` for `{names}` that it defines.
+    """
+
+    path: str
+    command: str
+    asked: str
+    names: tuple[str, ...] = ()
+    """What the source defines, where there is one."""
+    folder_stem: str = ""
+    """The stem of a file that is imported by the name of its folder."""
+
+
+@dataclass(frozen=True, slots=True)
 class PlaceForTests:
     """Say where a test goes into a file: the character, its indentation, the blank lines above.
 
@@ -385,6 +421,70 @@ class Failures(Protocol):
         """
 
 
+class MutationKind(StrEnum):
+    """Name what a mutation does to the code."""
+
+    OPERATOR = "operator"
+    BOUNDARY = "boundary"
+    CONSTANT = "constant"
+    RETURN = "return"
+    STATEMENT = "statement"
+    CONDITION = "condition"
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """Replace the characters of a text from `start` up to `end`, which is excluded, by `text`."""
+
+    kind: MutationKind
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Say what one command in the sandbox tries: commands on a file with each of some changes.
+
+    Each of `changes` replaces characters of the file as `Mutation` does. A run may take `seconds`.
+    `tests` are files that are tests whatever their names, `files` all of the tree, and `beside` the
+    paths in the tree that do not belong to it. The exit code is `first_code` and a number that has
+    a bit for each outcome, after a first bit that is set.
+    """
+
+    commands: tuple[tuple[str, ...], ...]
+    path: str
+    changes: tuple[tuple[int, int, str], ...]
+    seconds: float
+    first_code: int
+    tests: tuple[str, ...] = ()
+    files: Collection[str] = ()
+    beside: tuple[str, ...] = ()
+
+
+class Useless(StrEnum):
+    """Say why nothing is learnt from a mutant: it does the same, or it is no code."""
+
+    EQUIVALENT = "equivalent"
+    INVALID = "invalid"
+
+
+class Mutations(Protocol):
+    """Find the mutations of a language, and say which of them can prove nothing."""
+
+    def find_mutations(self, path: str, text: str) -> tuple[Mutation, ...] | None:
+        """Return the mutations of a file in the order of the text; `None` if it cannot be read."""
+
+    def why_useless(self, path: str, text: str, mutated: str) -> Useless | None:
+        """Return why nothing is learnt from a mutant of a file; `None` if it has to be run."""
+
+    def is_unbuilt(self, output: str) -> bool:
+        """Return whether a failed command says that the code did not compile."""
+
+    def batched(self, batch: Batch) -> tuple[str, ...]:
+        """Return the command that tries several mutants in one start; empty if there is none."""
+
+
 # A shorter file can lose half of itself by an honest change of a few lines.
 _MIN_LINES: Final = 20
 
@@ -415,11 +515,13 @@ class Language:
     commands before it exists. `conformance`
     compares code with contracts, `edits` replaces definitions by their names, `notes` points out
     what a person would, `packages` knows what manifests declare, `dependencies` prepares it for
-    commands, and `failures` knows which of it a failed command lacks. `reports` reads what the
-    language's tools print of faults. `advice` is for the model that plans; a language without it is
+    commands, and `failures` knows which of it a failed command lacks. `mutations`
+    finds small changes that tests should notice. `reports` reads what the language's tools print of
+    faults. `advice` is for the model that plans; a language without it is
     not described. `examples` are for the person who looks up
     a rule that the language decides. `telling` has names of files in the root folder, each with a
-    pattern of the lines that decide what can run.
+    pattern of the lines that decide what can run. `chance` has what makes the inputs of a test
+    others on each run. `new_test` says how a source file gets a new test file.
     """
 
     outliner: Outliner
@@ -434,10 +536,13 @@ class Language:
     packages: Packages | None = None
     dependencies: Dependencies | None = None
     failures: Failures | None = None
+    mutations: Mutations | None = None
     reports: Reports | None = None
     advice: Advice | None = None
     examples: Examples | None = None
     telling: tuple[tuple[str, str], ...] = ()
+    chance: tuple[ChanceMark, ...] = ()
+    new_test: NewTest | None = None
 
     @property
     def name(self) -> str:

@@ -114,8 +114,13 @@ class CallBound:
     least_output: int
 
     def usage(self, output_tokens: int, prices: Prices) -> Usage:
-        """Return the most that the call takes where the reply is limited to `output_tokens`."""
-        usage = Usage(1, self.input_tokens, output_tokens=output_tokens)
+        """Return the most that the call takes where the reply is limited to `output_tokens`.
+
+        At worst the server writes all input to its cache, which may cost more than to read it.
+        """
+        usage = Usage(
+            1, self.input_tokens, output_tokens=output_tokens, written_tokens=self.input_tokens
+        )
         return Usage(1, self.input_tokens, 0, output_tokens, 0, cost_of(self.model, usage, prices))
 
 

@@ -10,13 +10,15 @@ import math
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
 from shared.errors import BudgetReached, ModelUnavailable
 from shared.events.events import Emit, ModelRetryScheduled, ignore
+from shared.llm.model_access import is_small
 from shared.llm.model_client import (
     Completion,
     LlmClient,
@@ -192,16 +194,19 @@ def _check_patience(
 def parse_retry_after(headers: Mapping[str, str], wall: float) -> float | None:
     """Return the seconds that the server asks to wait, or `None` if it names none.
 
-    Reads `retry-after-ms`, and `Retry-After` in seconds or as a date. `wall` is the present time
-    in seconds since the epoch. `headers` have lower-case names.
+    Reads `retry-after-ms`, `Retry-After` in seconds or as a date, and the moments at which
+    Anthropic's limits that are used up begin anew. `wall` is the present time in seconds since the
+    epoch. `headers` have lower-case names.
     """
     milliseconds = _seconds(headers.get("retry-after-ms"))
     if milliseconds is not None:
         return milliseconds / 1000
     value = headers.get("retry-after")
     seconds = _seconds(value)
-    if seconds is not None or value is None:
+    if seconds is not None:
         return seconds
+    if value is None:
+        return max(_resets(headers, wall), default=None)
     from email.utils import parsedate_to_datetime  # slow to import, and rarely needed
 
     try:
@@ -211,6 +216,18 @@ def parse_retry_after(headers: Mapping[str, str], wall: float) -> float | None:
     if date.tzinfo is None:
         date = date.replace(tzinfo=UTC)
     return max(0.0, date.timestamp() - wall)
+
+
+_LIMIT = "anthropic-ratelimit-"
+
+
+def _resets(headers: Mapping[str, str], wall: float) -> Iterator[float]:
+    """Yield in how many seconds each limit that is used up begins anew."""
+    for name, left in headers.items():
+        if name.startswith(_LIMIT) and name.endswith("-remaining") and left.strip() == "0":
+            moment = headers.get(name.removesuffix("remaining") + "reset", "")
+            with suppress(ValueError, OverflowError):
+                yield max(0.0, datetime.fromisoformat(moment).timestamp() - wall)
 
 
 def _seconds(value: str | None) -> float | None:
@@ -227,7 +244,8 @@ _BROKEN_REPLIES = 3
 class SecondChanceClient:
     """Repeat a call whose reply broke off; repeat it once with twice the limit if it was cut short.
 
-    A call whose replies break off is made three times at most.
+    A call whose replies break off is made three times at most. A small model that was cut had begun
+    to repeat itself, and would with more room, too.
     """
 
     def __init__(self, inner: LlmClient, patience: RetryContext) -> None:
@@ -239,7 +257,7 @@ class SecondChanceClient:
             return self._complete_unbroken(request)
         except ReplyCutShort as cut:
             limit = 2 * (request.max_output_tokens or cut.usage.output_tokens)
-            if limit == 0:
+            if limit == 0 or is_small(request.model):
                 raise
             # A cap that leaves less than that does not justify a call: the reply may be cut again.
             roomier = replace(request, max_output_tokens=limit, expected_output_tokens=limit)

@@ -12,13 +12,14 @@ import os
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 from shared.errors import LlmchError, ModelUnavailable
 from shared.events.events import Channel, Emit, ModelTextArrived, Noted, ignore
 from shared.files.secret_values import redact
-from shared.git.checkups import Checkup, Health
-from shared.llm import relay_replies, relay_wires, server_apis, tool_calls
+from shared.git.repos import Checkup, Health
+from shared.llm import gemini_api, messages_api, relay_wires, server_apis, tool_calls
 from shared.llm.call_retry import (
     Clock,
     OwnPace,
@@ -28,23 +29,27 @@ from shared.llm.call_retry import (
     SystemClock,
     with_retries,
 )
-from shared.llm.model_client import Api, Completion, ReplyBroken, ReplyFailed, Request
+from shared.llm.model_access import ModelAccess, check_access
+from shared.llm.model_client import Api, Completion, Provider, ReplyBroken, ReplyFailed, Request
 from shared.llm.reply_bodies import Document, NotJson, iter_documents, read_document
+from shared.llm.request_forms import (
+    Quirks,
+    adjusted,
+    has_no_endpoint,
+    initial_quirks,
+    native_quirks,
+)
 from shared.llm.server_replies import (
     Answer,
-    Quirks,
     Refusal,
     Unreachable,
     Watch,
-    adjusted,
     answer_usage,
     final_error,
-    has_no_endpoint,
-    initial_quirks,
     lost_text,
     well_formed,
 )
-from shared.llm.transport import ModelAccess, Transport, check_access
+from shared.llm.transport import Transport
 
 _FIRST_INTERVAL = 1.0
 _LONGEST_INTERVAL = 20.0
@@ -140,6 +145,8 @@ def _retrieve(transport: Transport, response_id: str) -> Document:
         raise Unreachable(broken.message) from None
 
 
+_NATIVE = {Provider.ANTHROPIC: Api.MESSAGES, Provider.GEMINI: Api.GEMINI}
+
 _USAGE_ESTIMATED = "the server reports no usage; tokens are estimated"
 _USAGE_NOT_BELIEVED = "the server reports a usage that cannot be true; tokens are estimated"
 
@@ -191,7 +198,7 @@ class LiveClient:
             raise ModelUnavailable(
                 f"the server at {self._access.display_url} answered with {fault.what}, "
                 "not with a model's reply",
-                hint="check OPENAI_BASE_URL: it usually ends in /v1",
+                hint=self._access.names.hint,
             ) from None
         adjustments = self._learned_of(request).words
         usage = answer_usage(answer, request)
@@ -206,6 +213,7 @@ class LiveClient:
             adjustments=adjustments,
             document=answer.document,
             calls=answer.calls or tool_calls.calls_in_text(answer.text, request.tools),
+            sealed=self._cleaned(answer.sealed),
         )
 
     def _cleaned(self, text: str) -> str:
@@ -245,16 +253,18 @@ class LiveClient:
             return _speaks_not(request.relayed.route, self._access)
         if request.relayed and refused.status in (400, 413, 422):
             return ReplyFailed(f"the model server refused the agent's call: {refused.message}")
-        return final_error(refused, request.model, self._access.display_url)
+        return final_error(refused, request.model, self._access.names)
 
     def _relay(self, request: Request, quirks: Quirks) -> Answer:
         assert request.relayed is not None
         wire = relay_wires.wire_of(request.relayed.route)
-        if self._access.is_openai and wire not in (relay_wires.CHAT, relay_wires.RESPONSES):
+        if wire not in _spoken(self._access):
             raise _speaks_not(request.relayed.route, self._access)
         path, body = relay_wires.sent_path(request), relay_wires.sent_body(request, quirks)
+        if wire is relay_wires.CHAT and self._access.provider is not Provider.OPENAI:
+            path = self._access.vendor.chat_path
         with self._transport.relay(path, body, wire.headers) as reply:
-            return relay_replies.read_relayed(reply, request, self._cleaned)
+            return relay_wires.read_relayed(reply, request, self._cleaned)
 
     def _ask(self, request: Request, quirks: Quirks, deadline: float) -> Answer:
         try:
@@ -267,6 +277,10 @@ class LiveClient:
                     return with_retries(lambda: self._ask_chat(request, quirks), patience, deadline)
                 case Api.RESPONSES:
                     return self._ask_responses(request, quirks, deadline)
+                case Api.MESSAGES | Api.GEMINI:
+                    patience = self._patience_for(request)
+                    ask = partial(self._ask_native, request, quirks)
+                    return with_retries(ask, patience, deadline)
         except ReplyFailed as failed:
             if not failed.usage.input_tokens:  # the server has the prompt, and may bill it
                 failed.usage = answer_usage(Answer("", "", request.model, None), request)
@@ -276,6 +290,17 @@ class LiveClient:
         body = server_apis.chat_body(request, quirks)
         with self._transport.create_chat(body) as reply:
             return server_apis.read_chat(iter_documents(reply), request, self._watcher(request))
+
+    def _ask_native(self, request: Request, quirks: Quirks) -> Answer:
+        watch = self._watcher(request)
+        if quirks.api is Api.MESSAGES:
+            body = messages_api.message_body(request, quirks)
+            with self._transport.create_native(messages_api.PATH, body) as reply:
+                return messages_api.read_message(iter_documents(reply), request, quirks, watch)
+        path = gemini_api.generate_path(request, quirks)
+        body = gemini_api.generate_body(request, quirks)
+        with self._transport.create_native(path, body) as reply:
+            return gemini_api.read_generated(iter_documents(reply), request, watch)
 
     def _ask_responses(self, request: Request, quirks: Quirks, deadline: float) -> Answer:
         stream = server_apis.ResponseStream(self._watcher(request))
@@ -329,7 +354,11 @@ class LiveClient:
     def _learned_of(self, request: Request) -> _Learned:
         with self._lock:
             known = self._learned.get(_form(request))
-        return known or _Learned(
+        if known:
+            return known
+        if api := _NATIVE.get(self._access.provider):
+            return _Learned(native_quirks(api, request.model))
+        return _Learned(
             initial_quirks(request.api, is_openai=self._access.is_openai, watched=self._watched)
         )
 
@@ -342,6 +371,24 @@ class LiveClient:
             before = known.words if known is not None else ()
             self._learned[key] = _Learned(quirks, (*before, words))
         self._emit(Noted(f"{request.model}: {words}"))
+
+
+def _spoken(access: ModelAccess) -> tuple[relay_wires.Wire, ...]:
+    """Return the wires that a server may speak, as far as its provider tells."""
+    match access.provider:
+        case Provider.ANTHROPIC:
+            return (relay_wires.MESSAGES, relay_wires.CHAT)
+        case Provider.GEMINI:
+            return (relay_wires.GEMINI, relay_wires.CHAT)
+        case _ if access.is_openai:
+            return (relay_wires.CHAT, relay_wires.RESPONSES)
+        case _:
+            return (
+                relay_wires.CHAT,
+                relay_wires.RESPONSES,
+                relay_wires.MESSAGES,
+                relay_wires.GEMINI,
+            )
 
 
 def _form(request: Request) -> tuple[str, Api, str]:
@@ -367,38 +414,47 @@ def list_models(access: ModelAccess) -> frozenset[str]:
         with transport.models() as reply:
             document = read_document(reply)
     except Refusal as refused:
-        error = final_error(refused, "", access.display_url)
+        error = final_error(refused, "", access.names)
         raise error if isinstance(error, ModelUnavailable) else _no_answer(access) from None
     except (Unreachable, ReplyFailed, NotJson) as fault:
         raise _no_answer(access, str(fault)) from None
     finally:
         transport.close()
-    listed = document.get("data")
+    listed = document.get("data", document.get("models"))
     entries = listed if isinstance(listed, list) else ()
-    names = (each.get("id") for each in entries if isinstance(each, dict))
-    return frozenset(name for name in names if isinstance(name, str))
+    names = (each.get("id", each.get("name")) for each in entries if isinstance(each, dict))
+    return frozenset(name.removeprefix("models/") for name in names if isinstance(name, str))
 
 
 def _no_answer(access: ModelAccess, why: str = "") -> ModelUnavailable:
     return ModelUnavailable(
         f"no usable answer from {access.display_url}{f': {why}' if why else ''}",
-        hint="check OPENAI_BASE_URL and that the server runs",
+        hint=f"check {access.vendor.address} and that the server runs",
     )
 
 
 _MAX_NAMES = 8
 
 
-def check_model(name: str, model: str, base_url: str | None, *, online: bool) -> Checkup:
+def check_model(
+    name: str,
+    model: str,
+    base_url: str | None,
+    provider: Provider = Provider.AUTO,
+    *,
+    online: bool,
+) -> Checkup:
     """Return whether there is access to `model`; with `online`, also whether its server answers.
 
     `name` is the role that the model has, such as `planner`.
     """
     try:
-        access = check_access(os.environ, base_url)
+        access = check_access(os.environ, base_url, model, provider)
     except LlmchError as error:
         return Checkup(name, Health.BROKEN, error.message, error.hint)
     where = f"{model} at {access.display_url}"
+    if access.provider is not Provider.OPENAI or access.key_name != "OPENAI_API_KEY":
+        where += f" ({access.provider}, as {access.why}; key from {access.key_name})"
     if not online:
         return Checkup(name, Health.WELL, f"{where} (not asked; --online asks it)")
     return _ask(name, model, access, where)
@@ -410,7 +466,7 @@ def _ask(name: str, model: str, access: ModelAccess, where: str) -> Checkup:
         names = list_models(access)
     except LlmchError as error:
         return Checkup(name, Health.BROKEN, f"{where}: {error.message}", error.hint)
-    if model in names:
+    if model.removeprefix("models/") in names:
         return Checkup(name, Health.WELL, f"{where} answers")
     listed = ", ".join(sorted(names)[:_MAX_NAMES])
     remedy = f"the server lists {listed}" if names else "the server lists no models at all"

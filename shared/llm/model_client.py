@@ -19,10 +19,24 @@ from typing import Any, Protocol, Self
 
 
 class Api(StrEnum):
-    """Represent the family of endpoints that a request is made for."""
+    """Represent the family of endpoints that a request is made for.
+
+    A request names one of the first two. A server of another provider is asked by its own.
+    """
 
     RESPONSES = "responses"
     CHAT = "chat"
+    MESSAGES = "messages"
+    GEMINI = "gemini"
+
+
+class Provider(StrEnum):
+    """Represent whose wire a server speaks; `AUTO` leaves that to the model's name and the keys."""
+
+    AUTO = "auto"
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    GEMINI = "gemini"
 
 
 class Role(StrEnum):
@@ -106,11 +120,12 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ToolTurn:
-    """Hold what a model said in calling tools, and the result of each call."""
+    """Hold what a model said in calling tools, and the result of each call; see `Completion`."""
 
     text: str
     calls: tuple[ToolCall, ...]
     results: tuple[str, ...]
+    sealed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +139,8 @@ class Request:
     process, and no model is asked. `relayed` is an agent's call; `prompt` is then empty, and `sink`
     is called with each event of a streamed reply, as its bytes are, but the last one. `exchanges`
     follow the prompt, and `tools` may be called; both are part of the prompt with `tools_in_text`.
+    `shared` is how much of the prompt's beginning, in characters, further calls are expected to
+    repeat soon; a server that has to be told keeps that part. It is no part of a transcript.
     """
 
     api: Api
@@ -140,6 +157,7 @@ class Request:
     tools: tuple[ModelTool, ...] = ()
     exchanges: tuple[ToolTurn, ...] = ()
     tools_in_text: bool = False
+    shared: int = field(default=0, compare=False)
     sink: Callable[[bytes], None] | None = field(default=None, compare=False, repr=False)
 
 
@@ -147,7 +165,8 @@ class Request:
 class Usage:
     """Hold the tokens and the cost of calls; `cost_usd` is `None` while any price is unknown.
 
-    `estimated_calls` are those whose tokens the server did not report, or reported too low.
+    `estimated_calls` are those whose tokens the server did not report, or reported too low. Of the
+    input, `cached_tokens` were read from the server's cache, and `written_tokens` written to it.
     """
 
     calls: int = 0
@@ -157,6 +176,7 @@ class Usage:
     reasoning_tokens: int = 0
     cost_usd: Decimal | None = Decimal(0)
     estimated_calls: int = 0
+    written_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         known = self.cost_usd is not None and other.cost_usd is not None
@@ -170,6 +190,7 @@ class Usage:
             if known
             else None,
             estimated_calls=self.estimated_calls + other.estimated_calls,
+            written_tokens=self.written_tokens + other.written_tokens,
         )
 
 
@@ -183,6 +204,8 @@ class Completion:
     `lost` holds what came of the replies before it that were cut or broken: they were paid, too.
     `document` is the body of the reply to a relayed call, as the server sent it, or the record of
     what was performed. `calls` are those of tools; a completion with any is not the reply yet.
+    `sealed` is then, as JSON, what the server wants to have back beside their results: it holds
+    signed reasoning, and stays as it is.
     """
 
     text: str
@@ -194,6 +217,7 @@ class Completion:
     lost: tuple[str, ...] = ()
     document: str = ""
     calls: tuple[ToolCall, ...] = ()
+    sealed: str = ""
 
 
 class LlmClient(Protocol):
@@ -243,21 +267,28 @@ class ReplyCutShort(ReplyFailed):
 
 
 class ByRoleClient:
-    """Pass each request to the client of its role, else to `default`.
+    """Pass each request to the client of its role or of its model, else to `default`.
 
     As a context manager, it enters and closes all of these clients.
     """
 
-    def __init__(self, default: LlmClient, others: Mapping[Role, LlmClient]) -> None:
+    def __init__(
+        self,
+        default: LlmClient,
+        others: Mapping[Role, LlmClient],
+        models: Mapping[str, LlmClient] | None = None,
+    ) -> None:
         self._default = default
         self._others = dict(others)
+        self._models = dict(models or {})
         self._opened = contextlib.ExitStack()
 
     def complete(self, request: Request) -> Completion:
-        return self._others.get(request.place.role, self._default).complete(request)
+        of_model = self._models.get(request.model, self._default)
+        return self._others.get(request.place.role, of_model).complete(request)
 
     def __enter__(self) -> Self:
-        for client in (self._default, *self._others.values()):
+        for client in (self._default, *self._others.values(), *self._models.values()):
             if isinstance(client, AbstractContextManager):
                 self._opened.enter_context(client)
         return self

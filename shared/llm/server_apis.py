@@ -8,27 +8,23 @@ from typing import Any
 
 from shared.events.events import Channel
 from shared.llm import tool_calls
-from shared.llm.model_client import ReplyBroken, ReplyFailed, Request, ToolTurn, Usage
+from shared.llm.model_client import ReplyBroken, Request, ToolTurn, Usage
 from shared.llm.reply_bodies import Document
+from shared.llm.request_forms import Quirks, Structure, effective_limit, prompt_for, tools_are_sent
 from shared.llm.server_replies import (
     JUST_ENDS,
     Answer,
     ErrorBody,
-    Quirks,
     Refusal,
-    Structure,
     Watch,
-    answer_usage,
     count,
     cut_short,
     detail_count,
-    effective_limit,
     error_document,
     failed,
-    lost_text,
-    prompt_for,
+    just_ended,
+    read_through,
     text_of,
-    tools_are_sent,
 )
 
 
@@ -70,7 +66,7 @@ def _response_format(request: Request, quirks: Quirks) -> dict[str, Any] | None:
                 "type": "json_schema",
                 "json_schema": {"name": schema.name, "strict": True, "schema": dict(schema.schema)},
             }
-        case Structure.OBJECT:
+        case Structure.OBJECT | Structure.TOOL:
             return {"type": "json_object"}
         case Structure.PROMPT:
             return None
@@ -141,15 +137,13 @@ def read_chat(documents: Iterable[Document], request: Request, watch: Watch) -> 
     if the server sends an error under a good status before any part of a reply.
     """
     gathered = _Gathered()
-    try:
-        for document in documents:
-            gathered.take(document, watch)
-    except ReplyFailed as broken:
-        answer = gathered.answer(request)
-        broken.usage = answer_usage(answer, request)
-        broken.lost = lost_text(answer.reasoning, answer.text)
-        raise
-    return _judged(gathered, gathered.answer(request), request)
+    answer = read_through(
+        documents,
+        lambda document: gathered.take(document, watch),
+        lambda: gathered.answer(request),
+        request,
+    )
+    return _judged(gathered, answer, request)
 
 
 def _judged(gathered: _Gathered, answer: Answer, request: Request) -> Answer:
@@ -159,8 +153,7 @@ def _judged(gathered: _Gathered, answer: Answer, request: Request) -> Answer:
         case None if gathered.choices == 0 and gathered.usage is not None:
             raise failed(answer, request, "the server's reply holds no choice")
         case None:
-            lost = lost_text(answer.reasoning, answer.text)
-            raise ReplyBroken(JUST_ENDS, answer_usage(answer, request), lost=lost)
+            raise just_ended(answer, request)
         case "length":
             raise cut_short(answer, request)
         case "content_filter":
@@ -224,7 +217,7 @@ def _text_format(request: Request, quirks: Quirks) -> dict[str, Any] | None:
                 "strict": True,
                 "schema": dict(schema.schema),
             }
-        case Structure.OBJECT:
+        case Structure.OBJECT | Structure.TOOL:
             return {"type": "json_object"}
         case Structure.PROMPT:
             return None
@@ -401,4 +394,5 @@ def usage_of(value: object) -> Usage | None:
         output_tokens=counted("completion_tokens", "output_tokens", "candidatesTokenCount")
         + thoughts,
         reasoning_tokens=detail_count(said, "reasoning_tokens") or thoughts,
+        written_tokens=written,
     )

@@ -1,23 +1,23 @@
-"""Answers and refusals of servers, and the forms of request that they accept.
-
-A request starts in the form that serves best. Each refusal that names a part of the request leads
-to a simpler form. A part that a model is known to refuse is never sent to it again.
-"""
+"""Answers and refusals of servers, in whichever of their forms they come."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from shared.errors import LlmchError, ModelUnavailable
 from shared.events.events import Channel
-from shared.llm import tool_calls
 from shared.llm.budget import asked_text, estimate_tokens, least_tokens
-from shared.llm.model_client import Api, ReplyCutShort, ReplyFailed, Request, ToolCall, Usage
+from shared.llm.model_client import (
+    ReplyBroken,
+    ReplyCutShort,
+    ReplyFailed,
+    Request,
+    ToolCall,
+    Usage,
+)
 
 
 def well_formed(text: str) -> str:
@@ -35,9 +35,36 @@ def well_formed(text: str) -> str:
 
 _LONGEST_QUOTE = 500
 _MAY_PASS = frozenset({408, 409, 425, 429})
-_NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+_NO_MONEY = frozenset(
+    {
+        *("insufficient_quota", "billing_hard_limit_reached", "billing_not_active"),
+        *("billing_error", "enforced_spend_limit_reached", "quota_of_the_day"),
+    }
+)
+# What Anthropic says of an account that is empty or over its own limit, under 400.
+_SPENT = re.compile(r"credit balance is too low|reached your specified (?:\w+ )?usage limits")
+_NO_KEY = re.compile(r"api key not valid|api_key_invalid|invalid x-api-key|invalid bearer token")
 _TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length"})
+_OVER_LONG = re.compile(r"context length|prompt is too long|token count .{0,40}exceeds")
 _FILTERED = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
+
+
+@dataclass(frozen=True, slots=True)
+class ServerNames:
+    """Hold what an error says of a server: its URL, and the variables of its key and its address.
+
+    `why` says in words why its provider was chosen.
+    """
+
+    url: str
+    key: str = "OPENAI_API_KEY"
+    address: str = "OPENAI_BASE_URL"
+    why: str = ""
+
+    @property
+    def hint(self) -> str:
+        ends = ": it usually ends in /v1" if self.address == "OPENAI_BASE_URL" else ""
+        return f"check {self.address}{ends}"
 
 
 class Unreachable(Exception):
@@ -50,11 +77,20 @@ class Unreachable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    """Hold what an error answer says about itself. A field is empty if the answer lacks it."""
+    """Hold what an error answer says about itself. A field is empty if the answer lacks it.
+
+    `retry_after` is the wait in seconds that the body asks for.
+    """
 
     text: str
     code: str = ""
     param: str = ""
+    retry_after: float | None = None
+
+    @property
+    def is_spent(self) -> bool:
+        """Return whether the account has no quota left, which no wait of this run mends."""
+        return self.code in _NO_MONEY or _SPENT.search(self.text) is not None
 
 
 class Refusal(Exception):
@@ -66,7 +102,7 @@ class Refusal(Exception):
     def __init__(self, status: int, body: ErrorBody, retry_after: float | None = None) -> None:
         self.status = status
         self.body = body
-        self.retry_after = retry_after
+        self.retry_after = body.retry_after if retry_after is None else retry_after
         self.message = f"HTTP {status}" + (f": {body.text}" if body.text else "")
         super().__init__(self.message)
 
@@ -74,7 +110,7 @@ class Refusal(Exception):
     def may_pass(self) -> bool:
         """Return whether the same request may succeed later; an empty account stays empty."""
         transient = self.status in _MAY_PASS or self.status >= 500
-        return transient and self.body.code not in _NO_MONEY
+        return transient and not self.body.is_spent
 
 
 def parse_error_body(body: object, clean: Callable[[str], str] = str) -> ErrorBody:
@@ -82,9 +118,11 @@ def parse_error_body(body: object, clean: Callable[[str], str] = str) -> ErrorBo
 
     `clean` is applied before a text is cut: half of a secret would not be recognised.
     """
+    while (inner := _inside(body)) is not None:
+        body = inner
     match body:
-        case {"error": inner}:
-            return parse_error_body(inner, clean)
+        case {"code": int(), "message": message, "status": str() as status, **rest}:
+            return _google_error(_quote(message, clean), status, rest.get("details"))
         case {"detail": inner}:
             return ErrorBody(_quote(inner, clean))
         case {"message": message, **rest}:
@@ -95,40 +133,78 @@ def parse_error_body(body: object, clean: Callable[[str], str] = str) -> ErrorBo
             return ErrorBody("" if body is None else _quote(body, clean))
 
 
-def final_error(refused: Refusal, model: str, server: str) -> LlmchError | ReplyFailed:
+def _inside(body: object) -> object:
+    """Return the error that a document or a list wraps; `None` where nothing is wrapped."""
+    match body:
+        case [{"error": inner}, *_] | {"error": inner}:
+            return "" if inner is None else inner
+        case _:
+            return None
+
+
+_DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
+
+
+def _google_error(text: str, status: str, details: object) -> ErrorBody:
+    """Return an error in the form of Google's APIs, whose details say when to ask again.
+
+    They also say whose quota is used up. That of a day is not there again in this run, whatever
+    wait is named beside it, and neither is one of 0.
+    """
+    seconds, spent = None, "limit: 0," in f"{text}," and status == "RESOURCE_EXHAUSTED"
+    for detail in details if isinstance(details, list) else ():
+        match detail:
+            case {"retryDelay": str(delay)} if found := _DELAY.fullmatch(delay):
+                seconds = float(found[1])
+            case {"violations": [*violations]}:
+                named = (e.get("quotaId") for e in violations if isinstance(e, Mapping))
+                spent = spent or any("PerDay" in text_of(each) for each in named)
+            case {"reason": "API_KEY_INVALID"}:
+                status = "API_KEY_INVALID"
+            case _:
+                pass
+    return ErrorBody(text, "quota_of_the_day" if spent else status, retry_after=seconds)
+
+
+def final_error(refused: Refusal, model: str, server: ServerNames) -> LlmchError | ReplyFailed:
     """Return the error for a refusal that neither waiting nor another form of request resolves."""
     body = refused.body
+    chosen = f"; {server.why}" if server.why else ""
     said = f" ({body.text})" if body.text else ""
     if body.code in _FILTERED:
         return ReplyFailed(f"the server refused the prompt by its content policy{said}")
-    if body.code in _NO_MONEY or refused.status == 402:
+    if body.is_spent or refused.status == 402:
         return ModelUnavailable(
-            f"the account at {server} has no quota left{said}",
+            f"the account at {server.url} has no quota left{said}",
             hint="check the plan and billing of the account, or use another key or server",
         )
-    if refused.status in (401, 403):
+    if refused.status in (401, 403) or _NO_KEY.search(f"{body.code} {body.text}".lower()):
         return ModelUnavailable(
-            f"the model server at {server} refused the key{said}",
-            hint="check OPENAI_API_KEY, and that the key may use this model",
+            f"the model server at {server.url} refused the key{said}",
+            hint=f"check {server.key}, and that the key may use this model{chosen}",
         )
-    if body.code in _TOO_LONG or refused.status == 413 or "context length" in body.text.lower():
+    if body.code in _TOO_LONG or refused.status == 413 or _OVER_LONG.search(body.text.lower()):
         return ModelUnavailable(
             f"the prompt does not fit the context of {model}{said}",
             hint="use a model with a longer context, or a smaller spec or fewer context files",
         )
     if refused.status == 404:
         return ModelUnavailable(
-            f"the model server at {server} does not know {model} or this endpoint{said}",
-            hint="check the model's name and OPENAI_BASE_URL (it usually ends in /v1)",
+            f"the model server at {server.url} does not know {model} or this endpoint{said}",
+            hint=f"check the model's name, and {server.hint.removeprefix('check ')}{chosen}",
         )
     return ModelUnavailable(
-        f"the model server at {server} refused the request: {refused.message}",
+        f"the model server at {server.url} refused the request: {refused.message}",
         hint="check the model's name and the settings of the call",
     )
 
 
 def _quote(value: Any, clean: Callable[[str], str] = str) -> str:
-    text = clean(well_formed(" ".join(str(value).split())))
+    try:
+        said = str(value)
+    except RecursionError:
+        said = "(nested too deep)"
+    text = clean(well_formed(" ".join(said.split())))
     return text if len(text) <= _LONGEST_QUOTE else f"{text[: _LONGEST_QUOTE - 3]}..."
 
 
@@ -156,6 +232,7 @@ class Answer:
     usage: Usage | None
     document: str = ""
     calls: tuple[ToolCall, ...] = ()
+    sealed: str = ""
 
 
 def answer_usage(answer: Answer, request: Request) -> Usage:
@@ -177,6 +254,7 @@ def answer_usage(answer: Answer, request: Request) -> Usage:
         reasoning_tokens=min(reported.reasoning_tokens, output_tokens),
         cost_usd=None,
         estimated_calls=int((input_tokens, output_tokens) != (asked, said)),
+        written_tokens=min(reported.written_tokens, input_tokens),
     )
 
 
@@ -219,6 +297,33 @@ def cut_short(answer: Answer, request: Request) -> ReplyCutShort:
     )
 
 
+def just_ended(answer: Answer, request: Request) -> ReplyBroken:
+    """Return the failure for an answer whose end the server did not say, with its usage."""
+    lost = lost_text(answer.reasoning, answer.text)
+    return ReplyBroken(JUST_ENDS, answer_usage(answer, request), lost=lost)
+
+
+def read_through(
+    documents: Iterable[Mapping[str, Any]],
+    take: Callable[[Mapping[str, Any]], None],
+    answer: Callable[[], Answer],
+    request: Request,
+) -> Answer:
+    """Return the answer once all documents of a reply are taken.
+
+    A failure on the way counts what came before it.
+    """
+    try:
+        for document in documents:
+            take(document)
+    except ReplyFailed as broken:
+        partial = answer()
+        broken.usage = answer_usage(partial, request)
+        broken.lost = lost_text(partial.reasoning, partial.text)
+        raise
+    return answer()
+
+
 def error_document(error: Mapping[str, Any]) -> Refusal:
     """Return the refusal in an error document that came under a good HTTP status."""
     code = error.get("code")
@@ -252,198 +357,3 @@ def text_of(value: object) -> str:
             return "".join(text_of(part.get("text")) for part in value if isinstance(part, dict))
         case _:
             return ""
-
-
-_REFUSED_FORM = frozenset({400, 422})
-_NO_SUCH_ENDPOINT = frozenset({404, 405, 501})
-_TOOLS = re.compile(r"\b(?:tools?|function)\b")
-_STREAMING = re.compile(r"\bstream(?:s|ed|ing)?\b")
-_AT_MOST = re.compile(r"(?:at most|maximum(?: of| is)?|less than or equal to|<=) ?([\d,]{2,12})")
-
-
-class Structure(StrEnum):
-    """Represent how a request asks for the form of the reply, from the strictest to the loosest."""
-
-    SCHEMA = "json_schema"
-    OBJECT = "json_object"
-    PROMPT = "prompt only"
-
-
-class LimitName(StrEnum):
-    """Represent the name of the output limit in a chat request."""
-
-    MAX_TOKENS = "max_tokens"
-    MAX_COMPLETION_TOKENS = "max_completion_tokens"
-
-
-_OTHER_NAME = {
-    LimitName.MAX_TOKENS: LimitName.MAX_COMPLETION_TOKENS,
-    LimitName.MAX_COMPLETION_TOKENS: LimitName.MAX_TOKENS,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Quirks:
-    """Represent the form of requests to one model on one server. `True`: the part is sent."""
-
-    api: Api
-    limit_name: LimitName
-    structure: Structure = Structure.SCHEMA
-    temperature: bool = True
-    reasoning_effort: bool = True
-    reasoning_summary: bool = True
-    output_limit: bool = True
-    largest_limit: int | None = None
-    stream: bool = True
-    stream_usage: bool = True
-    background: bool = True
-    tools: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Adjustment:
-    """Represent a change of form, with a description of it."""
-
-    quirks: Quirks
-    words: str
-
-
-def initial_quirks(api: Api, *, is_openai: bool, watched: bool = True) -> Quirks:
-    """Return the form to begin with.
-
-    A chat reply that nobody watches is not streamed. A reply of the Responses API is always
-    streamed, because its stream can be resumed where it breaks.
-
-    OpenAI's current models require the newer name of the output limit. Other servers may silently
-    ignore that name, which would leave their output unbounded, so they get the older name.
-    """
-    limit = LimitName.MAX_COMPLETION_TOKENS if is_openai else LimitName.MAX_TOKENS
-    return Quirks(api=api, limit_name=limit, stream=watched or api is Api.RESPONSES)
-
-
-def adjusted(quirks: Quirks, request: Request, refused: Refusal) -> Adjustment | None:
-    """Return the form to try after `refused`, or `None` if no other form is known to help."""
-    if quirks.api is Api.RESPONSES and has_no_endpoint(refused):
-        return Adjustment(
-            replace(quirks, api=Api.CHAT),
-            "the server has no Responses API; Chat Completions is used",
-        )
-    if refused.status not in _REFUSED_FORM:
-        return None
-    blamed = f"{refused.body.param} {refused.body.text}".lower()
-    return (
-        _without_parameter(quirks, request, refused, blamed)
-        or _other_limit(quirks, request, blamed)
-        or _looser_structure(quirks, request, blamed)
-    )
-
-
-def has_no_endpoint(refused: Refusal) -> bool:
-    """Return whether the endpoint is missing, and not the model.
-
-    Both refusals may be a 404, but only that of a missing model names the model.
-    """
-    said = f"{refused.body.code} {refused.body.param} {refused.body.text}".lower()
-    return refused.status in _NO_SUCH_ENDPOINT and "model" not in said
-
-
-def _without_parameter(
-    quirks: Quirks, request: Request, refused: Refusal, blamed: str
-) -> Adjustment | None:
-    def dropped(changed: Quirks, name: str) -> Adjustment:
-        return Adjustment(changed, f"{name} was refused and is no longer sent")
-
-    if request.tools and tools_are_sent(quirks, request) and _TOOLS.search(blamed):
-        words = "tools were refused: they are described in the prompt"
-        return Adjustment(replace(quirks, tools=False), words)
-    if quirks.temperature and request.temperature is not None and "temperature" in blamed:
-        return dropped(replace(quirks, temperature=False), "temperature")
-    if quirks.reasoning_effort and request.reasoning_effort is not None and "reasoning" in blamed:
-        if quirks.api is Api.RESPONSES and quirks.reasoning_summary and "summar" in blamed:
-            return dropped(replace(quirks, reasoning_summary=False), "reasoning summary")
-        return dropped(replace(quirks, reasoning_effort=False), "reasoning effort")
-    if quirks.api is Api.CHAT and quirks.stream_usage and "stream_options" in blamed:
-        return dropped(replace(quirks, stream_usage=False), "stream_options")
-    if quirks.stream and _blames_streaming(blamed, refused.body.param):
-        words = "streaming was refused: replies are no longer shown as they come"
-        return Adjustment(replace(quirks, stream=False), words)
-    if (
-        quirks.api is Api.RESPONSES
-        and quirks.background
-        and ("background" in blamed or "store" in blamed)
-    ):
-        return dropped(replace(quirks, background=False), "background")
-    return None
-
-
-def _blames_streaming(blamed: str, param: str) -> bool:
-    """Return whether the refusal names `stream` as its parameter, or in its text without one."""
-    return param == "stream" or (not param and _STREAMING.search(blamed) is not None)
-
-
-def _other_limit(quirks: Quirks, request: Request, blamed: str) -> Adjustment | None:
-    limit = request.max_output_tokens
-    if limit is None or not quirks.output_limit:
-        return None
-    name = quirks.limit_name if quirks.api is Api.CHAT else "max_output_tokens"
-    if name not in blamed:
-        return None
-    most = _AT_MOST.search(blamed)
-    largest = int(most[1].replace(",", "")) if most and most[1].strip(",") else None
-    if largest is not None and 0 < largest < limit and largest != quirks.largest_limit:
-        return Adjustment(
-            replace(quirks, largest_limit=largest), f"the output limit was lowered to {largest:,}"
-        )
-    if quirks.api is Api.CHAT:
-        other = _OTHER_NAME[quirks.limit_name]
-        return Adjustment(replace(quirks, limit_name=other), f"{other} is sent for {name}")
-    return Adjustment(
-        replace(quirks, output_limit=False), f"{name} was refused and is no longer sent"
-    )
-
-
-def _looser_structure(quirks: Quirks, request: Request, blamed: str) -> Adjustment | None:
-    telling = ("response_format", "text.format", "json_schema", "json_object", "schema", "grammar")
-    if request.reply_schema is None or not any(word in blamed for word in telling):
-        return None
-    match quirks.structure:
-        case Structure.SCHEMA:
-            looser = Structure.OBJECT
-        case Structure.OBJECT:
-            looser = Structure.PROMPT
-        case Structure.PROMPT:
-            return None
-    return Adjustment(
-        replace(quirks, structure=looser), f"{quirks.structure} was refused; {looser} is used"
-    )
-
-
-def effective_limit(quirks: Quirks, request: Request) -> int | None:
-    """Return the output limit to send, within what the model allows; `None` to send no limit."""
-    limit = request.max_output_tokens
-    if limit is None or not quirks.output_limit:
-        return None
-    return limit if quirks.largest_limit is None else min(limit, quirks.largest_limit)
-
-
-def tools_are_sent(quirks: Quirks, request: Request) -> bool:
-    """Return whether tools and exchanges have their own places, which they need if there are any.
-
-    Otherwise the prompt has them.
-    """
-    any_tools = bool(request.tools or request.exchanges)
-    return not any_tools or (quirks.tools and not request.tools_in_text)
-
-
-def prompt_for(quirks: Quirks, request: Request) -> str:
-    """Return the prompt, with the schema spelled out where the server does not enforce it."""
-    prompt = well_formed(request.prompt)
-    if not tools_are_sent(quirks, request):
-        prompt = tool_calls.as_text(request, prompt)
-    if request.reply_schema is None or quirks.structure is Structure.SCHEMA:
-        return prompt
-    schema = json.dumps(request.reply_schema.schema, separators=(",", ":"))
-    return (
-        f"{prompt.rstrip()}\n\nReply with one JSON object and nothing else. "
-        f"It must follow this JSON schema:\n{schema}\n"
-    )

@@ -17,10 +17,10 @@ from shared.files.secret_values import secret_values
 from shared.llm import replayed_replies
 from shared.llm.budget import KNOWN, Budget, CappedClient, ModelTables, SharedBudget
 from shared.llm.call_retry import RetryContext, RetryPolicy, SecondChanceClient, SystemClock
+from shared.llm.model_access import is_loopback
 from shared.llm.model_client import LlmClient
 from shared.llm.transcript import Transcript, describe_uncertain
 from shared.llm.transcript_lines import LIVE, ReplyOrigin, describe_origin
-from shared.llm.transport import is_loopback
 from shared.llm.usage import Meter, MeteredClient
 
 

@@ -69,6 +69,104 @@ def response_tools(tools: Iterable[ModelTool]) -> list[dict[str, Any]]:
     return [{"type": "function", **_function(each), "strict": False} for each in tools]
 
 
+def messages_tools(tools: Iterable[ModelTool]) -> list[dict[str, Any]]:
+    """Return the tools as Anthropic's Messages have them."""
+    functions = [_function(each) for each in tools]
+    return [
+        {"name": f["name"], "description": f["description"], "input_schema": f["parameters"]}
+        for f in functions
+    ]
+
+
+def called_tools(exchanges: Iterable[ToolTurn]) -> list[dict[str, Any]]:
+    """Return the names of the tools that were called, as Anthropic's Messages have tools."""
+    names = dict.fromkeys(call.name for each in exchanges for call in each.calls)
+    return [{"name": name, "input_schema": {"type": "object"}} for name in names]
+
+
+def messages_turn(turn: ToolTurn) -> list[dict[str, Any]]:
+    """Return an exchange as messages: what the model said, then the results of its calls."""
+    said = _sealed(turn, "messages") or [
+        *([{"type": "text", "text": turn.text}] if turn.text.strip() else []),
+        *(
+            {"type": "tool_use", "id": each.id, "name": each.name, "input": _arguments(each)}
+            for each in turn.calls
+        ),
+    ]
+    results = [
+        {"type": "tool_result", "tool_use_id": call.id, "content": result}
+        for call, result in zip(turn.calls, turn.results, strict=True)
+    ]
+    return [{"role": "assistant", "content": said}, {"role": "user", "content": results}]
+
+
+_GEMINI_SCHEMA = ("type", "description", "enum", "items")
+
+
+def gemini_tools(tools: Iterable[ModelTool]) -> list[dict[str, Any]]:
+    """Return the tools as Gemini has them, whose schemas know few words."""
+    declared = [
+        {
+            "name": each.name,
+            "description": each.description,
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    name: {word: schema[word] for word in _GEMINI_SCHEMA if word in schema}
+                    for name, schema in each.parameters.items()
+                },
+                "required": [*each.required],
+            },
+        }
+        for each in tools
+    ]
+    return [{"functionDeclarations": declared}]
+
+
+def gemini_turn(turn: ToolTurn) -> list[dict[str, Any]]:
+    """Return an exchange as contents: what the model said, then the results of its calls."""
+    said = _sealed(turn, "gemini") or [
+        *([{"text": turn.text}] if turn.text.strip() else []),
+        *({"functionCall": {"name": e.name, "args": _arguments(e)}} for e in turn.calls),
+    ]
+    results = [
+        {"functionResponse": {"name": call.name, "response": {"result": result}}}
+        for call, result in zip(turn.calls, turn.results, strict=True)
+    ]
+    return [{"role": "model", "parts": said}, {"role": "user", "parts": results}]
+
+
+def _sealed(turn: ToolTurn, wire: str) -> list[dict[str, Any]]:
+    """Return what a server of this wire wants back as it was; nothing if another one sealed it."""
+    try:
+        sealed = json.loads(turn.sealed) if turn.sealed else {}
+    except (ValueError, RecursionError):
+        return []
+    parts = sealed.get(wire) if isinstance(sealed, dict) else None
+    return parts if isinstance(parts, list) else []
+
+
+def _arguments(call: ToolCall) -> dict[str, Any]:
+    return arguments_of(call.arguments)
+
+
+def written_of(value: object) -> str:
+    """Return a value of a reply as JSON; "" where it is nested too deep."""
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return ""
+
+
+def arguments_of(written: str) -> dict[str, Any]:
+    """Return the arguments that a model wrote; none where they are no JSON object."""
+    try:
+        given = json.loads(written)
+    except (ValueError, RecursionError):
+        return {}
+    return given if isinstance(given, dict) else {}
+
+
 def _function(tool: ModelTool) -> dict[str, Any]:
     schema = {
         "type": "object",

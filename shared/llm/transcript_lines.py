@@ -112,9 +112,13 @@ def request_to_json(request: model_client.Request) -> dict[str, Any]:
         "prompt": request.prompt,
         **({"relayed": _present(request.relayed)} if request.relayed else {}),
         **({"tools": [asdict(each) for each in request.tools]} if request.tools else {}),
-        **({"exchanges": [*map(asdict, request.exchanges)]} if request.exchanges else {}),
+        **({"exchanges": [*map(_turn_to_json, request.exchanges)]} if request.exchanges else {}),
         **({"tools_in_text": True} if request.tools_in_text else {}),
     }
+
+
+def _turn_to_json(turn: model_client.ToolTurn) -> dict[str, Any]:
+    return {name: value for name, value in asdict(turn).items() if value or name != "sealed"}
 
 
 def _present(relayed: model_client.Relayed) -> dict[str, Any]:
@@ -277,6 +281,7 @@ def _record_to_json(record: Record) -> dict[str, Any]:
                 **_lost_to_json(completion.lost),
                 **({"document": completion.document} if completion.document else {}),
                 **({"calls": [*map(asdict, completion.calls)]} if completion.calls else {}),
+                **({"sealed": completion.sealed} if completion.sealed else {}),
             }
         case CallFailure(key, failed, handed_on):
             return {
@@ -306,13 +311,13 @@ def _kind(failed: model_client.ReplyFailed) -> type[model_client.ReplyFailed]:
 
 
 _COUNTS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
-_ESTIMATED = "estimated_calls"  # only written where there are any
+_RARE_COUNTS = ("estimated_calls", "written_tokens")  # only written where there are any
 
 
 def _usage_to_json(usage: model_client.Usage) -> dict[str, int]:
     """Return the tokens without their cost, which depends on the price table in use."""
     counts = {name: getattr(usage, name) for name in _COUNTS}
-    return counts | ({_ESTIMATED: usage.estimated_calls} if usage.estimated_calls else {})
+    return counts | {name: each for name in _RARE_COUNTS if (each := getattr(usage, name))}
 
 
 def _redacted(record: Record, secrets: Sequence[str]) -> Record:
@@ -333,6 +338,7 @@ def _redacted(record: Record, secrets: Sequence[str]) -> Record:
                     text=clean(each.text),
                     calls=_clean_calls(each.calls, clean),
                     results=tuple(map(clean, each.results)),
+                    sealed=clean(each.sealed),
                 )
                 for each in request.exchanges
             )
@@ -349,6 +355,7 @@ def _redacted(record: Record, secrets: Sequence[str]) -> Record:
                     lost=tuple(map(clean, completion.lost)),
                     document=clean(completion.document),
                     calls=_clean_calls(completion.calls, clean),
+                    sealed=clean(completion.sealed),
                 ),
             )
         case CallFailure(key, failed, handed_on):
@@ -380,6 +387,7 @@ def _parse_completion(document: Mapping[str, Any]) -> model_client.Completion:
         lost=_texts(document, "lost"),
         document=_text(document, "document") if "document" in document else "",
         calls=read_as(tuple[model_client.ToolCall, ...], document.get("calls", [])),
+        sealed=_text(document, "sealed") if "sealed" in document else "",
     )
 
 
@@ -394,7 +402,7 @@ def _parse_usage(document: Mapping[str, Any]) -> model_client.Usage:
     tokens = _mapping(document, "usage")
     if not all(type(count) is int and count >= 0 for count in tokens.values()):
         raise ValueError("usage holds something other than counts")
-    return model_client.Usage(**{name: tokens.get(name, 0) for name in (*_COUNTS, _ESTIMATED)})
+    return model_client.Usage(**{name: tokens.get(name, 0) for name in (*_COUNTS, *_RARE_COUNTS)})
 
 
 def _mapping(document: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -1,154 +1,36 @@
-"""Finds the server and its key, and makes the HTTP calls; the only code that knows the SDK.
+"""Makes the HTTP calls; the only code that knows the SDK and the HTTP library below it.
 
-Access is checked before anything else, so this module imports nothing that is slow to load.
-
-The SDK authenticates, addresses and sends. Its retries are off and its reading of bodies is
-bypassed, because both hide what a caller must know (a stream that just ends, an HTML page).
+The SDK authenticates, addresses and sends on OpenAI's wires. Its retries are off and its reading of
+bodies is bypassed, because both hide what a caller must know (a stream that just ends, an HTML
+page). Other wires need no SDK: their calls go through the same HTTP client, with the same bounds.
 """
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
-from shared.errors import InvalidInput, ModelUnavailable
-from shared.files.secret_values import redact, secret_values
+from shared.errors import ModelUnavailable
+from shared.files.secret_values import redact
 from shared.llm.call_retry import Clock, parse_retry_after
-from shared.llm.model_client import ReplyBroken, ReplyFailed
+from shared.llm.model_access import ModelAccess, native_url
+from shared.llm.model_client import Provider, ReplyBroken, ReplyFailed
 from shared.llm.reply_bodies import HttpReply
-from shared.llm.server_replies import Refusal, Unreachable, parse_error_body
+from shared.llm.server_replies import Refusal, Unreachable, parse_error_body, well_formed
 
 if TYPE_CHECKING:
+    import ssl
+
+    import httpx2
     import openai
     from openai import APIResponse
-
-
-OPENAI_HOST = "api.openai.com"
-
-# The SDK demands a key even where the server needs none.
-PLACEHOLDER_KEY = "local"
-
-
-@dataclass(frozen=True, slots=True)
-class ModelAccess:
-    """Hold a server and the key to it; `base_url` is `None` for OpenAI's own server.
-
-    `stall_seconds` is how long a server may stay silent during a call: local models read a long
-    prompt for minutes before they answer. `deadline_seconds` bounds a whole call, including the
-    waits between retries.
-    """
-
-    base_url: str | None
-    api_key: str = field(repr=False)
-    stall_seconds: float = 600.0
-    deadline_seconds: float = 2400.0
-
-    @property
-    def host(self) -> str:
-        return OPENAI_HOST if self.base_url is None else (urlsplit(self.base_url).hostname or "")
-
-    @property
-    def is_openai(self) -> bool:
-        """Return whether this is OpenAI's own server, which is known to enforce reply schemas."""
-        return self.host == OPENAI_HOST or self.host.endswith("." + OPENAI_HOST)
-
-    @property
-    def is_local(self) -> bool:
-        return is_loopback(self.host)
-
-    @property
-    def display_url(self) -> str:
-        """Return the base URL without credentials, query and fragment, fit to be shown."""
-        if self.base_url is None:
-            return f"https://{OPENAI_HOST}/v1"
-        parts = urlsplit(self.base_url)
-        return parts._replace(
-            netloc=parts.netloc.rpartition("@")[2], query="", fragment=""
-        ).geturl()
-
-    @property
-    def secrets(self) -> tuple[str, ...]:
-        """Return the key, and what is secret in the base URL; servers quote both."""
-        return secret_values(
-            {"OPENAI_API_KEY": self.api_key, "OPENAI_BASE_URL": self.base_url or ""}
-        )
-
-
-def check_access(environ: Mapping[str, str], base_url: str | None = None) -> ModelAccess:
-    """Return the access that the environment gives; `base_url` wins over `OPENAI_BASE_URL`.
-
-    Raises `ModelUnavailable` if a key is missing, and `InvalidInput` if the URL or the key
-    is malformed. Needs no network.
-    """
-    url = base_url or environ.get("OPENAI_BASE_URL", "").strip() or None
-    access = ModelAccess(base_url=url, api_key=environ.get("OPENAI_API_KEY", "").strip())
-    if url is not None:
-        _check_url(access)
-    if not _is_plain(access.api_key):
-        raise InvalidInput(
-            "OPENAI_API_KEY holds characters that no key has: "
-            "blanks, control characters or characters outside ASCII",
-            hint="copy the key again",
-        )
-    if access.api_key:
-        return access
-    if access.is_local:
-        return replace(access, api_key=PLACEHOLDER_KEY)
-    raise ModelUnavailable(
-        f"no key for the model server at {access.host}: OPENAI_API_KEY is not set",
-        hint="set OPENAI_API_KEY, or point OPENAI_BASE_URL at a local server "
-        "(http://127.0.0.1:PORT/v1 needs no key), or replay a transcript with --llm replay",
-    )
-
-
-def is_openai(environ: Mapping[str, str], base_url: str | None = None) -> bool:
-    """Return whether requests go to OpenAI's own server, which enforces reply schemas."""
-    url = base_url or environ.get("OPENAI_BASE_URL", "").strip() or None
-    return ModelAccess(base_url=url, api_key="").is_openai
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether `host` names this machine."""
-    name = host.lower().rstrip(".")
-    if name == "localhost" or name.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return False
-
-
-def _is_plain(text: str) -> bool:
-    return text.isascii() and text.isprintable() and " " not in text
-
-
-def _check_url(access: ModelAccess) -> None:
-    assert access.base_url is not None
-    try:
-        parts = urlsplit(access.base_url)
-        (parts.hostname or "").encode("idna")
-        _ = parts.port
-        well_formed = (
-            parts.scheme in ("http", "https")
-            and bool(parts.hostname)
-            and _is_plain(access.base_url)
-        )
-    except ValueError:
-        well_formed = False
-    if not well_formed:
-        raise InvalidInput(
-            "the base URL of the model server is not an http or https URL",
-            hint="set OPENAI_BASE_URL to something like http://127.0.0.1:8080/v1",
-        )
 
 
 # What base URLs end in, and paths of wires begin with.
@@ -157,6 +39,7 @@ _VERSION = re.compile(r"(/v1(beta)?)?(/openai)?/*$")
 _CONNECT_SECONDS = 20.0
 _BRIEF_SECONDS = 5.0
 _MOST_REDIRECTS = 5
+_ALL_MODELS = {Provider.ANTHROPIC: "limit=1000", Provider.GEMINI: "pageSize=1000"}
 
 # Of an error's body, 500 characters are quoted. A longer body, or one that trickles in, is cut.
 _LONGEST_ERROR_BYTES = 64 * 1024
@@ -176,19 +59,31 @@ class Transport:
         self._access = access
         self._clock = clock
         self._lock = threading.Lock()
+        self._http: httpx2.Client | None = None
         self._opened: openai.OpenAI | None = None
 
     def create_chat(self, body: Mapping[str, Any]) -> AbstractContextManager[HttpReply]:
-        return self._sent(lambda sdk: sdk.chat.completions.with_streaming_response.create(**body))
+        return self._asked(lambda sdk: sdk.chat.completions.with_streaming_response.create(**body))
 
     def create_response(self, body: Mapping[str, Any]) -> AbstractContextManager[HttpReply]:
-        return self._sent(lambda sdk: sdk.responses.with_streaming_response.create(**body))
+        return self._asked(lambda sdk: sdk.responses.with_streaming_response.create(**body))
+
+    def create_native(
+        self, path: str, body: Mapping[str, Any]
+    ) -> AbstractContextManager[HttpReply]:
+        """Call POST `path` of the provider's own wire."""
+        return self._sent(self._posted(native_url(self._access, path), body, self._access.headers))
 
     def relay(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]
     ) -> AbstractContextManager[HttpReply]:
         """Call POST `path` below the server's address; a header without a value gets the key."""
-        url = _VERSION.sub("", self._sdk_url) + path
+        access = self._access
+        url = _VERSION.sub("", access.plain_url) + path
+        if access.provider is not Provider.OPENAI:
+            # Beside its own wire, each of them speaks Chat Completions, whose key is a token.
+            own = {**access.headers, **{name: each for name, each in headers.items() if each}}
+            return self._sent(self._posted(url, body, own if headers else access.bearer))
         sent = {name: value or self._access.api_key for name, value in headers.items()}
 
         @contextmanager
@@ -199,16 +94,16 @@ class Transport:
             with closing(answer):
                 yield answer
 
-        return self._sent(posted)
+        return self._asked(posted)
 
     def retrieve_response(self, response_id: str) -> AbstractContextManager[HttpReply]:
-        return self._sent(lambda sdk: sdk.responses.with_streaming_response.retrieve(response_id))
+        return self._asked(lambda sdk: sdk.responses.with_streaming_response.retrieve(response_id))
 
     def resume_response(
         self, response_id: str, starting_after: int
     ) -> AbstractContextManager[HttpReply]:
         """Call GET /responses/{id} for a stream of the events after number `starting_after`."""
-        return self._sent(
+        return self._asked(
             lambda sdk: sdk.responses.with_streaming_response.retrieve(
                 response_id, stream=True, starting_after=starting_after
             )
@@ -216,7 +111,7 @@ class Transport:
 
     def cancel_response(self, response_id: str) -> AbstractContextManager[HttpReply]:
         """Call POST /responses/{id}/cancel, with a timeout of 5 seconds."""
-        return self._sent(
+        return self._asked(
             lambda sdk: sdk.responses.with_streaming_response.cancel(
                 response_id, timeout=_BRIEF_SECONDS
             )
@@ -224,59 +119,104 @@ class Transport:
 
     def models(self) -> AbstractContextManager[HttpReply]:
         """Call GET /models, with a timeout of 5 seconds."""
-        return self._sent(
+        if self._access.provider is not Provider.OPENAI:
+            url = native_url(self._access, "/models") + f"?{_ALL_MODELS[self._access.provider]}"
+            return self._sent(self._posted(url, None, self._access.headers))
+        return self._asked(
             lambda sdk: sdk.models.with_streaming_response.list(timeout=_BRIEF_SECONDS)
         )
 
     def close(self) -> None:
         with self._lock:
-            if self._opened is not None:
-                self._opened.close()
-                self._opened = None
+            if self._http is not None:
+                self._http.close()
+            self._http = self._opened = None
 
     def _sdk(self) -> openai.OpenAI:
+        http = self._client()
         with self._lock:
             if self._opened is None:
-                self._opened = self._open()
+                import openai
+
+                access = self._access
+                self._opened = openai.OpenAI(
+                    base_url=access.plain_url,
+                    api_key=access.api_key,
+                    max_retries=0,
+                    timeout=http.timeout,
+                    http_client=http,
+                    default_query=access.query,
+                    # Azure takes its keys in this header alone.
+                    default_headers={"api-key": access.api_key} if _is_azure(access) else None,
+                )
             return self._opened
 
-    def _open(self) -> openai.OpenAI:
-        import openai
+    def _client(self) -> httpx2.Client:
+        with self._lock:
+            if self._http is None:
+                _load("httpx2")
+                import httpx2
 
-        timeout = openai.Timeout(self._access.stall_seconds, connect=_CONNECT_SECONDS)
-        # A proxy from the environment cannot reach this machine's own loopback.
-        http = openai.DefaultHttpxClient(
-            trust_env=not self._access.is_local,
-            timeout=timeout,
-            follow_redirects=True,
-            max_redirects=_MOST_REDIRECTS,
-            # They see each request before it is sent, and each answer before its body is read.
-            event_hooks={"request": [self._check_origin], "response": [self._check_answer]},
-        )
-        return openai.OpenAI(
-            base_url=self._sdk_url,
-            api_key=self._access.api_key,
-            max_retries=0,
-            timeout=timeout,
-            http_client=http,
-        )
+                self._http = httpx2.Client(
+                    # A proxy from the environment cannot reach this machine's own loopback.
+                    trust_env=not self._access.is_local,
+                    verify=self._trusted(),
+                    timeout=httpx2.Timeout(self._access.stall_seconds, connect=_CONNECT_SECONDS),
+                    limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100),
+                    follow_redirects=True,
+                    max_redirects=_MOST_REDIRECTS,
+                    # They see each request before it is sent, each answer before its body is read.
+                    event_hooks={"request": [self._check_origin], "response": [self._check_answer]},
+                )
+            return self._http
+
+    def _trusted(self) -> ssl.SSLContext | bool:
+        """Return whose certificates are believed: nobody's where no connection has one.
+
+        To read those of the machine takes longer than to open such a connection.
+        """
+        if self._access.is_local and self._access.url.startswith("http://"):
+            import ssl
+
+            return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        return True
+
+    def _asked(
+        self, send: Callable[[openai.OpenAI], AbstractContextManager[APIResponse[Any]]]
+    ) -> AbstractContextManager[HttpReply]:
+        _load("openai")
+        return self._sent(send(self._sdk()))
 
     @contextmanager
-    def _sent(
-        self, send: Callable[[openai.OpenAI], AbstractContextManager[APIResponse[Any]]]
-    ) -> Iterator[HttpReply]:
-        _load_sdk()
-        import openai
+    def _posted(
+        self, url: str, body: Mapping[str, Any] | None, headers: Mapping[str, str]
+    ) -> Iterator[httpx2.Response]:
+        """Send a body without the SDK; without a body, get a short document."""
+        http = self._client()
+        timeout, query = http.timeout if body is not None else _BRIEF_SECONDS, self._access.query
+        sent = {"content-type": "application/json", "user-agent": "llmch", **headers}
+        text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        answer = http.send(
+            http.build_request(
+                "GET" if body is None else "POST",
+                f"{url}{'&' if '?' in url else '?'}{urlencode(query)}" if query else url,
+                content=None if body is None else well_formed(text).encode(),
+                headers=sent,
+                timeout=timeout,
+            ),
+            stream=True,
+        )
+        with closing(answer):
+            yield answer
 
-        call = send(self._sdk())
+    @contextmanager
+    def _sent(self, call: AbstractContextManager[Any]) -> Iterator[HttpReply]:
         try:
             response = call.__enter__()
-        except openai.APITimeoutError as error:
-            raise self._timed_out(error) from None
         except _ErrorAnswer as answer:
             raise self._refused(answer) from None
-        except openai.APIConnectionError as error:
-            raise self._not_connected(error) from None
+        except Exception as error:
+            raise self._not_sent(error) from None
         try:
             media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             yield HttpReply(media_type, self._chunks(response), self._access.secrets)
@@ -300,11 +240,11 @@ class Transport:
 
     def _check_origin(self, request: Any) -> None:
         """Refuse to send a request to another server than the chosen one, wherever it redirects."""
-        if (wanted := _origin(self._sdk_url)) != (target := _origin(str(request.url))):
+        if (wanted := _origin(self._access.url)) != (target := _origin(str(request.url))):
             raise ModelUnavailable(
                 f"the model server at {wanted} redirects to {target}: "
                 "a prompt is sent to no other server than the one that you chose",
-                hint="if that server is meant, point OPENAI_BASE_URL at it",
+                hint=f"if that server is meant, point {self._access.vendor.address} at it",
             )
 
     def _check_answer(self, response: Any) -> None:
@@ -327,10 +267,6 @@ class Transport:
                     break
         return bytes(start[:_LONGEST_ERROR_BYTES])
 
-    @property
-    def _sdk_url(self) -> str:
-        return self._access.base_url or f"https://{OPENAI_HOST}/v1"
-
     def _refused(self, answer: _ErrorAnswer) -> Refusal:
         headers = {name.lower(): value for name, value in answer.headers.items()}
         text = answer.body.decode("utf-8", "replace")
@@ -343,20 +279,25 @@ class Transport:
     def _clean(self, text: str) -> str:
         return redact(text, self._access.secrets)
 
-    def _not_connected(self, error: openai.APIConnectionError) -> Exception:
-        if type(error.__cause__).__name__ == "TooManyRedirects":
+    def _not_sent(self, error: Exception) -> Exception:
+        """Return the error for a call that got no answer; the SDK wraps the HTTP library's own."""
+        cause = error if _library(error) == "httpx2" else error.__cause__ or error
+        if not {_library(error), _library(cause)} & {"httpx2", "openai"}:
+            return error
+        name = type(cause).__name__
+        if name == "TooManyRedirects":
             return ModelUnavailable(
                 f"the model server at {self._access.display_url} redirects in a circle",
-                hint="check OPENAI_BASE_URL: it usually ends in /v1",
+                hint=self._access.names.hint,
             )
-        return Unreachable(f"no connection to {self._access.host}: {self._clean(_cause(error))}")
-
-    def _timed_out(self, error: openai.APITimeoutError) -> Exception:
-        if "Connect" in type(error.__cause__).__name__:
+        if name == "ConnectTimeout":
             return Unreachable(
                 f"no connection to {self._access.host} within {_CONNECT_SECONDS:g} s"
             )
-        return ReplyBroken(self._silence())
+        if "Timeout" in name:
+            return ReplyBroken(self._silence())
+        said = self._clean(str(cause) or name)
+        return Unreachable(f"no connection to {self._access.host}: {said}")
 
     def _silence(self) -> str:
         return f"the server was silent for {self._access.stall_seconds:g} seconds"
@@ -366,6 +307,10 @@ class _ErrorAnswer(Exception):
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(status)
         self.status, self.headers, self.body = status, headers, body
+
+
+def _library(error: BaseException) -> str:
+    return type(error).__module__.partition(".")[0]
 
 
 def _origin(url: str) -> str:
@@ -383,18 +328,18 @@ def _drop_body(response: Any) -> None:
     response.stream = library.ByteStream(b"")
 
 
-def _load_sdk() -> None:
-    """Import the SDK; raise `ModelUnavailable` if it is missing or broken."""
+def _is_azure(access: ModelAccess) -> bool:
+    return access.host.endswith((".azure.com", ".azure.us", ".azure.cn"))
+
+
+def _load(package: str) -> None:
+    """Import a package; raise `ModelUnavailable` if it is missing or broken."""
     try:
-        import_module("openai")
+        import_module(package)
     except Exception as error:  # a broken installation can fail in any way
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise ModelUnavailable(
-            f"the package `openai`, which asks the model, cannot be imported ({reason})",
-            hint=f"install it again: `{sys.executable} -m pip install --force-reinstall openai`; "
-            "a replay (--llm replay) works without it",
+            f"the package `{package}`, which asks the model, cannot be imported ({reason})",
+            hint=f"install it again: `{sys.executable} -m pip install --force-reinstall {package}`;"
+            " a replay (--llm replay) works without it",
         ) from None
-
-
-def _cause(error: Exception) -> str:
-    return str(error.__cause__ or error) or type(error).__name__

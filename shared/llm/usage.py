@@ -1,4 +1,8 @@
-"""Counts the usage of calls; prices and windows of models."""
+"""Counts the usage of calls, and what it costs; holds what is known of models.
+
+Prices and windows change, so those in the configuration win. Each list has its source and date, and
+a model without an entry has an unknown price.
+"""
 
 from __future__ import annotations
 
@@ -16,32 +20,35 @@ from shared.llm.model_client import Completion, LlmClient, ReplyFailed, Request,
 T = TypeVar("T")
 
 _PER_MILLION = Decimal(1_000_000)
-_SNAPSHOT_DATE = re.compile(r"-\d{4}-\d{2}-\d{2}$")
+_SNAPSHOT_DATE = re.compile(r"[-@](?:\d{4}-\d{2}-\d{2}|\d{8})$")
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
     """Hold prices in US dollars per million tokens.
 
-    `cached_input` is the price of input that the server reads from its cache. Reasoning tokens are
-    part of the output and are billed as output.
+    `cached_input` is the price of input that the server reads from its cache, `cache_write` that of
+    input that it writes there; `None` is the price of other input. Reasoning tokens are part of the
+    output and are billed as output.
     """
 
     input: Decimal
     cached_input: Decimal
     output: Decimal
+    cache_write: Decimal | None = None
 
 
 Prices = Mapping[str, Price]
 
 
-def _price(input_usd: str, cached_input_usd: str, output_usd: str) -> Price:
-    return Price(Decimal(input_usd), Decimal(cached_input_usd), Decimal(output_usd))
+def _price(input_usd: str, cached_usd: str, output_usd: str, write_usd: str | None = None) -> Price:
+    written = None if write_usd is None else Decimal(write_usd)
+    return Price(Decimal(input_usd), Decimal(cached_usd), Decimal(output_usd), written)
 
 
 # OpenAI's list prices of May 2026 for standard processing (of prompts under 270,000 tokens, for
-# the 5.4 family). Prices change, so the prices in the configuration win.
-KNOWN_PRICES: Prices = {
+# the 5.4 family).
+_OPENAI: Prices = {
     "gpt-4.1": _price("2.00", "0.50", "8.00"),
     "gpt-4.1-mini": _price("0.40", "0.10", "1.60"),
     "gpt-4.1-nano": _price("0.10", "0.025", "0.40"),
@@ -63,6 +70,41 @@ KNOWN_PRICES: Prices = {
     "o4-mini": _price("1.10", "0.275", "4.40"),
 }
 
+# Anthropic's list prices of October 2026 (platform.claude.com/docs/en/about-claude/pricing, copies
+# of that page and notes of third parties on it), with writes that are kept for five minutes.
+# Claude Haiku 5.5 is left out: its price depends on how long a prompt is.
+_ANTHROPIC: Prices = {
+    "claude-fable-5-1": _price("10.00", "0.25", "50.00", "12.50"),
+    "claude-fable-5": _price("10.00", "1.00", "50.00", "12.50"),
+    "claude-opus-5-5": _price("4.00", "0.20", "20.00", "5.00"),
+    "claude-opus-5": _price("5.00", "0.50", "25.00", "6.25"),
+    "claude-opus-4-8": _price("5.00", "0.50", "25.00", "6.25"),
+    "claude-opus-4-7": _price("5.00", "0.50", "25.00", "6.25"),
+    "claude-opus-4-6": _price("5.00", "0.50", "25.00", "6.25"),
+    "claude-opus-4-5": _price("5.00", "0.50", "25.00", "6.25"),
+    "claude-opus-4-1": _price("15.00", "1.50", "75.00", "18.75"),
+    "claude-sonnet-5-5": _price("2.00", "0.10", "10.00", "2.50"),
+    "claude-sonnet-5": _price("2.00", "0.20", "10.00", "2.50"),
+    "claude-sonnet-4-6": _price("3.00", "0.30", "15.00", "3.75"),
+    "claude-sonnet-4-5": _price("3.00", "0.30", "15.00", "3.75"),
+    "claude-haiku-4-5": _price("1.00", "0.10", "5.00", "1.25"),
+}
+
+# Google's list prices of autumn 2026 for paid use (ai.google.dev/gemini-api/docs/pricing, as third
+# parties copied it). Those of 2.5 Pro and 3.1 Pro are of prompts up to 200,000 tokens; that of 3.8
+# Flash is left out: it doubles with the new year.
+_GEMINI: Prices = {
+    "gemini-2.5-pro": _price("1.25", "0.125", "10.00"),
+    "gemini-2.5-flash": _price("0.30", "0.03", "2.50"),
+    "gemini-2.5-flash-lite": _price("0.10", "0.01", "0.40"),
+    "gemini-3.1-pro-preview": _price("2.00", "0.20", "12.00"),
+    "gemini-3.5-flash": _price("1.50", "0.15", "9.00"),
+    "gemini-3.5-flash-lite": _price("0.30", "0.03", "2.50"),
+    "gemini-3.6-flash": _price("1.50", "0.15", "7.50"),
+}
+
+KNOWN_PRICES: Prices = {**_OPENAI, **_ANTHROPIC, **_GEMINI}
+
 
 def by_model(model: str, table: Mapping[str, T]) -> T | None:
     """Return the entry of `model`, or `None`. A dated snapshot has the entry of its plain name."""
@@ -74,9 +116,10 @@ def cost_of(model: str, usage: Usage, prices: Prices = KNOWN_PRICES) -> Decimal 
     price = by_model(model, prices)
     if price is None:
         return None
-    fresh = max(0, usage.input_tokens - usage.cached_tokens)
+    fresh = max(0, usage.input_tokens - usage.cached_tokens - usage.written_tokens)
     total = (
         fresh * price.input
+        + usage.written_tokens * (price.input if price.cache_write is None else price.cache_write)
         + usage.cached_tokens * price.cached_input
         + usage.output_tokens * price.output
     )
@@ -254,6 +297,11 @@ Windows = Mapping[str, int]
 # disagree, the largest, which only loosens a bound. A server may be started with a smaller window
 # than its model has, so the configuration wins.
 KNOWN_WINDOWS: Windows = {
+    **dict.fromkeys(_ANTHROPIC, 1_000_000),
+    **dict.fromkeys(
+        ("claude-haiku-4-5", "claude-opus-4-1", "claude-opus-4-5", "claude-sonnet-4-5"), 200_000
+    ),
+    **dict.fromkeys(_GEMINI, 1_048_576),
     "gpt-4.1": 1_047_576,
     "gpt-4.1-mini": 1_047_576,
     "gpt-4.1-nano": 1_047_576,

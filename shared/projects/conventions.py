@@ -67,6 +67,11 @@ def find_conventions(
     return None
 
 
+def conventions_of(path: str, text: str) -> Conventions:
+    """Return the text of a file as conventions, which are quoted."""
+    return Conventions(path, text.strip("\n"), hashlib.sha256(text.encode()).hexdigest())
+
+
 def _folders(paths: Sequence[str]) -> Iterator[str]:
     """Yield the deepest folder that all paths are in, and those above it up to the root."""
     folder = posixpath.commonpath([posixpath.dirname(each) for each in paths]) if paths else ""

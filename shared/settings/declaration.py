@@ -186,6 +186,11 @@ def fill(kind: Callable[..., T], value_of: Callable[[Key], object], table: str =
 VARIABLES: Final = {
     "OPENAI_API_KEY": "the key for the model's server; a server on this machine needs none",
     "OPENAI_BASE_URL": "the model's server, where it is not OpenAI's own",
+    "ANTHROPIC_API_KEY": "the key for Anthropic's server; `ANTHROPIC_AUTH_TOKEN` is a token in its "
+    "place, as gateways want it",
+    "ANTHROPIC_BASE_URL": "the server that speaks Anthropic Messages, where it is not Anthropic's",
+    "GEMINI_API_KEY": "the key for Google's server; so is `GOOGLE_API_KEY`",
+    "GOOGLE_GEMINI_BASE_URL": "the server that speaks Gemini, where it is not Google's own",
     "LLMCH_CONFIG": "your own file of settings, in place of the `llmch.toml` beside the "
     "specification",
     "LLMCH_WORKSPACES": "the folder for working trees, in place of one in your cache folder",

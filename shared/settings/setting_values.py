@@ -17,7 +17,7 @@ from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 from shared.errors import InvalidInput
 from shared.files.paths import PathProblem, check_path, is_git_path
-from shared.files.secret_values import names_a_secret
+from shared.files.secret_values import MODEL_VARIABLES, names_a_secret
 from shared.git.repos import Identity, parse_identity
 from shared.llm.usage import Price
 from shared.processes.shell_words import ShellWords, UnsplittableError, is_too_long, split_words
@@ -278,6 +278,17 @@ class Number:
         return f"{self.low:g} to {self.high:g}"
 
 
+def read_share(given: RawValue) -> float:
+    """Read a share of a whole: a number from 0 to 1, or a percentage such as `80%`."""
+    text = given.value.strip() if isinstance(given.value, str) else ""
+    is_percentage = text.endswith("%")
+    number = _number(replace(given, value=text[:-1], as_text=True) if is_percentage else given)
+    share = number / 100 if number is not None and is_percentage else number
+    if share is None or not 0 <= share <= 1:
+        raise given.refused("a number from 0 to 1, or a percentage such as 80%")
+    return float(share)
+
+
 @dataclass(frozen=True, slots=True)
 class Clamped:
     """Read a whole number of any size; `clamp` brings it into bounds with a warning."""
@@ -333,7 +344,7 @@ _WINDOW = WholeNumber(1, 100_000_000)
 
 
 def read_prices(given: RawValue) -> Mapping[str, Price]:
-    """Return prices by model, from tables of `input`, `cached_input` and `output`."""
+    """Return prices by model, from tables of `input`, `cached_input`, `cache_write`, `output`."""
     if not isinstance(given.value, dict):
         raise given.refused("a table of models")
     return {name: _price(name, entry, given) for name, entry in given.value.items()}
@@ -343,18 +354,17 @@ def _price(model: str, entry: object, given: RawValue) -> Price:
     at = replace(given, value=entry, name=f"{given.name}.{model}")
     if not isinstance(entry, dict) or not {"input", "output"} <= entry.keys():
         raise at.refused("a table with input and output, in US dollars per million tokens")
-    if unknown := entry.keys() - {"input", "cached_input", "output"}:
+    if unknown := entry.keys() - {"input", "cached_input", "cache_write", "output"}:
         raise InvalidInput(
             f"{given.source}: {at.name} has the unknown key {min(unknown)}",
-            "a price has input, cached_input and output",
+            "a price has input, cached_input, cache_write and output",
         )
     figures = {
         part: read_dollars(replace(at, value=value, name=f"{at.name}.{part}"))
         for part, value in entry.items()
     }
     # Without a price for cached input, cached input costs as much as other input.
-    cached = figures.get("cached_input", figures["input"])
-    return Price(input=figures["input"], cached_input=cached, output=figures["output"])
+    return Price(**{"cached_input": figures["input"], **figures})
 
 
 def read_windows(given: RawValue) -> Mapping[str, int]:
@@ -424,6 +434,12 @@ def read_model(given: RawValue) -> tuple[str, ...]:
     return names
 
 
+def read_associations(given: RawValue) -> tuple[str, ...]:
+    """Return what people may be to a repository, as GitHub calls it."""
+    wanted = "some of owner, member, collaborator, contributor"
+    return _matching(given, re.compile("owner|member|collaborator|contributor"), wanted)
+
+
 def read_branches(given: RawValue) -> frozenset[str]:
     return frozenset(read_texts(given, ","))
 
@@ -440,7 +456,7 @@ def read_variables(given: RawValue) -> tuple[str, ...]:
     """Return names of environment variables; refuse those that may hold a secret or our keys."""
     names = _matching(given, _VARIABLE, "names of environment variables")
     for name in names:
-        if name.upper().startswith(("OPENAI_", "LLMCH_")) or names_a_secret(name):
+        if name.upper().startswith((*MODEL_VARIABLES, "LLMCH_")) or names_a_secret(name):
             raise InvalidInput(
                 f"{given.source}: {given.name} names {name}, which commands never get",
                 f"remove {name} from it",

@@ -6,18 +6,15 @@ declarations. A new setting is one field here and its use.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 
 from shared.git.repos import Identity
-from shared.llm.usage import (
-    KNOWN_PRICES,
-    KNOWN_WINDOWS,
-    Prices,
-    Windows,
-)
+from shared.llm.model_client import Provider
+from shared.llm.usage import KNOWN_PRICES, KNOWN_WINDOWS, Prices, Windows
 from shared.settings.declaration import (
     PACKAGE_FOLDERS,
     Flag,
@@ -38,6 +35,7 @@ from shared.settings.setting_values import (
     Number,
     Proposer,
     WholeNumber,
+    read_associations,
     read_author,
     read_branches,
     read_commands,
@@ -54,6 +52,7 @@ from shared.settings.setting_values import (
     read_programs,
     read_proposer,
     read_proposers,
+    read_share,
     read_subject,
     read_switch,
     read_text,
@@ -116,6 +115,7 @@ _TEMPERATURE = Number(0, 2)
 
 # The settings of all roles mean the same.
 _AN_EFFORT = "a word that the server knows"
+_WHOSE_WIRE = "whose wire the server speaks; `auto` follows the server, the model's name, the keys"
 _HOW_RANDOM = "how random replies are; not sent to a model that refuses it"
 
 
@@ -132,10 +132,16 @@ class RoleSettings:
     reasoning_effort: str | None
     max_output_tokens: int | None
     temperature: float | None
+    provider: Provider
 
     @property
     def model(self) -> str:
         return self.ladder[0]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Return the names of the models, without the attempts from which they are asked."""
+        return tuple(re.sub(r"@\d+$", "", each.strip()) for each in self.ladder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +157,9 @@ class PlannerSettings(RoleSettings):
         costs=True,
     )
     base_url: str | None = setting(
-        read_url, None, "the planner's server", default_words="`OPENAI_BASE_URL`", guarded=True
+        read_url, None, "the planner's server", default_words="the provider's", guarded=True
     )
+    provider: Provider = setting(Choice(Provider), Provider.AUTO, _WHOSE_WIRE, guarded=True)
     reasoning_effort: str | None = setting(
         read_effort,
         "medium",
@@ -198,6 +205,9 @@ class ReviewerSettings(RoleSettings):
     base_url: str | None = setting(
         read_url, None, "the reviewer's server", guarded=True, like="planner.base_url"
     )
+    provider: Provider = setting(
+        Choice(Provider), Provider.AUTO, _WHOSE_WIRE, guarded=True, like="planner.provider"
+    )
     reasoning_effort: str | None = setting(
         read_effort, None, _AN_EFFORT, like="planner.reasoning_effort", costs=True
     )
@@ -240,8 +250,9 @@ class FactorySettings(RoleSettings):
         costs=True,
     )
     base_url: str | None = setting(
-        read_url, None, "the factory's server", default_words="`OPENAI_BASE_URL`", guarded=True
+        read_url, None, "the factory's server", default_words="the provider's", guarded=True
     )
+    provider: Provider = setting(Choice(Provider), Provider.AUTO, _WHOSE_WIRE, guarded=True)
     reasoning_effort: str | None = setting(
         read_effort, None, _AN_EFFORT, default_words="the server's", costs=True
     )
@@ -358,6 +369,35 @@ class SandboxSettings:
         guarded=True,
         flag=Flag("--sandbox-path", FlagGroup.SANDBOX, "DIR", FlagKind.LIST),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class IssueSettings:
+    """Say who may have an issue worked on by an event, and by which label."""
+
+    allowed: tuple[str, ...] = setting(
+        read_associations,
+        ("owner", "member", "collaborator"),
+        "what somebody must be to the repository",
+        guarded=True,
+    )
+    label: str = setting(read_text, "llmch", "the label that has an issue planned", guarded=True)
+
+
+@dataclass(frozen=True, slots=True)
+class StrengthSettings:
+    """Say how strong the tests of an order have to be, and how that is measured."""
+
+    least: float = setting(
+        read_share,
+        0.0,
+        "the share of small faults in an order's lines that its commands must notice (0.8, `80%`)",
+        name="strength.min",
+        default_words="0: nothing is measured",
+        guarded=True,
+    )
+    mutants: int = setting(WholeNumber(1, 10_000), 100, "such faults that are tried", guarded=True)
+    seed: int = setting(WholeNumber(0, 2**31), 0, "decides which faults are tried", guarded=True)
 
 
 ALWAYS_PROTECTED = frozenset({"main", "master"})
@@ -492,8 +532,10 @@ class Settings:
         name="factory.format",
     )
     sandbox: SandboxSettings = table(SandboxSettings)
+    strength: StrengthSettings = table(StrengthSettings)
     commit: CommitSettings = table(CommitSettings)
     fleet: FleetSettings = table(FleetSettings)
+    issue: IssueSettings = table(IssueSettings)
 
 
 KEYS: Keys = {key.name: key for key in keys_of(Settings)}

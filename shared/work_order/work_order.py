@@ -263,12 +263,18 @@ class AcceptanceFile(_Document):
 class RequirementEntry(_Document):
     """State one thing that the specification requires.
 
-    `line` is its line in a specification that is text.
+    `line` is its line in a specification that is text; `file` is the file where it has several.
     """
 
     id: RequirementId
     text: str
     line: int | None = None
+    file: Annotated[str, Field(exclude_if=_is_empty)] = ""
+
+
+def place_of(file: str, line: int | None) -> str:
+    """Return a place in a specification as people read it."""
+    return f"line {line} of {file}" if file and line else f"line {line}" if line else ""
 
 
 class WorkOrder(_Document):
@@ -499,6 +505,7 @@ class CoveredRequirement:
     line: int | None = None
     orders: tuple[CoveringOrder, ...] = ()
     removed: bool = False
+    file: str = ""
 
     @property
     def asserted_by(self) -> Asserted | None:

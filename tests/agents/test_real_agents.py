@@ -24,8 +24,8 @@ from factory.orders.documents import RunSummary
 from factory.run.run_order import run_order
 from factory.sandbox.policy import Backend
 from shared.llm.live_client import LiveClient
+from shared.llm.model_access import ModelAccess
 from shared.llm.stack import Mode, ModelSource
-from shared.llm.transport import ModelAccess
 from shared.settings.setting_values import AGENTS
 from shared.settings.settings import AgentSettings, FactorySettings, SandboxSettings
 from tests import processes

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from factory.run.dry_run import DryRunner
+from factory.run.reproduce import DryRunner
 from planner.run_plan import run_plan
 from shared.events.events import Noted
 from shared.llm.stack import Mode, ModelSource

@@ -22,9 +22,10 @@ from shared.events.events import Event
 from shared.files.secret_values import secret_values
 from shared.llm.call_retry import RetryPolicy
 from shared.llm.live_client import LiveClient, list_models
-from shared.llm.model_client import ReplyFailed, Request
-from shared.llm.transport import ModelAccess
+from shared.llm.model_access import ModelAccess
+from shared.llm.model_client import Provider, ReplyFailed, Request
 from tests.shared.llm.edge import chat_document, chat_request, chat_stream, planner_request
+from tests.shared.llm.native_edge import Native, good
 from tests.shared.llm.scripted_server import Act, ScriptedServer, Send, scripted_server
 
 KEY = "sk-test-0123456789"
@@ -66,9 +67,14 @@ def redirect(status: int, location: str) -> Send:
     return Send("", status, {"location": location})
 
 
-def ask(url: str, request: Request | None = None, events: list[Event] | None = None) -> str:
+def ask(
+    url: str,
+    request: Request | None = None,
+    events: list[Event] | None = None,
+    provider: Provider = Provider.OPENAI,
+) -> str:
     """Return what the model says."""
-    access = ModelAccess(url, KEY, stall_seconds=20)
+    access = ModelAccess(url, KEY, stall_seconds=20, provider=provider)
     emit = events.append if events is not None else None
     policy = RetryPolicy(retries=0)
     with (
@@ -77,10 +83,15 @@ def ask(url: str, request: Request | None = None, events: list[Event] | None = N
         return client.complete(request or chat_request("The whole prompt.")).text
 
 
-def refusal_of(url: str, request: Request | None = None) -> LlmchError:
+def refusal_of(
+    url: str, request: Request | None = None, provider: Provider = Provider.OPENAI
+) -> LlmchError:
     with pytest.raises(ModelUnavailable) as caught:
-        ask(url, request)
+        ask(url, request, provider=provider)
     return caught.value
+
+
+each_native = pytest.mark.parametrize("provider", [Provider.ANTHROPIC, Provider.GEMINI])
 
 
 # Redirects
@@ -103,6 +114,25 @@ def test_a_redirect_to_another_origin_is_refused_by_its_name(status: int) -> Non
         assert f"redirects to {other.base_url.removesuffix('/v1')}:" in error.message
         assert "s3cret" not in error.message
         assert other.received == []
+
+
+@each_native
+def test_no_wire_takes_its_key_to_another_origin(provider: Provider) -> None:
+    with thief() as other, scripted_server() as server:
+        server.extend(redirect(307, f"{other.base_url}/messages"))
+        assert "redirects to" in refusal_of(server.base_url, provider=provider).message
+        assert KEY in server.received[0].headers.values()
+        assert other.received == []
+
+
+@each_native
+def test_every_wire_follows_a_redirect_within_the_origin(provider: Provider) -> None:
+    way: Native = "messages" if provider is Provider.ANTHROPIC else "gemini"
+    with scripted_server(redirect(307, "/v2/chat"), good(way, "hello")) as server:
+        assert ask(server.base_url, provider=provider) == "hello"
+        assert server.received[1].path == "/v2/chat"
+    with scripted_server(*[redirect(307, "/v1/x")] * 30) as server:
+        assert "in a circle" in refusal_of(server.base_url, provider=provider).message
 
 
 def test_the_sdk_alone_sends_the_prompt_to_another_origin() -> None:
@@ -148,9 +178,10 @@ def test_no_location_ends_in_a_traceback() -> None:
 
 _CHILD = """
 import json, re, sys
-url, who = sys.argv[1:]
+url, who, provider = sys.argv[1:]
 import openai
 from shared.errors import LlmchError
+from shared.llm.model_client import Provider
 from tests.attacks.test_lying_servers import ask
 sdk = openai.OpenAI(base_url=url, api_key="k", max_retries=0)
 def peak():  # ru_maxrss would count what the process that started this one held
@@ -158,7 +189,7 @@ def peak():  # ru_maxrss would count what the process that started this one held
 before = peak()
 said, code = "", 0
 try:
-    ask(url) if who == "llmch" else sdk.models.list()
+    ask(url, provider=Provider(provider)) if who == "llmch" else sdk.models.list()
 except (LlmchError, openai.APIError) as error:
     said, code = str(error), getattr(error, "exit_code", 0)
 print(json.dumps({"megabytes": (peak() - before) / 1024, "said": said[:2000], "code": code}))
@@ -172,10 +203,10 @@ FLOODS = {
 }
 
 
-def in_a_process(flood: Act, who: str) -> Any:
+def in_a_process(flood: Act, who: str, provider: Provider = Provider.OPENAI) -> Any:
     with scripted_server(*[flood] * 8) as server:
         child = subprocess.run(
-            [sys.executable, "-c", _CHILD, server.base_url, who],
+            [sys.executable, "-c", _CHILD, server.base_url, who, provider],
             cwd=ROOT,
             capture_output=True,
             timeout=100,
@@ -191,6 +222,22 @@ def test_the_body_of_an_error_is_not_read_whole(flood: str) -> None:
     assert seen["code"] == ExitCode.MODEL
     assert seen["megabytes"] < 24
     assert len(seen["said"]) < 800
+
+
+@pytest.mark.rest
+@each_native
+def test_the_body_of_an_error_is_not_read_whole_on_any_wire(provider: Provider) -> None:
+    assert in_a_process(FLOODS["in gzip"], "llmch", provider)["megabytes"] < 24
+
+
+@each_native
+def test_a_reply_without_an_end_is_not_read_whole(provider: Provider) -> None:
+    kind = {"content-type": "application/json", "content-encoding": "gzip"}
+    with (
+        scripted_server(Flood(200, 70, kind)) as server,
+        pytest.raises(ReplyFailed, match="has no end"),
+    ):
+        ask(server.base_url, provider=provider)
 
 
 @pytest.mark.rest

@@ -6,8 +6,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from shared.events.events import Warned
 from tests.factory.workbench.test_installers import (
     cargo_environ,
@@ -17,9 +15,9 @@ from tests.factory.workbench.test_installers import (
     tree,
 )
 from tests.factory.workbench.warm_projects import RUST, Project, cargo_project, go_project
-from tests.real_tools import go_seeds, needs_sandbox
+from tests.real_tools import needs_sandbox
 
-__all__ = ["cargo_environ", "environ", "go_environ", "go_seeds", "tree"]
+__all__ = ["cargo_environ", "environ", "go_environ", "tree"]
 
 pytestmark = needs_sandbox()
 
@@ -57,7 +55,6 @@ def _is_seen_by_its_own_attempt_alone(project: Project, test: str, forges: str) 
 
 
 @needs("go")
-@pytest.mark.usefixtures("go_seeds")
 def test_a_compiled_module_that_a_command_forged_is_seen_by_no_later_attempt(
     tree: Path, go_environ: dict[str, str]
 ) -> None:
@@ -85,7 +82,6 @@ func Answer() string { return "" }
 
 
 @needs("go")
-@pytest.mark.usefixtures("go_seeds")
 def test_no_code_of_a_module_runs_while_it_is_compiled_beforehand(
     tree: Path, go_environ: dict[str, str]
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from factory.factory_checkups import check_interpreter, check_toolchains
-from shared.git.checkups import Checkup, Health
+from shared.git.repos import Checkup, Health
 from shared.settings.settings import SandboxBackend, SandboxSettings
 
 
@@ -18,7 +18,10 @@ def test_an_interpreter_that_was_named_has_to_be_there() -> None:
     assert "--python" in found.remedy
 
 
-def test_without_a_name_commands_get_the_interpreter_that_runs_us() -> None:
+def test_without_a_name_commands_get_the_interpreter_that_runs_us(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv("VIRTUAL_ENV")
     found = check_interpreter(None)
     assert found.health is Health.WELL
     assert sys.executable in found.detail

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.record.decisions import decisions_path
+from factory.record.journal import decisions_path
 from tests.factory.batch.batching import landed_on, step, wrote
 from tests.factory.batch.taking_over import Person
 from tests.fakes import refused

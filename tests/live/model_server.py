@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from shared.llm.transport import ModelAccess, check_access
+from shared.llm.model_access import ModelAccess, check_access
 
 URL = "OPENAI_BASE_URL"
 KEY = "OPENAI_API_KEY"

@@ -196,6 +196,20 @@ def factory_elsewhere(world: World) -> object:
     return len(world.received), bool(world.other.received)
 
 
+def asks_anthropic(of: str) -> Callable[[World], object]:
+    """Observe whether a role asks by Anthropic Messages; the server's reply is of no use then."""
+
+    def observe(world: World) -> object:
+        world.monkeypatch.setenv("ANTHROPIC_BASE_URL", world.other.base_url)
+        if of == "factory":
+            world.run()
+        else:
+            world.plan(plan_reply(PLAN), REVIEW)
+        return "/v1/messages" in [each.path for each in world.other.received]
+
+    return observe
+
+
 def plan_replies(world: World) -> object:
     world.plan(plan_reply(UNMET), plan_reply(PLAN), REVIEW)
     return len(world.received)
@@ -255,6 +269,7 @@ def network(world: World) -> object:
 
 def formatted(world: World) -> object:
     commit_all(world.repo, {"pyproject.toml": "[tool.ruff.format]\n"})
+    world.monkeypatch.delenv("VIRTUAL_ENV")  # it has no ruff
     said = world.run("python -c 'import calc'", acts=(write_reply({"calc.py": "x=1\n"}),),
                      allowed_files=["calc.py"])  # fmt: skip
     assert said.code == 0, said
@@ -270,6 +285,27 @@ def hollow(world: World) -> object:
         interfaces=interfaces,
     )
     return said.document["verdict"]
+
+
+def strength_of(fact: str, least: str = "") -> Callable[[World], object]:
+    """Observe a fact on the strength of the tests; `None` where nobody measured it."""
+
+    def observe(world: World) -> object:
+        if least:
+            world.monkeypatch.setenv("LLMCH_STRENGTH_MIN", least)
+        said = world.run(
+            "python -c 'from calc import add; assert [add(2, 3), add(0, 9)] == [5, 0]'",
+            acts=(write_reply({"calc.py": CALC_WITH_FAULTS}),),
+            allowed_files=["calc.py"],
+        )
+        assert said.code == 0, said
+        strength = said.document["verified_by"].get("strength")
+        return strength and strength[fact]
+
+    return observe
+
+
+CALC_WITH_FAULTS = "def add(a, b):\n    if a < 1:\n        return 0\n    return a + b\n"
 
 
 def linked(world: World) -> object:
@@ -309,13 +345,16 @@ CASES = {
     "planner.look_rounds": Case("0", looked, True, False),
     "planner.look_tokens": Case("0", looked, True, False),
     "planner.attempts": Case("1", plan_replies, 3, 1),
+    "planner.provider": Case("anthropic", asks_anthropic("planner"), False, True),
     "reviewer.model": Case("big", asked(1, "model"), "gpt-5.2-codex", "big"),
     "reviewer.base_url": Case("{other}", planner_elsewhere, (2, 0), (1, 1)),
     "reviewer.reasoning_effort": Case("high", asked(1, "reasoning", "effort"), "medium", "high"),
     "reviewer.max_output_tokens": Case("1234", asked(1, "max_output_tokens"), 64_000, 1234),
     "reviewer.temperature": Case("0.5", asked(1, "temperature"), 0, 0.5),
+    "reviewer.provider": Case("anthropic", asks_anthropic("reviewer"), False, True),
     "factory.model": Case("big", asked_by_factory("model"), "gpt-5.2", "big"),
     "factory.base_url": Case("{other}", factory_elsewhere, (1, False), (0, True)),
+    "factory.provider": Case("anthropic", asks_anthropic("factory"), False, True),
     "factory.reasoning_effort": Case("high", asked_by_factory("reasoning_effort"), None, "high"),
     "factory.max_output_tokens": Case("1234", asked_by_factory("max_tokens"), 32_000, 1234),
     "factory.temperature": Case("0.5", asked_by_factory("temperature"), 0, 0.5),
@@ -345,6 +384,9 @@ CASES = {
     "commit.subject": Case("conventional", commit_said("%s"), "say hello", "feat: say hello"),
     "protected_branches": Case("work", lambda world: world.run().code, 0, 5),
     "strict_acceptance": Case("true", hollow, "PASS", "FAIL"),
+    "strength.min": Case("0.5", strength_of("of"), None, 6),
+    "strength.mutants": Case("3", strength_of("of", least="0.1"), 6, 3),
+    "strength.seed": Case("5", strength_of("seed", least="0.1"), 0, 5),
     "factory.format": Case("off", formatted, "x = 1", "x=1"),
     "link": Case("none", linked, True, False),
     "verify": Case("test -f missing", lambda world: world.run().code, 0, 5),
@@ -362,10 +404,12 @@ CASES = {
 IN_A_FLEET = {"fleet.db", "fleet.remote", "fleet.lease_seconds", "fleet.train"}
 # These take effect where an agent works for long: see tests/factory/agents.
 OF_AN_AGENT = {"factory.agent.minutes", "factory.agent.tokens"}
+# These take effect where an event is dealt with: see tests/attacks/test_issues.py.
+OF_AN_EVENT = {"issue.allowed", "issue.label"}
 
 
 def test_every_setting_has_a_case() -> None:
-    assert CASES.keys() | IN_A_FLEET | OF_AN_AGENT == KEYS.keys()
+    assert CASES.keys() | IN_A_FLEET | OF_AN_AGENT | OF_AN_EVENT == KEYS.keys()
 
 
 PARAMETERS = [pytest.param(name, id=name, marks=case.marks) for name, case in CASES.items()]

@@ -10,7 +10,7 @@ import contextlib
 from pathlib import Path
 from typing import Any, Final
 
-from factory.run.dry_run import DryRunner
+from factory.run.reproduce import DryRunner
 from planner.compile.dry_run import DryRun
 from planner.plan.file_projection import TargetRepo
 from planner.plan.parse_plan import Plan, parse_plan, with_history

@@ -16,14 +16,13 @@ from factory.orders.stages import Stage
 from factory.proposal.reply_formats import ProposedFile, render_block
 from tests.harness import commit_all, git
 from tests.llmch.command_line import model_server, plan_reply, say_in
-from tests.real_tools import add_real_rust, go_seeds, needs_sandbox
+from tests.real_tools import add_real_rust, needs_sandbox
 from tests.shared.languages.ecmascript.plans import FETCHED
 from tests.shared.llm.edge import chat_stream
 from tests.shared.llm.scripted_server import Act
 from tests.targets.projects import install
 from tests.targets.stories import STORIES, Story
 
-__all__ = ["go_seeds"]
 pytestmark = [pytest.mark.rest, needs_sandbox()]
 
 MOST_SECONDS = 100.0  # for the trials of two commands on a loaded machine
@@ -36,8 +35,6 @@ def story(
     """Return the story of one language, whose tools are found in a home of the test's own."""
     told: Story = request.param()
     monkeypatch.setenv("LLMCH_TOOLS", str(FETCHED))
-    if told.source.endswith(".go"):
-        request.getfixturevalue("go_seeds")
     if told.source.endswith(".rs"):
         proxies = add_real_rust(own_surroundings)
         monkeypatch.setenv("PATH", f"{proxies}:{os.environ['PATH']}")

@@ -14,15 +14,15 @@ from shared.settings.settings import SandboxSettings
 from tests.harness import commit_all, git
 from tests.llmch.command_line import model_server, plan_reply, say_in
 from tests.planner.plans import plan
-from tests.real_tools import go_seeds, sandbox
+from tests.real_tools import sandbox
 from tests.shared.llm.edge import chat_stream
 from tests.shared.llm.scripted_server import Act
-from tests.targets.projects import MADE, Files, Made, Target, go, install
+from tests.targets.projects import MADE, Files, Made, Target, install
 
 pytestmark = pytest.mark.rest
 
 
-__all__ = ["go_seeds", "sandbox"]
+__all__ = ["sandbox"]
 
 
 @pytest.fixture
@@ -30,8 +30,6 @@ def target(
     request: pytest.FixtureRequest, own_surroundings: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Target]:
     make: Made = request.param
-    if make is go:
-        request.getfixturevalue("go_seeds")
     with make(own_surroundings, monkeypatch) as target:
         yield target
 

@@ -114,7 +114,7 @@ def _grant(args: argparse.Namespace) -> tools.Grant:
     )
 
 
-_VERBS = ("check", "show", "plan", "run-all", "status", "diff", "verify")
+_VERBS = ("check", "show", "plan", "run-all", "status", "diff", "verify", "drift")
 
 
 def _options(verb: str, args: argparse.Namespace) -> tuple[str, ...]:

@@ -293,9 +293,9 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _INSTRUCTIONS = """\
 llmch turns a specification into a plan of work orders (`plan`), and each order into a git commit \
 that was verified in a sandbox (`run_all`). `show` and `check` look at a plan, `status` and `diff` \
-at a run, and `verify` at commits. A call that fails answers with {"error": {code, name, message, \
-hint}}. A hint may name an option of the command line: only the person who started this server can \
-set it, and no parameter can."""
+at a run, `verify` at commits, and `drift` at what became of requirements. A call that fails \
+answers with {"error": {code, name, message, hint}}. A hint may name an option of the command \
+line: only the person who started this server can set it, and no parameter can."""
 
 
 def serve(grant: Grant) -> None:

@@ -284,6 +284,19 @@ class VerifyParameters(Parameters):
     strict: bool = Field(False, description="require all claims")
 
 
+class DriftParameters(Parameters):
+    rev: Text = Field("HEAD", description="the commit to look at")
+    requirements: list[Text] = Field(
+        default_factory=list, max_length=100, description="the requirements, by id (default: all)"
+    )
+    plan: PathText | None = Field(
+        None, description="the plan of the orders, where no note has them"
+    )
+    strength: bool = Field(
+        False, description="measure how many small faults in the landed lines the tests notice"
+    )
+
+
 def _check(asked: CheckParameters, at: CalledRepo) -> Words:
     yield from _valued("--branch", asked.branch)
     yield from ("--", at.plan(asked.plan))
@@ -334,6 +347,13 @@ def _verify(asked: VerifyParameters, at: CalledRepo) -> Words:
     yield from (f"--require={each}" for each in asked.require)
     yield from _switched("--strict", asked.strict)
     yield from ("--", asked.commits)
+
+
+def _drift(asked: DriftParameters, at: CalledRepo) -> Words:
+    yield from (f"--requirement={each}" for each in asked.requirements)
+    yield from _valued("--plan", asked.plan and at.plan(asked.plan))
+    yield from _switched("--strength", asked.strength)
+    yield from ("--", asked.rev)
 
 
 def _valued(option: str, value: str | None) -> Words:
@@ -415,6 +435,16 @@ TOOLS = (
         VerifyParameters,
         _verify,
         keys=("verdict", "commits", "chain", "required_and_not_proven"),
+    ),
+    Tool(
+        "drift",
+        "Say which requirements still hold",
+        "Say of each requirement that landed whether its tests are there, pass, and fail on code "
+        "that does nothing: at any commit, whoever wrote it. Runs tests in the sandbox where "
+        "something changed since the last answer. Asks no model.",
+        DriftParameters,
+        _drift,
+        keys=("rev", "requirements", "verification", "gaps", "is_whole"),
     ),
 )
 

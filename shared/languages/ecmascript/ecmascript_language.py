@@ -26,6 +26,7 @@ from shared.languages.ecmascript import (
     conformance_check,
     declaration_stubs,
     definitions,
+    ecmascript_syntax,
     empty_code,
     node_commands,
     node_modules,
@@ -45,6 +46,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
 )
 from shared.languages.language_tools import NamedManifests, NamedPackages, ToolReports
 from shared.languages.planned_code import Chain, ChainCode, file_does_not_parse
+from shared.languages.property_tests import MOST_INPUTS, TOO_MANY, ChanceMark
 from shared.languages.read_commands import (
     BuildToolCommands,
     Code,
@@ -343,6 +345,19 @@ _ADAPTED: Final = (
 _SCRIPTS: Final = EcmaCode(SCRIPT_SUFFIXES, reads_commands=True)
 _TYPED: Final = EcmaCode(TYPED_SUFFIXES)
 
+_CHANCE: Final = (
+    ChanceMark(
+        r"\bfc\.(?:assert|check|sample)\(",
+        "draws other inputs on each run: `fc.assert` lacks a `seed`",
+        r"\bseed\b",
+    ),
+    ChanceMark(
+        r"\bMath\.random\(|\bcrypto\.(?:random(?:Bytes|Int)|getRandomValues)\(",
+        "draws other inputs on each run: it has no seed",
+    ),
+    ChanceMark(rf"\bnumRuns\s*:\s*{MOST_INPUTS}", TOO_MANY),
+)
+
 JAVASCRIPT: Final = Language(
     Outliner("JavaScript", SCRIPT_SUFFIXES, "javascript"),
     contracted=SCRIPT_SUFFIXES,
@@ -359,6 +374,7 @@ JAVASCRIPT: Final = Language(
         installer=node_modules,
     ),
     failures=NodeFailures(),
+    mutations=ecmascript_syntax,
     reports=ToolReports(lambda: node_commands.NODE_TOOLS),
     advice=Advice(
         _FOLDER,
@@ -367,6 +383,7 @@ JAVASCRIPT: Final = Language(
         hints=("Node.js", "Node", "npm"),
     ),
     examples=Examples(_FOLDER, "JAVASCRIPT_EXAMPLES.toml"),
+    chance=_CHANCE,
     telling=((MANIFEST, r'^\s*"(?:type|engines|node|packageManager)"\s*:.*'),),
 )
 
@@ -378,7 +395,9 @@ TYPESCRIPT: Final = Language(
     conformance=_TYPED,
     plans=_TYPED,
     rehearsals=node_rehearsals,
+    mutations=ecmascript_syntax,
     reports=ToolReports(lambda: node_commands.TSC_TOOLS),
     advice=Advice(_FOLDER, ("TypeScript", ".ts", ".tsx"), "TYPESCRIPT_PLANNING.md", _ADAPTED),
     examples=Examples(_FOLDER, "TYPESCRIPT_EXAMPLES.toml"),
+    chance=_CHANCE,
 )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 
 from shared.files.strict_documents import Table, table
 from shared.languages.declared.declarations import cut, parse
+from shared.languages.declared.tree_mutations import TreeMutations
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -300,3 +301,53 @@ def is_locked(package: str, locks: Iterable[str]) -> bool:
         rf'(?:node_modules/|["\'\s/]|^){name}(?:["\']\s*:|@[\w"\':.~^(])', re.MULTILINE
     )
     return any(mark.search(text) for text in locks)
+
+
+_LOADS: Final = re.compile(rb"(?:require|import)\s*\(")
+
+
+def _returned(node: Node) -> Iterator[tuple[Node, str]]:
+    """Yield what a function returns, with `undefined`."""
+    value: Node | None = None
+    if node.type == "return_statement" and node.named_children:
+        value = node.named_children[0]
+    elif node.type == "arrow_function":
+        body = node.child_by_field_name("body")
+        value = body if body is not None and body.type != "statement_block" else None
+    if value is not None and value.type != "comment":
+        yield value, "undefined"
+
+
+def _is_left_out(node: Node) -> bool:
+    """Return whether a node names a module, is a directive, or is for the type checker alone."""
+    match node.type:
+        case "call_expression":
+            return _LOADS.match(node.text or b"") is not None
+        case "expression_statement":
+            return bool(node.named_children) and node.named_children[0].type == "string"
+        case "export_statement":
+            return node.child_by_field_name("source") is not None
+        case _:
+            return False
+
+
+_TABLE: Final = TreeMutations(
+    grammar=grammar_of,
+    left_out=frozenset(
+        {"import_statement", "type_annotation", "type_alias_declaration", "interface_declaration",
+         "type_arguments", "type_parameters", "literal_type", "ambient_declaration",
+         "object_type", "union_type", "jsx_text", "regex"}
+    ),
+    removed=frozenset(
+        {"expression_statement", "throw_statement", "break_statement", "continue_statement"}
+    ),
+    nothing=";",
+    unbuilt=re.compile(r"\berror TS\d+: |^SyntaxError: ", re.MULTILINE),
+    returned=_returned,
+    is_left_out=_is_left_out,
+)  # fmt: skip
+
+find_mutations = _TABLE.find_mutations
+why_useless = _TABLE.why_useless
+is_unbuilt = _TABLE.is_unbuilt
+batched = _TABLE.batched

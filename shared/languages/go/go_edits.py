@@ -17,6 +17,7 @@ from shared.languages.declared.declarations import (
 )
 from shared.languages.declared.declared_contracts import folder_of
 from shared.languages.declared.declared_edits import DeclaredEdits, Refused, offer
+from shared.languages.declared.tree_mutations import TreeMutations, code_of_node
 from shared.languages.go.go_conformance import judge, read_complaints
 from shared.languages.go.go_modules import read_modules
 from shared.languages.go.go_source import is_test_file, read_go
@@ -24,7 +25,7 @@ from shared.languages.go.go_source import is_test_file, read_go
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from shared.languages.declared.declarations import Declarations, Declared
+    from shared.languages.declared.declarations import Declarations, Declared, Grammar
 
 _NAME: Final = re.compile(
     r"(?:func +|type +|var +|const +)?(?P<name>[^{]+?)\s*(?:\(.*)?", re.DOTALL
@@ -193,3 +194,72 @@ def _note(name: str, code: str, folder: str, known: Mapping[str, str]) -> Iterat
     elif declared:
         plain = [each for each in declared if "." not in each]
         yield f"The package in {folder or '.'} has no `{last}`. {offer(last, plain)}"
+
+
+_FUNCTIONS: Final = ("function_declaration", "method_declaration", "func_literal")
+_NUMBER: Final = re.compile(r"u?int(?:8|16|32|64|ptr)?|float(?:32|64)|byte|rune|complex\d+")
+_NIL: Final = re.compile(r"error|any|\*.*|\[\].*|map\[.*|interface\{.*|func\(.*|chan .*", re.DOTALL)
+
+
+def _grammar(path: str) -> Grammar:
+    import tree_sitter_go
+
+    return tree_sitter_go.language
+
+
+def _returned(node: Node) -> Iterator[tuple[Node, str]]:
+    """Yield each value of a return statement with the zero value of its type."""
+    if node.type != "return_statement" or not node.named_children:
+        return
+    function = node.parent
+    while function is not None and function.type not in _FUNCTIONS:
+        function = function.parent
+    result = function.child_by_field_name("result") if function is not None else None
+    values = node.named_children[0].named_children
+    kinds = _types_of(result)
+    if len(kinds) == len(values):
+        for value, kind in zip(values, kinds, strict=True):
+            if instead := _zero(kind, code_of_node(value)):
+                yield value, instead
+
+
+def _types_of(result: Node | None) -> list[str]:
+    if result is None:
+        return []
+    if result.type != "parameter_list":
+        return [code_of_node(result)]
+    kinds: list[str] = []
+    for each in result.named_children:
+        names = len(each.children_by_field_name("name"))
+        kind = each.child_by_field_name("type")
+        kinds += [code_of_node(kind) if kind is not None else ""] * max(1, names)
+    return kinds
+
+
+def _zero(kind: str, value: str) -> str:
+    if kind == "bool":
+        return f"!({value})"
+    if kind == "string":
+        return '""'
+    if _NUMBER.fullmatch(kind):
+        return "0"
+    return "nil" if _NIL.fullmatch(kind) else ""
+
+
+_TABLE: Final = TreeMutations(
+    grammar=_grammar,
+    left_out=frozenset({"package_clause", "import_declaration", "type_declaration", "array_type"}),
+    removed=frozenset(
+        {"expression_statement", "assignment_statement", "inc_statement", "dec_statement",
+         "defer_statement", "go_statement", "send_statement", "break_statement",
+         "continue_statement"}
+    ),
+    nothing="{}",
+    unbuilt=re.compile(r"^FAIL\t\S+ \[(?:build|setup) failed\]$", re.MULTILINE),
+    returned=_returned,
+)  # fmt: skip
+
+find_mutations = _TABLE.find_mutations
+why_useless = _TABLE.why_useless
+is_unbuilt = _TABLE.is_unbuilt
+batched = _TABLE.batched

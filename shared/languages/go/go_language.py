@@ -6,7 +6,7 @@ import posixpath
 import re
 from typing import Final
 
-from shared.languages.capabilities import Advice, Examples, Language, Outliner
+from shared.languages.capabilities import Advice, Examples, Language, NewTest, Outliner
 from shared.languages.go import (
     go_commands,
     go_conformance,
@@ -15,6 +15,7 @@ from shared.languages.go import (
     judge_go,
 )
 from shared.languages.language_tools import LockedPackages, NamedManifests, ToolReports
+from shared.languages.property_tests import MOST_INPUTS, TOO_MANY, ChanceMark
 from shared.languages.read_commands import BuildToolCommands, Command, Weakness, program_words
 
 
@@ -45,6 +46,28 @@ class GoCommands(BuildToolCommands):
         return go_commands.weakness_of_text(command.program, words) if words is not None else None
 
 
+_CHANCE: Final = (
+    ChanceMark(
+        r"\bquick\.Check(?:Equal)?\(",
+        "draws other inputs on each run: its `quick.Config` lacks a `Rand` with a seed",
+        r"\bRand\s*:",
+    ),
+    ChanceMark(
+        r"(?<![\w.])rand\.(?:Int|Uint|Float|Perm|Shuffle|Norm|Exp|N\b)\w*\(",
+        "draws other inputs on each run: `rand` has no seed",
+        r"\brand\.Seed\(\s*\d|\brand\s*:?=",
+    ),
+    ChanceMark(
+        r"\bNewSource\(\s*time\.|\bSeed\(\s*time\.|\"crypto/rand\"",
+        "draws other inputs on each run: it has no seed",
+    ),
+    ChanceMark(rf"\bMaxCount\s*:\s*{MOST_INPUTS}", TOO_MANY),
+    ChanceMark(
+        r"^go test\b.* -{1,2}(?:test\.)?fuzz\b",
+        "looks for other inputs on each run: without `-fuzz` those of `f.Add` are tried",
+    ),
+)
+
 GO: Final = Language(
     Outliner("Go", (".go",), "go"),
     contracted=(".go",),
@@ -64,11 +87,18 @@ GO: Final = Language(
         ),
         installer=go_modules,
     ),
+    mutations=go_edits,
     reports=ToolReports(lambda: go_commands.TOOLS),
     advice=Advice(
         "shared.languages.go",
         ("Golang", "in Go", "Go 1", "Go module", "Go package", "Go program", "go.mod", ".go"),
     ),
     examples=Examples("shared.languages.go"),
+    chance=_CHANCE,
+    new_test=NewTest(
+        "{folder}{stem}_test.go",
+        "go test ./{folder}",
+        "a file {path} of the same package, with functions `func TestX(t *testing.T)`",
+    ),
     telling=(("go.mod", r"^(?:go|toolchain)\s.*"),),
 )

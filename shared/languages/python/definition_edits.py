@@ -28,6 +28,8 @@ from shared.languages.python.definition_blocks import (
     add_members,
     after_variables,
     count_overloads,
+    first_line_of_code,
+    import_splices,
     insert_beside,
     member_indent,
     merge_header,
@@ -40,7 +42,6 @@ from shared.languages.python.definition_blocks import (
     source_of,
     without_comments_above,
 )
-from shared.languages.python.import_places import first_line_of_code, import_splices
 from shared.languages.python.merge_stubs import is_meant
 from shared.languages.python.python_code import parse_as_here
 from shared.languages.python.python_source import (

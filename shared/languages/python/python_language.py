@@ -12,6 +12,7 @@ from shared.languages.capabilities import (
     ContractViolation,
     Examples,
     Language,
+    NewTest,
     Outliner,
 )
 from shared.languages.language_tools import (
@@ -23,6 +24,7 @@ from shared.languages.language_tools import (
     Workshop,
     find_faults,
 )
+from shared.languages.property_tests import MOST_INPUTS, TOO_MANY, ChanceMark
 from shared.languages.python import (
     code_notes,
     conformance,
@@ -32,6 +34,7 @@ from shared.languages.python import (
     merge_stubs,
     python_code,
     python_commands,
+    python_mutations,
     python_packages,
     python_reports,
     rehearsals,
@@ -176,6 +179,25 @@ class PythonPlans:
         return judge_code.PythonChain(chain)
 
 
+_CHANCE: Final = (
+    ChanceMark(
+        r"\bhypothesis\b[\s\S]*^\s*@(?:hypothesis\.)?given\(",
+        "draws other inputs on each run: its settings lack `derandomize=True`",
+        r"\bderandomize\s*=\s*True|@(?:hypothesis\.)?seed\(|\bload_profile\(",
+    ),
+    ChanceMark(
+        r"(?<![\w.])random\.(?!Random\b|seed\b|SystemRandom\b)[a-z]\w*\("
+        r"|^\s*from random import (?!Random\b|seed\b)",
+        "draws other inputs on each run: `random` has no seed",
+        r"\bseed\(\s*['\"\w]",
+    ),
+    ChanceMark(
+        r"\bRandom\(\s*\)|\bSystemRandom\(|\bos\.urandom\(|(?<![\w.])secrets\.\w+\(",
+        "draws other inputs on each run: it has no seed",
+    ),
+    ChanceMark(rf"\bmax_examples\s*=\s*{MOST_INPUTS}", TOO_MANY),
+)
+
 PYTHON: Final = Language(
     Outliner(_NAME, (".py",), "python", "#", _DEFINITION, noun="module"),
     more_suffixes=(".pyi",),
@@ -189,12 +211,20 @@ PYTHON: Final = Language(
     packages=declared_requirements,
     dependencies=PythonDependencies(),
     failures=python_packages,
+    mutations=python_mutations,
     reports=PythonReports(),
     advice=Advice(
         "shared.languages.python",
         ("Python", "Python3", "python", "python3", "pytest", "PyPI", ".py"),
     ),
     examples=Examples("shared.languages.python"),
+    chance=_CHANCE,
+    new_test=NewTest(
+        "tests/test_{stem}.py",
+        "python -m pytest -q {path}",
+        "a file {path} for pytest, which begins with `from {module} import {names}`",
+        folder_stem="__init__",
+    ),
     telling=(
         (
             "pyproject.toml",

@@ -10,7 +10,7 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Final
 
 from shared.languages.language_tools import BLANK_LINE, HEAD_ALONE, FaultReport, Tool, at_place
@@ -298,6 +298,9 @@ _STATEMENT = re.compile(r"^>\s+(?P<source>\S.*)$")
 _SAID = re.compile(r"^E(?: {3}.*)?$")
 _PLACE = re.compile(r"^(?P<path>[^\s:]+):(?P<line>\d+): (?P<error>[\w.]*)$")
 _SHORT = re.compile(r"^(?:FAILED|ERROR) (?P<test>\S.*?)(?: - (?P<said>.*))?$")
+_DEFINES = ("def ", "async def ")
+_INPUT = re.compile(r"(?:Falsifying|Failing)(?: explicit)? (?:example|test case): ")
+"""The beginning of what hypothesis adds to an exception: it is told by itself."""
 _MAX_SAID = 4
 
 
@@ -342,6 +345,7 @@ def _read_block(lines: Sequence[str], start: int, stop: int) -> TestReport | Non
     sources = [found for found in map(_STATEMENT.match, lines[start : said[0]]) if found]
     places = [found for found in map(_PLACE.match, lines[said[0] : stop]) if found]
     texts = [lines[number][1:].strip() for number in said]
+    said_of_code = takewhile(lambda text: not _INPUT.match(text), texts)
     first = said[0] - 1 if sources else said[0]
     last = said[-1] + 1
     if places:
@@ -349,8 +353,9 @@ def _read_block(lines: Sequence[str], start: int, stop: int) -> TestReport | Non
     return TestReport(
         name=heading["name"],
         lines=range(max(start, first), last),
-        sources=tuple(found["source"] for found in sources),
-        said=tuple(each for each in texts if each and not each.startswith("Use -v ")),
+        # hypothesis has the function that it calls among the statements.
+        sources=tuple(e["source"] for e in sources if not e["source"].startswith(_DEFINES)),
+        said=tuple(each for each in said_of_code if each and not each.startswith("Use -v ")),
         place=at_place(places[-1]["path"], places[-1]["line"]) if places else "",
     )
 

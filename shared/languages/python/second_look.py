@@ -161,49 +161,70 @@ _LETTERS: Final = frozenset("bBdEIOPqRsSuv")
 """The options that an interpreter may have for both its own code and the launcher's."""
 
 
+@dataclass(frozen=True, slots=True)
+class LaunchedParts:
+    """Hold the interpreter of a command, and the words for the launcher behind its own end."""
+
+    interpreter: tuple[str, ...]
+    words: tuple[str, ...]
+
+
 def launched_command(argv: Sequence[str], end: int, tests: Collection[str]) -> tuple[str, ...]:
     """Return the command that exits with `end`, in place of 0, where it came to its own end.
 
     `tests` are files that are tests whatever their names. The result is empty if `argv` is not a
     command of an interpreter or of pytest, or has an option that is not known here.
     """
+    parts = launched_parts(argv, tests)
+    if parts is None:
+        return ()
+    return (*parts.interpreter, "-c", launcher_program(), str(end), *parts.words)
+
+
+def launched_parts(argv: Sequence[str], tests: Collection[str]) -> LaunchedParts | None:
+    """Return the parts of a launched command; `None` for one that cannot be launched."""
     at = _after_interpreter(argv)
     if argv[0] == "pytest":
-        return _launcher(("python",), end, "-m", "pytest", argv[1:], strict=True)
+        return LaunchedParts(("python",), ("strict", "-m", "pytest", *argv[1:]))
     if not at:
-        return ()
+        return None
     while at < len(argv) - 1 and argv[at].startswith("-") and argv[at] not in ("-c", "-m"):
         takes_value = argv[at] in _TAKES_A_VALUE
         if not takes_value and not (argv[at][1:] and _LETTERS.issuperset(argv[at][1:])):
-            return ()
+            return None
         at += 2 if takes_value else 1
     option = argv[at] if argv[at:] and argv[at] in ("-c", "-m") else ""
     rest = argv[at + bool(option) :]
     if not rest or not (option or rest[0].endswith(".py")):
-        return ()
+        return None
     path = rest[0] if not option else f"{rest[0].replace('.', '/')}.py"
-    strict = option == "-c" or path in tests or is_test_file(path)
-    return _launcher(argv[:at], end, option, rest[0], rest[1:], strict=strict)
-
-
-def _launcher(
-    interpreter: Sequence[str],
-    end: int,
-    option: str,
-    what: str,
-    arguments: Sequence[str],
-    *,
-    strict: bool,
-) -> tuple[str, ...]:
-    how = "strict" if strict else "lenient"
-    return (*interpreter, "-c", _launcher_program(), str(end), how, option, what, *arguments)
+    is_test = option == "-c" or path in tests or is_test_file(path)
+    how = "strict" if is_test else "lenient"
+    return LaunchedParts((*argv[:at],), (how, option, rest[0], *rest[1:]))
 
 
 @cache
-def _launcher_program() -> str:
-    """Return the launcher as code that leaves no name behind in the main module."""
-    run = f"exec(compile({_text_of('launcher')!r}, '<launcher>', 'exec', dont_inherit=True), names)"
-    return f"(lambda names: ({run}, names['main']()))({{'__name__': 'launcher'}})"
+def launcher_program(then: str = "") -> str:
+    """Return the launcher as code that leaves no name behind in the main module.
+
+    Where `then` names another file beside it, that one's `main` gets the launcher's.
+    """
+    runs = [_executed("launcher", "names")]
+    if not then:
+        return f"(lambda names: ({runs[0]}, names['main']()))({_names('launcher')})"
+    runs.append(_executed(then, "more"))
+    called = "more['main'](names['main'])"
+    return (
+        f"(lambda names, more: ({', '.join(runs)}, {called}))({_names('launcher')}, {_names(then)})"
+    )
+
+
+def _executed(module: str, names: str) -> str:
+    return f"exec(compile({_text_of(module)!r}, '<{module}>', 'exec', dont_inherit=True), {names})"
+
+
+def _names(module: str) -> str:
+    return f"{{'__name__': {module!r}}}"
 
 
 def second_look(argv: Sequence[str], stderr: Sequence[str]) -> SecondLook | None:

@@ -217,6 +217,7 @@ class TypeChecker:
         try:
             worker = self._start()
             self._settle(worker)
+            self._give_library(roots)
             self._write(files)
             reply = worker.ask(_request(targets, roots), self._deadline)
         except OSError as error:
@@ -255,14 +256,21 @@ class TypeChecker:
     def _start(self) -> WorkerProcess:
         if self._worker is None:
             self._folder = Path(tempfile.mkdtemp(prefix="llmch-types-"))
-            kept, cache = _kept_file(), self._folder / _cache_of(ROOTS)
-            is_there = kept is not None and _unpack(atomic_io.read_kept(kept), cache)
+            kept, is_there = _kept_file(), self._give_library(ROOTS)
             self._worker = WorkerProcess(self._folder)
             self._write({_NOTHING: ""})
             self._worker.send(_request([_NOTHING], ROOTS))
             self._begun = None if is_there else kept
             self._is_settled = False
         return self._worker
+
+    def _give_library(self, roots: Sequence[str]) -> bool:
+        """Begin the cache of these roots with the standard library, where that was kept."""
+        assert self._folder is not None, "the worker runs in it"
+        kept, cache = _kept_file(), self._folder / _cache_of(roots)
+        if kept is None or cache.exists():
+            return False
+        return _unpack(atomic_io.read_kept(kept), cache)
 
     def _settle(self, worker: WorkerProcess) -> None:
         """Have the empty question answered, and keep what mypy read for it.

@@ -17,10 +17,13 @@ from shared.languages.declared.declarations import (
     walk,
 )
 from shared.languages.declared.declared_edits import DeclaredEdits, Refused, indented, offer
+from shared.languages.declared.tree_mutations import TreeMutations, code_of_node
 from shared.languages.rust.rust_source import is_test_file, read_rust
 
 if TYPE_CHECKING:
-    from shared.languages.declared.declarations import Declarations, Declared
+    from tree_sitter import Node
+
+    from shared.languages.declared.declarations import Declarations, Declared, Grammar
 
 _WORDS: Final = r"(?:pub(?:\([^)]*\))?|async|unsafe|const|fn|struct|enum|trait|type|impl|mod)"
 _NAME: Final = re.compile(rf"(?:{_WORDS}\s+)*(?P<name>[\w:.]+)(?:<[^()]*>)?\s*(?:\(.*)?", re.DOTALL)
@@ -221,3 +224,83 @@ def _no_member(found: re.Match[str], known: Mapping[str, str]) -> Iterator[str]:
                 members.add(item.last_name)
     if place and name not in members:
         yield f"The type `{owner}` in {place} has no `{name}`. {offer(name, members)}"
+
+
+_NUMBER: Final = re.compile(r"[iu](?:8|16|32|64|128|size)")
+_STATEMENTS: Final = re.compile(r".*_(?:statement|declaration|item)|(?:line|block)_comment")
+_OF_TESTS: Final = re.compile(rb"#\[\s*(?:cfg\s*\(.*\btest\b|\w*(?:::)?test\b|bench\b)")
+
+
+def _grammar(path: str) -> Grammar:
+    import tree_sitter_rust
+
+    return tree_sitter_rust.language
+
+
+def _is_for_tests(node: Node) -> bool:
+    """Return whether an attribute above an item says that it is compiled for tests alone."""
+    before = node.prev_named_sibling if node.type.endswith("_item") else None
+    while before is not None and before.type in ("attribute_item", "line_comment"):
+        if _OF_TESTS.match(before.text or b""):
+            return True
+        before = before.prev_named_sibling
+    return False
+
+
+def _returned(node: Node) -> Iterator[tuple[Node, str]]:
+    """Yield the last expression of a function, or that of a `return`, with another value."""
+    value: Node | None = None
+    function: Node | None = None
+    if node.type == "function_item":
+        function, body = node, node.child_by_field_name("body")
+        last = body.named_children[-1] if body is not None and body.named_children else None
+        value = last if last is not None and _is_value(last) else None
+    elif node.type == "return_expression" and node.named_children:
+        value, function = node.named_children[0], node.parent
+        while function is not None and function.type not in ("function_item", "closure_expression"):
+            function = function.parent
+    kind = function.child_by_field_name("return_type") if function is not None else None
+    if value is not None and kind is not None:
+        yield value, _other_value(code_of_node(kind), code_of_node(value))
+
+
+def _is_value(last: Node) -> bool:
+    """Return whether what is last in a block is its value: an expression, also a `match`."""
+    if last.type == "expression_statement":
+        return not (last.text or b"").rstrip().endswith(b";")
+    return _STATEMENTS.fullmatch(last.type) is None
+
+
+def _other_value(kind: str, value: str) -> str:
+    if kind == "bool":
+        return f"!({value})"
+    if _NUMBER.fullmatch(kind):
+        return "0"
+    if kind in ("f32", "f64"):
+        return "0.0"
+    if re.fullmatch(r"&(?:'\w+ )?str", kind):
+        return '""'
+    if kind.startswith("Option<"):
+        return "Some(Default::default())" if value == "None" else "None"
+    return (
+        "Ok(Default::default())" if re.match(r"(?:\w+::)*Result\b", kind) else "Default::default()"
+    )
+
+
+_TABLE: Final = TreeMutations(
+    grammar=_grammar,
+    left_out=frozenset(
+        {"use_declaration", "attribute_item", "inner_attribute_item", "macro_definition",
+         "extern_crate_declaration", "type_arguments", "type_parameters", "array_type"}
+    ),
+    removed=frozenset({"expression_statement"}),
+    nothing=";",
+    unbuilt=re.compile(r"^error: could not compile `", re.MULTILINE),
+    returned=_returned,
+    is_left_out=_is_for_tests,
+)  # fmt: skip
+
+find_mutations = _TABLE.find_mutations
+why_useless = _TABLE.why_useless
+is_unbuilt = _TABLE.is_unbuilt
+batched = _TABLE.batched

@@ -8,6 +8,7 @@ from typing import Final
 
 from shared.languages.capabilities import Advice, Examples, Language, Outliner
 from shared.languages.language_tools import LockedPackages, NamedManifests, ToolReports
+from shared.languages.property_tests import MOST_INPUTS, TOO_MANY, ChanceMark
 from shared.languages.read_commands import BuildToolCommands, Command, Weakness, program_words
 from shared.languages.rust import (
     judge_rust,
@@ -48,6 +49,15 @@ class RustCommands(BuildToolCommands):
         return rust_plans.weakness_of_text(command.program, words) if words is not None else None
 
 
+_CHANCE: Final = (
+    ChanceMark(
+        r"\bthread_rng\(|\brand::(?:random|rng)\b|\bfrom_(?:entropy|os_rng)\(|\bquickcheck!"
+        r"|#\[quickcheck\]",
+        "draws other inputs on each run: it has no seed",
+    ),
+    ChanceMark(rf"\b(?:with_cases\(|cases\s*:)\s*{MOST_INPUTS}", TOO_MANY),
+)
+
 RUST: Final = Language(
     Outliner("Rust", (".rs",), "rust"),
     contracted=(".rs",),
@@ -66,8 +76,10 @@ RUST: Final = Language(
         variables=r"(CARGO|RUSTUP)_\w+",
         installer=rust_crates,
     ),
+    mutations=rust_edits,
     reports=ToolReports(lambda: rust_commands.TOOLS),
     advice=Advice("shared.languages.rust", ("Rust", "Cargo.toml", ".rs")),
     examples=Examples("shared.languages.rust"),
+    chance=_CHANCE,
     telling=(("Cargo.toml", r"^(?:edition|rust-version)\b.*"),),
 )

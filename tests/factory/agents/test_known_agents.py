@@ -18,7 +18,7 @@ from factory.factory_checkups import check_agents
 from factory.orders.documents import RunSummary
 from factory.sandbox.policy import Backend
 from shared.errors import InvalidInput
-from shared.git.checkups import Health
+from shared.git.repos import Health
 from shared.settings.setting_values import AGENTS
 from shared.settings.settings import FactorySettings, SandboxSettings
 from tests.factory.agents.scripted_agent import agents_of, logged

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from factory.orders.documents import ModelProposal
+from factory.orders.documents import ModelProposal, ReplyFormat
+from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.stages import Stage
 from factory.run.run_order import check_before_plan, run_order
 from factory.sandbox.policy import Backend
@@ -201,6 +202,18 @@ def test_an_interrupt_ends_the_agent_and_leaves_nothing_behind(factory: Factory)
     running = [each.read_bytes() for each in Path("/proc").glob("[0-9]*/cmdline") if each.exists()]
     assert not [each for each in running if marker.encode() in each]
     assert factory.tip() == "" and not list(factory.workspaces.glob("*/*"))
+
+
+@pytest.mark.parametrize(("model", "form"), [("coder-14b", ""), ("coder-1.5b", "_textbased")])
+def test_the_form_without_tools_is_that_of_small_models(
+    factory: Factory, model: str, form: str
+) -> None:
+    options = agents_of(factory, "print(sys.argv[1:]); write('hello.txt', 'hello')")
+    words = (*options["factory"].proposers[0][:2], "mini{in_text}.yaml", "{model}")
+    options["factory"] = replace(options["factory"], proposers=(words,))
+    options["models"] = ModelChoice((Rung(model),), reply_format=ReplyFormat.JSON)
+    assert factory.run(GREETS, [], **options).verdict == "PASS"
+    assert logged(factory).strip() == str([f"mini{form}.yaml", model])
 
 
 def test_a_word_is_filled_once_and_a_list_of_files_is_words(factory: Factory) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,8 @@ def test_what_the_formatter_made_is_committed_and_the_record_keeps_the_reply(
     factory: Factory,
 ) -> None:
     commit_all(factory.repo, RUFF)
-    summary = factory.run(scoring(), [proposal({"score.py": UGLY})])
+    with_ruff = Path(sys.executable)
+    summary = factory.run(scoring(), [proposal({"score.py": UGLY})], python=with_ruff)
     assert summary.verdict == "PASS", summary.failure
     assert blob(factory.repo, "work", "score.py").decode() == NICE
     assert 'score("a") == 1' in blob(factory.repo, "work", PATH).decode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from factory.orders.stages import OrderState, Stage
-from factory.record.decisions import decisions_path
+from factory.record.journal import decisions_path
 from factory.record.landed import coverage_of_repo, landed_commits
 from shared.errors import InvalidInput, PreflightRefused
 from shared.git.client import Git

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from factory.batch.schedule import Schedule
 from factory.orders.stages import AcceptedCommit, Decision, DecisionKey, OrderState
-from factory.record.decisions import decisions_path, read_decisions, write_decision
+from factory.record.journal import decisions_path, read_decisions, write_decision
 from factory.record.run_status import read_status, render_status, status_document
 from shared.errors import Busy, InvalidInput, PreflightRefused
 from shared.events.events import BatchEnded, Noted

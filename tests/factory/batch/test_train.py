@@ -15,10 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factory.attempt.attempt_state import Attempt, first_state
-from factory.batch.order_driver import OrderDriver
+from factory.batch.order_driver import OrderDriver, Train
 from factory.batch.order_graph import OrderGraph
 from factory.batch.schedule import Schedule, places_for
-from factory.batch.train import Train
 from factory.orders.documents import FailureBrief, FileWrite, WriteProposal
 from factory.orders.stages import OrderState, Stage
 from factory.orders.task import Errored, Failed, OrderResult, OrderTask, Passed

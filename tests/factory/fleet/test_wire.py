@@ -8,6 +8,7 @@ import pytest
 
 from factory.attempt.attempt_state import first_state
 from factory.fleet.wire import (
+    PROTOCOL,
     Answer,
     Job,
     JobMisread,
@@ -95,8 +96,11 @@ def test_jobs_and_answers_come_out_as_they_went_in() -> None:
     [
         ({}, "not one of llmch's"),
         (None, "not one of llmch's"),
-        ({"protocol": 2, "llmch": "9.9"}, "speaks protocol 2 (llmch 9.9)"),
-        ({"protocol": 1, "llmch": "0", "kind": "x", "plan": "", "document": {}}, "unknown kind"),
+        ({"protocol": PROTOCOL + 1, "llmch": "9.9"}, f"speaks protocol {PROTOCOL + 1} (llmch 9.9)"),
+        (
+            {"protocol": PROTOCOL, "llmch": "0", "kind": "x", "plan": "", "document": {}},
+            "unknown kind",
+        ),
     ],
 )
 def test_a_job_that_is_none_is_refused_in_words(value: object, words: str) -> None:

@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.judging.count_failures import count_failures
 from factory.judging.count_tests import count_tests
+from factory.judging.environment_faults import count_failures
 
 _OUTPUTS = Path(__file__).with_name("count_outputs")
 

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.judging.environment_faults import Surroundings, find_fault
+from factory.judging.environment_faults import Surroundings, find_fault, surroundings_of
 from factory.sandbox.policy import Backend, Captured, Cause, Ended
 from factory.sandbox.toolchains import Hidden
 from factory.workbench.dependencies import Manifests, ways_to_prepare
+from tests.factory.judging.measuring import Commit
+from tests.harness import Factory
 
 REPO = Surroundings(
     declared={
@@ -280,3 +282,11 @@ def test_a_library_of_the_system_that_is_missing_is_the_machine_s_fault(said: st
     assert "'libsecret-1'" in fault.what
     assert "libsecret-1.pc" in fault.remedy
     assert find_fault(ended(said, 1), Surroundings(added="-lsecret libsecret-1")) is None
+
+
+def test_what_a_proposal_added_is_read_of_the_files_that_are_there(factory: Factory) -> None:
+    commit = Commit.of(factory, {"a.py": "x = 1\nimport new\n"}, before={"a.py": "x = 1\n"})
+    with commit.pool() as pool, pool.lend(commit.commit) as bench:
+        written = ("a.py", "removed.py")
+        found = surroundings_of(bench, factory.options(), commit.parent, written)
+    assert (found.added, found.written) == ("import new", written)

@@ -82,6 +82,29 @@ def test_what_observing_prints_is_no_part_of_the_record_of_the_command(factory: 
     assert "llmch-observed" in (logs / "accept_1_values.stderr.log").read_text()
 
 
+CHECKED = """def test_slug():
+    for text in ("a", "a b"):
+        assert slug(text) == text, f"Counterexample: {text!r}: " + "x" * 5000
+"""
+
+
+def test_an_input_that_a_test_found_is_in_the_brief_bounded(factory: Factory) -> None:
+    test = f"from slugs import slug\n\n\n{CHECKED}"
+    commit_all(factory.repo, {"test_slugs.py": test})
+    text = "def slug(text):\n    print('\\x1b[31mnoise\\n' * 2000)\n    return text.strip('b')\n"
+    brief = brief_after(factory, "python -m pytest -q test_slugs.py", text)
+    (found,) = brief.counterexamples
+    assert found.startswith("test_slug: 'a b': xxx")
+    assert len(found) <= 400
+    assert "Counterexample: 'a b': xxx" in brief.primary_error_excerpt
+    assert FailureBrief.model_validate_json(brief.model_dump_json()) == brief
+
+
+def test_a_brief_without_such_an_input_has_no_key_for_it(factory: Factory) -> None:
+    brief = brief_after(factory, 'python -c "import slugs; assert 0"')
+    assert "counterexamples" not in brief.model_dump(mode="json")
+
+
 def test_code_that_forges_a_report_is_told_as_the_command_printed_it(factory: Factory) -> None:
     forged = 'import os\nos.write(2, b"llmch-observed:{[1")\nos._exit(1)\n'
     brief = brief_after(factory, 'python -c "import slugs"', forged)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factory.judging.count_failures import Failures, count_failures
+from factory.judging.environment_faults import Failures, count_failures
 from factory.judging.proof import KnownCommit, KnownCommits, KnownRed, RedCheck, more_failures
 from factory.sandbox.policy import Cause
 

@@ -23,6 +23,8 @@ EXPECTED = {
     Stage.WRITE_FAILED: "",
     Stage.ENVIRONMENT: "",
     Stage.IMPOSSIBLE: "plan",
+    Stage.CONFLICT: "retry",
+    Stage.WEAK_TESTS: "plan",
 }
 
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.orders.documents import MAX_WRITE_BYTES, Form, Offer, ReplyFormat, WritableFile
-from factory.orders.model_choice import choose_form, choose_offer, parameters_of
+from factory.orders.model_choice import choose_form, choose_offer
+from shared.llm.model_access import parameters_of
 
 WHOLE, DEFINITION, SEARCH = Form.WHOLE, Form.DEFINITION, Form.SEARCH
 JSON, FILES, EDITS = ReplyFormat.JSON, ReplyFormat.FILES, ReplyFormat.EDITS

@@ -15,12 +15,12 @@ from shared.events.events import CommandStarted, Noted
 from shared.settings.settings import SandboxSettings
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, git, manifest, stages, writing
-from tests.real_tools import add_real_rust, go_seeds, needs, sandbox
+from tests.real_tools import add_real_rust, needs, sandbox
 
 pytestmark = pytest.mark.rest
 
 
-__all__ = ["go_seeds", "sandbox"]
+__all__ = ["sandbox"]
 
 Files = dict[str, str]
 
@@ -86,7 +86,6 @@ def real_rust(own_surroundings: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("PATH", f"{proxies}:{os.environ['PATH']}")
 
 
-@pytest.mark.usefixtures("go_seeds")
 @pytest.mark.parametrize(("files", "path", "wrong", "expected"), CASES)
 def test_an_order_is_verified_by_the_repos_own_commands(
     factory: Factory,

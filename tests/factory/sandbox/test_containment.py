@@ -144,6 +144,8 @@ def test_the_key_is_not_in_the_environment(arena: Arena) -> None:
         *("PYTHONPYCACHEPREFIX", "PYTEST_ADDOPTS"),
         *("GOCACHE", "GOFLAGS", "GOTELEMETRY", "GOTOOLCHAIN", "NODE_OPTIONS"),
         *("CARGO_NET_OFFLINE", "__CARGO_TEST_ROOT"),
+        *("__TOX_ENVIRONMENT_VARIABLE_ORIGINAL_CI", "HYPOTHESIS_STORAGE_DIRECTORY"),
+        *("PROPTEST_RNG_SEED", "PROPTEST_DISABLE_FAILURE_PERSISTENCE"),
         *("GRADLE_USER_HOME", "MAVEN_OPTS", "DOTNET_CLI_TELEMETRY_OPTOUT", "DOTNET_NOLOGO"),
         *("npm_config_fund", "npm_config_offline", "npm_config_update_notifier", "COREPACK_ROOT"),
     }

@@ -62,6 +62,9 @@ def test_the_worktree_s_pointer_stays_or_is_put_back(worktree: Arena) -> None:
     pointer = worktree.workspace / ".git"
     before = pointer.read_bytes()
     for attack in (
+        # In place, of the same length, and with the time of the file before: first, because only a
+        # pointer that was not put back yet is known by its times.
+        "cp -p .git old; tr a-z A-Z < old 1<> .git; touch -r old .git",
         "echo 'gitdir: /tmp/evil' > .git",
         "rm -f .git; mkdir .git; touch .git/config; chmod 000 .git",
         "rm -f .git; ln -s /tmp/evil .git",

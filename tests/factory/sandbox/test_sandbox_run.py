@@ -332,3 +332,27 @@ def test_a_workspace_made_unusable_is_usable_for_the_next_command(
     run(sandbox, tmp_path, "chmod", "000", ".")
     assert run(sandbox, tmp_path, "touch", "made").ok
     assert (tmp_path / "workspace" / "made").exists()
+
+
+DRAWN = """
+from hypothesis import given, settings, strategies as st
+assert settings.default.derandomize and settings.default.deadline is None
+assert settings.default.database is None
+@given(st.lists(st.integers()))
+def draw(values):
+    print(values)
+    assert sum(values) != 7_777_777
+draw()
+"""
+
+
+def test_generated_inputs_are_equal_in_each_run_and_leave_no_file(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    workspace = tmp_path / "workspace"
+    (workspace / "draw.py").write_text(DRAWN)
+    first, second = (run(sandbox, tmp_path, "python", "draw.py") for _ in range(2))
+    assert first.ok, first.stderr.text
+    assert first.stdout.text == second.stdout.text
+    assert len({*first.stdout.text.splitlines()}) > 20
+    assert [each.name for each in workspace.iterdir()] == ["draw.py"]

@@ -15,6 +15,7 @@ from shared.events.events import Warned
 from tests.factory.workbench.test_python_environment import wheel
 from tests.fakes import Reply, proposal
 from tests.harness import Factory, Json, commit_all, git, manifest, order, stages
+from tests.once import made_once
 
 pytestmark = pytest.mark.rest
 
@@ -36,7 +37,15 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def target(factory: Factory, index: Path) -> Path:
+def environments(own_surroundings: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The environments that these tests have in common: pip takes seconds for each."""
+    shared = made_once(tmp_path_factory, "environments-with-lib", lambda _: None)
+    (own_surroundings / "environments").symlink_to(shared)
+    return shared
+
+
+@pytest.fixture
+def target(factory: Factory, index: Path, environments: Path) -> Path:
     # The script keeps the verification from running pytest, which the index has no real one of.
     verify = {"requirements.txt": OLD, "scripts/verify.sh": "python -c 'import old'\n"}
     commit_all(factory.repo, verify)

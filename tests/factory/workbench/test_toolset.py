@@ -18,9 +18,6 @@ from shared.settings.settings import SandboxSettings
 from tests.factory.sandbox import homes
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, order
-from tests.real_tools import go_seeds
-
-__all__ = ["go_seeds"]
 
 GOOD = proposal({"hello.txt": "hello\n"})
 
@@ -138,7 +135,6 @@ def test_a_go_that_cannot_compile_it_does_not_stop_the_run(
 RING = 'package a\n\nimport "container/ring"\n\nvar R = ring.New(1)\n'
 
 
-@pytest.mark.usefixtures("go_seeds")
 def test_what_code_imports_of_go_s_library_is_compiled_once_for_all_tools() -> None:
     files = {"go.mod": "module a\n\ngo 1.21\n", "a.go": RING}
     for _ in range(2):
@@ -152,7 +148,6 @@ def test_what_code_imports_of_go_s_library_is_compiled_once_for_all_tools() -> N
 
 @pytest.mark.rest
 @pytest.mark.skipif(shutil.which("go") is None, reason="needs Go")
-@pytest.mark.usefixtures("go_seeds")
 def test_what_an_order_is_the_first_to_import_is_compiled_before_its_commands(
     factory: Factory,
 ) -> None:

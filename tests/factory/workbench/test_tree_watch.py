@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from factory.workbench.tree_watch import TreeWatch
+from factory.workbench.leftovers import TreeWatch
 
 
 @pytest.fixture

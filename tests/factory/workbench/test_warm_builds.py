@@ -32,9 +32,9 @@ from tests.factory.workbench.warm_projects import (
 )
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, order, stages
-from tests.real_tools import go_seeds, needs_sandbox, sandbox
+from tests.real_tools import needs_sandbox, sandbox
 
-__all__ = ["cargo_environ", "environ", "go_environ", "go_seeds", "sandbox", "tree"]
+__all__ = ["cargo_environ", "environ", "go_environ", "sandbox", "tree"]
 
 pytestmark = needs_sandbox()
 
@@ -45,7 +45,6 @@ COMPILING = "compiling the packages that the target's lock names, once"
 
 
 @needs("go")
-@pytest.mark.usefixtures("go_seeds")
 def test_a_module_that_go_requires_is_compiled_once_for_all_runs(
     tree: Path, go_environ: dict[str, str], sandbox: SandboxSettings
 ) -> None:
@@ -59,7 +58,6 @@ def test_a_module_that_go_requires_is_compiled_once_for_all_runs(
 
 
 @needs("go")
-@pytest.mark.usefixtures("go_seeds")
 def test_what_no_module_has_and_what_is_for_another_system_stop_nothing(
     tree: Path, go_environ: dict[str, str]
 ) -> None:
@@ -73,7 +71,6 @@ def test_what_no_module_has_and_what_is_for_another_system_stop_nothing(
 
 
 @needs("go")
-@pytest.mark.usefixtures("go_seeds")
 def test_a_package_that_does_not_compile_is_reported_once_and_the_others_are_kept(
     tree: Path, go_environ: dict[str, str]
 ) -> None:
@@ -87,7 +84,6 @@ def test_a_package_that_does_not_compile_is_reported_once_and_the_others_are_kep
 
 @pytest.mark.rest
 @needs("go")
-@pytest.mark.usefixtures("go_seeds")
 def test_what_an_order_is_the_first_to_import_of_a_module_is_compiled_before_its_commands(
     factory: Factory, go_environ: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.measure import counting
-from factory.workbench.leftovers import NOTHING_UNDONE, Undone
-from factory.workbench.tree_watch import TreeWatch
+from factory.workbench.leftovers import NOTHING_UNDONE, TreeWatch, Undone
 from factory.workbench.workspace import (
     Workspace,
     close_workspace,

@@ -59,6 +59,14 @@ def test_every_order_is_found_in_pieces_of_any_length(
     assert latest(found) == [(each["id"], each["title"]) for each in planned[-3:]]
 
 
+@pytest.mark.parametrize(
+    "long", ["a" * 500, "\u20ac" * 500, "\U00010000" * 500, "\U00010000a" * 300]
+)
+def test_a_long_title_is_cut_and_not_in_an_escape(long: str) -> None:
+    found = found_in(json.dumps([{"id": "WO-01", "title": long}]))
+    assert latest(found) == [("WO-01", long[:200])]
+
+
 @given(st.text(alphabet='{}[]":,\\\n ab', max_size=300))
 def test_what_is_no_json_is_no_error(text: str) -> None:
     assert found_in(text).count == found_in(*text).count == 0

@@ -365,8 +365,7 @@ def test_a_build_that_is_interrupted_while_it_plans_starts_again(repo: Path, cwd
 def test_a_build_that_is_interrupted_after_its_plan_does_not_plan_again(
     repo: Path, cwd: Path
 ) -> None:
-    """The second line on the sandbox comes where the orders are about to begin."""
-    said = said_where_build_is_interrupted(cwd, ["sandbox off", "sandbox off"], PLAN, Silence())
+    said = said_where_build_is_interrupted(cwd, ["accepted", "WO-01"], PLAN, Silence())
     assert "the same command again" in said
     assert calls_of_build(cwd, ONE, TWO) == 2
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,77 +12,19 @@ import pytest
 
 from tests.harness import git, manifest, write_plan, writing
 from tests.llmch.command_line import Said, Say, model_server, write_reply
+from tests.llmch.forges import FakeForge, Rule
 
 TITLE = "Say `$(touch pwned)`; --body x\u202e ::error::y"
-# Answers each call by the first rule whose text is in its arguments, and notes what it got.
-PROGRAM = """#!{python}
-import json, os, pathlib, sys
-here = pathlib.Path(__file__).parent
-argv = sys.argv[1:]
-stdin = sys.stdin.read() if "--input" in argv else ""
-secret = [name for name in os.environ if name.startswith(("OPENAI_", "LLMCH_", "GIT_"))]
-note = {{"program": pathlib.Path(__file__).name, "argv": argv, "stdin": stdin, "secret": secret,
-         "cwd": os.getcwd()}}
-with open(here / "calls.jsonl", "a") as file:
-    file.write(json.dumps(note) + "\\n")
-for text, code, answer in json.loads((here / "rules.json").read_text()):
-    if text in " ".join(argv):
-        print(answer, file=sys.stderr if code else sys.stdout)
-        sys.exit(code)
-sys.exit("no rule for " + " ".join(argv))
-"""
-
-SSH = """#!/bin/sh
-for last; do :; done
-exec ${{last%% *}} {bare}
-"""
-
-Rule = tuple[str, int, str]
 SHOP = {"number": 7, "html_url": "https://github.com/ada/shop/pull/7", "body": "By hand."}
 
 
-@dataclass
-class Forge:
-    """The folder of the programs, and the repo whose origin is on a host of theirs."""
-
-    folder: Path
-    repo: Path
-
-    def install(self, *programs: str, rules: list[Rule]) -> None:
-        for name in programs:
-            path = self.folder / name
-            path.write_text(PROGRAM.format(python=sys.executable))
-            path.chmod(0o755)
-        (self.folder / "rules.json").write_text(json.dumps(rules))
-
-    @property
-    def calls(self) -> list[dict[str, Any]]:
-        path = self.folder / "calls.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-    def sent(self) -> Any:
-        """What the one call that changes something sends."""
-        (sent,) = (each["stdin"] for each in self.calls if each["stdin"])
-        return json.loads(sent)
-
-    def origin(self, url: str) -> None:
-        """Name the origin `url`; git reaches it by an `ssh` that leads to a folder beside it."""
-        bare = self.repo.parent / "origin.git"
-        git(self.repo.parent, "clone", "--quiet", "--bare", str(self.repo), str(bare))
-        ssh = self.folder / "ssh"
-        ssh.write_text(SSH.format(bare=shlex.quote(str(bare))))
-        ssh.chmod(0o755)
-        git(self.repo, "remote", "add", "origin", url)
-        git(self.repo, "fetch", "--quiet", "origin")
-
-
 @pytest.fixture
-def forge(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Forge:
+def forge(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeForge:
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-a-secret-of-the-model")
-    return Forge(folder, repo)
+    return FakeForge(folder, repo)
 
 
 @pytest.fixture
@@ -108,7 +48,7 @@ OPENS: list[Rule] = [("pulls?state=open", 0, "[]"), ("--method POST", 0, json.du
 
 
 def test_a_pull_request_is_opened_with_the_report(
-    run_all: Any, forge: Forge, repo: Path, cwd: Path
+    run_all: Any, forge: FakeForge, repo: Path, cwd: Path
 ) -> None:
     forge.origin("git@github.com:ada/shop.git")
     forge.install("gh", rules=OPENS)
@@ -130,7 +70,7 @@ def test_a_pull_request_is_opened_with_the_report(
 
 
 def test_an_open_request_gets_the_new_report_and_keeps_a_person_s_words(
-    run_all: Any, forge: Forge
+    run_all: Any, forge: FakeForge
 ) -> None:
     forge.origin("git@github.com:ada/shop.git")
     forge.install("gh", rules=[("pulls?state=open", 0, json.dumps([SHOP])), ("PATCH", 0, "{}")])
@@ -141,7 +81,7 @@ def test_an_open_request_gets_the_new_report_and_keeps_a_person_s_words(
     assert body.startswith("By hand.\n\n") and body.count("1 of 1 order") == 1
 
 
-def test_a_merge_request_is_opened_on_gitlab(run_all: Any, forge: Forge, repo: Path) -> None:
+def test_a_merge_request_is_opened_on_gitlab(run_all: Any, forge: FakeForge, repo: Path) -> None:
     forge.origin("ssh://git@gitlab.example.org:2222/group/sub/shop.git")
     git(repo, "switch", "--quiet", "--create", "here-alone")
     opened = {"iid": 3, "web_url": "https://gitlab.example.org/3", "description": ""}
@@ -158,7 +98,7 @@ def test_a_merge_request_is_opened_on_gitlab(run_all: Any, forge: Forge, repo: P
     assert forge.calls[0]["argv"][2] == "gitlab.example.org"
 
 
-def test_on_another_host_the_one_that_can_sign_in_is_asked(run_all: Any, forge: Forge) -> None:
+def test_on_another_host_the_one_that_can_sign_in_is_asked(run_all: Any, forge: FakeForge) -> None:
     forge.origin("git@code.example.org:ada/shop.git")
     forge.install("gh", "glab", rules=[("auth status", 1, "not signed in")])
     said = run_all("--pr", "--json")
@@ -168,7 +108,7 @@ def test_on_another_host_the_one_that_can_sign_in_is_asked(run_all: Any, forge: 
     assert [each.split()[0] for each in answer["commands"]] == ["llmch", "glab"]
 
 
-def test_a_refusal_changes_nothing_of_the_run(run_all: Any, forge: Forge) -> None:
+def test_a_refusal_changes_nothing_of_the_run(run_all: Any, forge: FakeForge) -> None:
     forge.origin("git@github.com:ada/shop.git")
     forge.install("gh", rules=[("pulls", 1, "HTTP 403: \x1b[31mno rights\x1b[0m")])
     said = run_all("--pr", "--json")
@@ -180,7 +120,7 @@ def test_a_refusal_changes_nothing_of_the_run(run_all: Any, forge: Forge) -> Non
 
 @pytest.mark.rest
 @pytest.mark.parametrize("answer", ["not JSON", "[1, 2]", '"text"', '{"number": "7"}', "[" * 9999])
-def test_an_odd_answer_is_a_warning(run_all: Any, forge: Forge, answer: str) -> None:
+def test_an_odd_answer_is_a_warning(run_all: Any, forge: FakeForge, answer: str) -> None:
     forge.origin("git@github.com:ada/shop.git")
     forge.install("gh", rules=[("", 0, answer)])
     said = run_all("--pr", "--json")
@@ -190,7 +130,7 @@ def test_an_odd_answer_is_a_warning(run_all: Any, forge: Forge, answer: str) -> 
 
 
 def test_without_a_program_the_command_is_shown_and_works(
-    run_all: Any, forge: Forge, say: Say, repo: Path
+    run_all: Any, forge: FakeForge, say: Say, repo: Path
 ) -> None:
     forge.origin("git@github.com:ada/shop.git")
     if any((Path(each) / "gh").exists() for each in os.environ["PATH"].split(":")):
@@ -206,7 +146,9 @@ def test_without_a_program_the_command_is_shown_and_works(
     assert again.code == 0 and "1 of 1 order on work" in again.out
 
 
-def test_nothing_is_asked_for_what_was_not_pushed(run_all: Any, forge: Forge, repo: Path) -> None:
+def test_nothing_is_asked_for_what_was_not_pushed(
+    run_all: Any, forge: FakeForge, repo: Path
+) -> None:
     git(repo, "remote", "add", "origin", str(repo.parent / "nowhere"))
     forge.install("gh", rules=[])
     said = run_all("--pr", "--json")
@@ -215,7 +157,9 @@ def test_nothing_is_asked_for_what_was_not_pushed(run_all: Any, forge: Forge, re
     assert forge.calls == []
 
 
-def test_an_origin_on_this_machine_has_no_requests(run_all: Any, repo: Path, forge: Forge) -> None:
+def test_an_origin_on_this_machine_has_no_requests(
+    run_all: Any, repo: Path, forge: FakeForge
+) -> None:
     bare = repo.parent / "bare.git"
     git(repo.parent, "init", "--quiet", "--bare", str(bare))
     git(repo, "remote", "add", "origin", str(bare))

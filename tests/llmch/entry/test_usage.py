@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -40,7 +41,9 @@ def test_without_a_verb_there_is_help_and_an_error(say: Say) -> None:
 
 @pytest.mark.parametrize("flag", ["--version", "-V"])
 def test_the_version(say: Say, flag: str) -> None:
-    assert say(flag).out == f"llmch {llmch.__version__}\n"
+    first, extras = say(flag).out.splitlines()
+    assert re.fullmatch(rf"llmch {re.escape(llmch.__version__)} \([0-9a-f]{{12}}\)", first)
+    assert extras == "extras: acp, fleet, html, mcp, otel"
 
 
 @pytest.mark.parametrize("verb", VERBS)

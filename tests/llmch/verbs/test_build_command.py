@@ -56,6 +56,7 @@ def test_a_spec_becomes_commits_on_a_branch_of_the_plans_own(
     assert said.document["branch"].startswith("factory/")
     assert git(repo, "rev-parse", said.document["branch"]) == said.document["tip"]
     assert git(repo, "status", "--porcelain", "--ignored") == ""
+    assert said.err.count("sandbox off") == 1, "it was said before planning"
 
 
 @pytest.mark.rest

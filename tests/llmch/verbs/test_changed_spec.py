@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.harness import git
-from tests.llmch.command_line import Say, model_server
+from tests.llmch.command_line import Say, model_server, plan_reply
 from tests.llmch.shop import (
     FIRST,
     FIRST_DAY,
@@ -113,6 +113,39 @@ def test_the_same_in_steps(
     assert "2 of 2 requirements covered, 2 asserted by a test of the plan" in report
     checked = say("check", two, "--repo", shop).out
     assert "FR-2: not in the specification any more (WO-02, WO-05)" in checked
+
+
+def test_a_removed_requirement_takes_its_files_and_the_rest_is_proven_again(
+    say: Say, shop: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The planner forgets the order: llmch makes it, and no model carries it out."""
+    spec, one, two = cwd / "spec.json", cwd / "one", cwd / "two"
+    where = ("--spec", spec, "--repo", shop, "--no-review", "--json")
+    execute = ("--sandbox", "off", "--reply-format", "files", "--max-attempts", "1", "--json")
+    spec.write_text(FIRST)
+    with model_server(monkeypatch, FIRST_DAY[0]):
+        assert say("plan", *where, "--outdir", one).code == 0
+    with model_server(monkeypatch, *FIRST_DAY[1:]):
+        assert say("run-all", "--repo", shop, "--workdir", one, *execute).code == 0
+    spec.write_text(spec_text(3, "FR-1"))
+    with model_server(monkeypatch, plan_reply({"work_orders": []})):
+        said = say("plan", *where, "--from", one, "--outdir", two)
+    assert said.code == 0, said.out + said.err
+    shown = say("diff", one, two, "--repo", shop)
+    assert "What only FR-2 brought" in shown.out
+    assert "greeting.py" in shown.out and "tests/test_greeting.py" in shown.out
+    preview = say("show", two, "--repo", shop, "--json").document
+    assert preview["removal"]["files"] == ["greeting.py", "tests/test_greeting.py"]
+    with model_server(monkeypatch) as server:
+        ran = say("run-all", "--repo", shop, "--workdir", two, *execute)
+    assert (ran.code, states(ran.document)) == (0, ["skipped", "skipped", "landed"]), ran.err
+    assert not server.received
+    assert files_of(shop, ran.document["branch"]) - files_of(shop, "main") == {
+        "shop.py",
+        "tests/test_shop.py",
+    }
+    commands = ran.document["orders"][2]["verified_by"]
+    assert "python -m pytest -q tests/test_shop.py" in json.dumps(commands)
 
 
 def test_an_order_that_cannot_be_done_is_planned_again_by_the_command_that_is_named(

@@ -15,6 +15,7 @@ from tests.harness import commit_all, git
 from tests.llmch.command_line import Said, Say, model_server, plan_reply
 from tests.llmch.entry.test_consent import answering, read_until
 from tests.llmch.shop import SHOP, writes
+from tests.shared.llm.edge import response_document, response_stream
 
 Do = Callable[..., Said]
 CHANGE = "Refuse a negative number of things with a ValueError"
@@ -72,6 +73,64 @@ def test_a_sentence_becomes_a_commit_with_its_test_by_two_calls(
     with model_server(monkeypatch):
         again = do("shop.py", "--yes", "--json")
     assert (again.code, again.document["commit"]) == (0, document["commit"])
+
+
+SMALL = ("--planner-model", "coder-1.5b", "--factory-model", "coder-1.5b", "--yes", "--json")
+
+
+def test_a_small_model_is_asked_for_the_test_file_alone(
+    do: Do, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """JSON with code in it is more than it can write."""
+    wrong = plan_reply(f"```python\n{TEST}    assert (\n```")
+    right = plan_reply(f"Here it is:\n\n```python\n{TEST}```\n")
+    with model_server(monkeypatch, wrong, right, WRITES) as server:
+        said = do("shop.py", *SMALL)
+    assert (said.code, len(server.received)) == (0, 3), said.err
+    first, again = (json.dumps(each.body) for each in server.received[:2])
+    assert "tests/test_shop.py" in first and "return 3 * n" in first and "JSON" not in first
+    assert "was refused" in again and "JSON" not in again
+    assert git(shop, "show", f"{said.document['branch']}:tests/test_shop.py") == TEST.strip()
+    subject = git(shop, "log", "-1", "--format=%s", said.document["branch"])
+    assert subject == "refuse a negative number of things with a ValueError"  # as the repo has them
+
+
+def test_of_a_test_that_is_cut_what_is_whole_counts(
+    do: Do, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small model repeats itself until its reply is at its limit."""
+    said = f"```python\n{TEST}        price(-2)\n        price("
+    document = response_document(
+        text=said, status="incomplete", incomplete_details={"reason": "max_output_tokens"}
+    )
+    with model_server(monkeypatch, response_stream(said, document), WRITES) as server:
+        done = do("shop.py", *SMALL)
+    assert (done.code, len(server.received)) == (0, 2), done.err
+    landed = git(shop, "show", f"{done.document['branch']}:tests/test_shop.py")
+    assert landed == f"{TEST}        price(-2)"
+
+
+@pytest.mark.parametrize(
+    "test", ["def test_negative():\n    assert True\n", TEST.replace("shop", "copied", 1)]
+)
+def test_a_small_models_test_that_passes_already_lands_nothing_and_pays_for_no_code(
+    do: Do, shop: Path, test: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small models copy the code into the test, which then passes whatever is written."""
+    commit_all(shop, {"copied.py": GUARDED})
+    with model_server(monkeypatch, plan_reply(f"```python\n{test}```")) as server:
+        said = do("shop.py", *SMALL)
+    assert (said.code, len(server.received)) == (1, 1), said.err
+    assert "W252" in said.err and "passes before anything is written" in said.err
+    assert git(shop, "for-each-ref", "--format=%(refname:short)", "refs/heads") == "main"
+
+
+def test_a_small_model_may_answer_with_an_order_all_the_same(
+    do: Do, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, PLAN, WRITES) as server:
+        assert do("shop.py", *SMALL).code == 0
+    assert len(server.received) == 2
 
 
 def test_at_a_terminal_the_order_is_shown_and_asked_about_and_a_no_keeps_it(

@@ -25,6 +25,7 @@ FLOORS = ("llmch", "planner", "factory", "shared")
 ELSEWHERE = {
     "factory/sandbox/target_path.py",
     "shared/languages/python/checker_worker.py",
+    "shared/languages/python/mutant_runs.py",
 }
 
 

@@ -7,18 +7,22 @@ import os
 import re
 import shlex
 import subprocess
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from llmch.verbs.init import GitState, TargetFolder, render_config, render_spec
+from llmch.entry.command_line import VerbParser, parser_of
+from llmch.entry.verb_table import VERBS, module_of
+from llmch.verbs.init import GitState, TargetFolder, render_config, render_skill, render_spec
 from planner.spec.read_spec import CONSTRAINTS, REQUIREMENTS, SUMMARY, read_spec
-from shared.errors import InvalidInput
+from shared.errors import EXIT_CODE_MEANINGS, ExitCode, InvalidInput
 from shared.projects.manifests import Project, VerifyCommand
 from shared.settings.loading import load_settings
 from tests.harness import as_ordinary_user, commit_all, git, order
 from tests.llmch.command_line import Say, model_server, plan_reply, say_in, write_reply
 from tests.llmch.command_line import snapshot as snapshot_of
+from tests.planner.spec.kept_folders import KIRO, OPENSPEC, write_files
 
 NPM = json.dumps({"name": "shop", "scripts": {"test": "node --test"}})
 HOSTILE = '"\n[sandbox]\nbackend = "off"\n\x1b[2J\u2028requirements: []\u202e'
@@ -336,3 +340,72 @@ def test_in_a_folder_that_is_closed_nothing_is_written(
     assert f"cannot write {fresh}/llmch.toml: Permission denied" in said.error["message"]
     assert "writable" in said.error["hint"]
     assert list(fresh.iterdir()) == []
+
+
+def test_agents_are_told_how_to_use_llmch(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    say = say_in(repo, capsys)
+    said = say("init", "--agents")
+    skill = repo / ".agents/skills/llmch/SKILL.md"
+    assert (said.code, skill.is_file()) == (0, True)
+    assert "SKILL.md" in said.out
+    text = skill.read_text()
+    assert text.startswith("---\nname: llmch\ndescription: ")
+    assert f"- 5: {EXIT_CODE_MEANINGS[ExitCode.PREFLIGHT]}" in text
+    skill.write_text("mine")
+    assert say("init", "--agents").code == 0
+    assert skill.read_text() == "mine"
+
+
+def _parser(verb: str) -> VerbParser:
+    return parser_of(verb, import_module(module_of(verb)))
+
+
+def test_each_command_for_agents_is_one_that_llmch_takes() -> None:
+    commands = re.findall(r"(?:`|```sh\n)llmch ([a-z-]+ ?[^`\n]*)", render_skill())
+    assert {each.split()[0] for each in commands} >= {"plan", "show", "run-all", "verify", "do"}
+    for each in commands:
+        verb, *words = shlex.split(each)
+        _parser(verb).parse_args(words)
+    options = set(re.findall(r"`(--[a-z-]+)", render_skill()))
+    known = {option for verb in VERBS for option in _parser(verb)._option_string_actions}
+    assert options <= known
+
+
+def test_a_link_in_the_place_of_agents_leads_nowhere(
+    repo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (repo / ".agents").symlink_to(outside)
+    said = say_in(repo, capsys)("init", "--agents", "--json")
+    assert (said.code, said.error["name"]) == (2, "INVALID")
+    assert list(outside.iterdir()) == []
+
+
+def test_a_folder_that_another_tool_keeps_is_the_specification(
+    say: Say, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(repo, KIRO)
+    said = say("init", "--from", repo / ".kiro", "--json")
+    assert said.code == 0, said.out
+    document = said.document
+    assert document["spec"] == {
+        "path": str(repo / ".kiro/specs/timer"),
+        "kind": "Kiro",
+        "requirements": 5,
+    }
+    assert [Path(each).name for each in document["written"]] == ["llmch.toml"]
+    assert document["root"] == str(repo)
+    *_, plan, run, tick = document["next"]
+    assert "plan --spec ../repo/.kiro/specs/timer --repo ../repo --outdir" in plan
+    assert "run-all" in run
+    assert tick.endswith("--tick ../repo/.kiro/specs/timer")
+    assert not any(each.startswith("edit") for each in document["next"])
+    assert "spec      ../repo/.kiro/specs/timer  (Kiro, 5 requirements)" in (
+        (again := say("init", "--from", repo)).out + again.err
+    )
+    write_files(repo, OPENSPEC)
+    assert "holds 2 specifications" in say("init", "--from", repo, "--json").error["message"]
+    for flags in (("--from", repo / "nowhere"), ("--from", repo, "--spec", "x.md")):
+        assert say("init", *flags, "--json").code == 2
+    assert [*cwd.iterdir()] == []

@@ -33,7 +33,7 @@ from tests.shared.llm.scripted_server import Silence
 
 ONE, TWO = (write_reply({f"{number}.txt": "text\n"}) for number in (1, 2))
 PLAN = plan_reply(plan(creating(1, "1.txt"), creating(2, "2.txt")))
-LOOKING = {"check", "show", "status", "diff", "verify"}
+LOOKING = {"check", "show", "status", "diff", "verify", "drift"}
 
 
 @pytest.fixture
@@ -125,6 +125,8 @@ def test_a_specification_becomes_verified_commits(
         assert (proof.is_error, proof.document["required_and_not_proven"]) == (False, [])
         claims = proof.document["commits"][0]["claims"]
         assert {"claim": "parent", "verdict": "proven"}.items() <= _of(claims, "parent").items()
+        drift = (await client.call("drift", rev="work")).document
+        assert {each["state"] for each in drift["requirements"]} == {"unproven"}, drift
 
     with model_server(monkeypatch, PLAN, ONE, TWO):
         assert mcp.serve(build) == ""

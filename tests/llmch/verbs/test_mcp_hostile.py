@@ -88,6 +88,9 @@ SMUGGLED: list[tuple[str, dict[str, Any]]] = [
     ("diff", {}),
     ("verify", {"transcript": ["/etc/passwd"]}),
     ("verify", {"require": ["everything"]}),
+    ("drift", {"fail_on": "none"}),
+    ("drift", {"sarif": "/tmp/x"}),
+    ("drift", {"requirements": "R1"}),
     ("no_such_tool", {}),
     ("mcp", {}),
     ("reset", {}),
@@ -122,6 +125,8 @@ VALUES_LIKE_OPTIONS: list[tuple[str, dict[str, Any], set[str]]] = [
     ("verify", {"commits": "--rerun"}, {"INVALID"}),
     ("verify", {"commits": "HEAD..--output=x"}, {"INVALID"}),
     ("verify", {"commits": ":/start"}, {"INVALID", "OK"}),
+    ("drift", {"rev": "--sandbox=off"}, {"INVALID"}),
+    ("drift", {"requirements": ["--plan=/etc"]}, {"INVALID"}),
 ]
 
 

@@ -275,7 +275,7 @@ def test_a_bad_spec(
 
 # Flags and what is said of them; `{here}` is the folder that the test fills.
 BAD_FLAGS = {
-    "a folder for a spec": (["--spec", "{here}"], "is a directory"),
+    "a folder for a spec": (["--spec", "{here}/plan"], "is a directory"),
     "a template without the place": (["--template", "{here}/template.md"], "{{PRODUCT_SPEC}}"),
     "a repo that is none": (["--repo", "{here}"], "not a git working tree"),
     "a repo that is not there": (["--repo", "{here}/none"], "no such folder"),

@@ -289,3 +289,34 @@ def test_a_plan_that_was_edited_to_exempt_itself_is_refused(
     assert (edited.code, edited.error["name"]) == (2, "INVALID")
     assert f"`llmch check {workdir} --accept-edits`" in edited.error["hint"]
     assert (server.received, snapshot(repo)) == ([], before)
+
+
+def test_landed_orders_are_carried_onto_another_branch_without_a_key(
+    run_all: RunAll, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, ONE, TWO, THREE):
+        assert run_all().code == 0
+    own = factory_branch(repo)
+    git(repo, "switch", "--quiet", "--create", "other")
+    commit_all(repo, {"other.txt": "x\n", "2.txt": "theirs\n"})
+    git(repo, "switch", "--quiet", "main")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    said = run_all("--onto", "other", "--keep-going", "--json")
+    assert (said.code, states(said)) == (1, ["landed", "failed", "landed"])
+    assert said.document["branch"] == f"{own}-onto-other"
+    assert said.document["orders"][1]["failure"]["stage"] == "conflict"
+    assert "no model is asked" in said.err
+    again = run_all("--onto", "other", "--llm", "replay")
+    assert again.code == 1
+    assert "`llmch retry WO-02" in again.out
+    assert subjects(repo, "other") == ["more"]
+
+
+@pytest.mark.parametrize("more", [("--on", "fleet"), ("--commit-hash", "HEAD")])
+def test_what_does_not_go_with_onto_is_refused(
+    run_all: RunAll, repo: Path, more: tuple[str, str]
+) -> None:
+    said = run_all("--onto", "main", *more)
+    assert said.code == 2
+    assert "--onto begins on this machine" in said.err

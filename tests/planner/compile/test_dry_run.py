@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from factory.run.dry_run import DryRunner
+from factory.run.reproduce import DryRunner
 from planner.run_plan import PlanResult, run_plan
 from shared.events.events import Noted
 from shared.languages.language_tools import ToolMissing, ToolResult

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from factory.run.dry_run import DryRunner
+from factory.run.reproduce import DryRunner
 from planner.replan.predecessor import read_predecessor
 from planner.run_plan import plan_document, run_plan
 from planner.spec.answers import SpecAnswer, write_answers

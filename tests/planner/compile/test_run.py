@@ -45,7 +45,8 @@ def test_a_spec_that_is_not_there_is_refused(planner: Planner) -> None:
 
 
 def test_a_folder_is_no_spec(planner: Planner) -> None:
-    assert "is a directory" in refusal(planner, spec=planner.scratch)
+    (planner.scratch / "empty").mkdir()
+    assert "is a directory" in refusal(planner, spec=planner.scratch / "empty")
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,9 @@ def test_all_questions_about_details_begin_alike(planner: Planner, staged: Stage
     common = one[:length]
     assert common.startswith(whole) and '"id": "WO-08"' in common
     assert len(common) > 0.9 * len(one)
+    kept = {each.prompt[: each.shared] for each in planner.model.requests}
+    assert len(kept) == 1, "a server that has to be told keeps what all of them begin with"
+    assert whole.startswith(kept.pop()) and planner.model.requests[0].shared > 1_000
 
 
 @pytest.mark.parametrize(

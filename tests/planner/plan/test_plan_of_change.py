@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.plan.parse_plan import parse_plan
-from planner.plan.plan_edits import Change, plan_of_change
+from planner.plan.plan_edits import Change, new_test_for, plan_of_change, read_test_reply
 from planner.rules.judge_plan import judge
+from shared.languages.capabilities import NewTest
 
 FILES = ("shop.py", "till.py", "README.md")
 CHANGE = Change("Refuse a negative number.", files=("till.py",))
@@ -75,3 +76,100 @@ def test_what_was_asked_is_the_text_that_the_model_gets() -> None:
     )
     beside = change.render(shown=("a.py",))
     assert beside == "Faster.\n\nFiles that matter: b.py\n\nIt is tested by `pytest -q a`.\n"
+
+
+def test_a_new_test_goes_where_the_language_has_it() -> None:
+    text = "def cash():\n    return 1\n\n\nclass Till:\n    def count(self):\n        return 2\n"
+    assert new_test_for("src/shop/till.py", text, FILES) == NewTest(
+        "tests/test_till.py",
+        "python -m pytest -q tests/test_till.py",
+        "a file tests/test_till.py for pytest, which begins with "
+        "`from shop.till import cash, Till`",
+        ("cash", "Till"),
+    )
+    again = new_test_for("till.py", "", {*FILES, "tests/test_till.py"})
+    assert again is not None and again.path == "tests/test_till_2.py"
+    assert again.asked.endswith("`from till import *`")
+
+
+def test_a_new_test_in_go_is_beside_its_code() -> None:
+    for folder in ("", "a/b/"):
+        found = new_test_for(f"{folder}till.go", "", FILES)
+        assert found is not None
+        assert (found.path, found.command) == (f"{folder}till_test.go", f"go test ./{folder}")
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["README.md", "till.js", "my-till.py", "01.py", "a b/till.py", "x;true/till.go", "__init__.py"],
+)
+def test_where_a_test_would_have_no_path_that_works_none_is_asked_for_alone(source: str) -> None:
+    assert new_test_for(source, "", FILES) is None
+
+
+def test_a_package_is_imported_by_its_name() -> None:
+    found = new_test_for("shop/__init__.py", "", FILES)
+    assert found is not None
+    assert (found.path, found.asked[-len("`from shop import *`") :]) == (
+        "tests/test_shop.py",
+        "`from shop import *`",
+    )
+
+
+def test_a_test_that_a_person_names_is_not_to_be_written() -> None:
+    change = Change("Faster.", ("tests/test_till.py", "till.py", "till_test.go", "README.md"))
+    assert change.sources == ("till.py", "README.md")
+    document = read_test_reply("```\ndef test_a(): ...\n```", change, ALONE).plan.document
+    assert isinstance(document, dict)
+    assert document["allowed_files"] == ["till.py", "README.md"]
+
+
+ALONE = NewTest("tests/test_till.py", "python -m pytest -q tests/test_till.py", "")
+
+
+def test_the_longest_block_is_the_test_and_the_rest_follows() -> None:
+    said = "Run:\n\n```sh\npytest\n```\n\n```python\ndef test_a():\n    assert True\n```\nDone."
+    reply = read_test_reply(said, CHANGE, ALONE)
+    assert reply.plan.document == {
+        "title": "Refuse a negative number",
+        "notes": "",
+        "allowed_files": ["till.py"],
+        "acceptance_files": [
+            {"path": "tests/test_till.py", "content": "def test_a():\n    assert True\n"}
+        ],
+        "acceptance_commands": ["python -m pytest -q tests/test_till.py"],
+    }
+
+
+@given(st.text(alphabet="`~\n ab{}", max_size=80))
+def test_any_reply_to_the_question_for_a_test_is_read(text: str) -> None:
+    reply = read_test_reply(text, CHANGE, ALONE)
+    assert reply.plan.is_json or reply.plan.problems
+
+
+def test_of_a_block_without_an_end_what_is_whole_counts() -> None:
+    begun = "```python\ndef test_a():\n    assert a(1) == 1\n    assert a("
+    reply = read_test_reply(begun, CHANGE, ALONE)
+    assert isinstance(reply.plan.document, dict)
+    assert reply.plan.document["acceptance_files"] == [
+        {"path": "tests/test_till.py", "content": "def test_a():\n    assert a(1) == 1\n"}
+    ]
+    forgotten = read_test_reply("```python\ndef test_a():\n    assert a(1) == 1\n", CHANGE, ALONE)
+    assert forgotten.plan.document == reply.plan.document  # the fence alone is missing
+    for nothing in ("```python\nassert a(", "No.", "```\n\n```", "```"):
+        (problem,) = read_test_reply(nothing, CHANGE, ALONE).plan.problems
+        assert "fenced block" in problem.message
+
+
+def test_a_test_of_its_own_copy_is_refused() -> None:
+    test = NewTest("tests/test_till.py", "true", "", ("cash",))
+    copy = "```\nfrom till import cash\n\ndef cash():\n    return 1\n\ndef test_a():\n    pass\n```"
+    (problem,) = read_test_reply(copy, CHANGE, test).plan.problems
+    assert "defines cash itself" in problem.message
+
+
+def test_a_long_sentence_is_a_subject_of_whole_words() -> None:
+    reply = read_test_reply("```\nx\n```", Change("word " * 40, ("a.py",)), ALONE)
+    assert isinstance(reply.plan.document, dict)
+    title = reply.plan.document["title"]
+    assert isinstance(title, str) and len(title) <= 72 and title.endswith("word")

@@ -26,7 +26,7 @@ from planner.rules.judge_plan import judge
 from shared.languages.capabilities import Advice, Language, PlanningRules
 from shared.languages.ecmascript import node_rehearsals
 from shared.languages.registry import LANGUAGES, languages_at_hand
-from tests.real_tools import needs
+from tests.real_tools import compiled_go, needs
 
 ADVISED = [each for each in LANGUAGES if each.advice is not None]
 # Without a compiler, types are not judged, and a plan of one order can have weak spots.
@@ -236,7 +236,10 @@ def test_where_node_cannot_run_typescript_nothing_says_that_it_does() -> None:
 
 
 @needs("go")
-def test_the_example_for_go_runs(tmp_path: Path) -> None:
+def test_the_example_for_go_runs(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GOCACHE", str(compiled_go(tmp_path_factory)))
     (advice,) = (each.advice for each in ADVISED if each.name == "Go")
     assert advice is not None
     assert run_example(advice, "go", "", tmp_path)[1] == 0

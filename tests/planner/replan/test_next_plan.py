@@ -291,6 +291,24 @@ def test_an_order_that_cannot_be_done_is_planned_again_alone_with_the_reason(sto
     assert "with the same id: WO-02." in prompt
 
 
+def test_an_order_with_weak_tests_is_planned_again_with_the_faults_that_they_miss(
+    story: Story,
+) -> None:
+    weak = {"WO-02": "part.py:3 `<` to `<=`\nstrength 1 of 9, and strength.min is 0.8"}
+    follows = read_predecessor(story.folder, ["WO-01"], (), None, weak | {"WO-01": "it landed"})
+    spec = spec_file(story.planner.scratch, BEFORE)
+    new = writing(2, "R2", title="Part 2, with a test at its bound")
+    result = story.planner.plan({"work_orders": [new]}, spec=spec, repo=story.repo, follows=follows)
+    assert result.ok, result.report.render()
+    titles = [each["title"] for each in manifest_of(result)["work_orders"]]
+    assert titles == ["Part 1", new["title"], "Part 3"]
+    prompt = story.planner.model.requests[0].prompt
+    assert "has tests that fail on such faults" in prompt
+    assert "- WO-02: part.py:3 `<` to `<=` strength 1 of 9" in prompt
+    assert "it landed" not in prompt
+    assert "as the executor says" not in prompt
+
+
 @pytest.mark.parametrize("reply", [[], [ORDERS[1]]], ids=["nothing", "the same again"])
 def test_a_reply_that_leaves_it_as_it_is_is_refused(story: Story, reply: list[Any]) -> None:
     new = writing(2, "R2", title="Part 2, without a contradiction")

@@ -10,9 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from planner.compile.inputs import PlannerModel, PlanOptions, gather_inputs
-from planner.repo import kept_hints
-from planner.repo.kept_hints import LEAST_FILES, MOST_KEPT, hints_of
+from planner.compile import inputs
+from planner.compile.inputs import (
+    LEAST_FILES,
+    MOST_KEPT,
+    PlannerModel,
+    PlanOptions,
+    gather_inputs,
+    hints_of,
+)
 from planner.repo.planned_repo import BaseTree
 from shared.git.client import Git
 from tests.harness import commit_all
@@ -76,7 +82,7 @@ def test_other_code_that_reads_has_it_made_anew(
 ) -> None:
     (tmp_path / "planner/repo").mkdir(parents=True)
     reader = tmp_path / "planner/repo/reader.py"
-    monkeypatch.setattr(kept_hints, "_FLOORS", tmp_path)
+    monkeypatch.setattr(inputs, "_FLOORS", tmp_path)
     make = Maker()
     for text in ("1\n", "1\n", "22\n"):
         if not reader.exists() or reader.read_text() != text:

@@ -119,6 +119,18 @@ def test_a_sentence_does_not_end_within_back_quotes() -> None:
     ]
 
 
+def test_a_sentence_keeps_the_quote_and_the_bracket_that_close_after_its_full_stop() -> None:
+    text = (
+        '# Tool\n\nIt must print "Done." It must stop (at once.) **It must wait.** It must end.\n'
+    )
+    assert [words for _, words in said(text)] == [
+        'It must print "Done."',
+        "It must stop (at once.)",
+        "**It must wait.**",
+        "It must end.",
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     [

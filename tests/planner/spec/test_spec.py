@@ -124,7 +124,7 @@ def test_a_missing_spec_a_directory_and_a_fifo_are_refused(tmp_path: Path) -> No
     os.mkfifo(tmp_path / "pipe")
     for path, state in [
         (tmp_path / "none.md", "does not exist"),
-        (tmp_path, "is a directory"),
+        (tmp_path, "is a directory, and holds no specification that llmch knows"),
         (tmp_path / "pipe", "is a FIFO, not a regular file"),
     ]:
         with pytest.raises(InvalidInput) as refused:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from shared.git.checkups import Health, check_folder, check_git, check_tools
+from shared.git.repos import Health, check_folder, check_git, check_tools
 from shared.llm.live_client import check_model
+from shared.llm.model_client import Provider
 from tests.shared.llm.edge import error_answer
 from tests.shared.llm.scripted_server import Send, scripted_server
 
@@ -96,6 +97,38 @@ def test_a_server_that_refuses_to_list_its_models_is_broken(status: int, words: 
     assert found.health is Health.BROKEN
     assert found.detail.startswith(f"some-model at {server.base_url}: ")
     assert words in f"{found.detail}; {found.remedy}"
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "listed", "path", "key"),
+    [
+        (Provider.ANTHROPIC, "claude-opus-5", {"data": [{"id": "claude-opus-5"}]},
+         "/v1/models?limit=1000", "ANTHROPIC_API_KEY"),
+        (Provider.GEMINI, "gemini-2.5-pro", {"models": [{"name": "models/gemini-2.5-pro"}]},
+         "/v1/models?pageSize=1000", "GEMINI_API_KEY"),
+    ],
+)  # fmt: skip
+def test_each_provider_is_asked_for_its_models(
+    provider: Provider, model: str, listed: object, path: str, key: str
+) -> None:
+    with scripted_server(Send(listed)) as server:
+        found = check_model("factory", model, server.base_url, provider, online=True)
+    assert found.health is Health.WELL
+    assert f"({provider}, as the settings name it; key from {key})" in found.detail
+    assert [each.path for each in server.received] == [path]
+
+
+def test_a_provider_without_its_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-0123456789")
+    found = check_model("planner", "claude-opus-5", None, online=False)
+    assert found.health is Health.BROKEN
+    assert "ANTHROPIC_API_KEY is not set" in found.detail
+    assert "OPENAI_API_KEY is set" in found.remedy
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-secret-0123456789")
+    found = check_model("planner", "claude-opus-5", None, online=False)
+    assert found.health is Health.WELL
+    assert "claude-opus-5 at https://api.anthropic.com (anthropic, as" in found.detail
+    assert "secret" not in found.detail
 
 
 def test_a_server_that_does_not_answer_is_broken() -> None:

@@ -13,11 +13,10 @@ from uuid import uuid4
 import pytest
 
 from factory.sandbox.detect import open_sandbox
-from factory.sandbox.lent_folders import go_seed
 from factory.sandbox.policy import Backend, Policy
 from factory.sandbox.toolchain_search import find_toolchains
 from shared.languages.language_tools import ToolMissing, ToolResult
-from tests.once import made_once
+from tests.real_tools import compiled_go
 
 
 class SandboxRunner:
@@ -62,19 +61,7 @@ class SandboxRunner:
 
 def runner_for(factory: pytest.TempPathFactory, program: str) -> SandboxRunner:
     """Return a runner; the test is skipped where the program is not installed."""
-    found = shutil.which(program)
-    if found is None:
+    if shutil.which(program) is None:
         pytest.skip(f"{program} is not installed")
-    seed = _go_seed(factory, Path(found)) if program == "go" else None
+    seed = compiled_go(factory) if program == "go" else None
     return SandboxRunner(factory.mktemp(program), seed)
-
-
-def _go_seed(factory: pytest.TempPathFactory, go: Path) -> Path:
-    """Return the compiled standard library, which other tests use too."""
-    packages = frozenset(("testing",))
-
-    def make(folder: Path) -> None:
-        go_seed(go, os.environ["PATH"], packages, folder / "kept")
-
-    kept = made_once(factory, "go-seeds", make) / "kept"
-    return go_seed(go, os.environ["PATH"], packages, kept)

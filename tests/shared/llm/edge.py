@@ -18,8 +18,16 @@ from jsonschema import Draft202012Validator
 from shared.events.events import Event, ModelRetryScheduled, ModelTextArrived, ignore
 from shared.llm.call_retry import RetryContext, RetryPolicy, SecondChanceClient
 from shared.llm.live_client import LiveClient
-from shared.llm.model_client import Api, CallPlace, Completion, ReplySchema, Request, Role
-from shared.llm.transport import ModelAccess
+from shared.llm.model_access import ModelAccess
+from shared.llm.model_client import (
+    Api,
+    CallPlace,
+    Completion,
+    Provider,
+    ReplySchema,
+    Request,
+    Role,
+)
 from tests.shared.llm.scripted_server import Act, ScriptedServer, Send, Stream, scripted_server
 
 FACTORY_PLACE = CallPlace(Role.FACTORY, 1, "WO-01")
@@ -87,7 +95,12 @@ POLICY = RetryPolicy(retries=4, jitter=lambda: 1.0)
 
 @contextmanager
 def edge(
-    *script: Act, stream: bool = True, stall_seconds: float = 20.0, deadline_seconds: float = 2400
+    *script: Act,
+    stream: bool = True,
+    stall_seconds: float = 20.0,
+    deadline_seconds: float = 2400,
+    provider: Provider = Provider.OPENAI,
+    key: str = "sk-test",
 ) -> Iterator[Edge]:
     """Connect a client to a server that plays `script`; streamed replies need a watcher.
 
@@ -96,7 +109,7 @@ def edge(
     clock = FakeClock()
     events: list[Event] = []
     with scripted_server(*script) as server:
-        access = ModelAccess(server.base_url, "sk-test", stall_seconds, deadline_seconds)
+        access = ModelAccess(server.base_url, key, stall_seconds, deadline_seconds, provider)
         emit = events.append if stream else ignore
         with LiveClient(access, emit, policy=POLICY, clock=clock) as client:
             yield Edge(server, client, clock, events)

@@ -14,10 +14,10 @@ from typing import Any
 from shared.events.events import Event
 from shared.llm.budget import Budget
 from shared.llm.live_client import LiveClient
-from shared.llm.model_client import CallPlace, LlmClient, Role
+from shared.llm.model_access import ModelAccess
+from shared.llm.model_client import CallPlace, LlmClient, Provider, Role
 from shared.llm.relay import Relay, RelayTerms
 from shared.llm.stack import Mode, ModelSource, open_model
-from shared.llm.transport import ModelAccess
 from tests.shared.llm.edge import POLICY, FakeClock
 from tests.shared.llm.scripted_server import Act, ScriptedServer, scripted_server
 
@@ -96,6 +96,7 @@ def relayed(
     budget: Budget | None = None,
     stall_seconds: float = 10.0,
     key: str = "sk-test-0123456789",
+    provider: Provider = Provider.OPENAI,
     around: Callable[[LlmClient], LlmClient] = lambda client: client,
 ) -> Iterator[Agent]:
     """Run a relay before `server`, or before the transcript alone, as a run would."""
@@ -103,7 +104,7 @@ def relayed(
 
     def open_live(emit: object) -> LiveClient:
         assert server is not None
-        access = ModelAccess(server.base_url, key, stall_seconds)
+        access = ModelAccess(server.base_url, key, stall_seconds, provider=provider)
         return LiveClient(access, events.append, policy=POLICY, clock=FakeClock())
 
     source = ModelSource(

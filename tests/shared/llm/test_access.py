@@ -9,8 +9,20 @@ from pathlib import Path
 import pytest
 
 from shared.errors import InvalidInput, ModelUnavailable
-from shared.files.secret_values import redact, secret_values
-from shared.llm.transport import ModelAccess, check_access, is_loopback
+from shared.files.secret_values import MODEL_VARIABLES, redact, secret_values
+from shared.git.client import clean_environment
+from shared.llm.live_client import LiveClient
+from shared.llm.model_access import (
+    VENDORS,
+    ModelAccess,
+    check_access,
+    choose_provider,
+    is_loopback,
+)
+from shared.llm.model_client import Provider
+from tests.shared.llm.edge import chat_document, chat_request
+from tests.shared.llm.native_edge import good
+from tests.shared.llm.scripted_server import Send, scripted_server
 
 ROOT = Path(__file__).parents[3]
 
@@ -129,3 +141,134 @@ def test_importing_the_layer_loads_nothing_heavy(module: str) -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split()
     assert not {"openai", "pydantic", "httpx2", "httpx", "langgraph", "rich"} & set(loaded)
+
+
+# Providers
+
+CLAUDE, GEMINI = "claude-sonnet-4-5", "gemini-2.5-flash"
+KEYS = {"OPENAI_API_KEY": "sk-1", "ANTHROPIC_API_KEY": "sk-ant-1", "GEMINI_API_KEY": "AIza1"}
+LOCAL = "http://127.0.0.1:8080/v1"
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "environ", "provider"),
+    [
+        ("gpt-5.2", None, KEYS, "openai"),
+        ("some-model", None, KEYS, "openai"),
+        (CLAUDE, None, KEYS, "anthropic"),
+        (GEMINI, None, KEYS, "gemini"),
+        (f"models/{GEMINI}", None, {"GOOGLE_API_KEY": "AIza1"}, "gemini"),
+        (f"anthropic/{CLAUDE}", None, KEYS, "openai"),
+        # A server that was chosen gets all models, unless the provider has one of its own.
+        (CLAUDE, None, KEYS | {"OPENAI_BASE_URL": LOCAL}, "openai"),
+        (CLAUDE, None, KEYS | {"OPENAI_BASE_URL": "https://api.openai.com/v1"}, "anthropic"),
+        (
+            CLAUDE,
+            None,
+            {"OPENAI_BASE_URL": LOCAL, "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"},
+            "anthropic",
+        ),
+        (CLAUDE, "https://gate.example/v1", KEYS, "openai"),
+        ("m", "https://api.anthropic.com", KEYS, "anthropic"),
+        ("m", "https://generativelanguage.googleapis.com/v1beta", KEYS, "gemini"),
+        ("m", "https://generativelanguage.googleapis.com/v1beta/openai/", KEYS, "openai"),
+        ("m", "https://notanthropic.com/v1", KEYS, "openai"),
+        ("m", None, {"ANTHROPIC_API_KEY": "sk-ant-1"}, "anthropic"),
+        ("m", None, {"GEMINI_API_KEY": "AIza1"}, "gemini"),
+        ("m", None, {"ANTHROPIC_API_KEY": "sk-ant-1", "GEMINI_API_KEY": "AIza1"}, "openai"),
+    ],
+)
+def test_the_provider_follows_from_the_server_the_name_and_the_keys(
+    model: str, base_url: str | None, environ: dict[str, str], provider: str
+) -> None:
+    chosen, why = choose_provider(environ, base_url, model, Provider.AUTO)
+    assert chosen == provider
+    assert why
+    assert choose_provider(environ, base_url, model, Provider.GEMINI)[0] == "gemini"
+
+
+def test_each_provider_has_its_own_key_and_address() -> None:
+    access = check_access(KEYS | {"OPENAI_BASE_URL": LOCAL}, None, CLAUDE, Provider.ANTHROPIC)
+    assert (access.api_key, access.display_url) == ("sk-ant-1", "https://api.anthropic.com")
+    assert access.headers == {"x-api-key": "sk-ant-1", "anthropic-version": "2023-06-01"}
+    google = check_access({"GOOGLE_API_KEY": "AIza2", "GEMINI_API_KEY": "AIza1"}, None, GEMINI)
+    assert (google.key_name, google.headers) == ("GEMINI_API_KEY", {"x-goog-api-key": "AIza1"})
+    gateway = {"ANTHROPIC_AUTH_TOKEN": "t0ken", "ANTHROPIC_BASE_URL": "https://gate.example"}
+    token = check_access(gateway, None, CLAUDE)
+    assert token.headers["authorization"] == "Bearer t0ken"
+    assert "x-api-key" not in token.headers
+    assert check_access({"ANTHROPIC_BASE_URL": "http://localhost:1"}, None, "m").api_key == "local"
+
+
+@pytest.mark.parametrize(
+    ("model", "environ", "said", "hint"),
+    [
+        (
+            CLAUDE,
+            {"OPENAI_API_KEY": "sk-1"},
+            "ANTHROPIC_API_KEY is not set",
+            "OPENAI_API_KEY is set",
+        ),
+        (GEMINI, {}, "GEMINI_API_KEY is not set", "set GEMINI_API_KEY"),
+        (
+            "gpt-5.2",
+            {"ANTHROPIC_API_KEY": "sk-ant-1"},
+            "OPENAI_API_KEY is not set",
+            "ANTHROPIC_API_KEY is set: for Anthropic's models",
+        ),
+    ],
+)
+def test_a_missing_key_is_named_with_the_provider_and_why(
+    model: str, environ: dict[str, str], said: str, hint: str
+) -> None:
+    with pytest.raises(ModelUnavailable, match=said) as caught:
+        check_access(environ, None, model)
+    assert f"the provider for {model} is" in caught.value.message
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("environ", "model", "owner"),
+    [
+        ({"OPENAI_API_KEY": "sk-ant-abc"}, "gpt-5.2", "Anthropic"),
+        ({"OPENAI_API_KEY": "AIzaSy"}, "gpt-5.2", "Google"),
+        ({"ANTHROPIC_API_KEY": "sk-proj-abc"}, CLAUDE, "OpenAI"),
+        ({"GEMINI_API_KEY": "sk-ant-abc"}, GEMINI, "Anthropic"),
+    ],
+)
+def test_a_key_of_another_vendor_is_not_sent(
+    environ: dict[str, str], model: str, owner: str
+) -> None:
+    ((name, key),) = environ.items()
+    with pytest.raises(InvalidInput, match=f"{name} holds a key of {owner}'s") as caught:
+        check_access(environ, None, model)
+    assert key not in caught.value.message + caught.value.hint
+    provider = next(each for each, vendor in VENDORS.items() if name in vendor.keys)
+    gateway = check_access(environ, "https://gate.example/v1", model, provider)
+    assert gateway.api_key == key, "a gateway's keys are its own"
+
+
+@pytest.mark.parametrize("name", [k for v in VENDORS.values() for k in (*v.keys, v.address)])
+def test_nothing_that_is_started_gets_a_provider_s_variables(name: str) -> None:
+    assert name.startswith(MODEL_VARIABLES)
+    assert name not in clean_environment({name: "x"})
+
+
+def test_azure_gets_its_key_and_its_version() -> None:
+    url = "https://own.openai.azure.com/openai/deployments/mine?api-version=2026-01-01"
+    access = check_access({"OPENAI_API_KEY": "k-azure"}, url, "gpt-5.2")
+    assert access.query == {"api-version": "2026-01-01"}
+    assert access.plain_url == "https://own.openai.azure.com/openai/deployments/mine"
+
+
+def test_what_a_base_url_asks_for_goes_with_each_request() -> None:
+    with scripted_server(Send(chat_document("hi"))) as server:
+        access = ModelAccess(f"{server.base_url}?api-version=2026-01-01", "k")
+        with LiveClient(access) as client:
+            assert client.complete(chat_request()).text == "hi"
+        assert server.received[0].path == "/v1/chat/completions?api-version=2026-01-01"
+    with scripted_server(good("gemini", "hi")) as server:
+        access = ModelAccess(f"{server.base_url}?team=x", "k", provider=Provider.GEMINI)
+        with LiveClient(access) as client:
+            assert client.complete(chat_request()).text == "hi"
+        assert server.received[0].path.endswith(":streamGenerateContent?alt=sse&team=x")

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import pytest
 
 from shared.llm.live_client import LiveClient
-from shared.llm.model_client import Request
-from shared.llm.transport import ModelAccess
+from shared.llm.model_access import ModelAccess
+from shared.llm.model_client import Provider, Request
 from tests.shared.llm.edge import (
     POLICY,
     FakeClock,
@@ -34,6 +34,19 @@ from tests.shared.llm.edge import (
     text_event,
     usage_chunk,
 )
+from tests.shared.llm.native_edge import (
+    NATIVE,
+    PROVIDERS,
+    Native,
+    error_body,
+    generated,
+    generated_stream,
+    good,
+    message_begin,
+    message_stream,
+    native_error,
+    text_events,
+)
 from tests.shared.llm.scripted_server import (
     Act,
     Partial,
@@ -44,13 +57,15 @@ from tests.shared.llm.scripted_server import (
     refused_port,
 )
 
-Way = Literal["chat", "chat stream", "responses"]
-WAYS: tuple[Way, ...] = ("chat", "chat stream", "responses")
+Way = Literal["chat", "chat stream", "responses"] | Native
+WAYS: tuple[Way, ...] = ("chat", "chat stream", "responses", *NATIVE)
 
 GOOD: dict[Way, Act] = {
     "chat": Send(chat_document("good")),
     "chat stream": chat_stream("go", "od"),
     "responses": response_stream("good"),
+    "messages": good("messages", "go", "od"),
+    "gemini": good("gemini", "go", "od"),
 }
 FETCHED = Send(response_document(text="good"))
 NO_STREAM = error_answer(400, "streams cannot be resumed")
@@ -81,6 +96,10 @@ def broken(way: Way, end: Literal["clean", "reset", "silence"]) -> Act:
             return Stream([chat_chunk(content="go")], end)
         case "responses":
             return Stream([created_event(), text_event(1, "go")], end)
+        case "messages":
+            return Stream([message_begin(), *text_events(0, "go")], end)
+        case "gemini":
+            return Stream([generated("go", finish=None)], end)
 
 
 def corrupt(way: Way) -> Act:
@@ -91,6 +110,10 @@ def corrupt(way: Way) -> Act:
             return Stream([chat_chunk(content="go"), '{"choi'])
         case "responses":
             return Stream([created_event(), '{"type": "resp'])
+        case "messages":
+            return Stream([message_begin(), *text_events(0, "go"), '{"type": "mess'])
+        case "gemini":
+            return Stream([generated("go", finish=None), '{"candi'])
 
 
 def ended(way: Way, finish: str, **said: Any) -> Act:
@@ -108,33 +131,58 @@ def terminal(status: str, **changes: Any) -> Act:
     return Stream([created_event(), final_event(1, final)])
 
 
+def refusing(way: Way, status: int, said: str = "no", **headers: str) -> Act:
+    """Return an error in the form of the vendor."""
+    if way in NATIVE:
+        return native_error(way, status, said, **headers)
+    return error_answer(status, said, **headers)
+
+
+def spent(way: Way) -> Act:
+    """Return what a server says whose account has no quota that a wait would bring back."""
+    if way == "messages":
+        return native_error(way, 400, "Your credit balance is too low to access the API.")
+    if way == "gemini":
+        quota = {"violations": [{"quotaId": "GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}
+        return Send(error_body(way, 429, "used up", [quota, {"retryDelay": "7s"}]), 429)
+    return error_answer(429, "pay first", "insufficient_quota")
+
+
 def of_any_way(way: Way) -> dict[str, Case]:
     """Return the faults that every way can meet before a reply begins."""
     passing = {
-        f"{status}": Case([error_answer(status), GOOD[way]], "good", 2, (1.0,))
-        for status in (408, 409, 429, 500, 502, 503, 504)
+        f"{status}": Case([refusing(way, status), GOOD[way]], "good", 2, (1.0,))
+        for status in (408, 409, 429, 500, 502, 503, 504, 529)
     }
+    key, server = "ModelUnavailable: the model server at", "ModelUnavailable: the "
     for_good = {
-        "401": error_answer(401, "bad key"),
-        "404 model": error_answer(404, "no model small", "model_not_found"),
-        "quota": error_answer(429, "pay first", "insufficient_quota"),
+        "400": (refusing(way, 400, "what is this?"), f"{key} http"),
+        "401": (refusing(way, 401, "bad key"), key),
+        "403": (refusing(way, 403, "not for you"), key),
+        "404 model": (
+            refusing(way, 404, "no model small")
+            if way in NATIVE
+            else error_answer(404, "no model small", "model_not_found"),
+            key,
+        ),
+        "quota": (spent(way), f"{server}account at"),
     }
     return {
         **passing,
-        **{name: Case([act], "ModelUnavailable: ", 1) for name, act in for_good.items()},
+        **{name: Case([act], said, 1) for name, (act, said) in for_good.items()},
         "429 and when": Case(
-            [error_answer(429, Retry_After="170"), GOOD[way]], "good", 2, (170.0,)
+            [refusing(way, 429, Retry_After="170"), GOOD[way]], "good", 2, (170.0,)
         ),
         "429 and when, in ms": Case(
-            [error_answer(429, retry_after_ms="1500"), GOOD[way]], "good", 2, (1.5,)
+            [refusing(way, 429, retry_after_ms="1500"), GOOD[way]], "good", 2, (1.5,)
         ),
         "429 for too long": Case(
-            [error_answer(429, Retry_After="7200")],
+            [refusing(way, 429, Retry_After="7200")],
             "ModelUnavailable: waiting for the model server would take too long",
             1,
         ),
         "503 for ever": Case(
-            [error_answer(503)] * 9,
+            [refusing(way, 503)] * 9,
             "ModelUnavailable: the model server did not answer after 5 tries: HTTP 503",
             5,
             (1.0, 2.0, 4.0, 8.0),
@@ -212,10 +260,44 @@ def of_responses() -> dict[str, Case]:
     }
 
 
+def of_native(way: Native) -> dict[str, Case]:
+    """Return the ends of replies on the wires of Anthropic and Gemini."""
+
+    def ended(stop: str, **more: Any) -> Act:
+        if way == "messages":
+            return message_stream(*text_events(0, "part"), stop=stop, **more)
+        return generated_stream("part", finish=stop)
+
+    cut, filtered = ("max_tokens", "refusal") if way == "messages" else ("MAX_TOKENS", "SAFETY")
+    why = {"stop_details": {"type": "refusal", "explanation": "No."}} if way == "messages" else {}
+    said = "the model refused: No." if way == "messages" else "the server's content filter stopped"
+    empty: Act = message_stream() if way == "messages" else generated_stream({"text": ""})
+    inside = Stream([*broken(way, "clean").events, error_body(way, 529, "Overloaded")])  # type: ignore[attr-defined]
+    return {
+        "length": Case([ended(cut), GOOD[way]], "good", 2),
+        "length twice": Case([ended(cut)] * 2, "ReplyCutShort: the reply reached", 2),
+        "refusal": Case([ended(filtered, **why)], f"ReplyFailed: {said}", 1),
+        "empty": Case([empty], "ReplyFailed: the model's reply is empty", 1),
+        "ends again and again": Case(
+            [broken(way, "clean")] * 3, "ReplyBroken: the ", 3, (1.0, 2.0)
+        ),
+        "overloaded in the stream, before a reply": Case(
+            [Stream([error_body(way, 529, "Overloaded")]), GOOD[way]], "good", 2, (1.0,)
+        ),
+        "overloaded in the middle": Case([inside, GOOD[way]], "good", 2, (1.0,)),
+        "a stop that nobody knows": Case(
+            [ended("sideways")],
+            "part" if way == "messages" else "ReplyFailed: the server stopped",
+            1,
+        ),
+    }
+
+
 def cases() -> list[Any]:
     found = []
     for way in WAYS:
-        own = of_responses() if way == "responses" else of_chat(way)
+        own = of_native(way) if way in NATIVE else of_chat(way)
+        own = of_responses() if way == "responses" else own
         for name, case in (of_any_way(way) | of_replies(way) | own).items():
             found.append(pytest.param(way, case, id=f"{way}: {name}"))
     return found
@@ -225,13 +307,21 @@ REQUESTS: dict[Way, Callable[..., Request]] = {
     "chat": chat_request,
     "chat stream": chat_request,
     "responses": planner_request,
+    "messages": chat_request,
+    "gemini": planner_request,
 }
+
+
+def provider_of(way: Way) -> Provider:
+    return PROVIDERS.get(way, Provider.OPENAI)
 
 
 @pytest.mark.parametrize(("way", "case"), cases())
 def test_the_matrix(way: Way, case: Case) -> None:
     stall = 0.5 if case.silent else 20.0
-    with edge(*case.fault, stream=way != "chat", stall_seconds=stall) as it:
+    with edge(
+        *case.fault, stream=way != "chat", stall_seconds=stall, provider=provider_of(way)
+    ) as it:
         said = outcome(lambda: it.ask(REQUESTS[way](max_output_tokens=100)))
         asked = [each for each in it.server.received if each.method == "POST"]
         assert said.startswith(case.outcome)
@@ -243,7 +333,7 @@ def test_the_matrix(way: Way, case: Case) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_nobody_listening(way: Way) -> None:
     clock = FakeClock()
-    access = ModelAccess(f"http://127.0.0.1:{refused_port()}/v1", "k")
+    access = ModelAccess(f"http://127.0.0.1:{refused_port()}/v1", "k", provider=provider_of(way))
     with LiveClient(access, policy=POLICY, clock=clock) as client:
         said = outcome(lambda: client.complete(REQUESTS[way]()))
     assert said.startswith("ModelUnavailable: the model server did not answer after 5 tries")
@@ -253,12 +343,22 @@ def test_nobody_listening(way: Way) -> None:
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_cut_reply_is_asked_for_with_twice_the_room(way: Way) -> None:
-    length = of_responses()["length"] if way == "responses" else of_chat(way)["length"]
-    with edge(*length.fault, stream=way != "chat") as it:
+    own = of_native(way) if way in NATIVE else of_chat(way)
+    length = of_responses()["length"] if way == "responses" else own["length"]
+    with edge(*length.fault, stream=way != "chat", provider=provider_of(way)) as it:
         completion = it.ask(REQUESTS[way](max_output_tokens=100))
-        limits = [
-            body.get("max_tokens", body.get("max_output_tokens")) for body in it.server.bodies
-        ]
+        asked = [body | body.get("generationConfig", {}) for body in it.server.bodies]
+        names = ("max_tokens", "max_output_tokens", "maxOutputTokens")
+        limits = [body[name] for body in asked for name in names if name in body]
         assert limits == [100, 200]
         assert completion.usage.calls == 2
         assert "asked again with 200" in completion.adjustments[-1]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_reply_that_trickles_in_ends_at_the_deadline(way: Way) -> None:
+    with edge(
+        GOOD[way], stream=way != "chat", deadline_seconds=-1, provider=provider_of(way)
+    ) as it:
+        said = outcome(lambda: it.client.complete(REQUESTS[way]()))
+    assert said.startswith("ReplyFailed: the reply trickled in")

@@ -8,15 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.llm.model_client import ReplyFailed
+from shared.llm.request_forms import adjusted, initial_quirks
 from shared.llm.server_apis import ResponseStream, read_chat, read_response
-from shared.llm.server_replies import (
-    Answer,
-    ErrorBody,
-    Refusal,
-    adjusted,
-    initial_quirks,
-    parse_error_body,
-)
+from shared.llm.server_replies import Answer, ErrorBody, Refusal, parse_error_body
 from tests.shared.llm.edge import SCHEMA, chat_request, planner_request
 
 # The words that the readers look for, so that documents get past the first look.

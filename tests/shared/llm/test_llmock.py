@@ -22,8 +22,8 @@ import pytest
 from shared.events.events import ignore
 from shared.llm.call_retry import RetryContext, RetryPolicy, SecondChanceClient, SystemClock
 from shared.llm.live_client import LiveClient
+from shared.llm.model_access import ModelAccess
 from shared.llm.model_client import Completion, Request
-from shared.llm.transport import ModelAccess
 from tests import processes
 from tests.shared.llm.edge import SCHEMA, chat_request, outcome, planner_request
 from tests.shared.llm.scripted_server import refused_port

@@ -16,7 +16,7 @@ import pytest
 from shared.errors import BudgetReached, ModelUnavailable
 from shared.llm import relay
 from shared.llm.budget import Budget
-from shared.llm.model_client import Completion, LlmClient, Request
+from shared.llm.model_client import Completion, LlmClient, Provider, Request
 from shared.llm.replayed_replies import NotOnRecord
 from tests.shared.llm.edge import (
     chat_chunk,
@@ -26,6 +26,7 @@ from tests.shared.llm.edge import (
     response_document,
     response_stream,
 )
+from tests.shared.llm.native_edge import generated, message
 from tests.shared.llm.relay_edge import (
     TERMS,
     Agent,
@@ -40,6 +41,7 @@ from tests.shared.llm.scripted_server import Reset, Send, Silence, Stream, scrip
 
 RESPONSES = "/v1/responses"
 GEMINI = "/v1beta/models/any:generateContent"
+CHAT = "/v1/chat/completions"
 MESSAGES = "/v1/messages"
 
 
@@ -133,6 +135,45 @@ def test_each_wire_reaches_its_own_route(
     assert limited in (500, {"maxOutputTokens": 500})
     with relayed(None, tmp_path) as agent:
         assert agent.post({"model": "m", **sent}, route) == got
+
+
+OF_PROVIDERS = [
+    (Provider.ANTHROPIC, MESSAGES, {"messages": [{"role": "user", "content": "go"}]},
+     message("done"), MESSAGES, "x-api-key"),
+    (Provider.ANTHROPIC, CHAT, {"messages": [{"role": "user", "content": "go"}]},
+     chat_document("done"), CHAT, "authorization"),
+    (Provider.GEMINI, GEMINI, {"contents": [{"role": "user", "parts": [{"text": "go"}]}]},
+     generated("done"), "/v1beta/models/small-1:generateContent", "x-goog-api-key"),
+    (Provider.GEMINI, CHAT, {"messages": [{"role": "user", "content": "go"}]},
+     chat_document("done"), "/v1beta/openai/chat/completions", "authorization"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("provider", "route", "sent", "reply", "path", "header"), OF_PROVIDERS)
+def test_an_agent_s_call_goes_where_its_provider_speaks_its_wire(
+    tmp_path: Path,
+    provider: Provider,
+    route: str,
+    sent: dict[str, Any],
+    reply: dict[str, Any],
+    path: str,
+    header: str,
+) -> None:
+    with relay_of(tmp_path, Send(reply), provider=provider) as (agent, server):
+        got = agent.post({"model": "m", **sent}, route)
+        (received,) = server.received
+    assert (got.status, json.loads(got.body)) == (200, reply)
+    assert received.path == path
+    keys = {"x-api-key", "x-goog-api-key", "authorization"} & received.headers.keys()
+    assert keys == {header}, "the key is sent once"
+
+
+@pytest.mark.parametrize("provider", [Provider.ANTHROPIC, Provider.GEMINI])
+def test_a_wire_that_the_provider_lacks_reaches_nobody(tmp_path: Path, provider: Provider) -> None:
+    with relay_of(tmp_path, provider=provider) as (agent, server):
+        assert agent.post({"input": "go"}, RESPONSES).status == 400
+        assert "does not speak Responses" in str(agent.relay.failure)
+        assert server.received == []
 
 
 def test_a_replay_asks_nobody_and_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shared.llm.model_client import Relayed, ReplyBroken, ReplyFailed, Request, Usage
-from shared.llm.relay_replies import read_relayed
+from shared.llm.relay_wires import read_relayed
 from shared.llm.reply_bodies import EVENT_STREAM, HttpReply
 from shared.llm.server_replies import Refusal, answer_usage
 from tests.shared.llm.edge import (

@@ -9,8 +9,8 @@ import pytest
 from shared.errors import ModelUnavailable
 from shared.events.events import Event, Noted
 from shared.llm.live_client import LiveClient
+from shared.llm.model_access import ModelAccess
 from shared.llm.model_client import ReplyBroken, ReplyCutShort, ReplyFailed, Usage
-from shared.llm.transport import ModelAccess
 from tests.shared.llm.edge import (
     SCHEMA,
     chat_stream,

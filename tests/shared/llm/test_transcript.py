@@ -445,7 +445,7 @@ def test_threads_share_a_transcript(path: Path) -> None:
 RUN = """
     import os, signal, sys
     from pathlib import Path
-    from shared.llm.transport import ModelAccess
+    from shared.llm.model_access import ModelAccess
     from shared.llm.model_client import *
     from shared.llm.live_client import LiveClient
     from shared.llm.transcript_lines import AUTHORED

@@ -12,9 +12,9 @@ from shared.errors import BudgetReached, ModelUnavailable
 from shared.events.events import Event, Noted, ignore
 from shared.llm.budget import Budget, ModelTables
 from shared.llm.live_client import LiveClient
+from shared.llm.model_access import ModelAccess
 from shared.llm.model_client import Request, Usage
 from shared.llm.stack import Mode, ModelSource, open_model
-from shared.llm.transport import ModelAccess
 from shared.llm.usage import Price
 from tests.shared.llm.edge import (
     SCHEMA,

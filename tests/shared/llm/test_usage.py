@@ -14,15 +14,7 @@ from shared.errors import BudgetReached, InvalidInput
 from shared.events.events import Event, ModelCallEnded, ModelCallStarted
 from shared.llm.budget import DEFAULT_OUTPUT_LIMIT, Budget, CappedClient, ModelTables, SharedBudget
 from shared.llm.model_client import CallPlace, Completion, ReplyFailed, Request, Role, Usage
-from shared.llm.usage import (
-    KNOWN_PRICES,
-    Meter,
-    MeteredClient,
-    Price,
-    Tally,
-    by_model,
-    cost_of,
-)
+from shared.llm.usage import KNOWN_PRICES, Meter, MeteredClient, Price, Tally, by_model, cost_of
 from tests.shared.llm.edge import chat_request
 
 PRICES = {"small-1": Price(Decimal(1), Decimal("0.5"), Decimal(10))}
@@ -189,3 +181,13 @@ def test_several_clients_share_one_purse() -> None:
     first.complete(chat_request(max_output_tokens=500))
     with pytest.raises(BudgetReached, match="1,100 are spent"):
         second.complete(chat_request(max_output_tokens=1_000))
+
+
+def test_what_is_written_to_a_cache_costs_its_own_price() -> None:
+    usage = Usage(1, 1_000_000, cached_tokens=600_000, written_tokens=300_000)
+    # 100,000 at 3.00, 600,000 at 0.30 and 300,000 at 3.75, each for a million.
+    assert cost_of("claude-sonnet-4-5-20250929", usage) == Decimal("1.605")
+    assert cost_of("claude-sonnet-4-5@20250929", usage) == Decimal("1.605")
+    assert cost_of("gpt-4.1", usage) == Decimal("1.1"), "as other input, where none is known"
+    assert cost_of("claude-haiku-5-5", usage) is None
+    assert (usage + usage).written_tokens == 600_000

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shared.projects.ci_checks import find_ci_checks
+from shared.projects.project_tools import find_ci_checks
 from tests.shared.projects.given_files import GivenFiles
 
 CI = ".github/workflows/ci.yml"

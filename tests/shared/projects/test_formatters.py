@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shared.projects.formatters import find_formatters, keeps_lines, same_code
+from shared.projects.project_tools import find_formatters, keeps_lines, same_code
 
 
 @pytest.mark.parametrize(

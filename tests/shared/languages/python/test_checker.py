@@ -194,6 +194,7 @@ def test_what_the_standard_library_comes_to_is_kept_and_no_code_in_question(
     own_surroundings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (own_surroundings / ".cache/llmch/types").unlink()  # it leads to what all tests have
     with TypeChecker() as first:
         check(first, "def a_name_in_question(x: int) -> str: ...", "import a")
     (kept,) = (own_surroundings / ".cache/llmch/types").iterdir()
@@ -211,6 +212,7 @@ def test_what_the_standard_library_comes_to_is_kept_and_no_code_in_question(
 
 
 def test_without_a_place_to_keep_it_everything_is_read_anew(own_surroundings: Path) -> None:
-    (own_surroundings / ".cache").write_text("a file is in the way\n")
+    (own_surroundings / ".cache/llmch/types").unlink()
+    (own_surroundings / ".cache/llmch/types").write_text("a file is in the way\n")
     with TypeChecker() as checker:
         assert check(checker, MODULE, "from a import f; f('x')") == [("arg-type", 1, 19)]

@@ -1,0 +1,1 @@
+"""Says what holds of each requirement at any commit, by running what it rests on."""

@@ -1,0 +1,50 @@
+"""Puts the commit that a wheel or a source archive is made of into it, for `llmch --version`."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+
+class CommitHook(BuildHookInterface[Any]):
+    """Add the commit of the checkout, or pass on the one that a source archive has."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        if version == "editable":
+            return  # a checkout moves on, and is asked itself
+        file = Path(self.root) / "COMMIT"  # as an archive has it
+        if not file.is_file():
+            commit = _commit_of(Path(self.root))
+            if not commit:
+                return
+            file = self._made
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{commit}\n")
+        place = "COMMIT" if self.target_name == "sdist" else "llmch/COMMIT"
+        build_data["force_include"][str(file)] = place
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        self._made.unlink(missing_ok=True)
+
+    @property
+    def _made(self) -> Path:
+        return Path(self.directory) / "COMMIT"
+
+
+def _commit_of(root: Path) -> str:
+    """Return the commit of the checkout, "" where `root` is not the root of one."""
+    if not (root / ".git").exists():
+        return ""
+    try:
+        asked = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "HEAD"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return ""
+    return asked.stdout.strip() if asked.returncode == 0 else ""
