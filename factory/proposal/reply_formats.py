@@ -24,6 +24,7 @@ from dataclasses import dataclass, replace
 
 from factory.orders.documents import MAX_REPLY_CHARACTERS, Form
 from shared.files.strict_documents import JsonProblem, parse_json
+from shared.languages.registry import language_of
 from shared.llm.model_client import ReplyMalformed, extract_json_object, strip_reasoning
 
 _PLAIN_PATH = re.compile(r"[\w.@+-]*[./][\w./@+-]*")
@@ -346,11 +347,26 @@ def _named_files(
             repairs.append(f"the block names no file; read as {path}, the only one allowed")
         if block.nested:
             repairs.append(f"{path} holds fences as long as its own; read as nested")
+        content = block.content
+        if read_header(block.info, allowed).path is None:
+            content = _without_heading(content, path)
+        if content != block.content:
+            repairs.append(f"the path {path} stood as the first line of its own code")
         is_bare = header.path is None
-        files.append(ProposedFile(path, block.content, header.form, header.name, is_bare))
+        files.append(ProposedFile(path, content, header.form, header.name, is_bare))
     if not files:
         raise ReplyMalformed("no block of the reply names a file")
     return tuple(files), all(header.path is not None for header, _ in headers)
+
+
+def _without_heading(content: str, path: str) -> str:
+    """Return the content of a code file without a first line that is its own path and no comment.
+
+    Where the block's opening names the file, its content is meant byte for byte.
+    """
+    line, _, rest = content.partition("\n")
+    is_heading = line.strip().strip("`*").removesuffix(":").strip("`*") == path
+    return rest if is_heading and language_of(path) is not None else content
 
 
 def _header_of(block: _Block, allowed: Sequence[str], repairs: list[str]) -> Header:

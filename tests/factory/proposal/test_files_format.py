@@ -212,6 +212,30 @@ def test_a_path_above_the_block_names_it_where_the_path_is_allowed(heading: str)
     assert "the path src/a.py stood beside its block" in reply.repairs
 
 
+@pytest.mark.parametrize(
+    "line", ["src/a.py", "src/a.py:", "`src/a.py`", "**src/a.py**:", " src/a.py "]
+)
+@pytest.mark.parametrize("opening", ["```python", "src/a.py\n```"])
+def test_a_path_as_the_first_line_of_its_own_code_is_left_out(line: str, opening: str) -> None:
+    reply = parse_files_reply(f"{opening}\n{line}\nx = 1\n```\n", ["src/a.py"])
+    assert [each.content for each in reply.files] == ["x = 1\n"]
+    assert "the path src/a.py stood as the first line of its own code" in reply.repairs
+
+
+@pytest.mark.parametrize(
+    ("opening", "path", "content"),
+    [
+        ("", "notes.txt", "notes.txt\nx\n"),
+        ("", "src/a.py", "src/a.py x\n"),
+        ("", "src/a.py", "src/b.py\n"),
+        ("src/a.py", "src/a.py", "src/a.py\n"),
+    ],
+)
+def test_a_first_line_that_may_be_meant_stays(opening: str, path: str, content: str) -> None:
+    reply = parse_files_reply(f"```{opening}\n{content}```\n", [path])
+    assert [each.content for each in reply.files] == [content]
+
+
 @pytest.mark.parametrize("heading", ["other.py", "see src/a.py for more", "", "x" * 10_000])
 def test_any_other_line_above_a_block_names_nothing(heading: str) -> None:
     with pytest.raises(ReplyMalformed, match="names no file"):
