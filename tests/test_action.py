@@ -198,6 +198,7 @@ def test_a_failed_run_still_has_outputs_and_a_page(tmp_path: Path, plan: Path) -
     assert "<html" in Path(done.output("report")).read_text()
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("inputs", [{"plan": ""}, {"spec": "spec.md"}, {"event": "true"}])
 def test_one_of_a_plan_a_spec_and_an_event_is_needed(
     tmp_path: Path, plan: Path, inputs: dict[str, str]

@@ -60,6 +60,7 @@ def _measures(bench: Bench) -> Section:
     return Section("What is measured", (Row("a figure", 1.0, "ms"),))
 
 
+@pytest.mark.rest
 def test_a_section_that_fails_takes_no_other_one_with_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import tests.changed as changed_module
 from tests.changed import reach, sources
 
@@ -39,6 +41,7 @@ def test_data_reach_what_stands_beside_them() -> None:
     assert reached_by("docs/words.md") == set()
 
 
+@pytest.mark.rest
 def test_this_test_is_reached_from_what_it_tests() -> None:
     path = Path(changed_module.__file__).relative_to(changed_module.ROOT).as_posix()
     assert "tests/test_changed.py" in reach([path], sources())

@@ -88,6 +88,7 @@ def test_the_judge_of_a_pull_request_reads_the_plan_of_the_target_branch(name: s
     assert "secrets." not in text and "OPENAI" not in text
 
 
+@pytest.mark.rest
 def test_the_steps_of_the_judge_work_where_only_the_remote_has_the_branches(
     repo: Path, tmp_path: Path
 ) -> None:

@@ -94,6 +94,7 @@ def _owner(path: str) -> str:
     return next((each for each in ALLOWED if f"{path}/".startswith(f"{each}/")), "")
 
 
+@pytest.mark.rest
 def test_no_planner_or_factory_code_names_a_language_a_suffix_or_a_tool() -> None:
     named = [
         f"{path} {word}"
@@ -104,6 +105,7 @@ def test_no_planner_or_factory_code_names_a_language_a_suffix_or_a_tool() -> Non
     assert named == [], "ask shared.languages.registry, which knows every language"
 
 
+@pytest.mark.rest
 def test_no_code_outside_the_seam_imports_the_folder_of_one_language() -> None:
     importing = [
         f"{path} {module}"
@@ -113,6 +115,7 @@ def test_no_code_outside_the_seam_imports_the_folder_of_one_language() -> None:
     assert importing == []
 
 
+@pytest.mark.rest
 def test_every_exception_is_needed() -> None:
     found = {_owner(path) for path, tree in _modules(*FLOORS) if any(words_in(tree))}
     assert found - {""} == set(ALLOWED)

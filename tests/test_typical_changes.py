@@ -199,6 +199,7 @@ CHANGES: dict[str, Callable[[Checkout], None]] = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_typical_change_touches_the_files_that_the_document_names(
     name: str, checkout: Checkout

@@ -119,6 +119,7 @@ def test_only_a_text_file_can_be_proposed(factory: Factory, body: str, said: str
     assert stages(summary) == ([Stage.EXCEPTION] if said else [""])
 
 
+@pytest.mark.rest
 def test_what_git_ignores_is_not_there_when_it_is_judged(factory: Factory) -> None:
     """Neither a file nor bytecode that an agent hides helps what it proposes."""
     commit_all(factory.repo, {".gitignore": "ok.txt\n__pycache__/\n", "lib.py": "GOOD = 0\n"})

@@ -80,6 +80,7 @@ def target(factory: Factory) -> Factory:
 APP = writing("app.py", acceptance_commands=[PYTEST])
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", ATTACKS)
 def test_control_the_attack_works_where_commands_follow_each_other(
     name: str, target: Factory
@@ -105,6 +106,7 @@ CASES = [
 ]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("name", "backend"), CASES)
 def test_a_command_judges_what_is_committed(name: str, backend: Backend, target: Factory) -> None:
     if backend is not Backend.OFF and (problem := problem_with(backend)):
@@ -169,6 +171,7 @@ def test_a_file_that_is_put_back_in_time_changed_nothing_for_the_next_command(
     assert summary.verdict == "FAIL"
 
 
+@pytest.mark.rest
 def test_a_cache_that_a_test_runner_leaves_is_no_attack(factory: Factory) -> None:
     commit_all(factory.repo, {"scripts/verify.sh": "true\n"})
     files = {"app.py": "def double(number):\n    return 2 * number\n", "tests/test_app.py": TEST}

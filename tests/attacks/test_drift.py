@@ -38,6 +38,7 @@ def shop(repo: Path) -> Path:
     return repo
 
 
+@pytest.mark.rest
 def test_a_note_that_names_a_softer_test_changes_no_state(shop: Path) -> None:
     """The honest note is the control: with it the requirement is read and broken."""
     assert row(drift_of(shop), "R2").state == "broken"
@@ -80,6 +81,7 @@ def test_an_acceptance_of_nobody_replaces_no_test(shop: Path) -> None:
     assert test.pieces[0].text == GREETING_TEST
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("place", ["git folder", "form of another version"])
 def test_a_kept_answer_of_a_stranger_is_not_read(shop: Path, place: str) -> None:
     common_dir = find_repo(shop).common_dir

@@ -303,6 +303,7 @@ def test_node_that_is_ended_by_the_code_under_test_proves_nothing(
         assert said in bench.refused("node -e \"require('assert')(require('./m.js').f(1) === 2)\"")
 
 
+@pytest.mark.rest
 @needs("node")
 def test_a_module_that_ends_node_while_it_is_imported_proves_nothing(bench: Bench) -> None:
     module = "process.exit(0);\nexport const f = 1;\n"

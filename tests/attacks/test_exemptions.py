@@ -71,6 +71,7 @@ ATTACKS = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_exempt_order_is_verified_where_the_repo_says_how(factory: Factory, name: str) -> None:
     commit_all(factory.repo, CHECKED)
@@ -113,6 +114,7 @@ def test_orders_that_build_up_the_verification_are_exempt_as_ever(
     assert [ran(each) for each in summary.orders] == [COMPILED, COMPILED, VERIFIED]
 
 
+@pytest.mark.rest
 def test_a_plan_that_was_cut_off_goes_on_with_its_exemptions(factory: Factory) -> None:
     """The script is there already, and still waits for what the last order brings."""
     bare(factory)
@@ -204,6 +206,7 @@ def test_every_record_says_that_an_order_was_exempt_and_why(factory: Factory) ->
     assert f"run again: {said} ({why})" in again.text
 
 
+@pytest.mark.rest
 def test_a_rerun_believes_no_exemption_either(factory: Factory) -> None:
     """A person believed the order when it ran. Whoever verifies it later does not have to."""
     commit_all(factory.repo, CHECKED)

@@ -91,6 +91,7 @@ def _came_back(lease: Lease) -> bool:
     return lease.beat()
 
 
+@pytest.mark.rest
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -187,6 +188,7 @@ def orders(tmp_path: Path) -> Path:
     return write_plan(tmp_path / "orders", manifest([order(1)]))
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("words", _VERBS, ids=" ".join)
 def test_a_verb_of_the_fleet_without_its_packages_says_what_to_install(
     repo: Path, orders: Path, words: tuple[str, ...]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from shared.events.events import Warned
 from tests.fakes import proposal
 from tests.harness import Factory, blob, commit_all, order, stages
@@ -16,6 +18,7 @@ WRONG = "def score(guess):\n    return 0\n"
 SOFTENING = "import sys\nprint(sys.stdin.read().replace('== 1', '== 0'), end='')\n"
 
 
+@pytest.mark.rest
 def test_a_formatter_from_the_tree_that_rewrites_a_test_is_not_used(factory: Factory) -> None:
     commit_all(factory.repo, {"pyproject.toml": "[tool.black]\n"})
     document = order(
@@ -41,6 +44,7 @@ def test_a_formatter_from_the_tree_that_rewrites_a_test_is_not_used(factory: Fac
     assert "== 0" in ran.stdout
 
 
+@pytest.mark.rest
 def test_a_formatter_may_change_the_layout_of_a_test_and_nothing_else(factory: Factory) -> None:
     commit_all(factory.repo, {"pyproject.toml": "[tool.black]\n"})
     document = order(

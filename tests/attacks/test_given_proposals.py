@@ -60,6 +60,7 @@ PATCHES = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", PATCHES)
 def test_a_patch_that_may_not_be_applied(factory: Factory, name: str) -> None:
     person = begun(factory, acceptance_files=[TEST])
@@ -111,6 +112,7 @@ def behind_a_link(path: Path) -> None:
     path.parent.symlink_to(elsewhere)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("act", "words"),
     [
@@ -139,6 +141,7 @@ def test_a_folder_with_what_is_no_text(
     assert propose(person, ("dir", again)).passed, "the control"
 
 
+@pytest.mark.rest
 def test_an_object_in_the_place_of_a_commit_does_not_count(factory: Factory) -> None:
     person = begun(factory)
     theirs = person.commits("2.txt", text="wrong\n", branch="theirs")
@@ -150,6 +153,7 @@ def test_an_object_in_the_place_of_a_commit_does_not_count(factory: Factory) -> 
     assert propose(person, ("commit", right)).passed, "the control"
 
 
+@pytest.mark.rest
 def test_a_branch_that_moves_while_a_proposal_is_judged(factory: Factory) -> None:
     person = begun(factory)
     theirs = person.commits("2.txt", branch="theirs")
@@ -175,6 +179,7 @@ def test_a_branch_that_moves_while_a_proposal_is_judged(factory: Factory) -> Non
     assert landed_on(factory.repo) == ["WO-01", "WO-02"]
 
 
+@pytest.mark.rest
 def test_only_one_lands_at_a_time_and_a_check_waits_for_nobody(factory: Factory) -> None:
     person = begun(factory)
     theirs = person.commits("2.txt", branch="theirs")
@@ -185,6 +190,7 @@ def test_only_one_lands_at_a_time_and_a_check_waits_for_nobody(factory: Factory)
     assert propose(person, ("commit", theirs)).passed, "the control"
 
 
+@pytest.mark.rest
 def test_a_name_that_reads_like_the_words_of_llmch(factory: Factory) -> None:
     person = begun(factory)
     theirs = person.commits("2.txt", branch="theirs")

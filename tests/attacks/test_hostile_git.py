@@ -374,6 +374,7 @@ def plain_git(repo: Path, *words: str) -> None:
     subprocess.run(["git", *words], cwd=repo, env=plain, capture_output=True, timeout=60)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.usefixtures("remote")
 def test_no_program_of_the_repos_own_config_runs_for_a_remote(

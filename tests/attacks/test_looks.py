@@ -35,6 +35,7 @@ def shown(repo: Path, *items: Any, room: int = 48_000, branch: str | None = None
     return looks.below("")
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "path",
     [
@@ -98,6 +99,7 @@ def test_texts_that_look_like_options_or_patterns_are_texts(repo: Path) -> None:
     assert not (repo / "x").exists()
 
 
+@pytest.mark.rest
 def test_large_and_binary_files_are_bounded(repo: Path) -> None:
     commit_all(
         repo,
@@ -188,6 +190,7 @@ VALUES = st.recursive(
 ITEMS = st.lists(st.dictionaries(KEYS, VALUES, max_size=3) | VALUES, max_size=25)
 
 
+@pytest.mark.rest
 @given(ITEMS, st.integers(0, 3_000))
 def test_whatever_is_asked_is_answered_within_the_room(items: list[Any], room: int) -> None:
     looks = Looks(2, room)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.factory.drift.landed_shop import PRICE_TEST, SHOP, TOTAL_TEST, make_shop
 from tests.harness import commit_all, git
 from tests.llmch.command_line import run
@@ -11,6 +13,7 @@ from tests.llmch.command_line import run
 SOFTER = f"{PRICE_TEST}\n\n{TOTAL_TEST}".replace("== cents", "== price(n)")
 
 
+@pytest.mark.rest
 def test_a_merge_driver_of_the_repo_is_not_run(repo: Path, tmp_path: Path) -> None:
     ran = tmp_path / "ran"
     make_shop(repo)
@@ -30,6 +33,7 @@ def test_a_merge_driver_of_the_repo_is_not_run(repo: Path, tmp_path: Path) -> No
     assert ran.exists()  # the control: git itself runs it
 
 
+@pytest.mark.rest
 def test_a_commit_that_names_an_order_softens_nothing(repo: Path) -> None:
     first = make_shop(repo)[0]
     message = git(repo, "show", "--no-patch", "--no-notes", "--format=%B", first)

@@ -57,6 +57,7 @@ def measured(factory: Factory, act: str, **how: object) -> Strength:
     return commit.strength(Backend.BWRAP, mutants=8, **how)
 
 
+@pytest.mark.rest
 @needs("bwrap")
 @pytest.mark.parametrize(
     "act",
@@ -71,6 +72,7 @@ def test_a_mutant_decides_nothing_for_another_one(factory: Factory, act: str) ->
     assert (found.of, found.killed) == (8, 1), found.survivors
 
 
+@pytest.mark.rest
 @needs("bwrap")
 @pytest.mark.parametrize("act", [KILLS, EXITS])
 def test_a_mutant_that_ends_what_tries_it_is_tried_alone(factory: Factory, act: str) -> None:
@@ -79,6 +81,7 @@ def test_a_mutant_that_ends_what_tries_it_is_tried_alone(factory: Factory, act: 
     assert found.killed == (8 if act == EXITS else 1), found.survivors
 
 
+@pytest.mark.rest
 @needs("bwrap")
 def test_a_mutant_cannot_look_into_what_tries_it(factory: Factory) -> None:
     found = measured(factory, LOOKS.replace("assert not", "None;"), batched=True)

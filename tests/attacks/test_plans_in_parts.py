@@ -65,6 +65,7 @@ def staged(planner: Planner, first: Answer = lambda request: None, **more: Any) 
     return run_plan(planner.options(staged=True, **more), source, planner.events.append)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("name", "change"),
     [
@@ -98,6 +99,7 @@ def test_details_change_neither_the_outline_nor_other_orders(
     assert orders_of(planner)[name]["notes"].startswith("Say it.")
 
 
+@pytest.mark.rest
 def test_a_planning_that_was_cut_off_pays_for_no_reply_twice(planner: Planner) -> None:
     def cut_off(request: Request) -> str | None:
         if "WO-05" in asked_for(request):

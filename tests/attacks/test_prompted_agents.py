@@ -54,6 +54,7 @@ def test_every_permission_is_given_and_nothing_of_the_client_is_offered(factory:
     assert fingerprint(factory.repo) == before
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("body", "said"),
     [

@@ -245,6 +245,7 @@ def test_reset_ends_no_record_of_a_run_that_ended_by_itself(factory: Factory, sa
     assert before == {name: factory.record(name) for name in before}
 
 
+@pytest.mark.rest
 def test_a_replay_that_lacks_a_reply_is_not_said_to_go_on_by_the_same_command(
     factory: Factory, say: Say
 ) -> None:

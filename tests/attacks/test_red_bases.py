@@ -261,6 +261,7 @@ def test_a_runner_without_tests_is_no_reason_to_refuse_a_repo(factory: Factory) 
 NOTHING_YET = "test -e a.test && exit\necho 'No tests found, exiting with code 1'\nexit 1\n"
 
 
+@pytest.mark.rest
 def test_a_rerun_and_a_replay_find_nothing_to_run_as_the_run_did(factory: Factory) -> None:
     commit_all(factory.repo, {"scripts/verify.sh": NOTHING_YET})
     order = writing("a.md")

@@ -340,6 +340,7 @@ def test_an_account_is_bounded_and_holds_no_escapes(tmp_path: Path) -> None:
     assert all(each.isprintable() and len(each) < 100 for each in agent.relay.account)
 
 
+@pytest.mark.rest
 def test_an_endless_event_is_given_up(tmp_path: Path) -> None:
     endless = Stream([json.dumps({"x": "y" * 9_000_000})])
     with relay_of(tmp_path, endless, chat_stream("ok")) as (agent, server):
@@ -383,6 +384,7 @@ values = st.recursive(
 )
 
 
+@pytest.mark.rest
 @given(
     st.sampled_from([CHATS, RESPONSES, GEMINI, MESSAGES]),
     st.dictionaries(names_of(OUTER), values, max_size=6),

@@ -38,6 +38,7 @@ def warned(path: str) -> list[str]:
     return [each.message for each in report.findings if each.code == "W235"]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "path",
     [
@@ -53,6 +54,7 @@ def test_a_file_that_steers_tests_is_a_warning(path: str) -> None:
     assert message.endswith("the executor decides by it how its own tests end")
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "path",
     [
@@ -65,6 +67,7 @@ def test_files_of_other_orders_are_not_warned_about(path: str) -> None:
     assert warned(path) == []
 
 
+@pytest.mark.rest
 def test_the_warning_is_about_a_file_that_works(tmp_path: Path) -> None:
     """The control: with this conftest.py, wrong code passes the plan's own test."""
     for path, text in {"score.py": WRONG, "test_score.py": TEST, "conftest.py": PASSES}.items():

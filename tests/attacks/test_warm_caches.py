@@ -6,6 +6,8 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from shared.events.events import Warned
 from tests.factory.workbench.test_installers import (
     cargo_environ,
@@ -54,6 +56,7 @@ def _is_seen_by_its_own_attempt_alone(project: Project, test: str, forges: str) 
     assert all("an honest answer" in each for each in _answers(project, "second", test))
 
 
+@pytest.mark.rest
 @needs("go")
 def test_a_compiled_module_that_a_command_forged_is_seen_by_no_later_attempt(
     tree: Path, go_environ: dict[str, str]
@@ -62,6 +65,7 @@ def test_a_compiled_module_that_a_command_forged_is_seen_by_no_later_attempt(
     _is_seen_by_its_own_attempt_alone(project, "go test -count=1 ./...", FORGES + GO_ENTRY)
 
 
+@pytest.mark.rest
 @needs("cargo")
 def test_a_compiled_crate_that_a_command_forged_is_seen_by_no_later_attempt(
     tree: Path, cargo_environ: dict[str, str]
@@ -81,6 +85,7 @@ func Answer() string { return "" }
 """
 
 
+@pytest.mark.rest
 @needs("go")
 def test_no_code_of_a_module_runs_while_it_is_compiled_beforehand(
     tree: Path, go_environ: dict[str, str]
@@ -114,6 +119,7 @@ def _left(target: Path) -> dict[str, Path]:
     return {each.name: each for each in target.glob("debug/build/thing-*/out/*")}
 
 
+@pytest.mark.rest
 @needs("cargo")
 def test_what_a_build_script_leaves_leads_nobody_out_of_the_sandbox(
     tree: Path, cargo_environ: dict[str, str], tmp_path: Path
@@ -144,6 +150,7 @@ fn main() {
 """
 
 
+@pytest.mark.rest
 @needs("cargo")
 def test_what_a_build_script_forges_reaches_no_build_with_another_lock(
     tree: Path, cargo_environ: dict[str, str], tmp_path: Path

@@ -181,6 +181,7 @@ HOSTILE: dict[str, Plant] = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", HOSTILE)
 def test_nothing_that_the_target_names_is_started(target: Factory, name: str) -> None:
     HOSTILE[name](target.repo, canary(target))

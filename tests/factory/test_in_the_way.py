@@ -99,6 +99,7 @@ def test_a_submodule_is_its_own_matter(factory: Factory) -> None:
     assert found(factory.repo, "library/README.md") == ()
 
 
+@pytest.mark.rest
 def test_an_order_that_has_landed_does_not_count_again(factory: Factory) -> None:
     plan = manifest([writing("1.txt", 1), writing("2.txt", 2)])
     replies = {"WO-01": [proposal({"1.txt": "x\n"})], "WO-02": [proposal({"2.txt": "x\n"})]}
@@ -112,6 +113,7 @@ NAMES = st.sampled_from(["a", "A", "b", "\u00e9", "e\u0301", "\u00c9"])
 PATHS = st.lists(NAMES, min_size=1, max_size=3).map("/".join)
 
 
+@pytest.mark.rest
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(left=st.lists(PATHS, max_size=4), written=st.lists(PATHS, min_size=1, max_size=3))
 def test_where_nothing_is_reported_nothing_is_lost(

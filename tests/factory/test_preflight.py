@@ -91,6 +91,7 @@ def test_a_detached_head_works_where_a_branch_is_named(factory: Factory) -> None
     assert git(factory.repo, "rev-parse", "work~1") == git(factory.repo, "rev-parse", "HEAD")
 
 
+@pytest.mark.rest
 def test_a_branch_that_only_origin_has_is_gone_on_with_and_named(factory: Factory) -> None:
     factory.run(order(), [GOOD], branch="work")
     clone = factory.scratch / "clone"

@@ -50,6 +50,7 @@ def check(said: Said) -> None:
     assert "Traceback" not in said.err
 
 
+@pytest.mark.rest
 def test_planning_says_what_cannot_be_imported(
     cwd: Path, spec: Path, python_path: str, url: str
 ) -> None:

@@ -198,6 +198,7 @@ print("openai" in sys.modules, ran(messages_api), ran(gemini_api))
 """
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("provider", "act", "loaded"),
     [

@@ -127,6 +127,7 @@ RUST: Final = Codec(
 )
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "codec",
     [

@@ -45,6 +45,7 @@ def test_what_a_prompted_agent_writes_lands(factory: Factory) -> None:
     assert logged(factory, "agent.acp.log") == "I ask. "
 
 
+@pytest.mark.rest
 def test_a_replay_starts_no_prompted_agent(factory: Factory) -> None:
     options = prompted(factory, ASKS)
     factory.run(GREETS, ["hello\n"], **options)
@@ -56,6 +57,7 @@ def test_a_replay_starts_no_prompted_agent(factory: Factory) -> None:
     assert blob(factory.repo, factory.tip("again"), "hello.txt") == b"hello\n"
 
 
+@pytest.mark.rest
 def test_an_agent_that_left_nothing_is_prompted_once_more(factory: Factory) -> None:
     body = """
     texts = []

@@ -238,6 +238,7 @@ def test_an_untried_version_that_asks_no_model_is_refused_before_anything(
     assert row.health is Health.LIMITED and "no such flag" in row.detail
 
 
+@pytest.mark.rest
 def test_an_untried_version_is_tried_once_on_nothing(factory: Factory, programs: Path) -> None:
     does = f"pwd >&2; python - 2>/dev/null <<END\n{ASKS}END\necho hello > hello.txt"
     assert run_codex(factory, programs, does).verdict == "PASS"

@@ -75,6 +75,7 @@ def test_a_model_that_looks_first_lands_as_any_other(factory: Factory) -> None:
     assert len(factory.seen(AgentStarted)) == 1
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("call", "said"),
     [

@@ -161,6 +161,7 @@ def test_a_cheap_model_comes_first_where_the_ladder_says_so(factory: Factory) ->
     assert [bool(each.agent) for each in summary.attempt_records] == [False, True]
 
 
+@pytest.mark.rest
 def test_the_task_is_the_same_text_wherever_and_whenever_it_is_given(factory: Factory) -> None:
     rich = order(
         notes="Be kind.",

@@ -80,6 +80,7 @@ def test_code_and_own_tests_that_agree_on_a_wrong_value_fail(
     assert "GG-Y-" in summary.failure.excerpt
 
 
+@pytest.mark.rest
 def test_right_code_passes_and_the_test_is_committed_with_it(factory: Factory) -> None:
     summary = factory.run(scoring(), [writing_both(RIGHT, "GG-Y-")])
     assert summary.verdict == "PASS", summary.failure
@@ -147,6 +148,7 @@ def test_a_test_that_proves_nothing_is_flagged(factory: Factory) -> None:
         ]
 
 
+@pytest.mark.rest
 def test_verification_has_the_test_in_place(factory: Factory) -> None:
     script = f"set -eu\ntest -f {PATH}\n"
     commit_all(factory.repo, {"scripts/verify.sh": "true\n"})
@@ -257,6 +259,7 @@ def adding(**changes: Any) -> Json:
     return scoring(acceptance_files=[{"path": PATH, "append": ADDED}], **changes)
 
 
+@pytest.mark.rest
 def test_a_test_is_added_to_the_file_of_the_repo_and_nothing_else_of_it_changes(
     factory: Factory,
 ) -> None:

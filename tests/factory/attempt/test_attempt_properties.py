@@ -112,6 +112,7 @@ def everything(root: Path) -> dict[str, tuple[str, int, str]]:
     return found
 
 
+@pytest.mark.rest
 @EXAMPLES
 @given(attempt=attempts())
 @example((("link/file",), (), [("link/file", "x\n")]))

@@ -102,6 +102,7 @@ def test_an_expanded_ident_is_refused_and_a_plain_one_is_stored(factory: Factory
     assert blob(factory.repo, "work", "hello.txt") == b"$Id$\n"
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("encoding", ["UTF-16", "UTF-16LE", "UTF-16LE-BOM", "latin1", "no-such"])
 @pytest.mark.parametrize("content", ["ab\n", "abc\n", "\u00fc\n", ""])
 def test_another_encoding_never_stores_other_bytes(

@@ -107,6 +107,7 @@ def run(factory: Factory, source: Source, *blocks: ProposedFile) -> RunSummary:
     return factory.run(document, [reply] * 3, max_attempts=1, models=MODELS)
 
 
+@pytest.mark.rest
 @every
 def test_definitions_are_replaced_by_their_names(factory: Factory, source: Source) -> None:
     blocks = [

@@ -34,6 +34,7 @@ def scoring() -> Json:
     )
 
 
+@pytest.mark.rest
 def test_what_the_formatter_made_is_committed_and_the_record_keeps_the_reply(
     factory: Factory,
 ) -> None:
@@ -50,12 +51,14 @@ def test_what_the_formatter_made_is_committed_and_the_record_keeps_the_reply(
     assert not factory.seen(Warned)
 
 
+@pytest.mark.rest
 def test_a_person_turns_the_formatter_off(factory: Factory) -> None:
     commit_all(factory.repo, RUFF)
     factory.run(scoring(), [proposal({"score.py": UGLY})], format=FormatChoice.OFF)
     assert blob(factory.repo, "work", "score.py").decode() == UGLY
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("act", "problem"),
     [
@@ -84,6 +87,7 @@ def test_a_formatter_that_misbehaves_is_not_used_and_leaves_nothing(
     assert problem in warning.message
 
 
+@pytest.mark.rest
 def test_a_test_that_the_formatter_would_change_stays_and_others_are_formatted(
     factory: Factory,
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from factory.orders.documents import Form, ReplyFormat
 from factory.orders.model_choice import ModelChoice, Rung
 from factory.orders.stages import Stage
@@ -34,6 +36,7 @@ def search(old: str, new: str) -> str:
     return render_files_reply("Double it.", [ProposedFile("big.py", changes, Form.SEARCH)])
 
 
+@pytest.mark.rest
 def test_a_definition_of_a_large_file_is_changed_by_its_name(factory: Factory) -> None:
     commit_all(factory.repo, {"big.py": TEXT})
     assert len(TEXT) > 200 * 1024
@@ -48,6 +51,7 @@ def test_a_definition_of_a_large_file_is_changed_by_its_name(factory: Factory) -
     assert "Of big.py, write only the definitions that change" in prompt
 
 
+@pytest.mark.rest
 def test_of_a_large_file_a_small_model_is_shown_the_definition_that_the_order_names(
     factory: Factory,
 ) -> None:
@@ -59,6 +63,7 @@ def test_of_a_large_file_a_small_model_is_shown_the_definition_that_the_order_na
     assert len(factory.prompt()) < 1000
 
 
+@pytest.mark.rest
 def test_a_small_model_that_asks_for_more_of_a_large_file_gets_it(factory: Factory) -> None:
     commit_all(factory.repo, {"big.py": TEXT})
     order = ORDER | {"intent": "Make `f1500` double its argument before it adds."}
@@ -67,6 +72,7 @@ def test_a_small_model_that_asks_for_more_of_a_large_file_gets_it(factory: Facto
     assert "return x + 1999\n" in factory.prompt(1)
 
 
+@pytest.mark.rest
 def test_more_of_a_large_file_is_shown_on_request_and_that_is_no_attempt(
     factory: Factory,
 ) -> None:
@@ -79,6 +85,7 @@ def test_more_of_a_large_file_is_shown_on_request_and_that_is_no_attempt(
     assert "return x + 1999\n" in factory.prompt(1)
 
 
+@pytest.mark.rest
 def test_a_block_that_does_not_fit_is_asked_for_alone(factory: Factory) -> None:
     commit_all(factory.repo, {"big.py": TEXT})
     right = search("    return x + 1500\n", "    return 2 * x + 1500\n")
@@ -93,6 +100,7 @@ def test_a_block_that_does_not_fit_is_asked_for_alone(factory: Factory) -> None:
     assert question.note in factory.prompt(1)
 
 
+@pytest.mark.rest
 def test_blocks_that_never_fit_use_up_an_attempt_and_change_the_form(factory: Factory) -> None:
     commit_all(factory.repo, {"big.py": TEXT})
     wrong = [search(f"no such line {n}\n", "x\n") for n in range(3)]

@@ -68,6 +68,7 @@ def test_the_whole_file_is_taken_where_it_comes_all_the_same(factory: Factory) -
     assert blob(factory.repo, "work", "m.py").decode() == FIXED
 
 
+@pytest.mark.rest
 def test_another_sample_is_taken_before_the_failure_is_told(factory: Factory) -> None:
     wrong = [fenced(WRONG), fenced(WRONG.replace("2 *", "3 *")), fenced(WRONG.replace("7)", "6)"))]
     summary = run(factory, *wrong, fenced(RIGHT))

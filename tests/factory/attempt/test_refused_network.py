@@ -44,6 +44,7 @@ def run(factory: Factory, code: str, settings: SandboxSettings) -> RunSummary:
     return factory.run(document, [GOOD], sandbox=settings, max_attempts=1)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", CONNECTING)
 def test_a_command_that_connects_out_is_the_environments_fault(
     factory: Factory, settings: SandboxSettings, name: str
@@ -61,6 +62,7 @@ def test_a_command_without_the_network_is_the_models_fault(
     assert stages(run(factory, FAILING[name], settings)) == [Stage.ACCEPTANCE_FAILED]
 
 
+@pytest.mark.rest
 def test_with_the_hosts_network_the_sandbox_is_not_to_blame(
     factory: Factory, settings: SandboxSettings
 ) -> None:

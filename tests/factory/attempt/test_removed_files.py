@@ -50,6 +50,7 @@ def files_of(factory: Factory, commit: str = "work") -> list[str]:
 # What it is for
 
 
+@pytest.mark.rest
 def test_a_module_and_its_test_go_and_the_caller_is_edited(legacy: Factory) -> None:
     summary = legacy.run(removing(), [proposal({"app.py": WITHOUT})])
     assert summary.verdict == "PASS", summary.failure
@@ -118,6 +119,7 @@ def removing_alone(*paths: str, **changes: Any) -> Json:
     return removing(*(paths or ("unused.py", "tests/test_unused.py")), **fields | changes)
 
 
+@pytest.mark.rest
 def test_no_model_is_asked_where_files_are_only_removed(legacy: Factory) -> None:
     commit_all(legacy.repo, UNUSED)
     summary = legacy.run(removing_alone(), [])
@@ -240,6 +242,7 @@ def test_both_trial_runs_have_the_files_gone(legacy: Factory) -> None:
     assert [each.code for each in summary.flags] == ["W252", "W234"]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("path", "why"),
     [
@@ -275,6 +278,7 @@ def test_a_link_is_removed_itself_and_not_what_it_points_to(legacy: Factory) -> 
     assert "tests/test_total.py" in files_of(legacy)
 
 
+@pytest.mark.rest
 def test_a_submodule_is_not_removed(legacy: Factory) -> None:
     inner = legacy.repo.parent / "inner"
     inner.mkdir()

@@ -187,6 +187,7 @@ INVALID = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", INVALID)
 def test_a_reply_that_is_no_proposal_is_told_why_and_asked_again(
     factory: Factory, name: str
@@ -371,6 +372,7 @@ def test_a_verification_that_a_signal_ends_is_told_with_the_signal(factory: Fact
     assert "SIGSEGV" in said(summary)
 
 
+@pytest.mark.rest
 def test_without_a_script_the_project_is_compiled_and_its_tests_are_run(factory: Factory) -> None:
     (factory.repo / "scripts/verify.sh").unlink()
     commit_all(factory.repo)
@@ -387,6 +389,7 @@ def test_without_a_script_the_project_is_compiled_and_its_tests_are_run(factory:
     assert "assert (1 + 1) == 3" in said(summary)
 
 
+@pytest.mark.rest
 def test_a_project_without_tests_passes_and_the_record_says_why(factory: Factory) -> None:
     (factory.repo / "scripts/verify.sh").unlink()
     commit_all(factory.repo)

@@ -127,6 +127,7 @@ def test_its_statement_keeps_the_schema_and_names_no_reply(forger: Forger) -> No
     assert [each["stage"] for each in predicate["commands"]] == ["verification", "acceptance"]
 
 
+@pytest.mark.rest
 def test_a_commit_stands_for_two_orders_with_a_statement_for_each(factory: Factory) -> None:
     either = {"allowed_files": ["1.txt", "2.txt"]}
     factory.run_all(
@@ -146,6 +147,7 @@ def test_a_commit_stands_for_two_orders_with_a_statement_for_each(factory: Facto
     assert notes_on(factory, commit) == []
 
 
+@pytest.mark.rest
 def test_another_commit_for_the_same_order_takes_the_first_ones_place(factory: Factory) -> None:
     person = take_over(factory)
     first = by_hand(person)
@@ -184,6 +186,7 @@ def test_files_of_any_kind_and_name_are_stated(factory: Factory) -> None:
     assert of_claim(found, Claim.FILES).standing is ClaimState.PROVEN, describe(found)
 
 
+@pytest.mark.rest
 def test_the_word_of_a_trusted_person_proves_what_the_commit_stands_for(
     factory: Factory, tmp_path: Path
 ) -> None:
@@ -213,6 +216,7 @@ def test_a_refused_note_keeps_no_commit_from_being_accepted(factory: Factory) ->
     assert contradictions(found) == []
 
 
+@pytest.mark.rest
 def test_a_statement_of_the_run_that_made_a_commit_stays(factory: Factory) -> None:
     """A commit of one plan may stand for an order of another one."""
     take_over(factory)
@@ -399,6 +403,7 @@ FORGERIES: dict[str, tuple[Callable[[Forger], object], Claim]] = {
 }  # fmt: skip
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", FORGERIES)
 def test_a_forgery_is_contradicted(forger: Forger, name: str) -> None:
     forge, claim = FORGERIES[name]

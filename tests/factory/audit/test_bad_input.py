@@ -28,6 +28,7 @@ def fetch_statements(repo: Path) -> None:
     git(repo, "fetch", "--quiet", "origin", f"{PROOF_REF}:{PROOF_REF}")
 
 
+@pytest.mark.rest
 def test_a_clone_without_notes_says_how_to_fetch_them(forger: Forger, tmp_path: Path) -> None:
     repo = clone(forger, tmp_path)
     auditor = Auditor(repo, NOWHERE)

@@ -58,6 +58,7 @@ REPLIES: dict[str, list[str | Callable[[Request], str]]] = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("said", REPLIES)
 @pytest.mark.parametrize("form", [ReplyFormat.FILES, ReplyFormat.EDITS])
 def test_a_reply(factory: Factory, said: str, form: ReplyFormat) -> None:

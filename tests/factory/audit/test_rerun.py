@@ -102,6 +102,7 @@ def test_an_exemption_that_a_statement_asks_for_is_not_taken(forger: Forger) -> 
     assert "compiling" not in of_claim(found, Claim.CHECKS).text
 
 
+@pytest.mark.rest
 def test_a_red_base_is_allowed_as_in_the_run(factory: Factory) -> None:
     (factory.repo / "scripts/verify.sh").write_text("test ! -e red.txt\n")
     (factory.repo / "red.txt").write_text("red\n")

@@ -62,6 +62,7 @@ def ssh(factory: Factory, tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.rest
 @pytest.mark.usefixtures("ssh")
 def test_a_statement_that_a_trusted_key_signed_is_proven(factory: Factory) -> None:
     commits = make_branch(factory)

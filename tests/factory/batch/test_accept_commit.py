@@ -78,6 +78,7 @@ def test_an_acceptance_is_taken_back(factory: Factory) -> None:
     assert person.accept("WO-02", commit).failure is None, "it can be accepted again"
 
 
+@pytest.mark.rest
 def test_one_of_two_acceptances_of_a_commit_is_taken_back(factory: Factory) -> None:
     person = failed(factory, acceptance_commands=["true"])
     commit = person.commits("2.txt", "3.txt")
@@ -112,6 +113,7 @@ def test_a_commit_that_fails_is_refused_and_nothing_is_recorded(factory: Factory
     assert list(factory.workspaces.iterdir()) == []
 
 
+@pytest.mark.rest
 def test_a_commit_has_to_keep_the_declared_interfaces(factory: Factory) -> None:
     declared = [{"path": "two.py", "stub": "def two() -> int: ..."}]
     person = failed(
@@ -204,6 +206,7 @@ def test_one_commit_may_stand_for_two_orders(factory: Factory) -> None:
     assert go_on(factory) == ["skipped", "skipped"]
 
 
+@pytest.mark.rest
 def test_a_commit_that_left_the_branch_is_asked_about(factory: Factory) -> None:
     person = failed(factory)
     tip = factory.tip()
@@ -217,6 +220,7 @@ def test_a_commit_that_left_the_branch_is_asked_about(factory: Factory) -> None:
     assert person.retry("WO-02", [wrote(2, "by hand\n")]).state is OrderState.LANDED
 
 
+@pytest.mark.rest
 def test_two_commits_that_left_the_branch_are_made_one_after_the_other(factory: Factory) -> None:
     person = failed(factory)
     tip = factory.tip()

@@ -26,6 +26,7 @@ from tests.harness import Factory, fingerprint, git, manifest, stages, write_pla
 TEST = {"path": "tests/check.txt", "content": "as planned\n"}
 
 
+@pytest.mark.rest
 def test_a_commit_of_another_branch_lands_as_the_orders_own(factory: Factory) -> None:
     person = begun(factory)
     theirs = person.commits("2.txt", branch="theirs")
@@ -58,6 +59,7 @@ def test_a_folder_lands_and_what_else_differs_is_named(factory: Factory) -> None
     assert git(factory.repo, "show", "work:2.txt") == "by hand"
 
 
+@pytest.mark.rest
 def test_all_commits_since_the_branch_was_left_make_the_change(factory: Factory) -> None:
     person = begun(factory, allowed_files=["2.txt", "b.txt"])
     person.commits("2.txt", text="no\n", branch="theirs")
@@ -68,6 +70,7 @@ def test_all_commits_since_the_branch_was_left_make_the_change(factory: Factory)
     assert git(factory.repo, "ls-tree", "--name-only", "work", "2.txt", "b.txt") == "2.txt\nb.txt"
 
 
+@pytest.mark.rest
 def test_the_first_that_passes_lands_and_each_other_is_answered(factory: Factory) -> None:
     person = begun(factory)
     wrong = person.commits("2.txt", text="wrong\n", branch="theirs")
@@ -112,6 +115,7 @@ def test_a_check_judges_and_changes_nothing(factory: Factory) -> None:
     assert why(propose(person, ("commit", wrong), check=True)) != ""
 
 
+@pytest.mark.rest
 def test_the_tests_of_the_plan_are_placed_whatever_a_proposal_has(factory: Factory) -> None:
     person = begun(factory, acceptance_files=[TEST])
     without = person.commits("2.txt", branch="theirs")
@@ -127,6 +131,7 @@ def test_the_tests_of_the_plan_are_placed_whatever_a_proposal_has(factory: Facto
     assert git(factory.repo, "show", "work:tests/check.txt") == "as planned"
 
 
+@pytest.mark.rest
 def test_what_goes_beyond_the_order_is_refused_by_name_or_left_out(factory: Factory) -> None:
     person = begun(factory)
     theirs = person.commits("2.txt", "other.txt", branch="theirs")
@@ -137,6 +142,7 @@ def test_what_goes_beyond_the_order_is_refused_by_name_or_left_out(factory: Fact
     assert git(factory.repo, "ls-tree", "--name-only", "work", "other.txt") == ""
 
 
+@pytest.mark.rest
 def test_a_file_that_the_branch_changed_since_is_stale(factory: Factory) -> None:
     person = begun(factory)
     theirs = person.commits("2.txt", branch="theirs")
@@ -232,6 +238,7 @@ def test_three_ways_in_propose_the_same(factory: Factory) -> None:
     assert [bool(each.problem) for each in same] == [False, True, True]
 
 
+@pytest.mark.rest
 def test_an_order_that_was_left_out_is_taken_up(factory: Factory) -> None:
     person = begun(factory)
     theirs = person.commits("2.txt", branch="theirs")

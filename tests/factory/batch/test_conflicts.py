@@ -191,6 +191,7 @@ def test_a_branch_that_someone_else_makes_in_the_middle_is_left_as_it_is(
     assert git(factory.repo, "log", "-1", "--format=%s", "work") == "theirs"
 
 
+@pytest.mark.rest
 def test_the_next_run_goes_on_from_where_someone_else_moved_it(factory: Factory) -> None:
     def meanwhile(request: Request) -> str:
         somebody_commits(factory.repo, "work")

@@ -112,6 +112,7 @@ def test_orders_before_the_one_that_ends_the_run_still_land(factory: Factory) ->
 # Resuming
 
 
+@pytest.mark.rest
 def test_after_a_failure_the_same_call_goes_on(factory: Factory) -> None:
     factory.run_all(tree(), {**each_writes(1, 3), "WO-02": [wrong]}, max_attempts=1)
     summary = factory.run_all(tree(), each_writes(2, 3, 4, 5, 6), max_attempts=1, jobs=4)
@@ -160,6 +161,7 @@ def test_a_shallow_clone_goes_on_too(factory: Factory) -> None:
     assert states(summary) == ["skipped", "landed"]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("jobs", [1, 4])
 def test_after_an_interrupt_the_same_call_goes_on_and_asks_nothing_twice(
     factory: Factory, jobs: int

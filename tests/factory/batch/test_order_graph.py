@@ -201,6 +201,7 @@ def closure(graph: OrderGraph) -> set[tuple[int, int]]:
     return {(i, j) for j in range(len(graph.ids)) for i in graph.all_needs(j)}
 
 
+@pytest.mark.rest
 @settings(max_examples=200, deadline=None)
 @given(plans())
 def test_the_graph_is_that_of_all_pairs_compared(orders: list[WorkOrder]) -> None:

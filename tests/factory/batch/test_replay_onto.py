@@ -80,6 +80,7 @@ def landed_apart(factory: Factory, first: list[tuple[dict[str, Any], str]], othe
     return Two(factory, plan)
 
 
+@pytest.mark.rest
 def test_what_does_not_overlap_lands_without_a_model(factory: Factory) -> None:
     two = landed_apart(factory, [(shop_order(), DEARER)], POLITE)
     before = factory.tip("other")
@@ -93,6 +94,7 @@ def test_what_does_not_overlap_lands_without_a_model(factory: Factory) -> None:
     assert summary.usage.calls == 0
 
 
+@pytest.mark.rest
 def test_equal_inputs_give_equal_commits(factory: Factory) -> None:
     two = landed_apart(factory, [(shop_order(), DEARER)], POLITE)
     first = two.onto()
@@ -104,6 +106,7 @@ def test_equal_inputs_give_equal_commits(factory: Factory) -> None:
     assert states(skipped) == ["skipped"]
 
 
+@pytest.mark.rest
 def test_the_commit_says_what_it_came_from_and_is_proven(factory: Factory) -> None:
     two = landed_apart(factory, [(shop_order(), DEARER)], POLITE)
     summary = two.onto()
@@ -130,6 +133,7 @@ def git_branch(factory: Factory) -> str:
     return next(each for each in names.splitlines() if "-onto-" not in each)
 
 
+@pytest.mark.rest
 def test_only_the_order_that_conflicts_asks(factory: Factory) -> None:
     orders = [
         (shop_order(), DEARER),
@@ -146,6 +150,7 @@ def test_only_the_order_that_conflicts_asks(factory: Factory) -> None:
     assert git(factory.repo, "show", f"{summary.branch}:shop.py").endswith("y = 1")
 
 
+@pytest.mark.rest
 def test_without_a_model_a_conflict_fails_by_name_and_what_rests_on_it_waits(
     factory: Factory,
 ) -> None:
@@ -166,6 +171,7 @@ def test_without_a_model_a_conflict_fails_by_name_and_what_rests_on_it_waits(
     assert (states(later), asked(factory)) == (["landed", "skipped", "landed"], ["WO-01"])
 
 
+@pytest.mark.rest
 def test_what_merges_and_is_wrong_there_goes_to_the_model(factory: Factory) -> None:
     """The other branch has the greeting shout, and the order's check reads it."""
     check = "greet(price(2)) == 6"
@@ -217,6 +223,7 @@ def test_what_nothing_can_be_carried_onto_is_refused(
     assert git(factory.repo, "for-each-ref") == before
 
 
+@pytest.mark.rest
 def test_a_branch_that_moved_meanwhile_is_refused(factory: Factory) -> None:
     two = landed_apart(factory, [(shop_order(), DEARER)], POLITE)
     two.onto()
@@ -235,6 +242,7 @@ def test_a_plan_that_has_not_landed_is_refused(factory: Factory) -> None:
         Two(factory, plan).onto("main")
 
 
+@pytest.mark.rest
 def test_a_deleted_branch_is_found_by_its_notes_and_a_merged_one_is_left_alone(
     factory: Factory,
 ) -> None:
@@ -250,6 +258,7 @@ def test_a_deleted_branch_is_found_by_its_notes_and_a_merged_one_is_left_alone(
     assert git(factory.repo, "for-each-ref", "refs/heads") == before
 
 
+@pytest.mark.rest
 def test_a_protected_branch_is_only_read_and_a_dirty_checkout_is_refused(factory: Factory) -> None:
     two = landed_apart(factory, [(shop_order(), DEARER)], POLITE)
     git(factory.repo, "branch", "--move", "other", "release")

@@ -54,6 +54,7 @@ def test_without_a_hint_the_prompt_is_what_it_was(factory: Factory) -> None:
     assert factory.prompt() == before
 
 
+@pytest.mark.rest
 def test_a_hint_stays_until_another_one_or_none_is_given(factory: Factory) -> None:
     person = stopped_at_two(factory)
     for hint, said in (("first", "first"), (None, "first"), ("other", "other"), ("", "")):
@@ -62,6 +63,7 @@ def test_a_hint_stays_until_another_one_or_none_is_given(factory: Factory) -> No
         assert said in factory.prompt()
 
 
+@pytest.mark.rest
 def test_the_whole_plan_goes_on_with_the_hint(factory: Factory) -> None:
     person = stopped_at_two(factory)
     person.retry("WO-02", [refused()], hint="the hint", max_attempts=1)
@@ -102,6 +104,7 @@ def test_a_retry_that_was_cut_off_goes_on_from_its_own_replies(factory: Factory)
     assert factory.model.requests == []
 
 
+@pytest.mark.rest
 def test_another_hint_is_never_answered_from_the_record(factory: Factory) -> None:
     person = stopped_at_two(factory)
     person.retry("WO-02", [refused()], hint="one", max_attempts=1)

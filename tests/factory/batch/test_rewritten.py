@@ -30,6 +30,7 @@ def follow_up(before: Json) -> Json:
     )
 
 
+@pytest.mark.rest
 def test_a_plan_that_follows_another_makes_only_what_is_new(factory: Factory) -> None:
     first = plan()
     branch = factory.run_all(first, each_writes(1, 2, 3), branch=None).branch
@@ -48,6 +49,7 @@ def test_a_merged_branch_that_is_gone_is_not_made_again(factory: Factory) -> Non
     assert (factory.tip(), summary.pushed) == ("", None)
 
 
+@pytest.mark.rest
 def test_orders_follow_a_squashed_commit(factory: Factory) -> None:
     document = manifest([step(1), step(2), step(3, acceptance_commands=["test -f 1.txt"])])
     factory.run_all(document, {**each_writes(1, 2), "WO-03": [wrong]}, max_attempts=1)
@@ -63,6 +65,7 @@ def test_orders_follow_a_squashed_commit(factory: Factory) -> None:
     assert any("WO-02 counts as landed" in each and squashed[:12] in each for each in notes)
 
 
+@pytest.mark.rest
 def test_a_lost_commit_is_asked_about_before_anything_is_paid(factory: Factory) -> None:
     lost = factory.run_all(manifest([step(1)]), each_writes(1)).tip
     git(factory.repo, "switch", "--quiet", "work")

@@ -93,6 +93,7 @@ def test_a_person_s_own_file_may_stand_where_a_left_out_order_writes(factory: Fa
     assert factory.run_all(factory.scratch / "plan", each_writes(3, 4)).verdict == "PASS"
 
 
+@pytest.mark.rest
 def test_another_branch_has_decisions_of_its_own(factory: Factory) -> None:
     stopped(factory, needing=False).skip("WO-02")
     summary = factory.run_all(factory.scratch / "plan", each_writes(1, 2, 3, 4), branch="other")

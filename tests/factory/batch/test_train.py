@@ -238,6 +238,7 @@ class WatchedRun(Run):
 fates = st.builds(Fate, failures, st.integers(0, 10_000))
 
 
+@pytest.mark.rest
 @settings(max_examples=500, deadline=None)
 @given(
     graphs(),
@@ -269,6 +270,7 @@ def test_what_lands_is_what_lands_with_one_job(
     assert alone.dropped_orders == []
 
 
+@pytest.mark.rest
 @settings(max_examples=200, deadline=None)
 @given(graphs(), turns, widths)
 def test_where_nothing_fails_each_order_is_judged_once_and_where_it_lands(

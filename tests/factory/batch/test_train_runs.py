@@ -99,6 +99,7 @@ def test_what_is_behind_a_failure_is_judged_again_and_not_asked_for(
     assert failed == ["WO-01"] or behind == "false"
 
 
+@pytest.mark.rest
 def test_the_branch_is_that_of_one_job(factory: Factory) -> None:
     tips = set()
     commit_all(factory.repo, {"scripts/verify.sh": "! grep -q wrong 1.txt\n", "1.txt": "0\n"})
@@ -148,6 +149,7 @@ def test_each_order_is_verified_once_where_nothing_fails(factory: Factory, jobs:
     assert list(coupled.values()) == parents[:-1]
 
 
+@pytest.mark.rest
 def test_behind_a_slow_order_no_model_is_asked_for_the_whole_plan(factory: Factory) -> None:
     numbers, last_asked, asked_before = range(1, 13), threading.Event(), list[str]()
 
@@ -329,6 +331,7 @@ def test_what_a_killed_run_judged_an_order_on_is_known(factory: Factory) -> None
     assert second_order(factory).baseline == summary.orders[0].commit
 
 
+@pytest.mark.rest
 def test_a_recorded_run_replays_with_more_jobs(factory: Factory) -> None:
     plan = failing_late(factory, second_failure(factory))
     alone = copy_of(factory, "alone")

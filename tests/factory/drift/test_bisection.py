@@ -151,6 +151,7 @@ BREAKS: Mapping[str, tuple[Sequence[Told], int, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("case", chosen(BREAKS))
 def test_the_commit_that_broke_it(shop: Path, case: str) -> None:
     story, number, failing = BREAKS[case]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,6 +39,7 @@ def test_a_history_that_went_bad_once(last: int, data: st.DataObject) -> None:
     assert runs <= MOST_RUNS + 1  # with the look again, which a run at its limit leaves out
 
 
+@pytest.mark.rest
 @given(st.lists(st.sampled_from(AtPlace), min_size=1, max_size=60), st.data())
 def test_any_history(row: list[AtPlace], data: st.DataObject) -> None:
     """A border is between what is good and what is bad, and only what is unknown is between."""

@@ -41,6 +41,7 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> Commands:
     return taken
 
 
+@pytest.mark.rest
 def test_a_file_that_no_command_read_costs_no_run(shop: Path, commands: Commands) -> None:
     assert states(drift_of(shop)) == PROVEN
     assert commands() == ["greeting", "shop"]
@@ -112,6 +113,7 @@ def test_only_a_command_of_this_tree_has_asked_git(repo: Path) -> None:
     assert read() is None
 
 
+@pytest.mark.rest
 def test_a_command_that_asks_git_runs_at_each_commit(shop: Path, commands: Commands) -> None:
     asks = "\n\nimport subprocess\n\nsubprocess.run(['git', 'log', '-1'], check=True)\n"
     commit_all(shop, {"tests/conftest.py": CONFTEST + asks})

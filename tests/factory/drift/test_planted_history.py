@@ -240,6 +240,7 @@ def _link(repo: Path, path: str, target: str) -> None:
     commit_all(repo)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", sampled(CASES, QUICK))
 def test_each_later_change_gives_its_state(name: str, known_shop: Path) -> None:
     act, expected = CASES[name]
@@ -281,6 +282,7 @@ def test_a_landed_plan_is_proven_and_a_squashed_one_is_named(known_shop: Path) -
     assert "as after a squash" in " ".join(found.gaps)
 
 
+@pytest.mark.rest
 def test_what_is_wrong_is_named_by_file_line_and_case(known_shop: Path) -> None:
     replacing(SHOP_TEST, "price(n) == cents", "price(n) >= cents")(known_shop)
     softened = row(drift_of(known_shop), "R1")

@@ -34,6 +34,7 @@ def words(said: Said, code: int) -> str:
     return said.err
 
 
+@pytest.mark.rest
 def test_init_says_what_it_made_and_then_that_nothing_was_missing(
     cluster: Cluster, say: Say, tmp_path: Path
 ) -> None:
@@ -55,6 +56,7 @@ def test_without_a_fleet_it_says_where_to_name_one(say: Say) -> None:
     assert VARIABLE in said
 
 
+@pytest.mark.rest
 def test_the_url_may_stand_in_the_variable_and_is_not_inherited(
     say: Say, url: DatabaseUrl, monkeypatch: pytest.MonkeyPatch
 ) -> None:

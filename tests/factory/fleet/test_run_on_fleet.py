@@ -24,6 +24,7 @@ from tests.harness import git
 from tests.llmch.command_line import run
 
 
+@pytest.mark.rest
 def test_three_orders_on_two_workers_make_the_commits_of_one_machine(fleet: SmallFleet) -> None:
     plan = fleet.plan(order(1), order(2), order(3, context_files=["1.txt"]))
     alone = run_all(fleet, fleet.copy_of_repo(), plan)

@@ -378,6 +378,7 @@ def test_code_for_another_python_is_left_to_that_one(factory: Factory) -> None:
     assert "calc.py: does not parse" in warning
 
 
+@pytest.mark.rest
 def test_the_same_fault_is_told_in_the_same_words_each_time(factory: Factory) -> None:
     wrong = "class Game:\n    def play(self): ...\n\n\ndef add(a, b, c): ...\n"
     replies = [code(wrong), code(wrong), code(RIGHT)]

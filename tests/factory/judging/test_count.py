@@ -165,6 +165,7 @@ def test_hostile_megabytes_take_linear_time(unit: str) -> None:
     assert seconds(1_600_000) < 80 * small
 
 
+@pytest.mark.rest
 def test_ten_megabytes_of_a_run_are_counted_whole() -> None:
     line = "test tests::adds ... ok\n"
     summary = "test result: ok. 7 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n"

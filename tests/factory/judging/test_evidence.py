@@ -255,6 +255,7 @@ def test_strict_has_no_quarrel_with_a_regression_test(factory: Factory) -> None:
 # Side by side
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("jobs", [1, 4])
 def test_flags_are_the_same_for_any_number_of_jobs(factory: Factory, jobs: int) -> None:
     orders = [

@@ -88,6 +88,7 @@ CHECKED = """def test_slug():
 """
 
 
+@pytest.mark.rest
 def test_an_input_that_a_test_found_is_in_the_brief_bounded(factory: Factory) -> None:
     test = f"from slugs import slug\n\n\n{CHECKED}"
     commit_all(factory.repo, {"test_slugs.py": test})
@@ -120,6 +121,7 @@ def test_code_that_fails_only_once_is_told_by_its_first_output(factory: Factory)
     assert brief.facts == ("NameError: name 'x' is not defined (slugs.py, line 5: `x`)",)
 
 
+@pytest.mark.rest
 def test_the_log_of_a_brief_is_the_one_that_holds_the_error(factory: Factory) -> None:
     test = "from slugs import slug\n\n\ndef test_slug():\n    assert slug('A B') == 'a-b'\n"
     commit_all(factory.repo, {"test_slugs.py": test})

@@ -257,6 +257,7 @@ STATEMENTS: Final = st.lists(
 ).map("".join)
 
 
+@pytest.mark.rest
 @given(STATEMENTS)
 def test_mutants_of_any_python_parse_and_differ_in_one_place(text: str) -> None:
     found = all_of("a.py", text)

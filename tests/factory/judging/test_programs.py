@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ NAMES = st.from_regex(r"[a-z][a-z0-9_+-]{1,12}", fullmatch=True)
 COMMANDS = st.lists(NAMES | NAMES.map(lambda name: f"./{name}"))
 
 
+@pytest.mark.rest
 @given(COMMANDS, st.frozensets(NAMES))
 def test_exactly_what_is_not_on_the_path_is_not_found(
     commands: list[str], there: frozenset[str]
@@ -27,6 +29,7 @@ def test_the_command_is_told_as_the_order_has_it() -> None:
     )
 
 
+@pytest.mark.rest
 @given(NAMES, st.lists(NAMES))
 def test_a_program_comes_where_a_file_has_its_name(program: str, others: list[str]) -> None:
     files = [f"src/{each}.py" for each in others]

@@ -28,6 +28,7 @@ def test_the_commands_are_as_strong_as_the_mutants_that_they_notice(factory: Fac
     assert (found.killed, found.of, survivors(found)) == (9, 11, AT_BOUNDS)
 
 
+@pytest.mark.rest
 def test_mutants_in_one_start_end_as_they_do_one_by_one(factory: Factory) -> None:
     commit = Commit.of(factory, FILES, CHECK, "python -c 'import stack'")
     with commit.pool() as pool:
@@ -91,6 +92,7 @@ def test_files_that_are_not_looked_into_are_named(factory: Factory) -> None:
     assert "(not measured: a.rb, big.py, broken.py, latin.py)" in found.describe()
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("batched", [True, pytest.param(False, marks=large)])
 def test_a_mutant_that_does_not_end_is_killed_by_time(factory: Factory, batched: bool) -> None:
     code = "def count(n):\n    at = 0\n    while at < n:\n        at += 1\n    return at\n"

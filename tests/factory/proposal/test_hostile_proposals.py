@@ -399,6 +399,7 @@ IN_THE_WAY: dict[str, tuple[Callable[[Path], object], str, str]] = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", IN_THE_WAY)
 def test_what_is_put_in_the_way_after_it_was_shown_is_seen(factory: Factory, name: str) -> None:
     plant, path, reason = IN_THE_WAY[name]

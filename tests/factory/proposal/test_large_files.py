@@ -56,6 +56,7 @@ def parts(shown: ShownFile) -> str:
     return render_parts(shown)
 
 
+@pytest.mark.rest
 def test_what_the_order_names_is_shown_with_the_head_and_the_outline() -> None:
     (shown,) = show_large_in_parts([file()], work_order(intent="Make `f1234` add 1."), (), 200_000)
     text = parts(shown)

@@ -91,6 +91,7 @@ def test_an_order_that_never_began_has_no_attempts(factory: Factory) -> None:
     assert (two["state"], two["attempts"], two["failure"]) == ("blocked", 0, None)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_plan_that_is_interrupted_keeps_the_attempts_of_each_order(
     factory: Factory, jobs: int
@@ -128,6 +129,7 @@ def test_a_plan_that_is_interrupted_keeps_the_attempts_of_each_order(
     assert [each["usage"]["calls"] for each in status["orders"][:jobs]] == [1] * jobs
 
 
+@pytest.mark.rest
 def test_orders_that_another_ones_failure_stopped_keep_their_attempts(factory: Factory) -> None:
     asked_again, released = threading.Event(), threading.Event()
 

@@ -44,6 +44,7 @@ def interrupted(factory: Factory) -> None:
     factory.on_event = None
 
 
+@pytest.mark.rest
 def test_subjects_are_in_the_style_of_the_commit_that_the_plan_began_on(factory: Factory) -> None:
     def commit(message: str) -> None:
         git(factory.repo, "commit", "--quiet", "--allow-empty", f"--message={message}")

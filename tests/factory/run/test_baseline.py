@@ -119,6 +119,7 @@ def test_a_plan_is_refused_too(factory: Factory) -> None:
     assert factory.model.requests == []
 
 
+@pytest.mark.rest
 def test_a_verification_that_hangs_on_the_base_is_ended(factory: Factory) -> None:
     verified_by(factory, "sleep 600\n")
     with pytest.raises(PreflightRefused, match="timed out"):
@@ -150,6 +151,7 @@ def test_an_order_that_writes_the_verification_needs_none_before(factory: Factor
     assert base_commands(factory) == ["python -m compileall -q ."]
 
 
+@pytest.mark.rest
 def test_an_order_that_writes_the_verification_keeps_the_tests_that_are_there(
     factory: Factory,
 ) -> None:
@@ -199,6 +201,7 @@ def environment_with_a_module(folder: Path, module: str) -> Path:
     return folder / "bin/python"
 
 
+@pytest.mark.rest
 def test_the_remedy_for_a_missing_module_helps(factory: Factory) -> None:
     verified_by(
         factory, "python -c 'import yaml_of_old'\n",
@@ -460,6 +463,7 @@ def test_an_order_may_not_break_more(factory: Factory) -> None:
     )
 
 
+@pytest.mark.rest
 def test_what_was_green_stays_green(factory: Factory) -> None:
     """The compilation passed on the base, so that it has to pass whatever pytest did there."""
     with_a_red_test(factory)
@@ -503,6 +507,7 @@ def test_what_was_red_holds_where_orders_are_verified_again_on_the_tip(factory: 
     assert summary.verdict == "PASS"
 
 
+@pytest.mark.rest
 def test_a_plan_goes_on_over_a_red_base(factory: Factory) -> None:
     with_a_red_test(factory)
     plan = manifest([writing("1.txt", 1), writing("2.txt", 2)])

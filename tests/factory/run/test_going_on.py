@@ -82,6 +82,7 @@ def test_after_an_interrupt(factory: Factory, name: str) -> None:
     goes_on(factory, interrupted.value.hint, OPTIONS[name], plan())
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", OPTIONS)
 @pytest.mark.parametrize(
     "error", [BudgetReached("the cap", "raise it"), ModelUnavailable("no key", "get one")]

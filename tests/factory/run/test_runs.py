@@ -142,6 +142,7 @@ def test_each_attempt_starts_from_the_baseline_again(factory: Factory) -> None:
     assert "# A project\n" in factory.prompt(1)
 
 
+@pytest.mark.rest
 def test_bytecode_of_one_attempt_does_not_judge_the_next(factory: Factory) -> None:
     """Bytecode is told by size and time of its source, which both versions have in common."""
     document = order(
@@ -163,6 +164,7 @@ def in_another_place(factory: Factory, scratch: Path) -> Factory:
     return Factory(repo, scratch)
 
 
+@pytest.mark.rest
 def test_equal_inputs_make_equal_prompts_wherever_they_are(
     factory: Factory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

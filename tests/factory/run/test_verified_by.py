@@ -67,6 +67,7 @@ def test_a_verification_without_a_test_is_not_called_one(factory: Factory, tests
     says_that_no_test_ran(factory)
 
 
+@pytest.mark.rest
 def test_neither_is_the_default_where_pytest_finds_no_test(factory: Factory) -> None:
     (factory.repo / "scripts/verify.sh").unlink()
     commit_all(factory.repo)
@@ -153,6 +154,7 @@ def test_a_command_that_falls_silent_beside_one_that_counts_is_a_warning(factory
     assert (summary.verdict, summary.warnings) == ("PASS", (SILENCED,))
 
 
+@pytest.mark.rest
 @pytest.mark.skipif(shutil.which("npm") is None, reason="npm is not installed")
 def test_a_test_script_that_falls_silent_is_a_warning(factory: Factory) -> None:
     (factory.repo / "scripts/verify.sh").unlink()

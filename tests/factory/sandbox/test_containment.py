@@ -416,6 +416,7 @@ def test_file_size_is_bounded(arena: Arena) -> None:
     arena.check(Guarantee.LIMITS, harmed=(arena.workspace / "large").stat().st_size > MIB)
 
 
+@pytest.mark.rest
 def test_cpu_time_is_bounded(arena: Arena) -> None:
     arena.open(limits={"cpu_seconds": 1})
     ended = arena.run("sh", "-c", "while :; do :; done")

@@ -167,6 +167,7 @@ EDITABLE = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("how", EDITABLE)
 def test_an_editable_install_of_the_target_yields_to_the_workspace(
     target: Arena, virtual: Path, how: str

@@ -346,6 +346,7 @@ draw()
 """
 
 
+@pytest.mark.rest
 def test_generated_inputs_are_equal_in_each_run_and_leave_no_file(
     sandbox: Sandbox, tmp_path: Path
 ) -> None:

@@ -110,6 +110,7 @@ def seed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return go_seed(go, "", frozenset(), kept_seeds(tmp_path_factory, go))
 
 
+@pytest.mark.rest
 @needs("go")
 def test_a_later_attempt_does_not_compile_go_s_standard_library_again(
     home: Path, backend: Backend, seed: Path
@@ -132,6 +133,7 @@ def test_a_later_attempt_does_not_compile_go_s_standard_library_again(
         sandbox.clear()
 
 
+@pytest.mark.rest
 @needs("java")
 def test_java_finds_its_configuration(home: Path, backend: Backend) -> None:
     sandbox = opened(backend, home)

@@ -44,6 +44,7 @@ def test_any_bytes_are_an_envelope_or_malformed(text: bytes) -> None:
         parse_envelope(text)
 
 
+@pytest.mark.rest
 @given(JSON, JSON)
 def test_any_values_are_an_envelope_or_malformed(payload: object, signatures: object) -> None:
     document = {"payloadType": PAYLOAD_TYPE, "payload": payload, "signatures": signatures}
@@ -53,6 +54,7 @@ def test_any_values_are_an_envelope_or_malformed(payload: object, signatures: ob
         assert str(malformed)
 
 
+@pytest.mark.rest
 @given(JSON, JSON)
 def test_any_payload_is_a_statement_or_malformed(subject: object, predicate: object) -> None:
     document = {

@@ -23,6 +23,7 @@ TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=4
 LAW = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
+@pytest.mark.rest
 @LAW
 @given(name=TEXT, email=TEXT, title=TEXT, summary=TEXT, date=st.integers(0, 10**10))
 def test_git_writes_the_same_bytes(

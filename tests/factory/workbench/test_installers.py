@@ -81,6 +81,7 @@ def npm_files(wanted: Mapping[str, str], locked: Mapping[str, object]) -> dict[s
     return {"package.json": json.dumps(manifest), "package-lock.json": json.dumps(lock)}
 
 
+@pytest.mark.rest
 @needs("npm")
 def test_npm_installs_what_is_locked_and_runs_no_script(
     tree: Path, environ: dict[str, str], registry: NpmRegistry
@@ -101,6 +102,7 @@ def test_npm_installs_what_is_locked_and_runs_no_script(
     assert prepared(tree, files, environ) == found
 
 
+@pytest.mark.rest
 @needs("npm")
 def test_an_archive_that_is_not_what_was_locked_is_refused(
     tree: Path, environ: dict[str, str], registry: NpmRegistry
@@ -112,6 +114,7 @@ def test_an_archive_that_is_not_what_was_locked_is_refused(
     assert not list(tree.parent.rglob("complete"))
 
 
+@pytest.mark.rest
 @needs("npm")
 def test_a_package_that_the_lock_lacks_is_installed_and_named(
     tree: Path, environ: dict[str, str], registry: NpmRegistry
@@ -125,6 +128,7 @@ def test_a_package_that_the_lock_lacks_is_installed_and_named(
     assert note.startswith("package-lock.json does not have other as package.json declares it")
 
 
+@pytest.mark.rest
 @needs("npm")
 def test_workspaces_and_folders_of_the_repo_become_links_into_it(
     tree: Path, environ: dict[str, str], registry: NpmRegistry
@@ -161,6 +165,7 @@ def test_what_the_checkout_has_already_is_not_installed(
     assert registry.asked == []
 
 
+@pytest.mark.rest
 @needs("npm")
 def test_a_registry_that_cannot_be_reached_is_said_in_words(
     tree: Path, environ: dict[str, str], registry: NpmRegistry

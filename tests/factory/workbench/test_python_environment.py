@@ -72,6 +72,7 @@ def environ(tmp_path: Path) -> dict[str, str]:
     return {"PATH": os.defpath, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(index)}
 
 
+@pytest.mark.rest
 def test_what_is_declared_is_installed_once(tmp_path: Path, environ: dict[str, str]) -> None:
     tree, cache = tmp_path / "tree", tmp_path / "cache"
     tree.mkdir()
@@ -103,6 +104,7 @@ def main():
 """
 
 
+@pytest.mark.rest
 def test_the_project_itself_is_there_as_if_it_were_installed(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
@@ -126,6 +128,7 @@ def test_what_builds_the_documentation_is_not_installed(tmp_path: Path) -> None:
     assert lines(tmp_path) == ["lib"]
 
 
+@pytest.mark.rest
 def test_a_locked_package_may_require_the_project_itself(tmp_path: Path) -> None:
     (index := tmp_path / "index").mkdir()
     digest = wheel(index, "plugin", requires="mine==2.0")
@@ -149,6 +152,7 @@ def test_the_installer_s_own_words_are_passed_on_and_nothing_half_made_is_used(
         assert refused.value.exit_code == 5
 
 
+@pytest.mark.rest
 def test_an_index_that_cannot_be_reached_is_said_in_words(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("lib\n")
     with socket.socket() as closed:

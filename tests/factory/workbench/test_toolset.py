@@ -135,6 +135,7 @@ def test_a_go_that_cannot_compile_it_does_not_stop_the_run(
 RING = 'package a\n\nimport "container/ring"\n\nvar R = ring.New(1)\n'
 
 
+@pytest.mark.rest
 def test_what_code_imports_of_go_s_library_is_compiled_once_for_all_tools() -> None:
     files = {"go.mod": "module a\n\ngo 1.21\n", "a.go": RING}
     for _ in range(2):

@@ -44,6 +44,7 @@ USE = 'package demo\n\nimport "example.com/lib"\n\nvar X = lib.Answer()\n'
 COMPILING = "compiling the packages that the target's lock names, once"
 
 
+@pytest.mark.rest
 @needs("go")
 def test_a_module_that_go_requires_is_compiled_once_for_all_runs(
     tree: Path, go_environ: dict[str, str], sandbox: SandboxSettings
@@ -57,6 +58,7 @@ def test_a_module_that_go_requires_is_compiled_once_for_all_runs(
     assert project.said(Warned) == []
 
 
+@pytest.mark.rest
 @needs("go")
 def test_what_no_module_has_and_what_is_for_another_system_stop_nothing(
     tree: Path, go_environ: dict[str, str]
@@ -122,6 +124,7 @@ def test_the_crates_of_a_lock_are_compiled_once_for_all_runs(
     assert project.said(Warned) == []
 
 
+@pytest.mark.rest
 @needs("cargo")
 def test_crates_of_a_workspace_are_replaced_by_empty_ones_and_their_features_count(
     tree: Path, cargo_environ: dict[str, str]

@@ -114,11 +114,13 @@ def test_a_fingerprint_stays_where_only_lines_move() -> None:
     assert len({each.fingerprint for each in twice}) == 2
 
 
+@pytest.mark.rest
 def test_ten_thousand_findings_are_all_in_the_document() -> None:
     many = [finding(1, "E101", f"n {number}", "preconditions", 0) for number in range(10_000)]
     assert len(sarif(placed(*many, WO_01=ORDER))["results"]) == 10_000
 
 
+@pytest.mark.rest
 def test_what_github_would_refuse_is_left_out_and_counted() -> None:
     many = [finding(1, "W101", "warning"), *(finding(1, "E101", f"n {n}") for n in range(25_003))]
     run = sarif(placed(*many, WO_01=ORDER))
@@ -135,6 +137,7 @@ def test_outside_of_a_repo_a_file_is_named_by_its_whole_path() -> None:
     assert "originalUriBaseIds" not in run
 
 
+@pytest.mark.rest
 @given(st.text())
 def test_any_text_makes_valid_documents(text: str) -> None:
     found = placed(finding(1, "E101", text, text), finding(2, "W101", text), WO_01=text)

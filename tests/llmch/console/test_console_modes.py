@@ -298,6 +298,7 @@ def test_a_reader_of_the_document_that_goes_away_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.rest
 def test_closed_streams_and_full_disks_break_nothing() -> None:
     for where in (">&-", ">/dev/full", "2>&-", ">&- 2>&-"):
         done = run(f"CONSOLE {where}")

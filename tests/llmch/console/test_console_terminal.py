@@ -186,6 +186,7 @@ def screen(output: str) -> list[str]:
     return [line.rstrip() for line in lines if line.strip()]
 
 
+@pytest.mark.rest
 def test_the_region_shows_what_is_going_on_and_leaves_nothing_behind() -> None:
     with at_terminal(ORDER) as terminal:
         # The clock ticks while a command runs.
@@ -280,6 +281,7 @@ def test_quiet_shows_no_region() -> None:
     assert "\x1b[J" not in output
 
 
+@pytest.mark.rest
 def test_a_wait_for_the_model_is_counted_down() -> None:
     script = """
 with console:

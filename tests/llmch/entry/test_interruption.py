@@ -79,6 +79,7 @@ def wait_for(command: str) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.rest
 @all_signals
 def test_an_interrupt_while_the_model_is_asked_leaves_nothing(
     repo: Path, cwd: Path, order_file: Path, number: signal.Signals
@@ -96,6 +97,7 @@ def test_an_interrupt_while_the_model_is_asked_leaves_nothing(
     assert json.loads((run_folder / "run.json").read_text())["status"] == "interrupted"
 
 
+@pytest.mark.rest
 def test_a_plan_that_was_killed_is_on_record_as_killed_and_goes_on(
     cwd: Path,
 ) -> None:
@@ -124,6 +126,7 @@ def test_a_plan_that_was_killed_is_on_record_as_killed_and_goes_on(
     assert list(killed_runs(during)) == []
 
 
+@pytest.mark.rest
 @all_signals
 def test_an_interrupt_while_a_command_runs_ends_the_command_too(
     repo: Path, cwd: Path, order_file: Path, number: signal.Signals
@@ -285,6 +288,7 @@ def test_a_reply_is_not_paid_for_again_after_an_interrupt(
         assert len(server.received) == 1
 
 
+@pytest.mark.rest
 @both_signals
 def test_an_interrupted_plan_says_so_in_its_records(cwd: Path, number: signal.Signals) -> None:
     (cwd / "spec.md").write_text("# Say hello\n")
@@ -370,6 +374,7 @@ def test_a_build_that_is_interrupted_after_its_plan_does_not_plan_again(
     assert calls_of_build(cwd, ONE, TWO) == 2
 
 
+@pytest.mark.rest
 def test_a_build_that_is_interrupted_at_an_order_goes_on_there(repo: Path, cwd: Path) -> None:
     seen = ["orders on factory/", "PASS", "WO-02"]
     said = said_where_build_is_interrupted(cwd, seen, PLAN, ONE, Silence())

@@ -69,6 +69,7 @@ def test_a_folder_that_is_named_must_be_a_repo(say: Say, cwd: Path, plan: Path) 
     assert "--no-repo" in said.error["hint"]
 
 
+@pytest.mark.rest
 def test_a_plan_is_made_for_the_repo_that_one_stands_in(
     below: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,6 +74,7 @@ for verb in {list(VERBS)}:
 """
 
 
+@pytest.mark.rest
 def test_no_verb_needs_an_extra_to_say_what_its_flags_are() -> None:
     argv = [sys.executable, "-c", _ALL_PARSERS]
     done = subprocess.run(argv, capture_output=True, text=True, env=own_environment())
@@ -231,6 +232,7 @@ HEAVY = {"openai", "langgraph", "rich", "yaml", "mypy"}
 QUICK = {"pydantic", "argparse", "subprocess"}
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "command",
     [
@@ -330,6 +332,7 @@ def through_shell(command: str, cwd: Path, **variables: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_break_nothing(cwd: Path, closed: str) -> None:
     code, said = through_shell(f'"$PYTHON" -m llmch check none {closed}', cwd)
@@ -337,6 +340,7 @@ def test_closed_streams_break_nothing(cwd: Path, closed: str) -> None:
     assert "Traceback" not in said
 
 
+@pytest.mark.rest
 def test_a_folder_that_has_gone_is_told_in_words(cwd: Path) -> None:
     gone = cwd / "gone"
     gone.mkdir()
@@ -347,6 +351,7 @@ def test_a_folder_that_has_gone_is_told_in_words(cwd: Path) -> None:
     assert "error: " in said
 
 
+@pytest.mark.rest
 def test_bytes_that_are_no_text_in_a_path_are_told_in_words(cwd: Path) -> None:
     done = subprocess.run(
         [os.fsencode(sys.executable), b"-m", b"llmch", b"check", b"caf\xe9", b"--json"],

@@ -112,6 +112,7 @@ NEEDS = st.integers(0, 60).flatmap(
 )
 
 
+@pytest.mark.rest
 @given(NEEDS)
 def test_each_order_has_a_place_of_its_own_below_what_it_needs(needs: tuple[set[int], ...]) -> None:
     listed = orders([{each for each in needed if each < n} for n, needed in enumerate(needs, 1)])

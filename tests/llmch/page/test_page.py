@@ -166,6 +166,7 @@ def test_hostile_text_is_shown_as_text(text: str) -> None:
     assert plain in shown.text
 
 
+@pytest.mark.rest
 @given(text=st.text(max_size=60))
 def test_no_text_breaks_the_page(text: str) -> None:
     page = render_page(with_text(text))

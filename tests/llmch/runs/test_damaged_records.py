@@ -108,6 +108,7 @@ def by_key(text: str) -> Iterator[str]:
             yield of_each_object(text, lambda each, k=key, o=odd: each.update({k: o}))  # type: ignore[misc]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_report_says_what_a_damaged_record_leaves(ground: Ground, name: str) -> None:
     path = ground.path_of(name)

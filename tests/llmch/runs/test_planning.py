@@ -48,6 +48,7 @@ def planning_of(factory: Factory) -> PlanningView:
     return found
 
 
+@pytest.mark.rest
 def test_attempts_have_their_findings_and_what_was_asked_and_said(built: Factory) -> None:
     found = planning_of(built)
     rejected, passed = found.attempts
@@ -89,6 +90,7 @@ def test_looks_come_before_the_plan_and_are_counted_apart(factory: Factory) -> N
     assert {each.role: each.usage.calls for each in roles} == {"look": 2, "planner": 1}
 
 
+@pytest.mark.rest
 def test_the_time_line_of_the_planning_has_attempts_and_calls(built: Factory) -> None:
     found = planning_of(built)
     kinds = [each.activity for each in found.spans]
@@ -98,6 +100,7 @@ def test_the_time_line_of_the_planning_has_attempts_and_calls(built: Factory) ->
     assert "planning, before the run" in page and "passed the rules" in page
 
 
+@pytest.mark.rest
 def test_attempts_at_orders_have_their_prompts_and_replies(built: Factory) -> None:
     first = view(built).orders[0].attempts[0]
     (call,) = first.calls
@@ -105,6 +108,7 @@ def test_attempts_at_orders_have_their_prompts_and_replies(built: Factory) -> No
     assert call.prompt.path == "WO-01/attempt_1/se_prompt.txt"
 
 
+@pytest.mark.rest
 def test_an_exported_plan_leads_to_the_planners_records_beside_the_run(built: Factory) -> None:
     run_json = built.run_folder / "run.json"
     head = json.loads(run_json.read_text())
@@ -113,6 +117,7 @@ def test_an_exported_plan_leads_to_the_planners_records_beside_the_run(built: Fa
     assert len(planning_of(built).attempts) == 2
 
 
+@pytest.mark.rest
 def test_without_the_planners_records_there_is_no_planning(built: Factory) -> None:
     run_json = built.run_folder / "run.json"
     head = json.loads(run_json.read_text())
@@ -127,6 +132,7 @@ def planners(built: Factory) -> Path:
     return max((built.artifacts / "planner").glob("*/"))
 
 
+@pytest.mark.rest
 def test_a_planning_that_was_killed_is_shown_as_far_as_it_came(built: Factory) -> None:
     events = planners(built) / "events.jsonl"
     lines = events.read_bytes().splitlines(keepends=True)
@@ -139,6 +145,7 @@ def test_a_planning_that_was_killed_is_shown_as_far_as_it_came(built: Factory) -
     assert found.reviews == ()
 
 
+@pytest.mark.rest
 def test_ten_thousand_findings_are_counted_and_not_all_shown(built: Factory) -> None:
     events = planners(built) / "events.jsonl"
     many = {
@@ -152,6 +159,7 @@ def test_ten_thousand_findings_are_counted_and_not_all_shown(built: Factory) -> 
     assert "and 9,900 more, in" in page and len(page) < 1_000_000
 
 
+@pytest.mark.rest
 def test_a_prompt_of_any_length_is_read_at_both_ends(built: Factory) -> None:
     prompt = built.run_folder / "WO-01" / "attempt_1" / "se_prompt.txt"
     prompt.write_bytes(b"begin " + b"\0\xff<script>" * 4_000_000 + b" end")

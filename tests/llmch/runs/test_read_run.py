@@ -116,6 +116,7 @@ def test_a_failed_run_says_which_order_stopped_it(factory: Factory) -> None:
     assert run.orders[1].failure.stage == "acceptance_failed"
 
 
+@pytest.mark.rest
 def test_what_an_earlier_run_landed_is_shown_as_it_was_made(factory: Factory) -> None:
     one = proposal({"one.txt": "one\n"})
     factory.run_all(plan(), {"WO-01": [refused(), one], "WO-02": [BAD, OTHER]}, max_attempts=2)
@@ -311,6 +312,7 @@ def test_a_commit_that_a_person_was_accepted_for_is_on_the_page_of_the_branch(
     assert "a person&#39;s commit" in render_page(run)
 
 
+@pytest.mark.rest
 def test_the_newest_run_on_a_branch_is_the_branch_s(factory: Factory) -> None:
     run_two(factory)
     run_id = factory.run_folder.name

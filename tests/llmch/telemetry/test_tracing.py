@@ -228,6 +228,7 @@ def program(folder: Path, before: str = "", after: str = "") -> str:
     return "traced"
 
 
+@pytest.mark.rest
 def test_a_missing_package_is_named_with_the_command_that_installs_it(cwd: Path) -> None:
     module = program(cwd, before="sys.modules['opentelemetry'] = None")
     said = run("explain", "E101", cwd=cwd, module=module, LLMCH_TELEMETRY="on")
@@ -253,6 +254,7 @@ trace.set_tracer_provider(provider)
 """
 
 
+@pytest.mark.rest
 def test_an_interrupted_run_ends_its_spans(
     cwd: Path, repo: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

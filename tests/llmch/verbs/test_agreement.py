@@ -96,6 +96,7 @@ def test_plan_check_and_run_all_agree(document: dict[str, Any]) -> None:
         assert len(read_workdir(result.output_dir)) == result.work_orders
 
 
+@pytest.mark.rest
 @settings(max_examples=200, deadline=None)
 @given(mutated_plans())
 def test_what_check_passes_run_all_can_read(document: dict[str, Any]) -> None:

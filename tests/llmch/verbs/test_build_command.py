@@ -41,6 +41,7 @@ def build(say: Say, repo: Path, spec: Path) -> Build:
     return build
 
 
+@pytest.mark.rest
 def test_a_spec_becomes_commits_on_a_branch_of_the_plans_own(
     build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +90,7 @@ def test_the_clean_up_after_a_run_that_was_cut_off_is_reported_once(
     assert (said.code, said.out.count("cleaning up after it")) == (0, 1)
 
 
+@pytest.mark.rest
 def test_another_spec_is_another_plan(
     build: Build, spec: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,6 +102,7 @@ def test_another_spec_is_another_plan(
     assert server.received[0].path == "/v1/responses"
 
 
+@pytest.mark.rest
 def test_a_changed_spec_is_followed_and_with_anew_it_is_planned_as_the_first_time(
     build: Build, spec: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +155,7 @@ def test_another_demand_on_the_plan_is_another_plan(
     assert [each["code"] for each in said.document["findings"]] == ["E302"]
 
 
+@pytest.mark.rest
 def test_a_plan_that_had_to_cover_each_requirement_is_found_again(
     build: Build, required: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,6 +243,7 @@ def test_a_red_base_is_refused_before_planning_is_paid_for(
     assert list(Path(os.environ["LLMCH_WORKSPACES"]).glob("*/*")) == []
 
 
+@pytest.mark.rest
 def test_the_base_is_verified_once_for_plan_and_orders(
     build: Build, verified: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,6 +253,7 @@ def test_the_base_is_verified_once_for_plan_and_orders(
     assert verified().count(BASE) == 1
 
 
+@pytest.mark.rest
 def test_a_base_that_may_be_red_is_left_to_the_orders(
     build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,6 +277,7 @@ def test_the_base_is_that_of_the_branch_that_is_named(
         assert build("--branch", "green").code == 0
 
 
+@pytest.mark.rest
 def test_the_plan_is_made_for_the_commit_that_the_orders_start_from(
     build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,6 +313,7 @@ def test_a_repo_without_a_verification_of_its_own_may_be_planned_for(
     assert len(server.received) == (0 if code else 3)
 
 
+@pytest.mark.rest
 def test_a_plan_on_file_has_its_base_verified_by_the_orders(
     build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

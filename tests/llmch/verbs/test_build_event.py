@@ -72,6 +72,7 @@ def test_an_issue_becomes_a_pull_request_and_its_review_more_commits(shop: Shop)
     assert shop.record["claim"] is None
 
 
+@pytest.mark.rest
 def test_go_builds_what_was_not_planned_and_takes_the_readings(shop: Shop) -> None:
     event = shop.commented("llmch: go")
     built = shop.job(event, FIRST, part(1), part(2))
@@ -82,6 +83,7 @@ def test_go_builds_what_was_not_planned_and_takes_the_readings(shop: Shop) -> No
     assert shop.job(event)["did"] == "dealt with already" and shop.paid == 0
 
 
+@pytest.mark.rest
 def test_an_answer_that_is_the_reading_taken_costs_nothing(shop: Shop) -> None:
     shop.job(shop.labeled(), FIRST)
     answered = shop.job(shop.commented(f"- `{ASK_ID}`: everybody."))

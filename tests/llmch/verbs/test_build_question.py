@@ -42,6 +42,7 @@ def branches(repo: Path) -> str:
     return git(repo, "for-each-ref", "--format=%(refname:short)", "refs/heads/factory")
 
 
+@pytest.mark.rest
 def test_who_agrees_gets_the_orders_executed(
     build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,6 +67,7 @@ def test_any_other_answer_keeps_the_plan_and_executes_nothing(
     assert (folder / "WO-02.json").is_file()
 
 
+@pytest.mark.rest
 def test_who_said_no_is_asked_again_and_pays_for_no_plan(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,6 +80,7 @@ def test_who_said_no_is_asked_again_and_pays_for_no_plan(
     assert "● WO-02    to do" in said.out
 
 
+@pytest.mark.rest
 def test_a_plan_that_has_begun_goes_on_without_a_question(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -90,6 +93,7 @@ def test_a_plan_that_has_begun_goes_on_without_a_question(
         assert build().code == 0  # nothing is left to pay for
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("flag", ["--yes", "--json", "--markdown"])
 def test_nobody_is_asked_where_the_answer_is_given_or_cannot_be(
     build: Build, monkeypatch: pytest.MonkeyPatch, flag: str
@@ -98,6 +102,7 @@ def test_nobody_is_asked_where_the_answer_is_given_or_cannot_be(
         assert build(flag).code == 0
 
 
+@pytest.mark.rest
 def test_nobody_is_asked_in_a_pipe(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
     with model_server(monkeypatch, PLAN, ONE, TWO):
         said = build("--yes")
@@ -115,6 +120,7 @@ def test_in_a_pipe_the_answer_has_to_be_given_before_anything_is_paid(
     assert "--yes executes it without asking" in said.out + said.err
 
 
+@pytest.mark.rest
 def test_nobody_is_asked_in_a_replay(
     build: Build, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +150,7 @@ def test_ctrl_c_at_the_question_is_an_interrupt(
     assert (said.code, branches(repo)) == (130, "")
 
 
+@pytest.mark.rest
 def test_the_orders_of_the_plan_before_are_no_consent_to_new_ones(
     build: Build, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -193,6 +200,7 @@ def answers(cwd: Path) -> Path:
     return cwd.parent / "spec.json.answers.yaml"
 
 
+@pytest.mark.rest
 def test_a_build_asks_and_executes_the_plan_that_has_the_answer(
     open_build: Build, cwd: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -210,6 +218,7 @@ def test_a_build_asks_and_executes_the_plan_that_has_the_answer(
         assert (open_build().code, server.received) == (0, [])
 
 
+@pytest.mark.rest
 def test_an_answer_that_is_the_reading_costs_nothing_and_is_asked_once(
     open_build: Build, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,6 +238,7 @@ def test_a_build_that_may_not_ask_takes_the_reading(
     assert not answers(cwd).exists()
 
 
+@pytest.mark.rest
 def test_with_consent_given_only_the_flag_has_a_question_asked(
     open_build: Build, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +247,7 @@ def test_with_consent_given_only_the_flag_has_a_question_asked(
     assert 'answer: "6 blanks"' in answers(cwd).read_text()
 
 
+@pytest.mark.rest
 def test_a_strict_build_executes_no_plan_of_a_contradiction(
     open_build: Build, cwd: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

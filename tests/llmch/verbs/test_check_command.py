@@ -151,6 +151,7 @@ def test_a_checker_that_cannot_start_is_no_pass(
     assert [each["code"] for each in said.document["findings"]] == ["E299"]
 
 
+@pytest.mark.rest
 def test_without_python_commands_no_checker_is_started_or_imported(folder: Path) -> None:
     stub = {"path": "a.py", "stub": "def one() -> int: ..."}
     write(folder, creating(1, "a.py", interfaces=[stub]))
@@ -228,6 +229,7 @@ def test_the_same_plan_gives_the_same_report(say: Say, folder: Path) -> None:
     assert say("check", folder, "--json") == say("check", folder, "--json")
 
 
+@pytest.mark.rest
 def test_an_assertion_that_was_tried_on_code_that_does_nothing_is_said_to_hold_or_not(
     say: Say, factory: Factory
 ) -> None:
@@ -259,6 +261,7 @@ def test_an_assertion_that_was_tried_on_code_that_does_nothing_is_said_to_hold_o
     assert [each["fails_on_hollow_code"] for each in rows] == [True, None]
 
 
+@pytest.mark.rest
 @needs_sandbox()
 def test_a_plan_on_disk_is_tried_where_that_is_asked_for(
     say: Say, folder: Path, repo: Path

@@ -243,6 +243,7 @@ ORDERS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.rest
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

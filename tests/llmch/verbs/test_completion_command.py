@@ -52,6 +52,7 @@ def shell(
         yield opened
 
 
+@pytest.mark.rest
 def test_the_verbs_come_first(shell: Shell) -> None:
     assert shell.offered("llmch ") >= {*VERBS}
     assert shell.offered("llmch re") == {each for each in VERBS if each.startswith("re")}

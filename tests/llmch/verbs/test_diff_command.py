@@ -175,6 +175,7 @@ def test_a_run_is_chosen_by_the_beginning_of_its_id(
     assert older in ambiguous.error["hint"] and newer in ambiguous.error["hint"]
 
 
+@pytest.mark.rest
 def test_the_newest_run_that_made_the_order_is_the_default(
     say: Say, cwd: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +190,7 @@ def test_the_newest_run_that_made_the_order_is_the_default(
     assert "made no attempt at WO-01" in skipped.error["message"]
 
 
+@pytest.mark.rest
 def test_records_are_found_from_another_folder(
     say: Say, repo: Path, run_once: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,6 +241,7 @@ def test_a_base_that_is_gone_is_told(say: Say, cwd: Path, repo: Path, run_once: 
     assert "is not in this repo any more" in said.error["message"]
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("junk", [b"", b"{", b"[]", b'{"orders": 3, "repo": 4}', b"\xff" * 9])
 @pytest.mark.parametrize(
     "name", ["run.json", "run_summary.json", "failure_brief.json", "proposed_writes.json",
@@ -267,6 +270,7 @@ def test_a_reader_that_goes_away_is_no_error(repo: Path, run_once: Run, cwd: Pat
     assert len(done.stdout.splitlines()) == 3
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("option", "coloured"), [([], True), (["--no-color"], False)])
 def test_a_terminal_gets_colour_and_nothing_that_it_would_obey(
     repo: Path, run_once: Run, cwd: Path, option: list[str], coloured: bool

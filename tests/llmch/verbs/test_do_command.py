@@ -54,6 +54,7 @@ def do(say: Say, shop: Path) -> Do:
     return do
 
 
+@pytest.mark.rest
 def test_a_sentence_becomes_a_commit_with_its_test_by_two_calls(
     do: Do, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,6 +79,7 @@ def test_a_sentence_becomes_a_commit_with_its_test_by_two_calls(
 SMALL = ("--planner-model", "coder-1.5b", "--factory-model", "coder-1.5b", "--yes", "--json")
 
 
+@pytest.mark.rest
 def test_a_small_model_is_asked_for_the_test_file_alone(
     do: Do, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,6 +97,7 @@ def test_a_small_model_is_asked_for_the_test_file_alone(
     assert subject == "refuse a negative number of things with a ValueError"  # as the repo has them
 
 
+@pytest.mark.rest
 def test_of_a_test_that_is_cut_what_is_whole_counts(
     do: Do, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +113,7 @@ def test_of_a_test_that_is_cut_what_is_whole_counts(
     assert landed == f"{TEST}        price(-2)"
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "test", ["def test_negative():\n    assert True\n", TEST.replace("shop", "copied", 1)]
 )
@@ -125,6 +129,7 @@ def test_a_small_models_test_that_passes_already_lands_nothing_and_pays_for_no_c
     assert git(shop, "for-each-ref", "--format=%(refname:short)", "refs/heads") == "main"
 
 
+@pytest.mark.rest
 def test_a_small_model_may_answer_with_an_order_all_the_same(
     do: Do, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,6 +138,7 @@ def test_a_small_model_may_answer_with_an_order_all_the_same(
     assert len(server.received) == 2
 
 
+@pytest.mark.rest
 def test_at_a_terminal_the_order_is_shown_and_asked_about_and_a_no_keeps_it(
     do: Do, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +188,7 @@ def test_a_refused_order_is_revised_as_a_plan_is(do: Do, monkeypatch: pytest.Mon
     assert "E003" in json.dumps(server.received[1].body)
 
 
+@pytest.mark.rest
 def test_diff_and_repro_show_the_order_as_it_was_judged_and_need_no_words(
     do: Do, say: Say, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,6 +208,7 @@ def test_diff_and_repro_show_the_order_as_it_was_judged_and_need_no_words(
     assert say("repro", "--repo", shop, "--json").document["run_id"] == again.document["run_id"]
 
 
+@pytest.mark.rest
 def test_what_was_interrupted_while_planning_is_not_paid_twice(
     do: Do, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +263,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_paid(
     assert what in said.error["message"]
 
 
+@pytest.mark.rest
 def test_the_shipped_example_replays_without_a_key_and_without_a_question(
     say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,6 +92,7 @@ def test_a_repo_without_orders_passes(say: Say, repo: Path) -> None:
     assert "no order has landed here" in said.out
 
 
+@pytest.mark.rest
 def test_one_requirement_of_another_commit(say: Say, shop: Path) -> None:
     said = say(
         "drift", "HEAD~1", "--repo", shop, "--sandbox", "off", "--requirement", "R2", "--json"
@@ -102,6 +103,7 @@ def test_one_requirement_of_another_commit(say: Say, shop: Path) -> None:
     assert said.document["rev"] == git(shop, "rev-parse", "HEAD~1")
 
 
+@pytest.mark.rest
 def test_a_clone_without_notes_says_what_to_fetch_and_takes_the_plan(
     say: Say, shop: Path, cwd: Path
 ) -> None:

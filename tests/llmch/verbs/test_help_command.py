@@ -108,6 +108,7 @@ def variables_read() -> Iterator[tuple[str, str]]:
                         pass
 
 
+@pytest.mark.rest
 def test_each_variable_that_the_program_reads_is_explained(say: Say) -> None:
     explained = terms(say, "environment")
     assert explained.keys() == {*VARIABLES, *(key.variable for key in KEYS.values())}
@@ -166,6 +167,7 @@ def _pattern(path: str) -> str:
     return text.replace("WO\\-NN", r"WO-\d+").replace("_N", r"_\d+") + r"\Z"
 
 
+@pytest.mark.rest
 def test_all_that_runs_leave_is_listed(
     say: Say, cwd: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -145,6 +145,7 @@ def test_a_base_is_tried_with_the_folder_of_programs_that_its_remedy_names(
     assert said["next"][-1].endswith(f"--sandbox-path '{program.parent}'")
 
 
+@pytest.mark.rest
 def test_what_trying_the_base_shows_is_what_a_run_then_finds(say: Say, repo: Path) -> None:
     base = say("init", "--repo", repo, "--base", "--json").document["base"]
     assert (base["ok"], base["commit"]) == (True, git(repo, "rev-parse", "HEAD"))
@@ -302,6 +303,7 @@ def test_what_ci_runs_beside_tests_is_offered_and_not_run(say: Say, repo: Path) 
     assert "mypy src" not in json.dumps(document["verify"])
 
 
+@pytest.mark.rest
 def test_the_steps_lead_to_a_commit(
     fresh: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

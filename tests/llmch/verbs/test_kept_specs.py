@@ -237,6 +237,7 @@ def test_a_change_of_openspec_touches_only_its_orders(
     assert (states(again), server.received) == (["skipped"] * 3, [])
 
 
+@pytest.mark.rest
 def test_what_cannot_be_ticked_is_refused(
     say: Say, shop: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

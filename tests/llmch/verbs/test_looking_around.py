@@ -92,6 +92,7 @@ def test_a_repo_that_nothing_has_run_on(say: Say, repo: Path) -> None:
     assert say("status", "--repo", repo, "--json").document["state"] == "none"
 
 
+@pytest.mark.rest
 def test_the_status_while_another_process_runs(say: Say, repo: Path, workdir: Path) -> None:
     with scripted_server(Silence()) as server:
         command: Words = ["run-all", "--repo", repo, "--workdir", workdir]
@@ -113,6 +114,7 @@ def test_the_status_while_another_process_runs(say: Say, repo: Path, workdir: Pa
     assert f"a run holds the repo (pid {process.pid})" in checked
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_watching_begins_before_anything_has_run(
     say: Say, repo: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch, form: list[str]
@@ -136,6 +138,7 @@ def test_watching_begins_before_anything_has_run(
         assert f"{factory_branch(repo)}: ended" in out
 
 
+@pytest.mark.rest
 def test_an_interrupted_run_is_told_from_one_that_ended(
     say: Say, repo: Path, workdir: Path
 ) -> None:
@@ -158,6 +161,7 @@ def test_an_interrupted_run_is_told_from_one_that_ended(
     assert "last failure of WO-01 (attempt 1): write_scope_violation; 4 attempts left" in text
 
 
+@pytest.mark.rest
 def test_what_a_killed_run_leaves_is_told(say: Say, repo: Path, workdir: Path) -> None:
     with scripted_server(Silence()) as server:
         command: Words = ["run-all", "--repo", repo, "--workdir", workdir]
@@ -238,6 +242,7 @@ def in_terminal(repo: Path, answers: str, *words: str) -> tuple[str, int]:
     return asked, done.returncode
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 2), ("\n", 2), ("\x04", 2)])
 def test_reset_does_what_a_person_answers(half_done: Path, answer: str, code: int) -> None:
     asked, exit_code = in_terminal(half_done, answer, "reset")
@@ -268,6 +273,7 @@ def test_a_machine_that_is_well(say: Say, repo: Path, monkeypatch: pytest.Monkey
     assert snapshot(repo) == before
 
 
+@pytest.mark.rest
 def test_the_doctor_tries_the_base_and_counts_its_tests(say: Say, repo: Path) -> None:
     (repo / "scripts/verify.sh").unlink()
     commit_all(repo, {"test_it.py": "def test_it():\n    assert True\n"})
@@ -298,6 +304,7 @@ def test_the_doctor_names_declared_packages_that_are_not_there(say: Say, repo: P
     assert finding() == ("well", None)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("answers", ["n\n", "y\nn\n"])
 def test_the_doctor_asks_before_it_runs_or_prepares_anything(repo: Path, answers: str) -> None:
     commit_all(repo, {"scripts/verify.sh": "exit 3\n", "requirements.txt": "no-such-plugin\n"})

@@ -62,6 +62,7 @@ def states(answer: Answer) -> list[str]:
     return [each["state"] for each in answer.document["orders"]]
 
 
+@pytest.mark.rest
 def test_the_tools_say_what_they_take_and_what_they_answer(mcp: Mcp, repo: Path) -> None:
     async def look(client: Client) -> None:
         tools = await client.tools()
@@ -96,6 +97,7 @@ def _is_the_persons(parameter: str) -> bool:
     return any(each in parameter for each in words) or parameter == "verify"
 
 
+@pytest.mark.rest
 def test_a_specification_becomes_verified_commits(
     mcp: Mcp, repo: Path, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -296,6 +298,7 @@ def test_a_run_that_somebody_else_began_makes_the_repo_busy(
         mcp.serve(call, OPENAI_BASE_URL="http://127.0.0.1:9/v1")
 
 
+@pytest.mark.rest
 def test_a_client_of_the_newest_protocol_is_answered_too(mcp: Mcp, workdir: Path) -> None:
     """It asks without a handshake, and says in each request which version it speaks."""
 
@@ -373,6 +376,7 @@ def test_a_read_only_server_has_no_tool_that_writes_or_is_paid_for(mcp: Mcp, wor
 # Before a client is served
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
@@ -392,11 +396,13 @@ def test_a_wrong_option_is_refused_before_anything_is_served(
     assert "Traceback" not in said.err
 
 
+@pytest.mark.rest
 def test_standard_output_has_no_other_form(mcp: Mcp) -> None:
     said = run("mcp", *mcp.options, "--json", cwd=mcp.cwd)
     assert (said.code, said.error["name"]) == (2, "INVALID")
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("closed", ["<&-", ">&-"])
 def test_closed_streams_are_refused_in_words(mcp: Mcp, closed: str) -> None:
     with processes.start(
@@ -419,6 +425,7 @@ def test_outside_of_a_repo_one_has_to_be_named(cwd: Path) -> None:
     assert "is not a git repo" in said.err
 
 
+@pytest.mark.rest
 def test_a_missing_package_is_named_with_the_command_that_installs_it(mcp: Mcp) -> None:
     program = mcp.cwd / "without.py"
     program.write_text(

@@ -29,6 +29,7 @@ def split(repo: Path) -> Path:
     return repo
 
 
+@pytest.mark.rest
 def test_two_sides_that_pass_and_their_merge_does_not(say: Say, split: Path) -> None:
     where = ("--repo", split, "--sandbox", "off")
     said = say("verify", "--merge", "work..theirs", *where, "--json")

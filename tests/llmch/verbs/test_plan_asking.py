@@ -51,6 +51,7 @@ def orders_of(folder: Path) -> dict[str, Any]:
     return {each.name: json.loads(each.read_text()) for each in sorted(folder.glob("WO-*.json"))}
 
 
+@pytest.mark.rest
 def test_a_contradiction_is_asked_answered_and_only_what_rests_on_it_is_planned_again(
     say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,6 +82,7 @@ def test_a_contradiction_is_asked_answered_and_only_what_rests_on_it_is_planned_
     assert (unchanged.code, server.received) == (0, [])
 
 
+@pytest.mark.rest
 def test_a_changed_answer_concerns_the_order_that_carries_it_out(
     say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -449,6 +449,7 @@ def test_what_run_all_would_refuse_is_said_before_the_first_call(
     assert "is detached" not in on_branch.out
 
 
+@pytest.mark.rest
 def test_a_plan_that_cannot_run_here_is_refused_unless_that_is_declined(
     say: Say, spec: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

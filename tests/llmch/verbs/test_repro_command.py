@@ -354,6 +354,7 @@ def test_a_record_that_came_with_the_repo_cannot_switch_the_sandbox_off(
 # Beside runs, and after a kill
 
 
+@pytest.mark.rest
 def test_a_run_under_way_is_not_disturbed(
     say: Say, repo: Path, run_once: Run, tmp_path: Path
 ) -> None:
@@ -397,6 +398,7 @@ def stopped(repo: Path, cwd: Path, by: signal.Signals) -> int:
     return process.returncode
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_removes_the_workspace(
     repo: Path, cwd: Path, waiting: Path, by: signal.Signals
@@ -405,6 +407,7 @@ def test_an_interrupt_removes_the_workspace(
     assert workspaces() == []
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("sweeper", ["repro", "run", "reset"])
 def test_what_a_kill_leaves_is_removed_by_the_next_start(
     say: Say, repo: Path, cwd: Path, run_once: Run, waiting: Path, sweeper: str
@@ -423,6 +426,7 @@ def test_what_a_kill_leaves_is_removed_by_the_next_start(
     assert len(git(repo, "worktree", "list", "--porcelain").split("\n\n")) == 1
 
 
+@pytest.mark.rest
 def test_reset_leaves_the_workspace_of_a_living_repro_alone(
     say: Say, repo: Path, cwd: Path, waiting: Path
 ) -> None:
@@ -439,6 +443,7 @@ def test_reset_leaves_the_workspace_of_a_living_repro_alone(
 # The shell
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("backend", [Backend.OFF, *(each.backend for each in WORKING)])
 def test_the_shell_is_a_terminal_of_its_own_on_the_rejected_files(
     repo: Path, cwd: Path, run_once: Run, backend: Backend
@@ -461,6 +466,7 @@ def test_the_shell_is_a_terminal_of_its_own_on_the_rejected_files(
     assert workspaces() == []
 
 
+@pytest.mark.rest
 def test_a_terminal_that_goes_away_ends_the_shell(repo: Path, cwd: Path, run_once: Run) -> None:
     run_once(WRONG)
     with Terminal("repro", "WO-01", "--shell", "--repo", repo, cwd=cwd) as terminal:
@@ -470,6 +476,7 @@ def test_a_terminal_that_goes_away_ends_the_shell(repo: Path, cwd: Path, run_onc
     assert workspaces() == []
 
 
+@pytest.mark.rest
 def test_a_signal_gives_the_terminal_its_mode_back(repo: Path, cwd: Path, run_once: Run) -> None:
     run_once(WRONG)
     with Terminal("repro", "WO-01", "--shell", "--repo", repo, cwd=cwd) as terminal:

@@ -162,6 +162,7 @@ def test_quiet_is_the_verdict_alone(run_all: RunAll, monkeypatch: pytest.MonkeyP
     assert "run-all  PASS" in said.out
 
 
+@pytest.mark.rest
 def test_a_failure_stops_the_run_and_the_next_call_goes_on_from_there(
     run_all: RunAll, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,6 +292,7 @@ def test_a_plan_that_was_edited_to_exempt_itself_is_refused(
     assert (server.received, snapshot(repo)) == ([], before)
 
 
+@pytest.mark.rest
 def test_landed_orders_are_carried_onto_another_branch_without_a_key(
     run_all: RunAll, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

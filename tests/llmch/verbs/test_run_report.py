@@ -21,6 +21,7 @@ def told(factory: Factory) -> Words:
     return ["--repo", factory.repo, "--artifacts-dir", factory.artifacts]
 
 
+@pytest.mark.rest
 def test_the_latest_run_is_shown_in_short(say: Say, told: Words, factory: Factory) -> None:
     said = say("report", *told)
     assert said.code == 0
@@ -80,6 +81,7 @@ def test_the_page_is_written_whole(say: Say, told: Words, cwd: Path) -> None:
     assert say("report", *told, "--html", "report.html").code == 0  # over a page of its own
 
 
+@pytest.mark.rest
 def test_a_run_is_named_by_branch_id_or_folder(say: Say, told: Words, factory: Factory) -> None:
     folder = factory.run_folder
     for name in ("work", folder.name, folder.name[:20].lower(), str(folder)):
@@ -147,6 +149,7 @@ def test_the_page_is_opened_in_the_browser_that_the_person_chose(
     assert (tmp_path / "opened").read_text().strip() == (cwd / "report.html").as_uri()
 
 
+@pytest.mark.rest
 def test_the_short_form_loads_nothing_that_only_the_page_needs(told: Words) -> None:
     script = (
         "import sys; from llmch.cli import main; code = main(sys.argv[1:]); "
@@ -157,6 +160,7 @@ def test_the_short_form_loads_nothing_that_only_the_page_needs(told: Words) -> N
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.rest
 def test_the_page_without_its_package_is_refused_with_the_command_that_installs_it(
     told: Words, cwd: Path
 ) -> None:

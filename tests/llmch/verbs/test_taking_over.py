@@ -116,6 +116,7 @@ def test_a_secret_in_a_hint_reaches_neither_model_nor_records(
     assert texts and not any(SECRET.encode() in each for each in texts)
 
 
+@pytest.mark.rest
 def test_a_commit_is_accepted_and_the_plan_goes_on(
     failed: Said, say: Say, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +135,7 @@ def test_a_commit_is_accepted_and_the_plan_goes_on(
     assert [each["state"] for each in again.document["orders"]] == ["skipped", "skipped", "landed"]
 
 
+@pytest.mark.rest
 def test_the_command_that_accept_names_takes_it_back(
     failed: Said, say: Say, repo: Path, cwd: Path
 ) -> None:

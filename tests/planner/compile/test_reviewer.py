@@ -248,6 +248,7 @@ def at_risk(*orders: dict[str, Any], **more: Any) -> frozenset[str]:
     return orders_at_risk(whole, report)
 
 
+@pytest.mark.rest
 def test_an_order_is_at_risk_by_what_the_rules_cannot_see() -> None:
     first = creating(1, "words.txt", acceptance_commands=["grep -q crane words.txt"])
     assert at_risk(first, TRIED) == frozenset()

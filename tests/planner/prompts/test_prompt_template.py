@@ -312,6 +312,7 @@ EXAMPLE_FILES = {
 }
 
 
+@pytest.mark.rest
 def test_the_commands_of_the_example_pass_on_code_that_does_what_it_says(tmp_path: Path) -> None:
     environment = {
         **os.environ,

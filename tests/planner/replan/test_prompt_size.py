@@ -6,6 +6,8 @@ import json
 import re
 from typing import Final
 
+import pytest
+
 from planner.replan.predecessor import read_predecessor
 from planner.spec.answers import SpecAnswer, write_answers
 from shared.llm.budget import likely_tokens
@@ -28,6 +30,7 @@ def test_one_change_among_thirty_costs_about_a_quarter_of_a_whole_plan(planner: 
     assert cost.change <= _SHARE * cost.whole
 
 
+@pytest.mark.rest
 def test_an_answer_to_a_contradiction_costs_what_the_page_says(planner: Planner) -> None:
     """Thirty requirements in ten orders, one of which rests on the contradiction."""
     text = "R8 says at most twenty lines, the sample shows fifty."

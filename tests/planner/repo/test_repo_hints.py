@@ -288,6 +288,7 @@ def test_code_is_never_run(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.rest
 def test_ten_times_the_files_take_about_ten_times_as_long(tmp_path: Path) -> None:
     words = ["maze", "order", "cart", "parser", "queue", "worker", "token", "view"]
     tracked = [

@@ -353,6 +353,7 @@ def test_a_test_in_an_unknown_language_is_not_judged() -> None:
     assert findings(other, repo=["Makefile"]) == []
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("line", "code"),
     [

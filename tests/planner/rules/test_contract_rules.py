@@ -118,6 +118,7 @@ def place_of(excerpt: str, command: str) -> str:
     return column if number == 1 else f"line {number}, {column}"
 
 
+@pytest.mark.rest
 def test_commands_in_any_order_get_the_same_findings_again_and_again(checker: TypeChecker) -> None:
     every = [*VALID, *(each[2] for each in WRONG)]
     expected: dict[str, list[tuple[str, str]]] = {}

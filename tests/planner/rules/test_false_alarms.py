@@ -20,6 +20,7 @@ MODULES = ALL if os.environ.get("LLMCH_TEST_CORPUS") == "all" else SMALL
 CONTRACT_CODES = ("E20", "E21", "E29")
 
 
+@pytest.mark.rest
 def test_the_standard_librarys_own_examples_raise_no_alarm(
     checker: TypeChecker, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -40,6 +41,7 @@ def test_the_standard_librarys_own_examples_raise_no_alarm(
     assert alarms == []
 
 
+@pytest.mark.rest
 def test_nor_do_they_on_the_librarys_untyped_sources(
     checker: TypeChecker, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -56,6 +58,7 @@ def test_nor_do_they_on_the_librarys_untyped_sources(
     assert alarms == []
 
 
+@pytest.mark.rest
 def test_nor_do_they_where_a_stub_lies_over_the_source(
     checker: TypeChecker, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -187,6 +187,7 @@ def test_a_planning_joins_and_says_so(planner: Planner) -> None:
     assert event.fixes == ('[W304] WO-02 id: "WO-02 and WO-03" -> "WO-02"',)
 
 
+@pytest.mark.rest
 @settings(
     max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

@@ -53,6 +53,7 @@ def test_there_are_enough_of_them_and_all_compile() -> None:
         compile(code, "<paired>", "exec")
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("kind", PAIRS)
 def test_a_wrong_command_has_an_error_and_its_neighbour_none(
     checker: TypeChecker, kind: str
@@ -65,16 +66,19 @@ def test_a_wrong_command_has_an_error_and_its_neighbour_none(
     assert {right[index]: alarms[index] for index in alarms} == {}
 
 
+@pytest.mark.rest
 def test_what_a_command_stores_or_asks_itself_is_no_error(checker: TypeChecker) -> None:
     alarms = errors_of(RIGHT, checker)
     assert {RIGHT[index]: alarms[index] for index in alarms} == {}
 
 
+@pytest.mark.rest
 def test_nearly_all_everyday_mistakes_are_errors(checker: TypeChecker) -> None:
     caught = errors_of(everyday_commands.WRONG, checker, everyday_commands.CONTRACTS)
     assert len(caught) >= 0.95 * len(everyday_commands.WRONG)
 
 
+@pytest.mark.rest
 def test_no_everyday_command_that_is_right_has_an_error(checker: TypeChecker) -> None:
     alarms = errors_of(everyday_commands.RIGHT, checker, everyday_commands.CONTRACTS)
     assert {everyday_commands.RIGHT[index]: alarms[index] for index in alarms} == {}

@@ -41,6 +41,7 @@ every = pytest.mark.parametrize(
 )  # fmt: skip
 
 
+@pytest.mark.rest
 @every
 def test_a_wrong_call_and_a_hollow_command_are_found_and_a_right_plan_passes(
     tmp_path_factory: pytest.TempPathFactory,

@@ -224,6 +224,7 @@ def test_the_checker_does_not_see_what_a_removed_module_declared() -> None:
     assert findings(document, [*repo], sources=repo) == ["E210 WO-02 acceptance_commands[0]"]
 
 
+@pytest.mark.rest
 def test_a_module_takes_the_place_of_a_removed_one() -> None:
     repo = {"game.py": "def play() -> int:\n    return 1\n"}
     package = creating(

@@ -133,6 +133,7 @@ def test_warnings_alone_do_not_stop_a_plan() -> None:
 
 
 # The checker is one for the whole session, and so it may be one for all examples.
+@pytest.mark.rest
 @settings(
     max_examples=150,
     deadline=None,

@@ -78,6 +78,7 @@ def test_a_link_or_a_folder_in_its_place_is_not_read(spec: Path) -> None:
         read_spec(spec)
 
 
+@pytest.mark.rest
 @given(st.lists(st.tuples(st.text(min_size=1), st.text(min_size=1)), max_size=4))
 def test_what_is_written_is_read_again(pairs: list[tuple[str, str]]) -> None:
     asked = {

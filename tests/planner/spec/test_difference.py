@@ -244,6 +244,7 @@ def versions(draw: st.DrawFn) -> tuple[Requirement, ...]:
     )
 
 
+@pytest.mark.rest
 @given(versions(), versions(), st.booleans())
 @settings(max_examples=400)
 def test_each_requirement_is_in_exactly_one_class_and_ids_are_unique(
@@ -265,6 +266,7 @@ def test_each_requirement_is_in_exactly_one_class_and_ids_are_unique(
     assert difference.to_json()["untouched"] == [e.id for e in difference.untouched]
 
 
+@pytest.mark.rest
 @given(st.lists(sentences, unique=True, min_size=1, max_size=12), st.randoms())
 def test_another_order_of_the_same_words_is_no_difference(
     said: list[str], rng: random.Random
@@ -277,6 +279,7 @@ def test_another_order_of_the_same_words_is_no_difference(
     assert {each.id: each.text for each in difference.requirements} == {e.id: e.text for e in old}
 
 
+@pytest.mark.rest
 @given(versions(), versions())
 @settings(max_examples=200)
 def test_a_second_comparison_with_the_same_version_is_empty(

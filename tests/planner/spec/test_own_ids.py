@@ -225,6 +225,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_a_megabyte_of_anything_is_read_in_seconds(text: str) -> None:
     started = process_time()

@@ -122,6 +122,7 @@ def test_a_tick_changes_one_character_of_each_line_that_is_ticked(lines: list[st
     assert tick(after, again) == after
 
 
+@pytest.mark.rest
 def test_five_thousand_tasks_are_judged_at_once() -> None:
     tasks = "".join(f"- [ ] {n}. Say it\n  - _Requirements: 7.{n % 900}, 8_\n" for n in range(5000))
     names = NamedRequirements(frozenset(f"7.{n}" for n in range(900)) | {"8.1"}, {}, {})

@@ -251,6 +251,7 @@ def test_a_working_tree_that_is_being_made_meanwhile_is_waited_for(
         finished.result()
 
 
+@pytest.mark.rest
 def test_a_working_tree_that_stays_half_made_is_an_error_with_a_hint(
     asked: Git, repo: Path, tmp_path: Path
 ) -> None:

@@ -316,6 +316,7 @@ def provider_of(way: Way) -> Provider:
     return PROVIDERS.get(way, Provider.OPENAI)
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(("way", "case"), cases())
 def test_the_matrix(way: Way, case: Case) -> None:
     stall = 0.5 if case.silent else 20.0

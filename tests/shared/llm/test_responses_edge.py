@@ -305,6 +305,7 @@ def test_an_interrupt_cancels_what_runs_in_the_background() -> None:
         ]
 
 
+@pytest.mark.rest
 def test_a_silent_server_is_left_and_polled() -> None:
     silent = Stream([created_event(), text_event(1, "the ")], end="silence")
     with edge(silent, Silence(), Send(DONE), stall_seconds=0.5) as it:

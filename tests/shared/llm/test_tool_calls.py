@@ -173,6 +173,7 @@ _JSON: Any = st.recursive(
 )
 
 
+@pytest.mark.rest
 @given(_JSON, st.lists(st.dictionaries(st.sampled_from(["type", "name", "arguments"]), _JSON)))
 def test_calls_of_any_form_are_read_or_left_out(pieces: object, items: Any) -> None:
     gathered = CallPieces()

@@ -475,6 +475,7 @@ RUN = """
 """
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("at", "number", "answered", "uncertain"),
     [("call", 1, 0, [1]), ("call", 3, 2, [3]), ("step", 1, 1, []), ("step", 2, 2, [])],

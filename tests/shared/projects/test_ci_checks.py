@@ -80,6 +80,7 @@ def test_other_folders_and_other_files_are_left_out() -> None:
     assert checks_of({"run": "mypy"}, path="docs/ci.yml") == []
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "text",
     [

@@ -103,6 +103,7 @@ def test_what_is_right_is_left_alone(number: int) -> None:
     assert not found, _shown(found)
 
 
+@pytest.mark.rest
 @needs_tsc
 def test_nothing_is_found_beside_the_cases() -> None:
     for kind in KINDS:

@@ -60,6 +60,7 @@ def test_no_text_makes_a_reader_raise(first: str, second: str) -> None:
     glob_shape(first)
 
 
+@pytest.mark.rest
 @settings(max_examples=60, deadline=None)
 @given(TEXTS, TEXTS, COMMANDS, TEXTS)
 def test_no_plan_makes_the_judge_raise(stub: str, test: str, command: str, manifest: str) -> None:

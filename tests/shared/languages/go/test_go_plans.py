@@ -115,6 +115,7 @@ NESTED = {
 }
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("repo", "first", "second"), [(WORKSPACE, "client", "server"), (NESTED, "game", "tools/game")]
 )

@@ -190,6 +190,7 @@ def test_threads_take_turns_and_closing_ends_a_question_that_one_waits_for() -> 
     assert not checker.is_running
 
 
+@pytest.mark.rest
 def test_what_the_standard_library_comes_to_is_kept_and_no_code_in_question(
     own_surroundings: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -211,6 +212,7 @@ def test_what_the_standard_library_comes_to_is_kept_and_no_code_in_question(
     assert len(kept.read_bytes()) > 100_000
 
 
+@pytest.mark.rest
 def test_without_a_place_to_keep_it_everything_is_read_anew(own_surroundings: Path) -> None:
     (own_surroundings / ".cache/llmch/types").unlink()
     (own_surroundings / ".cache/llmch/types").write_text("a file is in the way\n")

@@ -117,6 +117,7 @@ def test_the_observer_is_written_for_python_3_9(module: Any) -> None:
     assert " match " not in source
 
 
+@pytest.mark.rest
 @given(st.text() | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
 def test_a_forged_report_is_read_or_is_none(text: str) -> None:
     found = read_observation(f"noise\n{MARK}{text}")

@@ -141,6 +141,7 @@ def test_any_python_judges_random_f_strings_as_the_one_that_runs_this(version: s
     assert 0.2 < here.count(True) / len(here) < 0.8
 
 
+@pytest.mark.rest
 @pytest.mark.skipif(sys.version_info[:2] != OLDEST, reason="only the oldest Python knows")
 def test_the_scan_says_what_the_compiler_of_the_oldest_python_says() -> None:
     sources = f_strings(random.Random(11), 4000)

@@ -32,6 +32,7 @@ def file_of(case: Case) -> str:
     return f"{uses}#[test]\nfn holds() {{\n{case.text}}}\n"
 
 
+@pytest.mark.rest
 def test_the_compiler_tells_wrong_tests_from_right_ones(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
