@@ -230,7 +230,8 @@ def _read_fenced(
     reply: str, shown: Mapping[str, FileState], present: Present, focus: Focus | None
 ) -> _Fenced:
     try:
-        blocks = parse_files_reply(reply, present.allowed, focus.path if focus else None)
+        asked_for = focus.path if focus else None
+        blocks = parse_files_reply(reply, present.allowed, asked_for, present.texts)
     except ReplyMalformed as problem:
         return _Fenced(None, ProposalInvalid(problem.reason))
     try:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from factory.orders.documents import MAX_REPLY_CHARACTERS, Form
@@ -27,6 +27,7 @@ from shared.files.strict_documents import JsonProblem, parse_json
 from shared.languages.registry import language_of
 from shared.llm.model_client import ReplyMalformed, extract_json_object, strip_reasoning
 
+_NONE: Mapping[str, str] = {}
 _PLAIN_PATH = re.compile(r"[\w.@+-]*[./][\w./@+-]*")
 _NAMED_PATH = re.compile(r"(?:.*\s)?(?:path|file|filename|title|name)\s*[=:]\s*(?P<path>\S.*)")
 _LANGUAGE = re.compile(
@@ -199,13 +200,18 @@ class _Block:
 
 
 def parse_files_reply(
-    text: str, allowed: Sequence[str] = (), asked_for: str | None = None
+    text: str,
+    allowed: Sequence[str] = (),
+    asked_for: str | None = None,
+    present: Mapping[str, str] = _NONE,
 ) -> FilesReply:
     """Return the summary and files of a reply.
 
     `allowed` are the paths that may be written. They decide how to read a header that could be
     read in two ways, and they name the file of a reply whose one block gives no path. `asked_for`
-    is the file of all blocks that give no path, if the prompt asked for parts of one file. Raises
+    is the file of all blocks that give no path, if the prompt asked for parts of one file.
+    `present` are the texts of the files that exist: of several blocks without a path for one file,
+    the only one that defines all that the file does is meant. Raises
     `ReplyMalformed` if there is no block, if a block never closes, or if a block names no file.
     """
     repairs: list[str] = []
@@ -216,6 +222,8 @@ def parse_files_reply(
         repairs.append("search texts came without fences")
     if not blocks:
         raise ReplyMalformed("the reply holds no fenced block with a file")
+    if len(allowed) == 1 and asked_for is None:
+        blocks = _meant_blocks(blocks, allowed, present, repairs)
     files, named = _named_files(blocks, allowed, asked_for, repairs)
     summary = _summary(prose, {each.path for each in files})
     return FilesReply(summary, files, tuple(repairs), named)
@@ -357,6 +365,28 @@ def _named_files(
     if not files:
         raise ReplyMalformed("no block of the reply names a file")
     return tuple(files), all(header.path is not None for header, _ in headers)
+
+
+def _meant_blocks(
+    blocks: list[_Block], allowed: Sequence[str], present: Mapping[str, str], repairs: list[str]
+) -> list[_Block]:
+    """Return the blocks without those that only show something, such as tests of the one file."""
+    bare = [each for each in blocks if _header_of(each, allowed, []).path is None]
+    if len(bare) < 2:
+        return blocks
+    names = _defined(allowed[0], present.get(allowed[0], ""))
+    whole = [each for each in bare if names <= _defined(allowed[0], each.content)]
+    if not names or len(whole) != 1:
+        return blocks
+    repairs.append(f"of {len(bare)} blocks without a path, the one that defines {min(names)}")
+    return [each for each in blocks if each not in bare or each is whole[0]]
+
+
+def _defined(path: str, text: str) -> frozenset[str]:
+    """Return the names of the definitions of a text, members qualified."""
+    language = language_of(path)
+    edits = language.edits if language else None
+    return frozenset(each.name for each in edits.outline(text)) if edits else frozenset()
 
 
 def _without_heading(content: str, path: str) -> str:

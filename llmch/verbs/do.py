@@ -200,11 +200,12 @@ def _change(args: argparse.Namespace, ground: _Ground) -> Change:
         frozenset(trees.files_of(ground.place.git, ground.start)) if ground.start else frozenset()
     )
     change = Change(text, tuple(_files(args.files, ground, there)), tuple(args.test))
-    if change.sources and not change.tests and is_small(ground.settings.planner.model):
+    if change.sources and is_small(ground.settings.planner.model):
         first = change.sources[0]
         data = trees.content_of(ground.place.git, ground.start, first) if first in there else b""
-        text = (data or b"").decode("utf-8", "replace")
-        change = replace(change, new_test=new_test_for(first, text, there))
+        source = (data or b"").decode("utf-8", "replace")
+        new_test = None if change.tests else new_test_for(first, source, text, there)
+        change = replace(change, is_for_small=True, new_test=new_test)
     if change.tests:
         _refuse_tests(change, ground, there)
     return change

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from planner.compile.judge_reply import (
     MAX_ROUNDS,
@@ -27,7 +27,7 @@ from planner.compile.judge_reply import (
 from planner.compile.patches import Ask, put_together
 from planner.compile.stages import Stage, StageKind, claim_asks, judge_outlined, next_asks
 from planner.plan.parse_plan import Reply, read_reply
-from planner.plan.plan_edits import read_test_reply
+from planner.plan.plan_edits import order_without_model, read_test_reply
 from planner.prompts.prompt_templates import (
     render,
     render_change,
@@ -115,6 +115,10 @@ def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
     )
 
 
+_TEST: Final = 1_024
+"""The tokens that a reply with one test may have, reasoning included."""
+
+
 @dataclass(frozen=True, slots=True)
 class Compilation:
     """Hold what stays the same from attempt to attempt; `judge` applies all rules to a plan."""
@@ -147,9 +151,14 @@ def compile_plan(compilation: Compilation) -> Iterator[Judged]:
     stage = Stage(StageKind.WHOLE, first_prompt(inputs), looks)
     if inputs.change is not None and inputs.change.new_test is not None:
         stage = replace(stage, again=lambda findings: _test_prompt(inputs, findings))
-    last, is_staged = None, bool(compilation.is_staged)
+    last, is_staged, number = None, bool(compilation.is_staged), 1
+    if (known := order_without_model(inputs.change)) is not None:
+        yield (last := _without_model(compilation, stage, known))
+        if last.ok:
+            return
+        number = 2
     if not is_staged:
-        for last in _until_valid(compilation, stage, (Ask(stage.first),), 1):
+        for last in _until_valid(compilation, stage, (Ask(stage.first),), number):
             yield last
             if is_staged := last.is_cut and compilation.is_staged is None:
                 break
@@ -160,6 +169,14 @@ def compile_plan(compilation: Compilation) -> Iterator[Judged]:
             yield last
     if compilation.reviewer is not None and last is not None and last.ok:
         yield from _reviewed(compilation, compilation.reviewer, stage, last)
+
+
+def _without_model(compilation: Compilation, stage: Stage, order: Reply) -> Judged:
+    """Judge an order that follows from what the person said, as the first attempt."""
+    compilation.record.begin_attempt(1, (), stage.kind)
+    judged = _judged(compilation, stage, ((Ask(""), order.source, order),), 1, "")
+    compilation.record.end_attempt(judged, stage.kind)
+    return judged
 
 
 def _in_stages(compilation: Compilation, details: Stage, number: int) -> Iterator[Judged]:
@@ -226,7 +243,7 @@ def _attempt(
     if may_look:
         asks = [replace(each, prompt=stage.looks.offered(stage.prompt)) for each in asks]
     record.begin_attempt(attempt, asks, stage.kind)
-    model, failures, said, lost = compilation.model, [], [], []
+    model, failures, said, lost = _model_for(compilation), [], [], []
     shared = stage.shared(attempt)
     requests = [
         replace(model.request(e.prompt, attempt, order=e.name), shared=shared) for e in asks
@@ -253,6 +270,14 @@ def _attempt(
     judged = replace(judged, lost=tuple(lost), is_cut=is_cut)
     record.end_attempt(judged, stage.kind)
     return judged
+
+
+def _model_for(compilation: Compilation) -> PlannerModel:
+    """Return the model, with less room where one short test is asked for: it may repeat itself."""
+    model, change = compilation.model, compilation.inputs.change
+    if change is None or change.new_test is None:
+        return model
+    return replace(model, max_output_tokens=min(model.max_output_tokens or _TEST, _TEST))
 
 
 def _looked(

@@ -41,11 +41,11 @@ _NAMES: Final = 6
 """The most names that a question for a test lists."""
 
 
-def new_test_for(source: str, text: str, repo_files: Collection[str]) -> NewTest | None:
+def new_test_for(source: str, text: str, asked: str, repo_files: Collection[str]) -> NewTest | None:
     """Return the test file of a source file, which is not there yet.
 
-    `text` is what the source has now. Returns `None` where its language does not say, and where no
-    code can be imported by its path.
+    `text` is what the source has now, and `asked` what is asked for. Returns `None` where its
+    language does not say, and where no code can be imported by its path.
     """
     language, path = language_of(source), PurePosixPath(source)
     if language is None or language.new_test is None:
@@ -64,8 +64,17 @@ def new_test_for(source: str, text: str, repo_files: Collection[str]) -> NewTest
         values["path"] = language.new_test.path.format(**values)
         if values["path"] not in repo_files:
             break
-    command, asked = language.new_test.command, language.new_test.asked
-    return NewTest(values["path"], command.format(**values), asked.format(**values), (*names,))
+    new, made = language.new_test, language.new_test.examples
+    return replace(
+        new,
+        path=values["path"],
+        command=new.command.format(**values),
+        asked=new.asked.format(**values),
+        names=(*names,),
+        folder_stem="",
+        examples=None,
+        code=made.test_of_examples(text, asked, values["module"]) if made else "",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +83,15 @@ class Change:
 
     `files` are paths that matter to it. `tests` are the commands that the person tests it with;
     without any, the model writes a test. With `new_test` it is asked for that file alone, and the
-    order follows: small models write code in a fence and not in JSON.
+    order follows: small models write code in a fence and not in JSON. So it does without a model,
+    if `is_for_small` and the test is there.
     """
 
     text: str
     files: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
     new_test: NewTest | None = None
+    is_for_small: bool = False
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -163,13 +174,27 @@ def read_test_reply(text: str, change: Change, test: NewTest) -> Reply:
     if copied := [each for each in _defined(test.path, code) if each in test.names]:
         message = f"the test defines {copied[0]} itself: it has to test that of the file"
         return Reply("", unreadable_plan(message))
+    return _order_of(change, {test.path: code}, (test.command,))
+
+
+def order_without_model(change: Change | None) -> Reply | None:
+    """Return the order of a change whose files and tests are known; `None` for any other one."""
+    if change is None or not (change.is_for_small and change.sources):
+        return None
+    if change.tests:  # `plan_of_change` gives them to the order
+        return _order_of(change, {}, ())
+    new = change.new_test
+    return _order_of(change, {new.path: new.code}, (new.command,)) if new and new.code else None
+
+
+def _order_of(change: Change, tests: Mapping[str, str], commands: Sequence[str]) -> Reply:
     subject, _, _ = change.text.strip().partition("\n")
     order: dict[str, JsonValue] = {
         "title": _shortened(subject.split(". ")[0].rstrip(". ")),
         "notes": "",
         "allowed_files": [*change.sources],
-        "acceptance_files": [{"path": test.path, "content": code}],
-        "acceptance_commands": [test.command],
+        "acceptance_files": [{"path": path, "content": code} for path, code in tests.items()],
+        "acceptance_commands": [*commands],
     }
     return Reply(json.dumps(order), parse_plan(order))
 
@@ -184,16 +209,30 @@ def _defined(path: str, code: str) -> tuple[str, ...]:
 
 
 def _as_far_as_whole(path: str, text: str) -> str:
-    """Return the longest beginning of whole lines that parses; a last line without end is cut."""
+    """Return the longest beginning of whole lines that parses; a last line without end is cut.
+
+    Of lines that repeat themselves at the end, the first ones stay: so replies reach their limit.
+    """
     language, lines = language_of(path), text.splitlines(keepends=True)
     if language is None or language.edits is None:
         return ""
-    whole = len(lines) if text.endswith("\n") else len(lines) - 1
-    for kept in range(whole, max(0, whole - _MOST_LINES_CUT), -1):
+    lines = _said_once(lines if text.endswith("\n") else lines[:-1])
+    for kept in range(len(lines), max(0, len(lines) - _MOST_LINES_CUT), -1):
         code = "".join(lines[:kept])
         if language.edits.outline(code):
             return code
     return ""
+
+
+def _said_once(lines: list[str]) -> list[str]:
+    """Return lines without the repetitions of those at their end."""
+    fewest = len(lines)
+    for period in range(1, len(lines) // 2 + 1):
+        kept = len(lines)
+        while lines[kept - period : kept] == lines[max(0, kept - 2 * period) : kept - period]:
+            kept -= period
+        fewest = min(fewest, kept)
+    return lines[:fewest]
 
 
 def _shortened(text: str) -> str:

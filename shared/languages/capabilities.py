@@ -295,12 +295,25 @@ class OutlineEntry:
     last: int
 
 
+class DocumentedExamples(Protocol):
+    """Make tests of the examples that documentation has."""
+
+    def test_of_examples(self, source: str, asked: str, module: str) -> str:
+        """Return a test file of the examples of definitions that are to be written.
+
+        These are those of `source` that `asked` names. Empty where the examples do not show all of
+        them. `module` is what the file imports.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class NewTest:
     """Say how a source file gets a new test file: its path, its command, and how it is asked for.
 
     All have places for parts of the source's path: `{stem}`, `{folder}` (with a slash at its end),
     `{module}` (dotted); the last two also for `{path}`, and `asked` for `{names}` that it defines.
+
+    `examples` makes the file of the examples in a source's documentation. `code` is what it made.
     """
 
     path: str
@@ -310,6 +323,8 @@ class NewTest:
     """What the source defines, where there is one."""
     folder_stem: str = ""
     """The stem of a file that is imported by the name of its folder."""
+    examples: DocumentedExamples | None = None
+    code: str = ""
 
 
 @dataclass(frozen=True, slots=True)

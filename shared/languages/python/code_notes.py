@@ -7,9 +7,10 @@ sources say.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final
 
@@ -18,6 +19,7 @@ from shared.languages.declared import declared_edits
 from shared.languages.declared.declared_edits import EmptyFunction, offer
 from shared.languages.planned_code import file_does_not_parse
 from shared.languages.python.assertion_marker import is_literal
+from shared.languages.python.code_facts import names_read
 from shared.languages.python.module_views import ModuleHistory, Source
 from shared.languages.python.python_code import last_part, name_behind, parse_code
 from shared.languages.python.stubs import BoundName, FunctionNode, declarations, qualified
@@ -310,3 +312,94 @@ def _parameters(function: FunctionNode) -> Sequence[ast.arg]:
 
 def _is_protocol(node: ast.ClassDef) -> bool:
     return any(name_behind(each).endswith("Protocol") for each in node.bases)
+
+
+_WORD: Final = re.compile(r"\w+")
+# As `doctest` reads them; it would be slow to import. Prose often shows a call without a prompt.
+_EXAMPLE: Final = re.compile(
+    r"^[ \t]*>>>[ ]?(?P<code>.*(?:\n[ \t]*\.\.\.(?:[ ].*)?$)*)"
+    r"(?P<shown>(?:\n(?![ \t]*>>>)[ \t]*\S.*)*)"
+    r"|^[ \t]*(?P<call>[^\W\d]\w{0,99}\(.{0,400}\))"
+    r"[ \t]*(?:==|=>|->|→|➞|returns)[ \t]*(?P<value>\S.{0,400})$",
+    re.MULTILINE,
+)
+_MOST_EXAMPLES: Final = 50
+_CONTINUED: Final = re.compile(r"^[ \t]*\.\.\.[ ]?", re.MULTILINE)
+
+
+def test_of_examples(source: str, asked: str, module: str) -> str:
+    """Return a test file of the examples in the docstrings of functions that are to be written.
+
+    These are the functions of `source`, as yet without a body, which `asked` names. Returns an
+    empty text where there are none, or where one of them has no example that can be asserted: so
+    the file shows all that is asked for, or nothing. `module` is what the file imports.
+    """
+    tree, words = Source(source).parsed, frozenset(_WORD.findall(asked))
+    if not isinstance(tree, ast.Module):
+        return ""
+    wanted = {
+        name for name, _, certain in _unwritten(source) if certain and {*name.split(".")} & words
+    }
+    there = declarations(tree.body).keys()
+    tests = {
+        each.name: tuple(dict.fromkeys(islice(_assertions(each, there), _MOST_EXAMPLES)))
+        for each in tree.body
+        if isinstance(each, ast.FunctionDef) and each.name in wanted
+    }
+    if not tests or tests.keys() != wanted or not all(map(_asserts, tests.values())):
+        return ""
+    said = frozenset(_WORD.findall("\n".join(line for each in tests.values() for line in each)))
+    code = [f"from {module} import {', '.join(sorted(said & there))}"]
+    for name, lines in tests.items():
+        code += ["", "", f"def test_{name}():", *(f"    {each}" for each in lines)]
+    return "\n".join(code) + "\n"
+
+
+def _asserts(lines: Sequence[str]) -> bool:
+    return any(each.startswith("assert ") for each in lines)
+
+
+def _assertions(function: ast.FunctionDef, there: Collection[str]) -> Iterator[str]:
+    """Yield the statements of a docstring's examples, up to one that does not parse."""
+    for found in _EXAMPLE.finditer(ast.get_docstring(function) or ""):
+        code, shown = found["call"], found["value"]
+        if code is None:
+            code, shown = _CONTINUED.sub("", found["code"]), found["shown"]
+        try:
+            tree = ast.parse(code)
+        except (SyntaxError, ValueError):
+            if found["call"] is None:
+                return
+            continue
+        if found["call"] and not _is_call(tree, function.name, there):
+            continue
+        match tree.body:
+            case [ast.Expr(value)]:
+                yield from _asserted(value, shown.strip()).splitlines()
+            case body:
+                yield from (line for each in body for line in ast.unparse(each).splitlines())
+
+
+def _is_call(tree: ast.Module, name: str, there: Collection[str]) -> bool:
+    """Return whether code in prose is a call of the function with values that are there."""
+    match tree.body:
+        case [ast.Expr(ast.Call(ast.Name(called)))] if called == name:
+            return not names_read(tree) - {*there, *dir(builtins)}
+        case _:
+            return False
+
+
+def _asserted(value: ast.expr, shown: str) -> str:
+    """Return the assertion that an expression has a value as shown; empty if that is no literal."""
+    code = ast.unparse(value)
+    if not shown:
+        return f"assert {code}" if isinstance(value, ast.Compare) else code
+    try:
+        expected = ast.parse(shown, mode="eval").body
+        ast.literal_eval(expected)
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+        return ""
+    is_one = isinstance(expected, ast.Constant) and (
+        expected.value is None or isinstance(expected.value, bool)
+    )
+    return f"assert {code} {'is' if is_one else '=='} {ast.unparse(expected)}"

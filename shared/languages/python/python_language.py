@@ -224,6 +224,7 @@ PYTHON: Final = Language(
         "python -m pytest -q {path}",
         "a file {path} for pytest, which begins with `from {module} import {names}`",
         folder_stem="__init__",
+        examples=code_notes,
     ),
     telling=(
         (

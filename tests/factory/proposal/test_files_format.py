@@ -272,3 +272,29 @@ def test_a_summary_that_repeats_the_title_says_nothing_more() -> None:
         reply = f"Summary: {said}\n\n```a.py\nx = 1\n```\n"
         parsed = reader.read(reply, (), ReplyFormat.FILES, None)
         assert parsed.proposal.summary == kept
+
+
+CODE = "def f(n):\n    return n\n"
+SHOWN = "def test_f():\n    assert f(1) == 1\n"
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"```python\n{CODE}```\n\ntests/test_a.py\n```python\n{SHOWN}```\n",
+        f"For example:\n```python\nf(1)\n```\nThe file:\n```\n{CODE}```\n",
+    ],
+)
+def test_of_several_blocks_for_one_file_the_one_that_defines_what_it_does_is_meant(
+    reply: str,
+) -> None:
+    """Small models add tests that are there already, and examples."""
+    present = {"a.py": "def f(n):\n    ...\n"}
+    read = parse_files_reply(reply, ["a.py"], None, present)
+    assert [(each.path, each.content) for each in read.files] == [("a.py", CODE)]
+    assert "of 2 blocks without a path, the one that defines f" in read.repairs
+    for texts in ({}, {"a.py": ""}, {"a.py": "def g(): ...\n"}):
+        with pytest.raises(ReplyMalformed, match="names no file"):
+            parse_files_reply(reply, ["a.py"], None, texts)
+    with pytest.raises(ReplyMalformed, match="names no file"):
+        parse_files_reply(reply + f"\n```\n{CODE}```\n", ["a.py"], None, present)

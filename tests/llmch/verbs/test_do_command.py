@@ -278,3 +278,28 @@ def test_the_shipped_example_replays_without_a_key_and_without_a_question(
     again = tmp_path / "made.jsonl"
     make_change_transcript(again)
     assert again.read_bytes() == (CHANGE_EXAMPLE / "transcript.jsonl").read_bytes()
+
+
+@pytest.mark.rest
+def test_a_small_model_is_not_asked_for_a_test_that_the_documentation_has(
+    do: Do, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stub = 'def tax(n):\n    """Return a tenth.\n\n    >>> tax(50)\n    5\n    """\n'
+    commit_all(shop, {"tax.py": stub})
+    with model_server(monkeypatch, writes({"tax.py": f"{stub}    return n // 10\n"})) as server:
+        said = do("tax.py", *SMALL, change="Write tax, as its docstring says.")
+    assert (said.code, len(server.received)) == (0, 1), said.err
+    landed = git(shop, "show", f"{said.document['branch']}:tests/test_tax.py")
+    assert landed == "from tax import tax\n\n\ndef test_tax():\n    assert tax(50) == 5"
+
+
+@pytest.mark.rest
+def test_a_small_model_is_not_asked_for_an_order_with_a_persons_test(
+    do: Do, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit_all(shop, {"tests/test_negative.py": TEST})
+    words = ("--test", "python -m pytest -q tests/test_negative.py", *SMALL)
+    with model_server(monkeypatch, WRITES) as server:
+        said = do("shop.py", *words)
+    assert (said.code, len(server.received)) == (0, 1), said.err
+    assert git(shop, "diff", "--name-only", "HEAD", said.document["branch"]) == "shop.py"

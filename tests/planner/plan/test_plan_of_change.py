@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.plan.parse_plan import parse_plan
-from planner.plan.plan_edits import Change, new_test_for, plan_of_change, read_test_reply
+from planner.plan.plan_edits import (
+    Change,
+    _said_once,
+    new_test_for,
+    order_without_model,
+    plan_of_change,
+    read_test_reply,
+)
 from planner.rules.judge_plan import judge
 from shared.languages.capabilities import NewTest
 
@@ -80,21 +87,21 @@ def test_what_was_asked_is_the_text_that_the_model_gets() -> None:
 
 def test_a_new_test_goes_where_the_language_has_it() -> None:
     text = "def cash():\n    return 1\n\n\nclass Till:\n    def count(self):\n        return 2\n"
-    assert new_test_for("src/shop/till.py", text, FILES) == NewTest(
+    assert new_test_for("src/shop/till.py", text, "", FILES) == NewTest(
         "tests/test_till.py",
         "python -m pytest -q tests/test_till.py",
         "a file tests/test_till.py for pytest, which begins with "
         "`from shop.till import cash, Till`",
         ("cash", "Till"),
     )
-    again = new_test_for("till.py", "", {*FILES, "tests/test_till.py"})
+    again = new_test_for("till.py", "", "", {*FILES, "tests/test_till.py"})
     assert again is not None and again.path == "tests/test_till_2.py"
     assert again.asked.endswith("`from till import *`")
 
 
 def test_a_new_test_in_go_is_beside_its_code() -> None:
     for folder in ("", "a/b/"):
-        found = new_test_for(f"{folder}till.go", "", FILES)
+        found = new_test_for(f"{folder}till.go", "", "", FILES)
         assert found is not None
         assert (found.path, found.command) == (f"{folder}till_test.go", f"go test ./{folder}")
 
@@ -104,11 +111,11 @@ def test_a_new_test_in_go_is_beside_its_code() -> None:
     ["README.md", "till.js", "my-till.py", "01.py", "a b/till.py", "x;true/till.go", "__init__.py"],
 )
 def test_where_a_test_would_have_no_path_that_works_none_is_asked_for_alone(source: str) -> None:
-    assert new_test_for(source, "", FILES) is None
+    assert new_test_for(source, "", "", FILES) is None
 
 
 def test_a_package_is_imported_by_its_name() -> None:
-    found = new_test_for("shop/__init__.py", "", FILES)
+    found = new_test_for("shop/__init__.py", "", "", FILES)
     assert found is not None
     assert (found.path, found.asked[-len("`from shop import *`") :]) == (
         "tests/test_shop.py",
@@ -173,3 +180,59 @@ def test_a_long_sentence_is_a_subject_of_whole_words() -> None:
     assert isinstance(reply.plan.document, dict)
     title = reply.plan.document["title"]
     assert isinstance(title, str) and len(title) <= 72 and title.endswith("word")
+
+
+STUB = 'def total(prices):\n    """Return the sum.\n\n    >>> total([1, 2])\n    3\n    """\n'
+
+
+def small(asked: str, *tests: str, text: str = STUB) -> Change:
+    new = None if tests else new_test_for("till.py", text, asked, FILES)
+    return Change(asked, ("till.py",), tests, new, is_for_small=True)
+
+
+def test_examples_in_the_documentation_of_what_is_to_be_written_are_the_test() -> None:
+    known = order_without_model(small("Write `total`. Prices are whole numbers."))
+    assert known is not None and isinstance(known.plan.document, dict)
+    assert known.plan.document == {
+        "title": "Write `total`",
+        "notes": "",
+        "allowed_files": ["till.py"],
+        "acceptance_files": [
+            {
+                "path": "tests/test_till.py",
+                "content": "from till import total\n\n\ndef test_total():\n"
+                "    assert total([1, 2]) == 3\n",
+            }
+        ],
+        "acceptance_commands": ["python -m pytest -q tests/test_till.py"],
+    }
+
+
+def test_an_order_follows_from_tests_that_a_person_names() -> None:
+    known = order_without_model(small("Faster.", "python -m pytest -q tests/test_old.py"))
+    assert known is not None and isinstance(known.plan.document, dict)
+    assert known.plan.document["allowed_files"] == ["till.py"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        None,
+        Change("Write `total`.", ("till.py",), ("pytest -q",)),
+        small("Make it faster."),
+        small("Write `total`.", text=STUB + "    return 1\n"),
+        small("Write `total`.", text=STUB.replace("3", "the sum")),
+        Change("Faster.", (), ("pytest -q",), is_for_small=True),
+    ],
+)
+def test_otherwise_a_model_is_asked(change: Change | None) -> None:
+    assert order_without_model(change) is None
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=6), st.lists(st.sampled_from("abc"), min_size=1))
+def test_what_repeats_itself_at_the_end_is_said_once(before: list[str], again: list[str]) -> None:
+    said = [*before, *again, *again, *again]
+    kept = _said_once(said)
+    assert len(kept) <= len(before) + 2 * len(again)
+    assert said[: len(kept)] == kept
+    assert _said_once([*"abcd", "end"]) == [*"abcd", "end"]

@@ -205,3 +205,70 @@ def test_nothing_that_a_model_writes_is_too_much_for_the_notes(
         assert isinstance(code_notes.note_syntax(path, text), str)
         unwritten = code_notes.find_unwritten(path, output, text)
         assert all(f" in {path} " in each.message for each in unwritten)
+
+
+def documented(docstring: str, head: str = "def f(n):") -> str:
+    return f'import re\n\nEDGE = 3\n\n\n{head}\n    """Say it.\n\n{docstring}\n    """\n'
+
+
+@pytest.mark.parametrize(
+    ("shown", "lines"),
+    [
+        ("    >>> f(1)\n    [1,  2]", ["assert f(1) == [1, 2]"]),
+        ("    >>> f(1) == 2", ["assert f(1) == 2"]),
+        (
+            "    >>> f(1)\n    True\n    >>> f(2)\n    None",
+            ["assert f(1) is True", "assert f(2) is None"],
+        ),
+        ("    f(1) => 'a'\n    f(2) ➞ 4.5", ["assert f(1) == 'a'", "assert f(2) == 4.5"]),
+        ("    For example, f(1) is 2\n    f(a) == 2\n    f(-1) == 3", ["assert f(-1) == 3"]),
+        ("    >>> x = [EDGE]\n    >>> f(x)\n    3", ["x = [EDGE]", "assert f(x) == 3"]),
+        (
+            "    >>> for each in (1, 2):\n    ...     x = f(each)\n    >>> x\n    2",
+            ["for each in (1, 2):", "    x = f(each)", "assert x == 2"],
+        ),
+        ("    >>> f(1)\n    2\n    >>> f(1)\n    2\n    >>> f(\n    3", ["assert f(1) == 2"]),
+    ],
+)
+def test_examples_are_asserted(shown: str, lines: list[str]) -> None:
+    body = "".join(f"    {each}\n" for each in lines)
+    names = "EDGE, f" if "EDGE" in body else "f"
+    made = code_notes.test_of_examples(documented(shown), "Write f.", "till")
+    assert made == f"from till import {names}\n\n\ndef test_f():\n{body}"
+
+
+@pytest.mark.parametrize(
+    ("source", "asked"),
+    [
+        (documented("    >>> f(1)\n    2"), "Write g."),
+        (documented("    >>> f(1)\n    2") + "    return 2\n", "Write f."),
+        (documented("    >>> f(1)\n    <object at 0x1>"), "Write f."),
+        (documented("    >>> print(f(1))\n    two words"), "Write f."),
+        (documented("    >>> f(1)\n    2", "async def f(n):"), "Write f."),
+        (documented("    >>> f(1)\n    2") + "\n\ndef g():\n    ...\n", "Write f and g."),
+        (
+            documented("    >>> f(1)\n    2") + "\n\nclass C:\n    def m(self):\n        ...\n",
+            "Write f, C.m.",
+        ),
+        ("def f(:", "Write f."),
+        ("", ""),
+    ],
+)
+def test_where_examples_do_not_show_all_that_is_asked_for_there_is_no_test(
+    source: str, asked: str
+) -> None:
+    assert code_notes.test_of_examples(source, asked, "till") == ""
+
+
+@given(
+    st.lists(st.sampled_from([">>> ", "f(", ")", "==", "=>", "... ", "1", "[", "\n    ", " ", "x"]))
+)
+def test_no_docstring_makes_a_test_that_does_not_parse(parts: list[str]) -> None:
+    docstring = "    " + "".join(parts)
+    compile(code_notes.test_of_examples(documented(docstring), "Write f.", "till"), "test", "exec")
+
+
+def test_a_docstring_of_a_megabyte_takes_linear_time() -> None:
+    """An expression that goes back over a line would take hours."""
+    for line in ("f(" + ")==" * 350_000, ">>> f(" * 170_000, "    ...\n" * 120_000):
+        code_notes.test_of_examples(documented(f"    {line}"), "Write f.", "till")
