@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ from tests.llmch.command_line import (
 from tests.planner.plans import creating, plan
 from tests.shared.llm.scripted_server import Act, Silence, scripted_server
 
+_PATIENCE_SECONDS = 120
 GOOD = write_reply({"hello.txt": "hello\n"})
 both_signals = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 all_signals = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -42,14 +44,23 @@ def order_file(cwd: Path) -> Path:
     return path
 
 
-def read_until(stream: IO[str] | None, words: str) -> None:
-    """Read lines up to the first with `words`: by then, what it announces is under way."""
+def read_until(process: subprocess.Popen[str], words: str, stream: IO[str] | None = None) -> None:
+    """Read lines up to the first with `words`: by then, what it announces is under way.
+
+    `stream` is the standard output, where it is left out. A process that says nothing of the kind
+    is killed after some time.
+    """
+    stream, seen = stream or process.stdout, []
     assert stream is not None
-    seen = []
-    for line in stream:
-        seen.append(line)
-        if words in line:
-            return
+    patience = threading.Timer(_PATIENCE_SECONDS, process.kill)
+    patience.start()
+    try:
+        for line in stream:
+            seen.append(line)
+            if words in line:
+                return
+    finally:
+        patience.cancel()
     raise AssertionError(f"{words!r} never came: {''.join(seen)}")
 
 
@@ -88,7 +99,7 @@ def test_an_interrupt_while_the_model_is_asked_leaves_nothing(
     with scripted_server(Silence()) as server:
         command: Words = ["run", "--repo", repo, "--work-order", order_file, "--branch", "work"]
         with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
-            read_until(process.stdout, "ask")
+            read_until(process, "ask")
             _, err = interrupt(process, number)
     assert "interrupted" in err
     assert snapshot(repo) == before
@@ -106,7 +117,7 @@ def test_a_plan_that_was_killed_is_on_record_as_killed_and_goes_on(
     with scripted_server(plan_reply("no plan"), Silence()) as server:
         environment = {"OPENAI_BASE_URL": server.base_url}
         with start(*command, cwd=cwd, **environment) as process:
-            read_until(process.stdout, "attempt   2")
+            read_until(process, "attempt   2")
             during = cwd.joinpath("artifacts", "planner")
             (killed,) = during.glob("*/")
             until = time.monotonic() + 120
@@ -137,7 +148,7 @@ def test_an_interrupt_while_a_command_runs_ends_the_command_too(
     with scripted_server(GOOD) as server:
         command: Words = ["run", "--repo", repo, "--work-order", order_file, "--branch", "work"]
         with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
-            read_until(process.stdout, "$ bash scripts/verify.sh")
+            read_until(process, "$ bash scripts/verify.sh")
             interrupt(process, number)
     assert snapshot(repo) == before
     assert [each for each in living_processes() if sleep in each] == []
@@ -186,7 +197,7 @@ def test_a_run_under_nohup_goes_on_when_the_terminal_closes(
         finally:
             signal.signal(signal.SIGHUP, before)
         with process:
-            read_until(process.stdout, "$ bash scripts/verify.sh")
+            read_until(process, "$ bash scripts/verify.sh")
             process.send_signal(signal.SIGHUP)
             _, err = process.communicate(timeout=120)
         assert process.returncode == 0, err
@@ -282,8 +293,8 @@ def test_a_reply_is_not_paid_for_again_after_an_interrupt(
     with scripted_server(GOOD) as server:
         for _ in range(2):
             with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
-                read_until(process.stdout, " apply ")
-                read_until(process.stdout, "$ bash scripts/verify.sh")
+                read_until(process, " apply ")
+                read_until(process, "$ bash scripts/verify.sh")
                 interrupt(process, signal.SIGINT)
         assert len(server.received) == 1
 
@@ -295,7 +306,7 @@ def test_an_interrupted_plan_says_so_in_its_records(cwd: Path, number: signal.Si
     with scripted_server(Silence()) as server:
         command: Words = ["plan", "--spec", "spec.md", "--outdir", "plan", "--json"]
         with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
-            read_until(process.stderr, "ask")
+            read_until(process, "ask", process.stderr)
             out, _ = interrupt(process, number)
     error = json.loads(out)["error"]
     assert error["name"] == "INTERRUPTED"
@@ -314,7 +325,7 @@ def test_an_interrupted_plan_goes_on_from_its_replies(cwd: Path, more: Words) ->
         command: Words = ["plan", "--spec", "spec.md", *more]
         for seen in ("attempt   2", "(replayed)"):
             with start(*command, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process:
-                read_until(process.stdout, seen)
+                read_until(process, seen)
                 _, err = interrupt(process, signal.SIGINT)
             assert "the same command goes on; no reply on record is paid for again" in err
 
@@ -336,7 +347,7 @@ def said_where_build_is_interrupted(cwd: Path, words: Sequence[str], *acts: Act)
         start(*BUILD, cwd=cwd, OPENAI_BASE_URL=server.base_url) as process,
     ):
         for each in words:
-            read_until(process.stdout, each)
+            read_until(process, each)
         return interrupt(process, signal.SIGINT)[1]
 
 
