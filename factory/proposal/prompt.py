@@ -50,7 +50,7 @@ from shared.languages.appended_tests import files_of_tests, tests_beside_code
 from shared.languages.capabilities import OutlineEntry
 from shared.languages.registry import language_of
 from shared.projects.conventions import Conventions
-from shared.work_order.work_order import Interface, WorkOrder
+from shared.work_order.work_order import AcceptanceFile, Interface, WorkOrder
 
 _MORE_LINES = 400
 """The most lines of a file that a model gets to see by asking for them."""
@@ -438,7 +438,11 @@ def render_short_prompt(
     `conventions` come first. What is `asked` for is the file in a block, or in JSON.
     """
     commands = (*verification, *order.acceptance_commands) if with_commands else ()
-    parts = _told(order, shown, known, focus, commands, asked)
+    is_shown = not with_commands and not past
+    tests = [
+        each for each in order.acceptance_files if not (is_shown and _says(each, order, shown))
+    ]
+    parts = _told(order, shown, known, focus, commands, asked, tests)
     if said := render_conventions(conventions, shown):
         parts.insert(0, said.rstrip("\n"))
     task = "\n\n".join([*parts, render_hint(hint)] if hint else parts)
@@ -460,6 +464,7 @@ def _told(
     focus: Focus | None,
     commands: Sequence[str],
     asked: ReplyFormat,
+    tests: Sequence[AcceptanceFile],
 ) -> list[str]:
     (path,) = order.allowed_files
     file = next((each for each in shown if each.path == path), None)
@@ -491,7 +496,7 @@ def _told(
         parts.append(f"{REMOVED} Use none of them: {', '.join(name_removed(order.removed_files))}")
     texts = {each.path: "\n".join(_lines_shown(each)) for each in shown}
     apart = files_of_tests(order)
-    for test in order.acceptance_files:
+    for test in tests:
         if test.path in apart:
             content = texts.get(test.path, test.text)
             parts += [f"{test.path} is there, and has to pass:", _fenced_short_prompt(content)]
@@ -503,6 +508,25 @@ def _told(
         parts.append(f"These commands must succeed afterwards:\n{_bullets(commands)}")
         parts.append(render_claim(asked))
     return parts
+
+
+def _says(test: AcceptanceFile, order: WorkOrder, shown: Sequence[ShownFile]) -> bool:
+    """Return whether a test has the examples of the file's own documentation, and nothing else.
+
+    A small model that is shown them twice copies the test's import into the file.
+    """
+    (path,) = order.allowed_files
+    language = language_of(path)
+    new_test = language.new_test if language else None
+    text = next((each.text for each in shown if each.path == path and each.parts is None), "")
+    if new_test is None or new_test.examples is None or not text:
+        return False
+    documented = new_test.examples.test_of_examples(text, order.intent, "")
+    return bool(documented) and _after_first_line(documented) == _after_first_line(test.text)
+
+
+def _after_first_line(text: str) -> str:
+    return text.partition("\n")[2]
 
 
 def _fenced_short_prompt(text: str, info: str = "") -> str:

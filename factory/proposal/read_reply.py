@@ -45,6 +45,7 @@ from factory.proposal.reply_formats import (
 from factory.proposal.scope import FileKind, FileState
 from factory.proposal.shown_code import Focus, ShownFile, hashes_of, texts_of
 from shared.files.strict_documents import JsonProblem, JsonValue, parse_json
+from shared.languages.registry import language_of
 from shared.llm.model_client import ReplyMalformed, extract_json_object
 from shared.work_order.parse_order import EMPTY_SHA256
 from shared.work_order.work_order import WorkOrder
@@ -257,11 +258,26 @@ def propose_blocks(
     repairs = (*reply.repairs, *assembled.repairs)
     if assembled.refusals:
         raise BlocksRefused(reply, assembled.refusals)
-    writes = tuple(
-        FileWrite(path=path, base_sha256=_shown_hash(path, shown), content=text)
+    mended = {path: _without_own_imports(path, text) for path, text in assembled.files}
+    repairs += tuple(
+        f"{path} imported what it defines itself; the import was left out"
         for path, text in assembled.files
+        if mended[path] != text
+    )
+    writes = tuple(
+        FileWrite(path=path, base_sha256=_shown_hash(path, shown), content=mended[path])
+        for path, _ in assembled.files
     )
     return ParsedReply(WriteProposal(summary=reply.summary, writes=writes), repairs)
+
+
+def _without_own_imports(path: str, text: str) -> str:
+    language = language_of(path)
+    return (
+        language.own_imports.without_own_imports(path, text)
+        if language and language.own_imports
+        else text
+    )
 
 
 def check_length(reply: str) -> None:

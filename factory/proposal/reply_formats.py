@@ -357,9 +357,9 @@ def _named_files(
             repairs.append(f"{path} holds fences as long as its own; read as nested")
         content = block.content
         if read_header(block.info, allowed).path is None:
-            content = _without_heading(content, path)
+            content = _without_heading(block, path)
         if content != block.content:
-            repairs.append(f"the path {path} stood as the first line of its own code")
+            repairs.append(f"the first line of {path} named it or its language, and was left out")
         is_bare = header.path is None
         files.append(ProposedFile(path, content, header.form, header.name, is_bare))
     if not files:
@@ -389,14 +389,19 @@ def _defined(path: str, text: str) -> frozenset[str]:
     return frozenset(each.name for each in edits.outline(text)) if edits else frozenset()
 
 
-def _without_heading(content: str, path: str) -> str:
-    """Return the content of a code file without a first line that is its own path and no comment.
+def _without_heading(block: _Block, path: str) -> str:
+    """Return the content of a code file without a first line that should have been above it.
 
+    That is its own path, which is no comment, or the name of its language, which the fence lacks.
     Where the block's opening names the file, its content is meant byte for byte.
     """
-    line, _, rest = content.partition("\n")
-    is_heading = line.strip().strip("`*").removesuffix(":").strip("`*") == path
-    return rest if is_heading and language_of(path) is not None else content
+    line, _, rest = block.content.partition("\n")
+    language = language_of(path)
+    if language is None:
+        return block.content
+    said = line.strip().strip("`*").removesuffix(":").strip("`*")
+    is_name = not block.info and said.casefold() == language.name.casefold()
+    return rest if said == path or is_name else block.content
 
 
 def _header_of(block: _Block, allowed: Sequence[str], repairs: list[str]) -> Header:

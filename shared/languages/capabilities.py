@@ -295,6 +295,13 @@ class OutlineEntry:
     last: int
 
 
+class OwnImports(Protocol):
+    """Find imports that a file makes of itself."""
+
+    def without_own_imports(self, path: str, text: str) -> str:
+        """Return a file without imports of what it defines itself, which never succeed."""
+
+
 class DocumentedExamples(Protocol):
     """Make tests of the examples that documentation has."""
 
@@ -536,7 +543,8 @@ class Language:
     not described. `examples` are for the person who looks up
     a rule that the language decides. `telling` has names of files in the root folder, each with a
     pattern of the lines that decide what can run. `chance` has what makes the inputs of a test
-    others on each run. `new_test` says how a source file gets a new test file.
+    others on each run. `new_test` says how a source file gets a new test file. `own_imports` takes
+    out what no file can import.
     """
 
     outliner: Outliner
@@ -558,6 +566,7 @@ class Language:
     telling: tuple[tuple[str, str], ...] = ()
     chance: tuple[ChanceMark, ...] = ()
     new_test: NewTest | None = None
+    own_imports: OwnImports | None = None
 
     @property
     def name(self) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import io
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -403,3 +404,35 @@ def _asserted(value: ast.expr, shown: str) -> str:
         expected.value is None or isinstance(expected.value, bool)
     )
     return f"assert {code} {'is' if is_one else '=='} {ast.unparse(expected)}"
+
+
+def without_own_imports(path: str, text: str) -> str:
+    """Return a file without imports of functions and classes that it defines itself.
+
+    Such an import ends with an `ImportError`: the module is only half there. Small models copy it
+    from a test.
+    """
+    tree = Source(text).parsed if "import" in text else None
+    if not isinstance(tree, ast.Module):
+        return text
+    defined = {each.name for each in tree.body if isinstance(each, (FunctionNode, ast.ClassDef))}
+    lines = io.StringIO(text, newline="").readlines()  # as Python counts them
+    for each in reversed(tree.body):
+        if not isinstance(each, ast.ImportFrom) or not _is_own(path, each):
+            continue
+        whole = "".join(lines[each.lineno - 1 : each.end_lineno]).strip()
+        names = {name.name for name in each.names if name.asname in (None, name.name)}
+        if len(names) == len(each.names) and names <= defined and whole == _segment(text, each):
+            del lines[each.lineno - 1 : each.end_lineno]
+    return "".join(lines)
+
+
+def _is_own(path: str, statement: ast.ImportFrom) -> bool:
+    parts = path.removesuffix(".py").removesuffix("/__init__").split("/")
+    if statement.level:
+        return statement.level == 1 and statement.module == parts[-1]
+    return statement.module in (".".join(parts), ".".join(parts).removeprefix("src."))
+
+
+def _segment(text: str, node: ast.AST) -> str:
+    return ast.get_source_segment(text, node) or ""

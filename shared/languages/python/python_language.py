@@ -208,6 +208,7 @@ PYTHON: Final = Language(
     conformance=PythonConformance(),
     edits=definition_edits,
     notes=code_notes,
+    own_imports=code_notes,
     packages=declared_requirements,
     dependencies=PythonDependencies(),
     failures=python_packages,

@@ -219,7 +219,16 @@ def test_a_path_above_the_block_names_it_where_the_path_is_allowed(heading: str)
 def test_a_path_as_the_first_line_of_its_own_code_is_left_out(line: str, opening: str) -> None:
     reply = parse_files_reply(f"{opening}\n{line}\nx = 1\n```\n", ["src/a.py"])
     assert [each.content for each in reply.files] == ["x = 1\n"]
-    assert "the path src/a.py stood as the first line of its own code" in reply.repairs
+    assert "the first line of src/a.py named it or its language, and was left out" in reply.repairs
+
+
+def test_the_name_of_a_language_below_a_fence_without_one_is_left_out() -> None:
+    for name, path in (("python", "a.py"), ("Go", "a.go")):
+        reply = parse_files_reply(f"```\n{name}\nx = 1\n```\n", [path])
+        assert [each.content for each in reply.files] == ["x = 1\n"]
+    for reply_text in ("```python\npython\nx = 1\n```\n", "```\npython3 = 1\n```\n"):
+        (file,) = parse_files_reply(reply_text, ["a.py"]).files
+        assert file.content.startswith("python")
 
 
 @pytest.mark.parametrize(

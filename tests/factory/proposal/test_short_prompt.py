@@ -116,3 +116,18 @@ def test_of_a_class_that_gets_a_test_the_first_line_is_shown() -> None:
 def test_a_test_file_that_changes_otherwise_is_shown_whole() -> None:
     shown = show_added(ShownFile("t.py", ABSENT.state, LONG_TEST), f"import os\n{LONG_TEST}")
     assert shown.parts is None
+
+
+def test_a_small_model_is_not_shown_examples_a_second_time() -> None:
+    """It would copy the test's import into the file; and they cost tokens."""
+    source = 'def f(n):\n    """Add one.\n\n    >>> f(1)\n    2\n    """\n'
+    test = "from score import f\n\n\ndef test_f():\n    assert f(1) == 2\n"
+    shown = (ShownFile("score.py", FileState(FileKind.FILE, "0" * 64), source),)
+    for content, is_shown in ((test, False), (f"{test}    assert f(2) == 3\n", True)):
+        placed = {"path": "tests/test_score.py", "content": content}
+        order = an_order(intent="Write f.", acceptance_files=[placed])
+        prompt = render_short_prompt(order, shown, with_commands=False)
+        assert ("assert f(1) == 2" in prompt) is is_shown
+        assert "assert f(1) == 2" in render_short_prompt(order, shown)
+    other = an_order(intent="Write g.", acceptance_files=[{"path": "t.py", "content": test}])
+    assert "assert f(1) == 2" in render_short_prompt(other, shown, with_commands=False)

@@ -272,3 +272,46 @@ def test_a_docstring_of_a_megabyte_takes_linear_time() -> None:
     """An expression that goes back over a line would take hours."""
     for line in ("f(" + ")==" * 350_000, ">>> f(" * 170_000, "    ...\n" * 120_000):
         code_notes.test_of_examples(documented(f"    {line}"), "Write f.", "till")
+
+
+OWN = "import os\n{}\n\nclass C: ...\n\n\ndef f(n):\n    return n\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("till.py", "from till import f"),
+        ("till.py", "from till import f, C"),
+        ("till.py", "from till import (\n    f,\n    C as C,\n)"),
+        ("till.py", "from .till import f"),
+        ("src/shop/till.py", "from shop.till import f"),
+        ("src/shop/till.py", "from src.shop.till import f"),
+        ("shop/__init__.py", "from shop import f"),
+    ],
+)
+def test_an_import_of_what_the_file_defines_itself_is_left_out(path: str, line: str) -> None:
+    assert code_notes.without_own_imports(path, OWN.format(line)) == OWN.replace("{}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("till.py", "from till import g"),
+        ("till.py", "from till import f as h"),
+        ("till.py", "from till import *"),
+        ("till.py", "from shop.till import f"),
+        ("shop/till.py", "from till import f"),
+        ("till.py", "from till import f; import re"),
+        ("till.py", "if os:\n    from till import f"),
+        ("till.py", "import till"),
+        ("till.py", "from till import f ("),
+    ],
+)
+def test_any_other_import_stays(path: str, line: str) -> None:
+    assert code_notes.without_own_imports(path, OWN.format(line)) == OWN.format(line)
+
+
+def test_lines_are_counted_as_python_counts_them() -> None:
+    text = "A = '\x0c\x1c'\r\nfrom a import f\r\ndef f(): ...\r\n"
+    left = code_notes.without_own_imports("a.py", text)
+    assert left == "A = '\x0c\x1c'\r\ndef f(): ...\r\n"
