@@ -237,8 +237,8 @@ MAX_QUESTIONS: Final = 2
 _WARMER: Final = (0.4, 0.8)
 """The temperatures after the first and after each further step."""
 
-_SAMPLED_AT: Final = (0.8, 1.0)
-"""The temperatures at which a small model is asked its first prompt again."""
+_SAMPLED_AT: Final = (0.8, 1.0, 0.7, 0.9)
+"""The temperatures at which a small model is asked its first prompt again; no two are equal."""
 
 _MIDDLE_UP_TO = 14.0  # billions of parameters
 

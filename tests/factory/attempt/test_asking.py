@@ -79,14 +79,16 @@ def test_the_last_question_is_the_short_one(factory: Factory) -> None:
 
 
 def test_a_small_model_is_asked_afresh_before_it_is_told_what_failed(factory: Factory) -> None:
-    models = ModelChoice(parse_ladder("a-1.5b"), 5, reply_format=ReplyFormat.FILES)
-    replies: list[Reply] = [f"```\n{text}\n```\n" for text in ("bad", "worse", "worst", "hello")]
-    summary = factory.run(PICKY, replies, models=models)
-    assert stages(summary) == [*[Stage.ACCEPTANCE_FAILED] * 3, ""]
-    first, second, third, fourth = factory.model.requests
-    assert first.prompt == second.prompt == third.prompt
-    assert [each.temperature for each in factory.model.requests] == [0, 0.8, 1.0, 0.8]
-    assert "What came of your earlier replies" in fourth.prompt
+    models = ModelChoice(parse_ladder("a-1.5b"), 6, reply_format=ReplyFormat.FILES)
+    wrong = ("bad", "worse", "worst", "no", "none")
+    replies: list[Reply] = [f"```\n{text}\n```\n" for text in (*wrong, "hello")]
+    summary = factory.run(PICKY, replies, models=models, max_attempts=6)
+    assert stages(summary) == [*[Stage.ACCEPTANCE_FAILED] * 5, ""]
+    *samples, last = factory.model.requests
+    assert len({each.prompt for each in samples}) == 1
+    asked_at = [each.temperature for each in factory.model.requests]
+    assert asked_at == [0, 0.8, 1.0, 0.7, 0.9, 0.8]
+    assert "What came of your earlier replies" in last.prompt
 
 
 def test_no_prompt_is_sent_twice_at_temperature_0(factory: Factory) -> None:

@@ -70,14 +70,15 @@ def test_the_whole_file_is_taken_where_it_comes_all_the_same(factory: Factory) -
 
 @pytest.mark.rest
 def test_another_sample_is_taken_before_the_failure_is_told(factory: Factory) -> None:
-    wrong = [fenced(WRONG), fenced(WRONG.replace("2 *", "3 *")), fenced(WRONG.replace("7)", "6)"))]
-    summary = run(factory, *wrong, fenced(RIGHT))
-    assert stages(summary) == [*[Stage.ACCEPTANCE_FAILED] * 3, ""]
-    first, second, third, fourth = factory.model.requests
-    assert first.prompt == second.prompt == third.prompt
-    assert [each.temperature for each in factory.model.requests] == [0, 0.8, 1.0, 0.8]
-    assert "What came of your earlier replies" in fourth.prompt
-    assert fourth.prompt.startswith(first.prompt.partition("\n\nReply")[0])
+    wrong = [fenced(WRONG), *(fenced(WRONG.replace("2 *", f"{n} *")) for n in range(3, 7))]
+    summary = run(factory, *wrong, fenced(RIGHT), max_attempts=6)
+    assert stages(summary) == [*[Stage.ACCEPTANCE_FAILED] * 5, ""]
+    *samples, last = factory.model.requests
+    assert len({each.prompt for each in samples}) == 1
+    asked_at = [each.temperature for each in factory.model.requests]
+    assert asked_at == [0, 0.8, 1.0, 0.7, 0.9, 0.8]
+    assert "What came of your earlier replies" in last.prompt
+    assert last.prompt.startswith(samples[0].prompt.partition("\n\nReply")[0])
 
 
 def test_a_form_that_did_not_fit_is_not_asked_for_in_the_next_attempt(factory: Factory) -> None:

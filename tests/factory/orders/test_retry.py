@@ -56,11 +56,13 @@ def test_the_servers_own_temperature_stays() -> None:
 
 
 def test_a_small_model_is_asked_its_short_prompt_afresh_before_it_is_told_of_failures() -> None:
-    sequence = walk("a-1.5b", [Stage.ACCEPTANCE_FAILED] * 3, is_short=True)
+    sequence = walk("a-1.5b", [Stage.ACCEPTANCE_FAILED] * 5, is_short=True)
     assert [(each.afresh, each.temperature) for each in sequence] == [
         (False, 0),
         (True, 0.8),
         (True, 1.0),
+        (True, 0.7),
+        (True, 0.9),
         (False, 0.8),
     ]
 
