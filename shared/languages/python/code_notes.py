@@ -321,7 +321,7 @@ _EXAMPLE: Final = re.compile(
     r"^[ \t]*>>>[ ]?(?P<code>.*(?:\n[ \t]*\.\.\.(?:[ ].*)?$)*)"
     r"(?P<shown>(?:\n(?![ \t]*>>>)[ \t]*\S.*)*)"
     r"|^[ \t]*(?P<call>[^\W\d]\w{0,99}\(.{0,400}\))"
-    r"[ \t]*(?:==|=>|->|→|➞|returns)[ \t]*(?P<value>\S.{0,400})$",
+    r"[ \t]*(?:={1,2}>|-{1,2}>|==|→|➞|➔|⇒|returns)[ \t]*(?P<value>\S.{0,400})$",
     re.MULTILINE,
 )
 _MOST_EXAMPLES: Final = 50

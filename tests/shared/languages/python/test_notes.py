@@ -221,6 +221,7 @@ def documented(docstring: str, head: str = "def f(n):") -> str:
             ["assert f(1) is True", "assert f(2) is None"],
         ),
         ("    f(1) => 'a'\n    f(2) ➞ 4.5", ["assert f(1) == 'a'", "assert f(2) == 4.5"]),
+        ("    f(1) ==> -1\n    f(2) -> [f]", ["assert f(1) == -1"]),
         ("    For example, f(1) is 2\n    f(a) == 2\n    f(-1) == 3", ["assert f(-1) == 3"]),
         ("    >>> x = [EDGE]\n    >>> f(x)\n    3", ["x = [EDGE]", "assert f(x) == 3"]),
         (
