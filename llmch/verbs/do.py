@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from factory.preflight import RepoPlace
     from shared.settings.settings import Settings
 
-_MAX_CHANGE: Final = 4_000  # characters; both prompts contain the text
+_MAX_CHANGE: Final = 8_000  # characters, as a long issue has; both prompts contain the text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -115,6 +115,7 @@ def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
     )
 
 
+_WARM: Final = 0.8
 _TEST: Final = 1_024
 """The tokens that a reply with one test may have, reasoning included."""
 
@@ -243,7 +244,7 @@ def _attempt(
     if may_look:
         asks = [replace(each, prompt=stage.looks.offered(stage.prompt)) for each in asks]
     record.begin_attempt(attempt, asks, stage.kind)
-    model, failures, said, lost = _model_for(compilation), [], [], []
+    model, failures, said, lost = _model_for(compilation, attempt), [], [], []
     shared = stage.shared(attempt)
     requests = [
         replace(model.request(e.prompt, attempt, order=e.name), shared=shared) for e in asks
@@ -272,12 +273,16 @@ def _attempt(
     return judged
 
 
-def _model_for(compilation: Compilation) -> PlannerModel:
-    """Return the model, with less room where one short test is asked for: it may repeat itself."""
+def _model_for(compilation: Compilation, attempt: int) -> PlannerModel:
+    """Return the model. Where a small one is asked for a test alone, it has less room: it may
+    repeat itself. After its first reply it is asked warmly: else it says the same again.
+    """
     model, change = compilation.model, compilation.inputs.change
     if change is None or change.new_test is None:
         return model
-    return replace(model, max_output_tokens=min(model.max_output_tokens or _TEST, _TEST))
+    room = min(model.max_output_tokens or _TEST, _TEST)
+    warm = model.temperature if attempt == 1 else max(model.temperature or 0.0, _WARM)
+    return replace(model, max_output_tokens=room, temperature=warm)
 
 
 def _looked(

@@ -92,6 +92,9 @@ def test_a_small_model_is_asked_for_the_test_file_alone(
     first, again = (json.dumps(each.body) for each in server.received[:2])
     assert "tests/test_shop.py" in first and "return 3 * n" in first and "JSON" not in first
     assert "was refused" in again and "JSON" not in again
+    temperatures = [each.body.get("temperature") for each in server.received[:2]]
+    assert temperatures[0] != temperatures[1] == 0.8
+    assert all(each.body["max_output_tokens"] == 1_024 for each in server.received[:2])
     assert git(shop, "show", f"{said.document['branch']}:tests/test_shop.py") == TEST.strip()
     subject = git(shop, "log", "-1", "--format=%s", said.document["branch"])
     assert subject == "refuse a negative number of things with a ValueError"  # as the repo has them
@@ -239,7 +242,7 @@ def test_a_file_that_changed_since_has_the_change_planned_anew(
     ("change", "words", "what"),
     [
         (" ", (), "the change is not described"),
-        ("x" * 4_001, (), "the change has 4,001 characters"),
+        ("x" * 8_001, (), "the change has 8,001 characters"),
         (CHANGE, ("../elsewhere.py",), "is not a path in"),
         (CHANGE, (".git/config",), "is not a path in"),
         (CHANGE, ("notes.txt",), "notes.txt is not in the commit"),
