@@ -117,7 +117,7 @@ def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
 
 _WARM: Final = 0.8
 _TEST: Final = 1_024
-"""The tokens that a reply with one test may have, reasoning included."""
+"""The tokens that a first reply with one test may have, reasoning included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,15 +274,17 @@ def _attempt(
 
 
 def _model_for(compilation: Compilation, attempt: int) -> PlannerModel:
-    """Return the model. Where a small one is asked for a test alone, it has less room: it may
-    repeat itself. After its first reply it is asked warmly: else it says the same again.
+    """Return the model as an attempt asks it.
+
+    A small model that writes a test alone has less room at first, because it may repeat itself; one
+    that reasons may need the rest. Later it is asked warmly: else it says the same again.
     """
     model, change = compilation.model, compilation.inputs.change
     if change is None or change.new_test is None:
         return model
-    room = min(model.max_output_tokens or _TEST, _TEST)
-    warm = model.temperature if attempt == 1 else max(model.temperature or 0.0, _WARM)
-    return replace(model, max_output_tokens=room, temperature=warm)
+    if attempt > 1:
+        return replace(model, temperature=max(model.temperature or 0.0, _WARM))
+    return replace(model, max_output_tokens=min(model.max_output_tokens or _TEST, _TEST))
 
 
 def _looked(

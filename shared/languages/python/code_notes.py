@@ -1,5 +1,6 @@
 """Implements `Notes` for Python: what a person would point out in code.
 
+It also makes tests of what docstrings show, and leaves out imports that never succeed.
 The message comes from a command that ran code of a model: it is only ever compared with what the
 sources say.
 """
@@ -316,6 +317,7 @@ def _is_protocol(node: ast.ClassDef) -> bool:
 
 
 _WORD: Final = re.compile(r"\w+")
+_NAMED: Final = re.compile(r"[`'\"]([\w.]+)(?:\(\))?[`'\"]|\b(\w+)\(|\b(\w+_\w+)\b")
 # As `doctest` reads them; it would be slow to import. Prose often shows a call without a prompt.
 _EXAMPLE: Final = re.compile(
     r"^[ \t]*>>>[ ]?(?P<code>.*(?:\n[ \t]*\.\.\.(?:[ ].*)?$)*)"
@@ -331,11 +333,12 @@ _CONTINUED: Final = re.compile(r"^[ \t]*\.\.\.[ ]?", re.MULTILINE)
 def test_of_examples(source: str, asked: str, module: str) -> str:
     """Return a test file of the examples in the docstrings of functions that are to be written.
 
-    These are the functions of `source`, as yet without a body, which `asked` names. Returns an
-    empty text where there are none, or where one of them has no example that can be asserted: so
-    the file shows all that is asked for, or nothing. `module` is what the file imports.
+    These are the functions of `source`, as yet without a body, which `asked` names as code: a word
+    like `add` may mean another thing. Returns an empty text where there are none, or where one of
+    them has no example that can be asserted: so the file shows all that is asked for, or nothing.
+    `module` is what the file imports.
     """
-    tree, words = Source(source).parsed, frozenset(_WORD.findall(asked))
+    tree, words = Source(source).parsed, _names_in(asked)
     if not isinstance(tree, ast.Module):
         return ""
     wanted = {
@@ -354,6 +357,11 @@ def test_of_examples(source: str, asked: str, module: str) -> str:
     for name, lines in tests.items():
         code += ["", "", f"def test_{name}():", *(f"    {each}" for each in lines)]
     return "\n".join(code) + "\n"
+
+
+def _names_in(asked: str) -> frozenset[str]:
+    found = _NAMED.findall(asked)
+    return frozenset(part for each in found for name in each for part in name.split("."))
 
 
 def _asserts(lines: Sequence[str]) -> bool:

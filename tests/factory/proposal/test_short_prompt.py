@@ -125,9 +125,9 @@ def test_a_small_model_is_not_shown_examples_a_second_time() -> None:
     shown = (ShownFile("score.py", FileState(FileKind.FILE, "0" * 64), source),)
     for content, is_shown in ((test, False), (f"{test}    assert f(2) == 3\n", True)):
         placed = {"path": "tests/test_score.py", "content": content}
-        order = an_order(intent="Write f.", acceptance_files=[placed])
+        order = an_order(intent="Write `f`.", acceptance_files=[placed])
         prompt = render_short_prompt(order, shown, with_commands=False)
         assert ("assert f(1) == 2" in prompt) is is_shown
         assert "assert f(1) == 2" in render_short_prompt(order, shown)
-    other = an_order(intent="Write g.", acceptance_files=[{"path": "t.py", "content": test}])
+    other = an_order(intent="Write `g`.", acceptance_files=[{"path": "t.py", "content": test}])
     assert "assert f(1) == 2" in render_short_prompt(other, shown, with_commands=False)

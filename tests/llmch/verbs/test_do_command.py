@@ -94,7 +94,8 @@ def test_a_small_model_is_asked_for_the_test_file_alone(
     assert "was refused" in again and "JSON" not in again
     temperatures = [each.body.get("temperature") for each in server.received[:2]]
     assert temperatures[0] != temperatures[1] == 0.8
-    assert all(each.body["max_output_tokens"] == 1_024 for each in server.received[:2])
+    rooms = [each.body.get("max_output_tokens") for each in server.received[:2]]
+    assert rooms[0] == 1_024 != rooms[1]  # a model that reasons may need more
     assert git(shop, "show", f"{said.document['branch']}:tests/test_shop.py") == TEST.strip()
     subject = git(shop, "log", "-1", "--format=%s", said.document["branch"])
     assert subject == "refuse a negative number of things with a ValueError"  # as the repo has them
@@ -290,7 +291,7 @@ def test_a_small_model_is_not_asked_for_a_test_that_the_documentation_has(
     stub = 'def tax(n):\n    """Return a tenth.\n\n    >>> tax(50)\n    5\n    """\n'
     commit_all(shop, {"tax.py": stub})
     with model_server(monkeypatch, writes({"tax.py": f"{stub}    return n // 10\n"})) as server:
-        said = do("tax.py", *SMALL, change="Write tax, as its docstring says.")
+        said = do("tax.py", *SMALL, change="Write `tax`, as its docstring says.")
     assert (said.code, len(server.received)) == (0, 1), said.err
     landed = git(shop, "show", f"{said.document['branch']}:tests/test_tax.py")
     assert landed == "from tax import tax\n\n\ndef test_tax():\n    assert tax(50) == 5"

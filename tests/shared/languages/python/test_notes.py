@@ -234,24 +234,25 @@ def documented(docstring: str, head: str = "def f(n):") -> str:
 def test_examples_are_asserted(shown: str, lines: list[str]) -> None:
     body = "".join(f"    {each}\n" for each in lines)
     names = "EDGE, f" if "EDGE" in body else "f"
-    made = code_notes.test_of_examples(documented(shown), "Write f.", "till")
+    made = code_notes.test_of_examples(documented(shown), "Write `f`.", "till")
     assert made == f"from till import {names}\n\n\ndef test_f():\n{body}"
 
 
 @pytest.mark.parametrize(
     ("source", "asked"),
     [
-        (documented("    >>> f(1)\n    2"), "Write g."),
-        (documented("    >>> f(1)\n    2") + "    return 2\n", "Write f."),
-        (documented("    >>> f(1)\n    <object at 0x1>"), "Write f."),
-        (documented("    >>> print(f(1))\n    two words"), "Write f."),
-        (documented("    >>> f(1)\n    2", "async def f(n):"), "Write f."),
-        (documented("    >>> f(1)\n    2") + "\n\ndef g():\n    ...\n", "Write f and g."),
+        (documented("    >>> f(1)\n    2"), "Write `g`."),
+        (documented("    >>> f(1)\n    2") + "    return 2\n", "Write `f`."),
+        (documented("    >>> f(1)\n    <object at 0x1>"), "Write `f`."),
+        (documented("    >>> print(f(1))\n    two words"), "Write `f`."),
+        (documented("    >>> f(1)\n    2", "async def f(n):"), "Write `f`."),
+        (documented("    >>> f(1)\n    2") + "\n\ndef g():\n    ...\n", "Write `f` and `g`."),
         (
             documented("    >>> f(1)\n    2") + "\n\nclass C:\n    def m(self):\n        ...\n",
-            "Write f, C.m.",
+            "Write `f`, `C.m`.",
         ),
-        ("def f(:", "Write f."),
+        ("def f(:", "Write `f`."),
+        (documented("    >>> f(1)\n    2"), "Plot f against n."),
         ("", ""),
     ],
 )
@@ -266,13 +267,15 @@ def test_where_examples_do_not_show_all_that_is_asked_for_there_is_no_test(
 )
 def test_no_docstring_makes_a_test_that_does_not_parse(parts: list[str]) -> None:
     docstring = "    " + "".join(parts)
-    compile(code_notes.test_of_examples(documented(docstring), "Write f.", "till"), "test", "exec")
+    compile(
+        code_notes.test_of_examples(documented(docstring), "Write `f`.", "till"), "test", "exec"
+    )
 
 
 def test_a_docstring_of_a_megabyte_takes_linear_time() -> None:
     """An expression that goes back over a line would take hours."""
     for line in ("f(" + ")==" * 350_000, ">>> f(" * 170_000, "    ...\n" * 120_000):
-        code_notes.test_of_examples(documented(f"    {line}"), "Write f.", "till")
+        code_notes.test_of_examples(documented(f"    {line}"), "Write `f`.", "till")
 
 
 OWN = "import os\n{}\n\nclass C: ...\n\n\ndef f(n):\n    return n\n"
@@ -316,3 +319,9 @@ def test_lines_are_counted_as_python_counts_them() -> None:
     text = "A = '\x0c\x1c'\r\nfrom a import f\r\ndef f(): ...\r\n"
     left = code_notes.without_own_imports("a.py", text)
     assert left == "A = '\x0c\x1c'\r\ndef f(): ...\r\n"
+
+
+@pytest.mark.parametrize("asked", ["Write `f`.", "Write 'f' now.", "Write f(n).", "Write `f()`."])
+def test_a_function_is_named_as_code(asked: str) -> None:
+    """A plain word may mean another thing, and the test would say nothing of what is asked for."""
+    assert code_notes.test_of_examples(documented("    >>> f(1)\n    2"), asked, "till")
