@@ -11,8 +11,9 @@ from pathlib import Path
 from benchmarks.measure import interleave, seconds_of
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench, git, make_repo
-from factory.sandbox.detect import Sandbox, open_sandbox
+from factory.sandbox.detect import open_sandbox
 from factory.sandbox.policy import Backend, Policy
+from factory.sandbox.runner import Sandbox
 from shared.errors import SandboxUnavailable
 
 _OVER_BARE_MS = {Backend.BWRAP: 25, Backend.LANDLOCK: 15}

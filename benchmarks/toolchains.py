@@ -15,10 +15,11 @@ from pathlib import Path
 from benchmarks.measure import interleave, seconds_of
 from benchmarks.rows import Aim, Row, Section
 from benchmarks.setting import Bench
-from factory.sandbox.detect import Sandbox, open_sandbox
+from factory.sandbox.detect import open_sandbox
 from factory.sandbox.lent_folders import go_seed, standard_imports
 from factory.sandbox.policy import Backend, Policy
 from factory.sandbox.private_folder import SYSTEM_PATH
+from factory.sandbox.runner import Sandbox
 from factory.sandbox.toolchain_search import find_toolchains
 from factory.sandbox.toolchains import NO_TOOLCHAINS, Toolchains
 from factory.workbench.workspace import seeds_root

@@ -20,10 +20,11 @@ from typing import Final
 from factory.agents import acp_client
 from factory.agents.agent_task import CHECK
 from factory.agents.known_agents import LIMITS, Agent
-from factory.sandbox.detect import Sandbox, open_sandbox, require_backend
+from factory.sandbox.detect import open_sandbox, require_backend
 from factory.sandbox.forward import NOT_STARTED, PORT, start_of
 from factory.sandbox.forward import __file__ as forward_file
 from factory.sandbox.policy import GIB, Backend, Cause, Ended, Policy
+from factory.sandbox.runner import Sandbox
 from factory.workbench.leftovers import discard
 from factory.workbench.workspace import workspace_refused
 from shared.errors import AgentUnavailable, SandboxUnavailable

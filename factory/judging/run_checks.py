@@ -31,8 +31,8 @@ from factory.orders.read_orders import NOT_EXEMPT, Exemption, TreeFacts
 from factory.orders.stages import AttemptStage
 from factory.orders.task import OrderTask, RunOptions
 from factory.record.progress import Progress
-from factory.sandbox.detect import Sandbox
 from factory.sandbox.policy import Cause, Ended
+from factory.sandbox.runner import Sandbox
 from factory.sandbox.supervision import Show
 from factory.sandbox.toolchains import changed_ns
 from factory.sandbox.visible_files import Interpreter, interpreter_of
@@ -324,7 +324,7 @@ def _run_one(check: Check, trial: Trial, purpose: AttemptStage, known: LookUp, n
     order = trial.order.id
     trial.emit(CommandStarted(order, purpose, check.text))
     ended = _execute(check, trial, name)
-    undone = trial.bench.workspace.undo()
+    undone = trial.bench.undo()
     note = _note_on(check, ended, known, trial)
     trial.emit(
         CommandEnded(order, purpose, check.text, ended.exit_code, ended.duration_seconds, note)

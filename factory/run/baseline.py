@@ -262,12 +262,12 @@ class Baseline:
         After each run the tree is the base again, so that each command judges the base alone.
         """
         ended = self._run_one(check, bench, name)
-        undone = bench.workspace.undo()
+        undone = bench.undo()
         for retry in range(1, self.options.retry_flaky + 1):
             if check.passes(ended):
                 break
             ended = self._run_one(check, bench, f"{name}_again_{retry}")
-            undone = bench.workspace.undo()
+            undone = bench.undo()
         return ended, undone
 
     def _run_one(self, check: Check, bench: Workbench, name: str) -> Ended:

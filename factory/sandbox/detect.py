@@ -8,86 +8,21 @@ import platform
 import re
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from factory.sandbox.bwrap import MINIMUM_VERSION, Bubblewrapped
 from factory.sandbox.landlock import MINIMUM_ABI, Bare, Landlocked, abi
 from factory.sandbox.landlock import supported as seccomp_supported
-from factory.sandbox.policy import Backend, Ended, Guarantees, Limits, Policy, SessionEnded
+from factory.sandbox.policy import Backend, Policy
 from factory.sandbox.private_folder import Layout, lay_out
-from factory.sandbox.runner import Runner
-from factory.sandbox.supervision import Show
+from factory.sandbox.runner import Sandbox
 from shared.errors import SandboxUnavailable
 from shared.processes.process import ProgramMissing, ToolFailed, run_tool
 
 _FIXED_PLACES = (Path("/usr/bin/bwrap"), Path("/bin/bwrap"), Path("/usr/local/bin/bwrap"))
 _PROBE_SECONDS = 10.0
-
-
-class Sandbox(Protocol):
-    """Run untrusted commands. Nothing else in llmch runs one."""
-
-    @property
-    def backend(self) -> Backend:
-        """Return the backend in use, never `AUTO`."""
-
-    @property
-    def version(self) -> str:
-        """Return the backend's own version, or an empty string for `OFF`."""
-
-    @property
-    def guarantees(self) -> Guarantees:
-        """Return which guarantees hold here, each as True or False."""
-
-    @property
-    def limits(self) -> Limits:
-        """Return the limits on each command."""
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """Return the variables of each command."""
-
-    def describe(self) -> str:
-        """Return one line that says what holds and what does not."""
-
-    def has_program(self, name: str) -> bool:
-        """Return whether a command that begins with `name` can be started."""
-
-    def run(
-        self, argv: Sequence[str], *, timeout_seconds: float, log: Path, show: Show | None = None
-    ) -> Ended:
-        """Run `argv` in the workspace and return within a second of the deadline.
-
-        Whatever happens to the command is part of the result. Its output goes to
-        `<log>.stdout.log` and `<log>.stderr.log`, in a folder that must exist, and to `show` as
-        it comes. Raises OSError, with nothing left running, if these logs cannot be written, and
-        `CommandFailed` if a linked folder cannot be shown. Several threads may call this.
-        """
-
-    def attach(self, argv: Sequence[str], keyboard: int, screen: int) -> SessionEnded:
-        """Run `argv` in the workspace, interactively, on a terminal of its own.
-
-        The command reads from `keyboard`, which must be a terminal, and prints to the descriptor
-        `screen`. It has no deadline.
-        """
-
-    def end_commands(self) -> None:
-        """Kill the running commands, as if their time were up. Any thread may call this."""
-
-    def reseed(self, seeds: Mapping[str, Path]) -> None:
-        """Make build caches of the policy equal to seeds that have more than the last ones.
-
-        No command may be running. Raises OSError if the file system refuses.
-        """
-
-    def clear(self) -> None:
-        """Replace /tmp and HOME by an empty directory for the commands that follow.
-
-        No command may be running. Raises OSError if the file system refuses.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,17 +98,17 @@ def _open_backend(backend: Backend, layout: Layout, instead: str = "") -> Sandbo
     """Return the sandbox of this backend, probed unless it has worked. Raises `_Unusable`."""
     match backend:
         case Backend.OFF:
-            return Runner(layout, Bare(layout))
+            return Sandbox(layout, Bare(layout))
         case Backend.BWRAP:
             program = find_bwrap(layout.policy)
-            runner = Runner(layout, Bubblewrapped(layout, program, _bwrap_version(program)))
+            sandbox = Sandbox(layout, Bubblewrapped(layout, program, _bwrap_version(program)))
         case Backend.LANDLOCK:
             _check_landlock()
-            runner = Runner(layout, Landlocked(layout), instead)
+            sandbox = Sandbox(layout, Landlocked(layout), instead)
         case Backend.AUTO:
             raise AssertionError("the candidates of AUTO are tried one by one")
-    _probe(runner, layout.policy.private / "probe")
-    return runner
+    _probe(sandbox, layout.policy.private / "probe")
+    return sandbox
 
 
 class _Unusable(Exception):
@@ -241,14 +176,14 @@ _USER_NAMESPACES = (
 )
 
 
-def _probe(runner: Runner, log: Path) -> None:
+def _probe(sandbox: Sandbox, log: Path) -> None:
     """Run `true` in the same way as any other command. Raises `_Unusable` if it fails."""
-    if (runner.backend, runner.version) in _proven:
+    if (sandbox.backend, sandbox.version) in _proven:
         return
-    ended = runner.run(["true"], timeout_seconds=_PROBE_SECONDS, log=log)
+    ended = sandbox.run(["true"], timeout_seconds=_PROBE_SECONDS, log=log)
     if ended.ok:
-        _proven.add((runner.backend, runner.version))
+        _proven.add((sandbox.backend, sandbox.version))
         return
     problem = ended.reason or ended.stderr.text.strip() or f"the probe ended: {ended.cause}"
-    remedy = _USER_NAMESPACES if runner.backend is Backend.BWRAP else ""
-    raise _Unusable(TriedBackend(runner.backend, runner.version, problem, remedy))
+    remedy = _USER_NAMESPACES if sandbox.backend is Backend.BWRAP else ""
+    raise _Unusable(TriedBackend(sandbox.backend, sandbox.version, problem, remedy))

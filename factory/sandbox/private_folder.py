@@ -295,13 +295,18 @@ class Layout:
             extra={**caches, **variables, **self.policy.environment},
         )
 
-    def renew_temporary(self) -> None:
-        """Replace the command's /tmp by an empty directory, and each build cache by its seed.
+    def renew_temporary(self) -> bool:
+        """Replace the command's /tmp by an empty directory; return whether there is a new one.
 
         A /tmp in which no command left anything stays: to look takes a tenth of making a new one.
         """
-        if not self._is_untouched():
-            self._lay_out_temporary()
+        if self._is_untouched():
+            return False
+        self._lay_out_temporary()
+        return True
+
+    def restore_caches(self) -> None:
+        """Replace each build cache by its seed."""
         for each in self.caches.values():
             each.restore(self.aside)
 
@@ -352,6 +357,7 @@ def lay_out(policy: Policy) -> Layout:
         folder.mkdir()
     layout.aside.mkdir(exist_ok=True)
     layout.renew_temporary()
+    layout.restore_caches()
     write_programs(interpreter, programs / "bin")
     write_program(interpreter.executable, programs / "bin" / GO_END, Path(go_end_file))
     if policy.keeps_bytecode:

@@ -213,8 +213,12 @@ class Confinement(Protocol):
         """Let commands use the directory that has become their /tmp."""
 
 
-class Runner:
-    """Implement `Sandbox` for one confinement."""
+class Sandbox:
+    """Run untrusted commands in one confinement. Nothing else in llmch runs one.
+
+    `backend` is never `AUTO`, and `version`, the backend's own, is empty for `OFF`. `guarantees`
+    says which hold here, `limits` apply to each command, and `environment` has its variables.
+    """
 
     def __init__(self, layout: Layout, confinement: Confinement, instead: str = "") -> None:
         """Use `confinement` for every command; `instead` says why no better one is used."""
@@ -234,17 +238,25 @@ class Runner:
         self.environment: Mapping[str, str] = confinement.environment
 
     def describe(self) -> str:
+        """Return one line that says what holds and what does not."""
         name = f"{self.backend} {self.version}".strip()
         name += f" ({self._instead})" if self._instead else ""
         return f"sandbox {name}: {render(self.guarantees)}"
 
     def has_program(self, name: str) -> bool:
+        """Return whether a command that begins with `name` can be started."""
         return self._find(name) is not None
 
     def run(
         self, argv: Sequence[str], *, timeout_seconds: float, log: Path, show: Show | None = None
     ) -> Ended:
-        """Run one command in the workspace; see `Sandbox.run`."""
+        """Run `argv` in the workspace and return within a second of the deadline.
+
+        Whatever happens to the command is part of the result. Its output goes to
+        `<log>.stdout.log` and `<log>.stderr.log`, in a folder that must exist, and to `show` as
+        it comes. Raises OSError, with nothing left running, if these logs cannot be written, and
+        `CommandFailed` if a linked folder cannot be shown. Several threads may call this.
+        """
         started = time.monotonic()
         out, err = log_files(log)
         with Capture(out, show) as stdout, Capture(err, show) as stderr:
@@ -275,23 +287,38 @@ class Runner:
         )
 
     def end_commands(self) -> None:
-        """Kill the running commands; see `Sandbox.end_commands`."""
+        """Kill the running commands, as if their time were up. Any thread may call this."""
         end_all(within=self._policy.workspace)
 
     def clear(self) -> None:
-        """Replace /tmp by an empty directory; see `Sandbox.clear`."""
-        self._layout.renew_temporary()
-        self._confinement.admit_temporary()
+        """Do what `renew_temporary` does, and make build caches equal to their seeds."""
+        self.renew_temporary()
+        self._layout.restore_caches()
+
+    def renew_temporary(self) -> None:
+        """Replace /tmp, which is HOME too, by an empty directory for the commands that follow.
+
+        No command may be running. Raises OSError if the file system refuses.
+        """
+        if self._layout.renew_temporary():
+            self._confinement.admit_temporary()
 
     def reseed(self, seeds: Mapping[str, Path]) -> None:
-        """Give build caches other seeds; see `Sandbox.reseed`."""
+        """Make build caches of the policy equal to seeds that have more than the last ones.
+
+        No command may be running. Raises OSError if the file system refuses.
+        """
         for name, cache in self._layout.caches.items():
             if name in seeds:
                 cache.reseed(seeds[name])
                 cache.restore(self._layout.aside)
 
     def attach(self, argv: Sequence[str], keyboard: int, screen: int) -> SessionEnded:
-        """Run one command on a terminal of its own; see `Sandbox.attach`."""
+        """Run `argv` in the workspace, interactively, on a terminal of its own.
+
+        The command reads from `keyboard`, which must be a terminal, and prints to the descriptor
+        `screen`. It has no deadline.
+        """
         end = self._run(
             tuple(argv), lambda launch: attach(replace(launch, terminal=True), keyboard, screen),
             terminal=True,

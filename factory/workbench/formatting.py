@@ -57,12 +57,12 @@ class Formatting:
             ended = self.bench.sandbox.run(argv, timeout_seconds=max(left, 1.0), log=log)
             left -= ended.duration_seconds
             text, problem = _printed(log) if ended.ok else ("", _why(ended, self.seconds))
-            if not problem and self.bench.workspace.undo():
+            if not problem and self.bench.undo():
                 problem = "it changes other files"
             if problem:
                 self._warn(own, "", problem)
                 failed.add(own)
-                self.bench.workspace.undo()
+                self.bench.undo()
             elif write.path in tests and not same_code(write.path, write.content, text):
                 changes = "it changes what the file says, which is a test of the plan"
                 self._warn(own, f" on {write.path}", changes)

@@ -44,7 +44,7 @@ from shared.processes.pinned_tools import tools_root
 from shared.settings.settings import SandboxBackend, SandboxNet, SandboxSettings
 
 if TYPE_CHECKING:
-    from factory.sandbox.detect import Sandbox
+    from factory.sandbox.runner import Sandbox
 
 
 _KEPT = "target"  # where a compiler keeps what it has compiled

@@ -21,13 +21,14 @@ from typing import Protocol
 from factory.orders.task import RunOptions
 from factory.preflight import Repo
 from factory.record.journal_entries import Entry, WorkspaceOpened, WorkspaceOpening
-from factory.sandbox.detect import Sandbox, open_sandbox
+from factory.sandbox.detect import open_sandbox
 from factory.sandbox.lent_folders import Linked
 from factory.sandbox.policy import Backend, Policy
+from factory.sandbox.runner import Sandbox
 from factory.sandbox.toolchains import Toolchains
 from factory.sandbox.visible_files import interpreter_of, python_paths
 from factory.workbench.judging_tools import Toolset, find_toolset, go_sources, path_of
-from factory.workbench.leftovers import TreeWatch
+from factory.workbench.leftovers import TreeWatch, Undone
 from factory.workbench.supplies import Supplier, Supplies, find_links
 from factory.workbench.workspace import (
     Listings,
@@ -103,10 +104,26 @@ class Workbench:
         self.workspace.restore()
         self.clear()
 
+    def undo(self) -> Undone:
+        """Restore the tree that is judged, and empty /tmp; return what was undone in the tree.
+
+        Code under test reaches no later command by what it leaves: not by bytecode that a later
+        Python would load, nor by a tool's configuration in HOME. Raises as `reset` does.
+        """
+        undone = self.workspace.undo()
+        with self._refusals_reported():
+            self.sandbox.renew_temporary()
+        return undone
+
     def clear(self) -> None:
         """Empty /tmp, and make build caches their seeds. Raises `CommandFailed` if disk refuses."""
-        try:
+        with self._refusals_reported():
             self.sandbox.clear()
+
+    @contextlib.contextmanager
+    def _refusals_reported(self) -> Iterator[None]:
+        try:
+            yield
         except OSError as error:
             raise workspace_refused(self.workspace.root.parent, error) from error
 

@@ -27,14 +27,13 @@ WRONG = "\n\ndef double(number):\n    return 0\n"
 
 PASSING_TEST = "def test_double():\n    assert True\n"
 PLANT = """\
-import pathlib as p, shutil
+import pathlib as p, shutil, sys
 
 def put(path, text):
     p.Path(path).parent.mkdir(exist_ok=True)
     p.Path(path).write_text(text)
 
-if not (p.Path.home() / "once").exists():
-    (p.Path.home() / "once").touch()
+if "pytest" not in sys.modules:
     """
 CONFTEST = """\
 def pytest_collection_modifyitems(items):
@@ -60,7 +59,7 @@ ATTACKS = {
 
 
 def attacking(line: str) -> str:
-    """Return a module that fails its test, and on its first import does what `line` says."""
+    """Return a module that fails its test, and imported without pytest does what `line` says."""
     return PLANT + line + WRONG
 
 
@@ -119,6 +118,61 @@ def test_a_command_judges_what_is_committed(name: str, backend: Backend, target:
     assert summary.verdict == "FAIL"
     assert stages(summary)[0] in {Stage.VERIFY_FAILED, Stage.ACCEPTANCE_FAILED}
     assert not summary.attempt_records[0].acceptance
+
+
+FORGED = """\
+import importlib.util, marshal, os, pathlib, sys
+import encodings
+
+if "pytest" not in sys.modules:
+    source = pathlib.Path(encodings.__file__)
+    text = source.read_text() + '''
+import posix, sys
+if "pytest" in sys.orig_argv and "-c" in sys.orig_argv:
+    posix.write(1, b"1 passed in 0.01s\\\\n")
+    posix._exit(int(sys.orig_argv[sys.orig_argv.index("-c") + 2]))
+'''
+    facts = source.stat()
+    head = (0, int(facts.st_mtime), facts.st_size & 0xFFFFFFFF)
+    place = pathlib.Path(os.environ["PYTHONPYCACHEPREFIX"])
+    for part in source.parent.parts[1:]:
+        place = place / part
+        place.is_symlink() and place.unlink()
+        place.mkdir(exist_ok=True)
+    (place / f"__init__.{sys.implementation.cache_tag}.pyc").write_bytes(
+        importlib.util.MAGIC_NUMBER
+        + b"".join(each.to_bytes(4, "little") for each in head)
+        + marshal.dumps(compile(text, str(source), "exec"))
+    )
+"""
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("backend", [Backend.BWRAP, Backend.LANDLOCK, Backend.OFF])
+def test_bytecode_that_a_command_forges_runs_in_no_later_one(
+    backend: Backend, target: Factory
+) -> None:
+    if backend is not Backend.OFF and (problem := problem_with(backend)):
+        pytest.skip(f"{backend}: {problem}")
+    sandbox = SandboxSettings(backend=backend)
+    summary = target.run(
+        APP, [proposal({"app.py": FORGED + WRONG})], max_attempts=1, sandbox=sandbox
+    )
+    assert stages(summary) == [Stage.ACCEPTANCE_FAILED]
+
+
+def test_what_a_command_leaves_in_its_home_is_gone_before_the_next_one(target: Factory) -> None:
+    seen = (
+        "import pathlib\n\ndef test_home():\n"
+        "    assert not (pathlib.Path.home() / '.npmrc').exists()\n"
+    )
+    document = writing(
+        "app.py",
+        acceptance_files=[{"path": "tests/test_home.py", "content": seen}],
+        acceptance_commands=["python -m pytest -q tests/test_home.py"],
+    )
+    code = attacking("(p.Path.home() / '.npmrc').write_text('script-shell=./sh')")
+    assert target.run(document, [proposal({"app.py": code})], max_attempts=1).verdict == "PASS"
 
 
 @pytest.mark.parametrize("name", ["rewrites the test", "plants a conftest"])

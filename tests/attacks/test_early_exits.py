@@ -20,9 +20,10 @@ from factory.judging.count_tests import tests_of as counted_tests
 from factory.judging.run_checks import parse_check, run_to_its_end
 from factory.orders.documents import CountedTests
 from factory.orders.stages import Stage
-from factory.sandbox.detect import Sandbox, find_backends, open_sandbox
+from factory.sandbox.detect import find_backends, open_sandbox
 from factory.sandbox.lent_folders import go_seed
 from factory.sandbox.policy import Ended, Policy
+from factory.sandbox.runner import Sandbox
 from factory.sandbox.toolchain_search import find_toolchains
 from shared.errors import PreflightRefused
 from tests.fakes import proposal

@@ -13,8 +13,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from factory.sandbox.detect import Sandbox, open_sandbox
+from factory.sandbox.detect import open_sandbox
 from factory.sandbox.policy import Backend, Limits, Policy
+from factory.sandbox.runner import Sandbox
 from shared.errors import LlmchError
 
 PATHS = ("workspace", "git_dir", "private", "python")

@@ -12,8 +12,9 @@ from uuid import uuid4
 
 import pytest
 
-from factory.sandbox.detect import Sandbox, open_sandbox
+from factory.sandbox.detect import open_sandbox
 from factory.sandbox.policy import Backend, Cause, Ended, Limits, Policy
+from factory.sandbox.runner import Sandbox
 from factory.sandbox.supervision import WARDEN
 from shared.errors import SandboxUnavailable
 from tests.factory.sandbox.sandbox_arena import processes_with, wait_until

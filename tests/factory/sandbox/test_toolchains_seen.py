@@ -9,10 +9,11 @@ from uuid import uuid4
 
 import pytest
 
-from factory.sandbox.detect import Sandbox, open_sandbox
+from factory.sandbox.detect import open_sandbox
 from factory.sandbox.lent_folders import go_seed
 from factory.sandbox.policy import Backend, Ended, Policy
 from factory.sandbox.private_folder import SYSTEM_PATH
+from factory.sandbox.runner import Sandbox
 from factory.sandbox.toolchain_search import find_toolchains
 from shared.errors import SandboxUnavailable
 from tests.factory.sandbox import homes

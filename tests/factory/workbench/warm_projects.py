@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from factory.sandbox.detect import Sandbox, open_sandbox
+from factory.sandbox.detect import open_sandbox
 from factory.sandbox.policy import Ended, Policy
+from factory.sandbox.runner import Sandbox
 from factory.sandbox.toolchain_search import find_toolchains
 from factory.workbench.judging_tools import Toolset
 from shared.events.events import Event, Noted, Warned
