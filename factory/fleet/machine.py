@@ -27,7 +27,6 @@ from factory.fleet.wire import (
     result_document,
     state_document,
     state_of,
-    usage_between,
     with_shared,
 )
 from factory.fleet.worker_clones import RunRefs
@@ -245,7 +244,7 @@ class Machine:
         ):
             before = plan.tally(task.name)
             made = plan.execution.take(assignment)
-            usage = usage_between(before, plan.tally(task.name))
+            usage = plan.tally(task.name) - before
         outcome = OutcomeDocument(
             state_document(made.state),
             result_document(_said_by(self.means.worker, made.result, folder)),

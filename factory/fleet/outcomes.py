@@ -28,7 +28,6 @@ from factory.fleet.wire import (
     parse,
     progress_of,
     unpack,
-    usage_of,
 )
 from factory.fleet.worker_clones import RunRefs, inspect_commit
 from factory.orders.task import Errored, OrderResult, Passed
@@ -109,11 +108,10 @@ class Outcomes:
         )
 
     def _count(self, assignment: Assignment, outcome: OutcomeDocument) -> None:
-        usage, meter = usage_of(outcome.usage), self.session.run.model.meter
-        if usage.calls:
-            meter.add(assignment.task.name, usage, replayed=False)
-        for _ in range(outcome.usage.replayed):
-            meter.add(assignment.task.name, replace(usage, calls=1), replayed=True)
+        meter, used = self.session.run.model.meter, outcome.usage
+        for usage, replayed in ((used.live, False), (used.replayed, True)):
+            if usage.calls:
+                meter.add(assignment.task.name, usage, replayed=replayed)
 
 
 def _outcome_in(answer: Answer | None, assignment: Assignment) -> OutcomeDocument:

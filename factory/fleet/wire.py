@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
@@ -24,13 +24,12 @@ from factory.run.execution import OrderProgress
 from shared import VERSION, errors
 from shared.errors import LlmchError
 from shared.files.atomic_io import make_folder, write_bytes
-from shared.llm.model_client import Usage
 from shared.llm.usage import Tally
 from shared.settings.settings import FormatChoice, StrengthSettings
 
 # The version of the job documents. Workers take only jobs of their own protocol: two versions of
 # llmch that differ in it can share a database, but neither does work of the other.
-PROTOCOL = 2
+PROTOCOL = 3
 
 
 class Kind(StrEnum):
@@ -258,25 +257,11 @@ class ResultDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class UsageDocument:
-    """Hold the tokens that a step took; `replayed` counts the replies that were on record."""
-
-    calls: int = 0
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    reasoning_tokens: int = 0
-    cost_usd: str | None = "0"
-    replayed: int = 0
-    estimated_calls: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class OutcomeDocument:
     """Hold how far a step brought an order, and all that a local run would have recorded.
 
     `files` are those of the order's folder by their path in it, in base64. `events` and `entries`
-    are what was announced, and what the journal gets.
+    are what was announced, and what the journal gets. `usage` is that of the step alone.
     """
 
     state: StateDocument
@@ -285,7 +270,7 @@ class OutcomeDocument:
     files: Mapping[str, str]
     events: tuple[Mapping[str, Any], ...]
     entries: tuple[str, ...]
-    usage: UsageDocument
+    usage: Tally
 
 
 def render(document: object) -> str:
@@ -389,33 +374,6 @@ def error_of(refusal: Refusal) -> LlmchError:
         if each.exit_code == refusal.code:
             return each(refusal.message, refusal.hint)
     return errors.CommandFailed(refusal.message, refusal.hint)
-
-
-def usage_between(before: Tally, after: Tally) -> UsageDocument:
-    """Return what was used from the one tally to the other."""
-    names = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
-    old, new = asdict(before.live), asdict(after.live)
-    cost = None
-    if before.live.cost_usd is not None and after.live.cost_usd is not None:
-        cost = str(after.live.cost_usd - before.live.cost_usd)
-    return UsageDocument(
-        **{name: new[name] - old[name] for name in (*names, "estimated_calls")},
-        cost_usd=cost,
-        replayed=after.replayed.calls - before.replayed.calls,
-    )
-
-
-def usage_of(document: UsageDocument) -> Usage:
-    """Return the usage of a step's live calls."""
-    return Usage(
-        document.calls,
-        document.input_tokens,
-        document.cached_tokens,
-        document.output_tokens,
-        document.reasoning_tokens,
-        None if document.cost_usd is None else Decimal(document.cost_usd),
-        document.estimated_calls,
-    )
 
 
 # The database is not for larger files, such as the log of a command that never stops.

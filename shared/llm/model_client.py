@@ -179,18 +179,22 @@ class Usage:
     written_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        known = self.cost_usd is not None and other.cost_usd is not None
+        return self._with(other, 1)
+
+    def __sub__(self, earlier: Usage) -> Usage:
+        return self._with(earlier, -1)
+
+    def _with(self, other: Usage, sign: int) -> Usage:
+        mine, its = self.cost_usd, other.cost_usd
         return Usage(
-            calls=self.calls + other.calls,
-            input_tokens=self.input_tokens + other.input_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
-            cost_usd=(self.cost_usd or Decimal(0)) + (other.cost_usd or Decimal(0))
-            if known
-            else None,
-            estimated_calls=self.estimated_calls + other.estimated_calls,
-            written_tokens=self.written_tokens + other.written_tokens,
+            calls=self.calls + sign * other.calls,
+            input_tokens=self.input_tokens + sign * other.input_tokens,
+            cached_tokens=self.cached_tokens + sign * other.cached_tokens,
+            output_tokens=self.output_tokens + sign * other.output_tokens,
+            reasoning_tokens=self.reasoning_tokens + sign * other.reasoning_tokens,
+            cost_usd=None if mine is None or its is None else mine + sign * its,
+            estimated_calls=self.estimated_calls + sign * other.estimated_calls,
+            written_tokens=self.written_tokens + sign * other.written_tokens,
         )
 
 

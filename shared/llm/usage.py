@@ -133,6 +133,9 @@ class Tally:
     live: Usage = field(default_factory=Usage)
     replayed: Usage = field(default_factory=Usage)
 
+    def __sub__(self, earlier: Tally) -> Tally:
+        return Tally(self.live - earlier.live, self.replayed - earlier.replayed)
+
 
 def usage_counted(tally: Tally, order: str = "") -> UsageCounted:
     """Return the event that reports the usage of `order`, or of the run where it is empty."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 
 import pytest
 
@@ -16,7 +17,6 @@ from factory.fleet.wire import (
     OutcomeDocument,
     Refusal,
     StateDocument,
-    UsageDocument,
     answer_to_json,
     error_of,
     job_to_json,
@@ -33,18 +33,20 @@ from factory.orders.documents import FailureBrief
 from factory.orders.stages import Stage
 from factory.orders.task import Errored, Failed, OrderResult, Verdict
 from shared.errors import BudgetReached, CommandFailed, FleetUnavailable, SandboxUnavailable
+from shared.llm.model_client import Usage
+from shared.llm.usage import Tally
 
 BRIEF = FailureBrief(
     stage=Stage.VERIFY_FAILED, command="make test", exit_code=2, primary_error_excerpt="\0 é \u2028"
 )
+BEFORE = Tally(Usage(1, 10, 1, 5, 2, Decimal("0.1"), 1, 3), Usage(1, 4))
+USAGE = Tally(Usage(3, 30, 4, 15, 7, Decimal("0.01"), 0, 6), Usage(2, 8, cost_usd=None))
 
 
 def outcome(verdict: Verdict) -> OutcomeDocument:
     state = state_document({**first_state(), "verdict": verdict})
     result = result_document(OrderResult(verdict, ()))
-    return OutcomeDocument(
-        state, result, "", {"a/b": ""}, ({"event": "x"},), ("{}",), UsageDocument()
-    )
+    return OutcomeDocument(state, result, "", {"a/b": ""}, ({"event": "x"},), ("{}",), USAGE)
 
 
 def test_any_text_goes_through_as_ascii() -> None:
@@ -68,6 +70,12 @@ def test_an_error_keeps_its_words_and_its_exit_code(kind: type[CommandFailed]) -
     assert verdict.error is not None
     came = (verdict.error.exit_code, verdict.error.message, verdict.error.hint)
     assert came == (error.exit_code, error.message, error.hint)
+
+
+def test_the_usage_of_a_step_is_that_of_the_step_alone_in_all_its_parts() -> None:
+    after = Tally(BEFORE.live + USAGE.live, BEFORE.replayed + USAGE.replayed)
+    assert after - BEFORE == USAGE
+    assert parse(OutcomeDocument, render(outcome(Failed(BRIEF)))).usage == USAGE
 
 
 def test_an_error_that_ends_no_run_stays_one() -> None:
