@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks.race.contestants import CONTESTANTS, Server, is_here
+from benchmarks.race.contestants import CONTESTANTS, CannotRun, Server, is_here
 from benchmarks.race.judging import files_beside, passes
 from benchmarks.race.outcomes import Outcome, add_outcome, read_outcomes, render_race
 from benchmarks.race.tasks import Task, read_tasks
@@ -92,6 +92,8 @@ def _run(tool: str, task: Task, folder: Path, server: Server) -> Outcome:
     scratch = folder / f"try-{time.time_ns()}"  # one that was cut off stays to be looked at
     scratch.mkdir()
     entry = CONTESTANTS[tool](task, scratch, server)
+    if 0 < entry.counted.calls == entry.counted.refused:
+        raise CannotRun(f"{tool} got no reply on {task.name}", f"see that {server.model} answers")
     (folder / "said.txt").write_text(entry.said, "utf-8", "replace")
     beside = files_beside(task, entry.repo)
     begin = task.commit or git(entry.repo, "rev-list", "--max-parents=0", "HEAD")

@@ -26,6 +26,7 @@ from factory.agents.known_agents import agent_named, found_agents
 from factory.agents.launch import Errand, agent_sandbox
 from factory.sandbox.policy import Policy
 from shared.errors import ExitCode, LlmchError
+from shared.languages.registry import language_of
 
 _PROJECT: Final = Path(__file__).resolve().parents[2]
 _FENCED: Final = re.compile(
@@ -91,12 +92,10 @@ def make_repo(task: Task, folder: Path) -> Path:
 def run_plain(task: Task, folder: Path, server: Server) -> Entry:
     """Ask once for the whole files, and write what comes back. It claims what it answers."""
     repo = make_repo(task, folder)
-    shown = "".join(
-        f"{path}\n```\n{(repo / path).read_text('utf-8')}```\n\n"
-        for path in task.targets
-        if (repo / path).is_file()
-    )
-    form = "Reply with each file whole: its path on a line, then a fenced block."
+    shown = "".join(_shown(repo, path) for path in task.targets if (repo / path).is_file())
+    form = "Reply with the whole file in one fenced code block."
+    if len(task.targets) > 1:
+        form = "Reply with each file whole: its path on a line, then a fenced block."
     asked = f"{task.text}\n\n{shown}{form}"
     started = time.monotonic()
     with counting(server.base_url, server.key) as (url, counted):
@@ -108,6 +107,12 @@ def run_plain(task: Task, folder: Path, server: Server) -> Entry:
             (repo / target).parent.mkdir(parents=True, exist_ok=True)
             (repo / target).write_text(text, "utf-8")
     return Entry(repo, counted, bool(blocks), time.monotonic() - started, said)
+
+
+def _shown(repo: Path, path: str) -> str:
+    language = language_of(path)
+    name = language.name.lower() if language else ""
+    return f"This is {path}:\n\n```{name}\n{(repo / path).read_text('utf-8')}```\n\n"
 
 
 def _reply(url: str, model: str, text: str, seconds: float) -> str:

@@ -470,7 +470,7 @@ def _told(
     file = next((each for each in shown if each.path == path), None)
     text = file.text if file is not None else ""
     # The code comes first: a small model that reads the task before the code copies more of it.
-    parts = [_fenced_short_prompt(focus.code, focus.language.lower())] if focus else []
+    parts = [_block_of(path, focus.code)] if focus else []
     title = " ".join(order.title.split())
     parts += [order.intent] if title in order.intent else [title, order.intent]
     if order.notes:
@@ -481,15 +481,15 @@ def _told(
     others = [each for each in known if each.path != path]
     but = f" But for {', '.join(order.changes)}, it keeps" if order.changes else " It keeps"
     if own:
-        parts += [f"{path} has to define, exactly so:", *map(_fenced_short_prompt, own)]
+        parts += [f"{path} has to define, exactly so:", *(_block_of(path, each) for each in own)]
     if kept := [each for each in staying if each not in own]:
-        parts += [f"{path} is there.{but} these names:", *map(_fenced_short_prompt, kept)]
+        parts += [f"{path} is there.{but} these names:", *(_block_of(path, each) for each in kept)]
     for each in others:
-        parts += [f"{each.path} is there, and you can rely on it:", _fenced_short_prompt(each.stub)]
+        parts += [f"{each.path} is there, and you can rely on it:", _block_of(each.path, each.stub)]
     if file is not None and asked is ReplyFormat.JSON:
         parts.append(_render_file(file, "", with_hash=True).rstrip("\n"))
     elif text and not focus:
-        parts += [f"This is {path}:", _fenced_short_prompt(text)]
+        parts += [f"This is {path}:", _block_of(path, text)]
     elif path not in order.intent and not focus:
         parts.append(f"The file is {path}, and it does not exist yet.")
     if order.removed_files:
@@ -499,9 +499,9 @@ def _told(
     for test in tests:
         if test.path in apart:
             content = texts.get(test.path, test.text)
-            parts += [f"{test.path} is there, and has to pass:", _fenced_short_prompt(content)]
+            parts += [f"{test.path} is there, and has to pass:", _block_of(test.path, content)]
         else:
-            parts += [_BESIDE.format(test.path), _fenced_short_prompt(test.text)]
+            parts += [_BESIDE.format(test.path), _block_of(test.path, test.text)]
     if order.forbidden:
         parts.append(_render_forbidden(order.forbidden).strip())
     if commands:
@@ -529,6 +529,10 @@ def _after_first_line(text: str) -> str:
     return text.partition("\n")[2]
 
 
-def _fenced_short_prompt(text: str, info: str = "") -> str:
-    fence, body = fence_for(text), text.rstrip("\n")
-    return f"{fence}{info}\n{body}\n{fence}"
+def _block_of(path: str, text: str) -> str:
+    """Return a text of the file at `path` in a fence that names its language.
+
+    Below one that names none, a model of 1.5B answers with a block of a few characters.
+    """
+    fence, body, language = fence_for(text), text.rstrip("\n"), language_of(path)
+    return f"{fence}{language.name.lower() if language else ''}\n{body}\n{fence}"

@@ -30,7 +30,8 @@ def test_the_tests_of_the_plan_are_shown_whole() -> None:
     )
     assert has_short_prompt(order, shown)
     prompt = render_short_prompt(order, shown, with_commands=False)
-    assert f"test_score.py is there, and has to pass:\n\n```\n{TEST['content']}```\n" in prompt
+    block = f"```python\n{TEST['content']}```\n"
+    assert f"test_score.py is there, and has to pass:\n\n{block}" in prompt
 
 
 def test_a_long_test_needs_the_long_prompt() -> None:
