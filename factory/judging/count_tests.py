@@ -350,8 +350,15 @@ _UNITTEST_PART = re.compile(r"([a-z ]{1,40})=(\d{1,9})")
 _UNITTEST_NAME = re.compile(r"(?:FAIL|ERROR): (\S.*)$")
 
 
+_PYTEST_PROGRESS = re.compile(r"([.FEsxX]+) +\[ *\d+%\]$")
+
+
 def read_pytest(text: str) -> Counted | None:
-    """Return the sum of pytest's summaries. A test that is expected to fail counts as skipped."""
+    """Return the sum of pytest's summaries. A test that is expected to fail counts as skipped.
+
+    Told twice to be quiet, by its configuration and by its command, it prints no summary: then a
+    sign for each test is counted.
+    """
     runs = []
     for found in matches(text, " in ", _PYTEST):
         numbers = numbers_by_word(found[1])
@@ -363,6 +370,10 @@ def read_pytest(text: str) -> Counted | None:
                     numbers.get("skipped", 0) + numbers.get("xfailed", 0),
                 )
             )
+    if not runs:
+        signs = "".join(each[1] for each in matches(text, "%]", _PYTEST_PROGRESS))
+        passed, failed = (sum(map(signs.count, each)) for each in (".X", "FE"))
+        runs = [Counted(passed, failed, len(signs) - passed - failed, exact=False)] if signs else []
     if not runs:
         return None
     marked = (*matches(text, "FAILED ", _PYTEST_NAME), *matches(text, "ERROR ", _PYTEST_NAME))

@@ -301,9 +301,10 @@ def _run_phase(
                 return
             if not (result.exit_code or result.flaky or ran.undone.all):
                 phase.proven[check.argv] = ran
-            if result.tests is None and not is_cut(ended):
+            if result.tests is None:  # also where it printed more than is kept
                 phase.silent.add(check.text)
-            why = why_nothing_is_proven(check.text, result.tests)
+            configured = trial.configures_tests and not is_cut(ended)
+            why = why_nothing_is_proven(check.text, result.tests, configured=configured)
             if why and phase.purpose is AttemptStage.ACCEPT:
                 phase.brief = brief_of_success(phase.stage, trial.order, why, result)
                 return

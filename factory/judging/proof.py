@@ -31,7 +31,7 @@ from factory.judging.environment_faults import (
 from factory.orders import documents
 from factory.sandbox.policy import Cause, Ended
 from shared.errors import RuleText
-from shared.languages.acceptance_commands import runs_tests
+from shared.languages.acceptance_commands import reports_tests, runs_tests
 from shared.languages.registry import language_of
 
 if TYPE_CHECKING:
@@ -51,11 +51,21 @@ Tests: TypeAlias = "Mapping[str, CountedTests]"
 """The tests that commands reported, by the text of the command. Others reported none."""
 
 
-def why_nothing_is_proven(command: str, tests: CountedTests | None) -> str:
+def why_nothing_is_proven(
+    command: str, tests: CountedTests | None, *, configured: bool = False
+) -> str:
     """Return why a test command that succeeded proves nothing, as a sentence; "" if it proves.
 
-    A command that is not a test runner by its text is not expected to run tests.
+    A command that is not a test runner by its text is not expected to run tests. Of one whose
+    output says how many ran, silence proves nothing where what is judged has also `configured` it:
+    it may have been told to list the tests, or to build none.
     """
+    if tests is None and configured and reports_tests(command):
+        return (
+            "The command succeeded but its output reports no test, so it proves nothing: the "
+            "configuration that comes with this change must let the test runner run its tests and "
+            "print how many."
+        )
     if tests is None or tests.ran or not runs_tests(command):
         return ""
     how = f"skipped all of its {tests.skipped} tests" if tests.skipped > 1 else "ran no test"
@@ -113,9 +123,10 @@ class FewerTests:
 def find_fewer_tests(before: Tests, now: Tests, silent: Collection[str] = ()) -> FewerTests | None:
     """Return the command that ran fewer tests than before; one that ran none goes first.
 
-    `silent` are the commands that succeeded and whose whole output reports no tests. Exact numbers
-    are not compared with those that are the least. Where the commands are not the same as before,
-    their sums are compared; any other command that reported no tests shows nothing.
+    `silent` are the commands that succeeded and whose output, as far as it was kept, reports no
+    tests. Exact numbers are not compared with those that are the least. Where the commands are not
+    the same as before, their sums are compared; any other command that reported no tests shows
+    nothing.
     """
     found = sorted(_fewer(before, now, silent), key=lambda each: each.now or 0)
     return found[0] if found else None

@@ -43,7 +43,7 @@ from factory.workbench.workspace import Workspace
 from shared.events.events import CommandEnded, CommandStarted, Emit, Warned
 from shared.files.atomic_io import make_folder, write_json, write_refused
 from shared.files.text_sources import RepoSources
-from shared.languages.registry import LANGUAGES
+from shared.languages.registry import LANGUAGES, steering
 from shared.processes.shell_words import split_words
 from shared.projects.build_tools import Ground, Verification, find_projects, find_verification
 from shared.projects.manifests import ChangedFiles, RepoFiles, VerifyCommand
@@ -259,6 +259,15 @@ class Trial:
     def files(self) -> Collection[str]:
         """Return the paths of the tree, of files that were removed among them."""
         return {*self.bench.workspace.files, *self.written}
+
+    @property
+    def configures_tests(self) -> bool:
+        """Return whether the files that are judged have one that a test runner is configured by."""
+        installers = [each.dependencies for each in LANGUAGES if each.dependencies]
+        return any(
+            steering(path) or any(each.is_manifest(path) for each in installers)
+            for path in (*self.written, *self.removed)
+        )
 
     def name_of(self, log: Path) -> str:
         """Return the path of a log as records spell it, relative to the order's folder."""

@@ -189,6 +189,7 @@ _OTHER_WORDS: Final[Mapping[str, frozenset[str]]] = {
     "cargo": frozenset({"build", "b", "check", "c", "clippy", "fmt"}),
     "dotnet": frozenset({"build", "format", "restore"}),
 }
+_REPORTING: Final = (("go", "test"), ("cargo", "test"), ("cargo", "t"), ("node", "--test"))
 # The words before a program that a package manager looks up.
 _LAUNCHERS: Final = (
     ("npx",), ("yarn",), ("npm", "exec", "--"), ("npm", "exec"), ("pnpm", "exec"),
@@ -215,6 +216,24 @@ def runs_tests(text: str) -> bool | None:
             return _of_program(_words(command))
         case _:
             return None
+
+
+def reports_tests(text: str) -> bool:
+    """Return whether the command is a test runner that says how many tests ran.
+
+    It does so unless an option or a configuration of it says otherwise.
+    """
+    command = analyse_command(text)
+    match command.run:
+        case ModuleRun(module="pytest" | "unittest"):
+            return runs_tests(text) is True
+        case ProgramRun() | ScriptRun():
+            words = _words(command)
+            known = words[:1] in (("pytest",), ("py.test",)) or words[:2] in _REPORTING
+            chosen = any(each.startswith("--test-reporter") for each in words)
+            return known and not chosen and runs_tests(text) is True
+        case _:
+            return False
 
 
 def _of_program(words: Sequence[str]) -> bool | None:

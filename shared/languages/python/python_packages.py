@@ -249,12 +249,29 @@ class OwnDistribution:
         (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
         for group, name, value in self.points:
             match, program = _REFERENCE.fullmatch(value), folder / "bin" / name
-            if group == "console_scripts" and match and match[2] and not program.exists():
+            if group == "console_scripts" and match and match[2] and not _is_taken(program):
                 program.write_text(
                     f"#!{folder}/bin/python\nimport sys\nfrom operator import attrgetter\n"
                     f"import {match[1]}\nsys.exit(attrgetter({match[2]!r})({match[1]})())\n"
                 )
                 program.chmod(0o755)
+
+
+_SYSTEM: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# These may be anywhere on this machine.
+_OF_TOOLCHAINS: Final = frozenset((
+    "bun", "cargo", "deno", "go", "gradle", "java", "mvn", "node", "npm", "npx", "pnpm", "yarn",
+))  # fmt: skip
+
+
+def _is_taken(program: Path) -> bool:
+    """Return whether a project's program would take the place of another one.
+
+    Commands find the environment's programs before the system's, so a manifest could say what
+    `bash` or `node` is.
+    """
+    there = program.exists() or shutil.which(program.name, path=_SYSTEM)
+    return bool(there) or program.name in _OF_TOOLCHAINS
 
 
 def read_own(document: Table) -> OwnDistribution:

@@ -186,7 +186,7 @@ def test_a_single_order_is_bound_by_the_orders_before_it_in_its_plan(factory: Fa
 def test_the_prompt_has_an_orders_own_interfaces_word_for_word(factory: Factory) -> None:
     odd = "def add( a:int,b : int )->int : ...   # as it was planned\n"
     factory.run(declaring(odd), [code(RIGHT)])
-    assert f"calc.py has to define, exactly so:\n\n```\n{odd}```\n" in factory.prompt()
+    assert f"calc.py has to define, exactly so:\n\n```python\n{odd}```\n" in factory.prompt()
 
 
 @pytest.mark.parametrize("need", ["preconditions", "depends_on"])
@@ -200,7 +200,7 @@ def test_the_prompt_has_the_interfaces_that_an_order_depends_on(
     document = chain(writing("user.py", 2, **{need: needs[need]}))
     last = [proposal({"user.py": "x = 1\n"})]
     assert factory.run_all(document, {"WO-01": [code(RIGHT)], "WO-02": last}).verdict == "PASS"
-    told = f"calc.py is there, and you can rely on it:\n\n```\n{STUB}```"
+    told = f"calc.py is there, and you can rely on it:\n\n```python\n{STUB}```"
     assert told in factory.prompt(1)
 
 
@@ -232,7 +232,7 @@ def test_the_prompt_says_which_names_of_a_file_have_to_stay(
     second = writing("calc.py", 2, context_files=["calc.py"], changes=changes)
     replies = {"WO-01": [code(RIGHT)], "WO-02": [code(RIGHT + "\nLIMIT = 3\n")]}
     factory.run_all(chain(second), replies)
-    assert f"{heading}\n\n```\n{STUB}```" in factory.prompt(1)
+    assert f"{heading}\n\n```python\n{STUB}```" in factory.prompt(1)
 
 
 def test_the_long_prompt_has_interfaces_under_headings() -> None:

@@ -44,7 +44,7 @@ NUMBERS: dict[str, list[Numbers]] = {
         (0, 0, 0),
         None,  # --collect-only
         None,
-        None,  # -q -q prints no summary
+        (1, 1, 2),  # -q -q prints no summary, and a sign for each test
     ],
     "node": [(4, 1, 2), (4, 1, 2), (1, 0, 0), (0, 0, 1), (0, 0, 4), (0, 0, 4), (0, 0, 0), None],
     "javascript": [

@@ -1,0 +1,117 @@
+"""Changes that keep a test runner from running its tests, or hide that it ran none."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from factory.orders.stages import Stage
+from shared.languages.python.python_packages import OwnDistribution
+from tests.fakes import proposal
+from tests.harness import Factory, commit_all, stages, writing
+
+TEST = "from app import double\n\ndef test_double():\n    assert double(2) == 4\n"
+NEW_TEST = TEST.replace("double", "triple").replace("4", "6")
+WRONG = "def double(number):\n    return 0\n"
+BY_PYTEST = writing(
+    "app.py",
+    allowed_files=["app.py", "pyproject.toml"],
+    acceptance_files=[{"path": "tests/test_app.py", "content": TEST}],
+    acceptance_commands=["python -m pytest -q tests/test_app.py"],
+)
+
+
+def configured(options: str) -> str:
+    return f"[project]\nname = 'shop'\n\n[tool.pytest.ini_options]\naddopts = {options!r}\n"
+
+
+@pytest.mark.parametrize("options", ["--collect-only", "--collect-only -qq", "--setup-plan"])
+def test_a_change_that_tells_pytest_to_run_no_test_proves_nothing(
+    factory: Factory, options: str
+) -> None:
+    commit_all(factory.repo, {"scripts/verify.sh": "python -c 'import app'\n", "app.py": WRONG})
+    reply = proposal({"app.py": f"{WRONG}\n", "pyproject.toml": configured(options)})
+    summary = factory.run(BY_PYTEST, [reply], max_attempts=1)
+    assert stages(summary) == [Stage.ACCEPTANCE_FAILED]
+    assert summary.failure is not None
+    assert "proves nothing" in summary.failure.excerpt
+
+
+def test_a_change_that_makes_pytest_quiet_is_judged_by_a_sign_for_each_test(
+    factory: Factory,
+) -> None:
+    right = "def double(number):\n    return 2 * number\n"
+    reply = proposal({"app.py": right, "pyproject.toml": configured("-q")})
+    assert factory.run(BY_PYTEST, [reply], max_attempts=1).verdict == "PASS"
+
+
+@pytest.mark.rest
+@pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
+def test_a_change_that_leaves_cargo_no_test_to_build_proves_nothing(factory: Factory) -> None:
+    manifest = '[package]\nname = "w"\nversion = "0.1.0"\nedition = "2021"\n'
+    code = "pub fn double(n: i32) -> i32 {\n    n * 0\n}\n"
+    files = {
+        "scripts/verify.sh": "test -f Cargo.toml\n",
+        "src/lib.rs": code,
+        "Cargo.toml": manifest,
+        ".gitignore": "target/\nCargo.lock\n",
+    }
+    commit_all(factory.repo, files)
+    test = "#[test]\nfn doubles() {\n    assert_eq!(w::double(2), 4);\n}\n"
+    document = writing(
+        "src/lib.rs",
+        allowed_files=["src/lib.rs", "Cargo.toml"],
+        acceptance_files=[{"path": "tests/plan.rs", "content": test}],
+        acceptance_commands=["cargo test"],
+    )
+    without = f"{manifest}autotests = false\n\n[lib]\ntest = false\ndoctest = false\n"
+    reply = proposal({"src/lib.rs": code.replace("n * 0", "0 * n"), "Cargo.toml": without})
+    summary = factory.run(document, [reply], max_attempts=1)
+    assert stages(summary) == [Stage.ACCEPTANCE_FAILED]
+
+
+FLOOD = """\
+import os, stat, sys
+
+if "tests/test_new.py" not in sys.argv:
+    for number in range(3, 30):  # pytest keeps the pipe that it was started with
+        if os.path.exists(f"/proc/self/fd/{number}") and stat.S_ISFIFO(os.fstat(number).st_mode):
+            for _ in range(105_000):
+                os.write(number, b"x" * 99 + b"\\n")
+            break
+    os._exit(0)
+
+def double(number):
+    return 0
+
+def triple(number):
+    return 3 * number
+"""
+
+
+@pytest.mark.rest
+def test_a_verification_that_prints_more_than_is_kept_has_run_no_test(factory: Factory) -> None:
+    files = {
+        "scripts/verify.sh": "set -e\npython -m pytest -q tests\n",
+        "app.py": "def double(number):\n    return 2 * number\n",
+        "tests/test_app.py": TEST,
+    }
+    commit_all(factory.repo, files)
+    document = writing(
+        "app.py",
+        acceptance_files=[{"path": "tests/test_new.py", "content": NEW_TEST}],
+        acceptance_commands=["python -m pytest -q tests/test_new.py"],
+    )
+    summary = factory.run(document, [proposal({"app.py": FLOOD})], max_attempts=1)
+    assert stages(summary) == [Stage.VERIFY_FAILED]
+
+
+def test_a_manifest_places_no_program_before_one_of_the_system(tmp_path: Path) -> None:
+    (tmp_path / "lib/python3.11/site-packages").mkdir(parents=True)
+    (tmp_path / "bin").mkdir()
+    names = ("bash", "env", "node", "shop")
+    points = tuple(("console_scripts", each, "app:main") for each in names)
+    OwnDistribution("shop", "1.0", points).write(tmp_path)
+    assert [each.name for each in (tmp_path / "bin").iterdir()] == ["shop"]
