@@ -351,6 +351,9 @@ BAD_FLAGS = {
     "a cap below zero": (["--max-cost", "-1"], 2, "max-cost"),
     "a replay of nothing": (["--llm", "replay"], 2, "needs a transcript"),
     "a replay of no file": (["--llm", "replay", "--transcript", "{here}/none"], 2, "is not a file"),
+    "a record in no folder": (["--transcript", "{here}/none/t.jsonl"], 2, "is not a directory"),
+    "a record that is a folder": (["--transcript", "{here}"], 2, "it is a directory"),
+    "a record of another kind": (["--transcript", "{here}/WO-01.json"], 2, "not a line of a"),
     "a sandbox that nobody knows": (["--sandbox", "vault"], 2, "vault"),
     "a flag that nobody knows": (["--frobnicate"], 2, "--frobnicate"),
 }
