@@ -121,7 +121,9 @@ class VerbParser(argparse.ArgumentParser):
 
     def print_help(self, file: object = None) -> None:
         # Our own stream does not raise where the reader has gone away.
-        Stream(sys.stdout).write(self.format_help())
+        stream = Stream(sys.stdout)
+        stream.write(self.format_help())
+        stream.check_printed()
 
 
 def _words(action: argparse.Action, value: object) -> Iterator[str]:

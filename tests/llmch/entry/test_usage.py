@@ -332,6 +332,17 @@ def through_shell(command: str, cwd: Path, **variables: str) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
+@pytest.mark.parametrize("command", ["--help", "--version", "help", "explain E101", "run --help"])
+def test_an_answer_to_a_closed_stream_is_no_bug_and_one_on_a_full_disk_is_an_error(
+    cwd: Path, command: str
+) -> None:
+    assert through_shell(f'"$PYTHON" -m llmch {command} >&-', cwd) == (0, "")
+    code, said = through_shell(f'"$PYTHON" -m llmch {command} >/dev/full', cwd)
+    assert (code, said.splitlines()[0]) == (
+        1, "error: the result could not be printed: No space left on device"
+    )  # fmt: skip
+
+
 @pytest.mark.rest
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_break_nothing(cwd: Path, closed: str) -> None:
