@@ -76,6 +76,21 @@ def test_a_sentence_becomes_a_commit_with_its_test_by_two_calls(
     assert (again.code, again.document["commit"]) == (0, document["commit"])
 
 
+@pytest.mark.rest
+def test_a_failed_change_ends_with_the_command_that_helps(
+    do: Do, say: Say, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, PLAN, writes({"stray.py": ""}), WRITES):
+        failed = do("shop.py", "--yes", "--max-attempts", "1")
+        step, _, report = failed.out.splitlines()[-3:]
+        assert f"→ `llmch retry WO-01 --repo {shop} --hint TEXT`" in step
+        assert "llmch report --html report.html" in report
+        retried = say("retry", "WO-01", "--repo", shop, "--sandbox", "off", "--json")
+    assert (failed.code, retried.code) == (1, 0)
+    with model_server(monkeypatch):
+        assert do("shop.py", "--yes", "--json").document["state"] == "skipped"
+
+
 SMALL = ("--planner-model", "coder-1.5b", "--factory-model", "coder-1.5b", "--yes", "--json")
 
 
