@@ -55,8 +55,9 @@ _MAX_CHANGE: Final = 8_000  # characters, as a long issue has; both prompts cont
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("change", metavar="TEXT", help="what to change, in a sentence or two")
     parser.add_argument(
-        "files", nargs="*", metavar="FILE", help="files that matter: they are shown whole"
-    )
+        "files", nargs="*", default=[], metavar="FILE",
+        help="files that matter: they are shown whole",
+    )  # fmt: skip
     parser.add_argument(
         "--test", action="append", default=[], metavar="CMD",
         help="a command that tests the change, instead of a test that the model writes",

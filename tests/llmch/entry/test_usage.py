@@ -97,6 +97,10 @@ def test_the_usage_of_a_verb_names_what_it_cannot_do_without(say: Say) -> None:
     assert usage("run") == "usage: llmch run --work-order FILE [OPTIONS]"
     assert usage("check") == "usage: llmch check DIR [OPTIONS]"
     assert usage("explain") == "usage: llmch explain [CODE] [OPTIONS]"
+    assert usage("do") == "usage: llmch do TEXT [FILE...] [OPTIONS]"
+    assert usage("repro") == "usage: llmch repro [[RUN] ORDER [ATTEMPT]] [OPTIONS]"
+    assert usage("skip") == "usage: llmch skip (--reason TEXT | --undo) ORDER [OPTIONS]"
+    assert "required: TEXT\n" in say("do").err
 
 
 @pytest.mark.parametrize(
