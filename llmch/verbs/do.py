@@ -251,6 +251,8 @@ def _files(named: Sequence[str], ground: _Ground, there: Collection[str]) -> lis
             raise InvalidInput(
                 f"FILE {each!r} is not a path in {root}", "name files of the repo"
             ) from problem
+        if path not in there and whole.is_dir():
+            raise InvalidInput(f"FILE {each!r} is a directory", "name the files in it that matter")
         if path not in there and whole.exists():
             raise _not_committed(path)
         found.append(path)

@@ -262,6 +262,7 @@ def test_a_file_that_changed_since_has_the_change_planned_anew(
         (CHANGE, ("../elsewhere.py",), "is not a path in"),
         (CHANGE, (".git/config",), "is not a path in"),
         (CHANGE, ("notes.txt",), "notes.txt is not in the commit"),
+        (CHANGE, ("scripts",), "FILE 'scripts' is a directory"),
         (CHANGE, ("--test", "cat shop.py | grep -q if"), "(E003)"),
         (CHANGE, ("--test", "bash scripts/verify.sh"), "(E105)"),
         (CHANGE, ("--test", "cmp shop.py notes.txt"), "notes.txt is not in the commit"),
