@@ -56,7 +56,7 @@ def do(say: Say, shop: Path) -> Do:
 
 @pytest.mark.rest
 def test_a_sentence_becomes_a_commit_with_its_test_by_two_calls(
-    do: Do, shop: Path, monkeypatch: pytest.MonkeyPatch
+    do: Do, say: Say, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (shop / "shop.py").write_text("half done\n")
     with model_server(monkeypatch, PLAN, WRITES) as server:
@@ -71,6 +71,8 @@ def test_a_sentence_becomes_a_commit_with_its_test_by_two_calls(
     asked = json.dumps(server.received[0].body)
     assert CHANGE in asked and "return 3 * n" in asked and "half done" not in asked
     assert CHANGE in json.dumps(server.received[1].body)
+    report = say("report", "--repo", shop, "--json").document
+    assert report["usage"]["calls"] == 2
     with model_server(monkeypatch):
         again = do("shop.py", "--yes", "--json")
     assert (again.code, again.document["commit"]) == (0, document["commit"])
@@ -87,6 +89,8 @@ def test_a_failed_change_ends_with_the_command_that_helps(
         assert "llmch report --html report.html" in report
         retried = say("retry", "WO-01", "--repo", shop, "--sandbox", "off", "--json")
     assert (failed.code, retried.code) == (1, 0)
+    report = say("report", "--repo", shop, "--json").document
+    assert (report["usage"]["calls"], report["gaps"]) == (2, [])
     with model_server(monkeypatch):
         assert do("shop.py", "--yes", "--json").document["state"] == "skipped"
 
