@@ -287,6 +287,15 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_paid(
     assert what in said.error["message"]
 
 
+def test_a_repo_that_is_refused_keeps_nothing_of_what_was_asked(
+    do: Do, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch) as server:
+        said = do("--yes", "--branch", "main", "--json")
+    assert (said.code, len(server.received)) == (5, 0)
+    assert list((shop / ".git").rglob("asked")) == []
+
+
 @pytest.mark.rest
 def test_the_shipped_example_replays_without_a_key_and_without_a_question(
     say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
