@@ -54,11 +54,19 @@ def command() -> int:
 
 
 def _answer(text: str, code: int) -> int:
-    """Print `text` and return `code`, even if standard output is closed."""
+    """Print `text` and return `code`, also without a reader; 1 if it was lost in another way."""
+    if sys.stdout is None:  # it was closed before Python started
+        return code
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except OSError:
+    except OSError as error:
         # Python would write the buffered text again at exit, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            from llmch.console.plain_printer import Stream
+
+            why = error.strerror or error
+            Stream(sys.stderr).write(f"error: the result could not be printed: {why}\n")
+            return 1
     return code

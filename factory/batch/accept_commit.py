@@ -141,6 +141,11 @@ def _refuse_elsewhere(
     """Raise `InvalidInput` if the commit is not the branch's own work on the plan."""
     history = plan.history(git)
     commits = history.first_parents
+    if not commits:
+        raise InvalidInput(
+            f"branch {plan.branch!r} does not exist in this repo",
+            "name the branch that has the commit by --branch, or make this one with `git branch`",
+        )
     if commit not in commits:
         raise InvalidInput(
             f"{commit[:12]} is not on the first-parent line of branch {plan.branch!r}",

@@ -65,7 +65,10 @@ from shared.errors import InterruptedRun, InvalidInput, LlmchError
 from shared.events.events import Emit, Warned
 from shared.events.run_record import RunFolder, new_run_folder, new_run_id, recorded_run
 from shared.files.atomic_io import make_folder, write_json
+from shared.git import trees
+from shared.git.client import Git
 from shared.languages.language_tools import Tools
+from shared.languages.registry import language_of
 from shared.llm.replayed_replies import EarlierRun
 from shared.llm.stack import Mode, ModelSource, open_model
 
@@ -336,7 +339,13 @@ def try_base(options: RunOptions, emit: Emit) -> BaseTrial:
     if counts:
         counted = sum_of(counts)
         said, tests = f"HEAD {repo.head[:10]} passes {counted.describe()}", counted.ran
-        # The test runner of a project may leave out what is below a folder such as `.cache`.
-        if not tests and "/." in str(workspaces_root()):
-            said += ": if it has tests, set LLMCH_WORKSPACES to a folder without dots in its path"
+        # Some test runners leave out what is below a folder such as `.cache`.
+        if not tests and "/." in str(workspaces_root()) and _has_tests(repo.git, repo.head):
+            said += ": if it should, set LLMCH_WORKSPACES to a folder without dots in its path"
     return BaseTrial(ok=True, detail=said, tests=tests, commit=repo.head)
+
+
+def _has_tests(git: Git, commit: str) -> bool:
+    """Return whether a commit has a file that holds tests, in a language that is known."""
+    languages = ((path, language_of(path)) for path in trees.files_of(git, commit))
+    return any(each and each.plans and each.plans.is_test_file(path) for path, each in languages)

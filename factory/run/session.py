@@ -37,7 +37,7 @@ from factory.record.summary import (
 from factory.run.baseline import NOTHING_TO_RUN, Baseline, KeptBases
 from factory.run.execution import Execution, OrderProgress
 from factory.run.recovery import deferring_signals
-from factory.run.run_request import Continuation, Request
+from factory.run.run_request import Continuation, Request, after_the_orders
 from factory.workbench.workspace import in_background, side_by_side
 from shared.errors import CommandFailed, Interrupted, LlmchError
 from shared.events.events import (
@@ -203,8 +203,13 @@ class Session:
             KeptBases.of(self.run.repo.common_dir).add(passed.verified, known)
         return result
 
-    def conclude(self, task: OrderTask, result: OrderResult, parent: str) -> RunSummary:
-        """Write, announce and return an order's summary; `parent` is the commit before its own."""
+    def conclude(
+        self, task: OrderTask, result: OrderResult, parent: str, *, alone: bool = False
+    ) -> RunSummary:
+        """Write, announce and return an order's summary; `parent` is the commit before its own.
+
+        An order that was run `alone` is announced with what to do next.
+        """
         order = task.loaded.order
         tally = self.run.model.meter.of_order(order.id)
         about = replace(
@@ -219,7 +224,9 @@ class Session:
         self._noting = in_background(lambda: self._annotate(task, result))
         failure = abridged(summary.failure) if summary.failure else None
         self.run.journal.record(OrderConcluded(order.id, summary.verdict, failure, summary.usage))
-        self._announce_end(summary, result.verdict)
+        error = error_of(result)
+        step = after_the_orders(self.continuation, [summary], error) if alone else ""
+        self._announce_end(summary, result.verdict, step)
         return summary
 
     def finish_notes(self) -> None:
@@ -263,7 +270,7 @@ class Session:
             return summary, stopped
         with deferring_signals():
             result = self.land(task, result)
-            return self.conclude(task, result, parent), error_of(result)
+            return self.conclude(task, result, parent, alone=True), error_of(result)
 
     def push(self) -> bool | None:
         """Push the branch with the notes on its commits; return whether the branch was pushed.
@@ -350,7 +357,7 @@ class Session:
             flags=flags,
         )
 
-    def _announce_end(self, summary: RunSummary, verdict: Verdict) -> None:
+    def _announce_end(self, summary: RunSummary, verdict: Verdict, next_step: str = "") -> None:
         order = summary.work_order
         self.run.emit(usage_counted(self.run.model.meter.of_order(order), order))
         started = self.started.get(order, time.monotonic())
@@ -366,6 +373,7 @@ class Session:
                 repo=str(self.run.repo.tree),
                 run_dir=summary.run_dir,
                 proof=summary.verified_by.describe() if summary.verified_by else "",
+                next_step=next_step,
             )
         )
 

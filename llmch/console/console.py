@@ -11,10 +11,17 @@ from pathlib import Path
 from typing import Self, TextIO
 
 from llmch.console import activity, narration, plain_printer, terminal
-from llmch.console.document import Block, Document, ErrorDocument, Patch, Remark, Verbatim
+from llmch.console.document import (
+    AlreadyShown,
+    Block,
+    Document,
+    ErrorDocument,
+    Patch,
+    Remark,
+    Verbatim,
+)
 from llmch.console.line import Line, Verbosity, Weight, clean
 from llmch.console.render import Format, renderer_of, text_lines
-from shared.errors import CommandFailed
 from shared.events import events
 
 # Verbs without events, and errors, need not wait for the import of the code that renders events.
@@ -110,14 +117,15 @@ class Console:
         with self._lock:
             self._printer.close()
             if self._render is None:
-                self._show_text(document.blocks())
+                if isinstance(self._out.failure, BlockingIOError):
+                    self._out.failure = None  # events were lost, and nothing of the answer yet
+                if self._show_text(document.blocks()):
+                    self._out.check_printed()
                 return
             if self._answered:
                 return
             self._answer(self._render(document, self._protect))
-            failure = self._out.failure
-        if failure is not None and not isinstance(failure, BrokenPipeError):
-            raise CommandFailed(f"the result could not be printed: {failure.strerror or failure}")
+            self._out.check_printed()
 
     def error(self, message: str, hint: str, exit_code: int, name: str) -> None:
         """Report the error that ended the command.
@@ -158,13 +166,17 @@ class Console:
         """Show texts, unchanged, before the command has ended; `--quiet` leaves them out."""
         self.say(Remark(texts))
 
-    def _show_text(self, blocks: Iterable[Block]) -> None:
+    def _show_text(self, blocks: Iterable[Block]) -> bool:
+        """Print the blocks, and return whether there are any that events have not shown."""
+        has_answer = False
         for block in blocks:
+            has_answer = has_answer or not isinstance(block, AlreadyShown)
             if isinstance(block, Verbatim) or (isinstance(block, Patch) and not self._out.isatty()):
                 text = self._mask(block.text)
                 self._out.write(plain_printer.uninterpreted(text) if self._is_obeyed else text)
             else:
                 self._print(text_lines((block,), self._protect))
+        return has_answer
 
     def _begin(self) -> narration.Narrator:
         verbose = self._verbosity is Verbosity.VERBOSE

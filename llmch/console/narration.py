@@ -374,18 +374,19 @@ class OrderNarrator:
             duration(event.seconds),
             Weight.VERDICT,
         )
-        if event.next_step:
-            yield Line(Mark.NEXT, event.next_step)
         yield from self._where_to_look(event)
 
     def _where_to_look(self, event: OrderEnded | BatchEnded) -> Iterator[Line]:
+        remote = event.remote if isinstance(event, BatchEnded) else ""
+        if event.next_step:
+            yield Line(Mark.NEXT, event.next_step)
         if event.run_dir:
             yield Line(Mark.ITEM, f"records: {event.run_dir}")
-        if event.run_dir and isinstance(event, BatchEnded) and not event.remote:
+        if event.run_dir and not remote:
             yield own_line("report --html report.html", event.repo, self._cwd)
         landed = event.commit if isinstance(event, OrderEnded) else event.landed
-        if landed and isinstance(event, BatchEnded) and event.remote:
-            yield from fetch_lines(event.branch, event.remote)
+        if landed and remote:
+            yield from fetch_lines(event.branch, remote)
         elif landed:
             done = event.verdict == "PASS"
             yield from look_lines(event.branch, event.repo, self._cwd, done=done)

@@ -22,6 +22,7 @@ from typing import Final, Protocol, TextIO
 
 from llmch.console import activity as activities
 from llmch.console.line import BATCH, GLYPHS, Line, Mark, lay_out, ticking
+from shared.errors import CommandFailed
 from shared.events import events
 
 
@@ -52,6 +53,15 @@ class Stream:
         except ValueError as error:  # "I/O operation on closed file"
             self._lose(OSError(errno.EBADF, str(error)))
         return len(text)
+
+    def check_printed(self) -> None:
+        """Raise `CommandFailed` if output was lost, unless its reader went away."""
+        if self.failure is not None and not isinstance(self.failure, BrokenPipeError):
+            why = self.failure.strerror or self.failure
+            raise CommandFailed(
+                f"the result could not be printed: {why}",
+                "send it to a terminal, or to a file on a disk with free space",
+            )
 
     def flush(self) -> None:
         """Do nothing: every write is flushed."""

@@ -108,20 +108,27 @@ class VerbParser(argparse.ArgumentParser):
         parts = []
         for group in self._mutually_exclusive_groups:
             if group.required:
-                ways = (f"{e.option_strings[0]} {e.metavar}" for e in group._group_actions)
+                ways = (
+                    e.option_strings[0] if e.nargs == 0 else f"{e.option_strings[0]} {e.metavar}"
+                    for e in group._group_actions
+                )  # fmt: skip
                 parts.append(f"({' | '.join(ways)})")
         for each in self._actions:
             value = each.metavar or each.dest.upper()
             if not each.option_strings:
-                dots = "..." if each.nargs == "*" else ""
-                parts.append(f"[{value}{dots}]" if each.nargs in ("?", "*") else str(value))
+                # Where options may come between the words, argparse has changed `nargs` meanwhile.
+                nargs = getattr(each, "save_nargs", each.nargs)
+                dots = "..." if nargs == "*" and " " not in value else ""
+                parts.append(f"[{value}{dots}]" if nargs in ("?", "*") else str(value))
             elif each.required:
                 parts.append(f"{each.option_strings[0]} {value}")
         return " ".join([*parts, "[OPTIONS]"])
 
     def print_help(self, file: object = None) -> None:
         # Our own stream does not raise where the reader has gone away.
-        Stream(sys.stdout).write(self.format_help())
+        stream = Stream(sys.stdout)
+        stream.write(self.format_help())
+        stream.check_printed()
 
 
 def _words(action: argparse.Action, value: object) -> Iterator[str]:

@@ -40,7 +40,7 @@ from shared.llm.call_retry import Pace
 from shared.llm.model_access import ModelAccess, check_access
 from shared.llm.model_client import ByRoleClient, LlmClient, Role
 from shared.llm.stack import Mode, ModelSource
-from shared.llm.transcript import Transcript
+from shared.llm.transcript import Transcript, check_can_record
 from shared.settings.loading import flags_given, load_settings
 from shared.settings.settings import RoleSettings, SandboxBackend, Settings
 
@@ -84,10 +84,12 @@ def inputs_first(*readings: Callable[[], object]) -> Iterator[None]:
 def model_source(args: argparse.Namespace, settings: Settings, role: RoleSettings) -> ModelSource:
     """Return the source of replies that `--llm` and `--transcript` choose.
 
-    Raises `ModelUnavailable` if a live model has no key, before anything else happens, and
-    `InvalidInput` if a replay has no transcript.
+    Raises `ModelUnavailable` if a live model has no key, and `InvalidInput` if a replay has no
+    transcript or a live run cannot record where it is to, before anything else happens.
     """
     if args.llm == Mode.LIVE:
+        if args.transcript is not None:
+            check_can_record(args.transcript)
         return live_source(settings, role, args.transcript)
     if args.transcript is None:
         raise InvalidInput(

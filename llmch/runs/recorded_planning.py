@@ -285,21 +285,27 @@ class PlanView:
 
 
 def read_plan(run: Path, head: RunDocument) -> PlanView:
-    """Return the plan of the run in the folder `run`, which has this head; a single order has none.
+    """Return the plan of the run in the folder `run`, which has this head.
 
-    How it was made is read where the records of the planner's run are: around the plan, or beside
+    An order that was run alone has one where it is the plan's only order, as `do` makes it. How the
+    plan was made is read where the records of the planner's run are: around the plan, or beside
     those of the run.
     """
-    folder = head.workdir
-    if head.command == "run" or folder is None:
+    alone = head.work_order if head.command == "run" and head.manifest_sha256 else None
+    folder = alone.parent if alone is not None else head.workdir
+    if folder is None:
         return PlanView()
     try:
         loaded = read_workdir(folder)
     except LlmchError as error:
-        return PlanView(missing=f"the plan cannot be read any more: {error.message}")
+        missing = "" if alone else f"the plan cannot be read any more: {error.message}"
+        return PlanView(missing=missing)
     facts = next((each.plan for each in loaded if each.plan), None)
     if facts and facts.manifest_sha256 != head.manifest_sha256:
-        return PlanView(missing=f"the plan in {folder} is not the one of this run any more")
+        missing = "" if alone else f"the plan in {folder} is not the one of this run any more"
+        return PlanView(missing=missing)
+    if alone and len(loaded) > 1:
+        return PlanView()
     manifest = read_record(folder / MANIFEST_NAME, _Overview, Faults()) or _Overview()
     records = _records_of_planner(folder, run, facts.planner_run_id if facts else "")
     made = read_run_document(records) if records else NO_DOCUMENT

@@ -55,8 +55,9 @@ _MAX_CHANGE: Final = 8_000  # characters, as a long issue has; both prompts cont
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("change", metavar="TEXT", help="what to change, in a sentence or two")
     parser.add_argument(
-        "files", nargs="*", metavar="FILE", help="files that matter: they are shown whole"
-    )
+        "files", nargs="*", default=[], metavar="FILE",
+        help="files that matter: they are shown whole",
+    )  # fmt: skip
     parser.add_argument(
         "--test", action="append", default=[], metavar="CMD",
         help="a command that tests the change, instead of a test that the model writes",
@@ -90,17 +91,21 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Plan the change, unless its plan is on file, ask, and run its order."""
     reports = reports_asked(args)
     ground = _ground(args, console)
-    planning = _planning(args, ground)
-    if planning.change is not None and planning.change.new_test is not None:
+    change = _change(args, ground)
+    planning = _planning(args, ground, change)
+    if change.new_test is not None:
         # Small models copy the code into the test, which then passes whatever is written.
         settings = replace(ground.options.settings, strict_acceptance=True)
         ground = replace(ground, options=replace(ground.options, settings=settings))
-    known = None if args.anew else _known(planning, ground)
+    is_asked_again = planning.spec.is_file() and not args.anew
+    known = _known(planning, ground) if is_asked_again else None
     with reporting(ground.options, reports, console):
         is_paid = ground.is_live and known is None
         options = run_orders.check_first(ground.options, console, verify=is_paid)
         if known is not None:
             return _run_order(known, options, args, ground, console, is_new=False)
+        make_folder(planning.spec.parent)
+        write_text(planning.spec, change.render())
         runner = wiring.tool_runner(ground.settings, args.repo)
         made = known_plans.plan_anew(
             *(planning, ground.place.common_dir, ground.planner, console, runner),
@@ -162,13 +167,10 @@ def _ground(args: argparse.Namespace, console: Console) -> _Ground:
     return _Ground(settings, place, *sources, options, start)
 
 
-def _planning(args: argparse.Namespace, ground: _Ground) -> PlanOptions:
-    """Return the options to plan with; the text of the change is kept beside the repo's runs."""
-    change = _change(args, ground)
-    text = change.render()
-    spec = ground.place.common_dir / "llmch" / "asked" / f"{sha256_bytes(text.encode())[:16]}.md"
-    make_folder(spec.parent)
-    write_text(spec, text)
+def _planning(args: argparse.Namespace, ground: _Ground, change: Change) -> PlanOptions:
+    """Return the options to plan with; the words of the change belong beside the repo's runs."""
+    name = f"{sha256_bytes(change.render().encode())[:16]}.md"
+    spec = ground.place.common_dir / "llmch" / "asked" / name
     settings = ground.settings
     return PlanOptions(
         spec=spec,
@@ -250,6 +252,8 @@ def _files(named: Sequence[str], ground: _Ground, there: Collection[str]) -> lis
             raise InvalidInput(
                 f"FILE {each!r} is not a path in {root}", "name files of the repo"
             ) from problem
+        if path not in there and whole.is_dir():
+            raise InvalidInput(f"FILE {each!r} is a directory", "name the files in it that matter")
         if path not in there and whole.exists():
             raise _not_committed(path)
         found.append(path)

@@ -366,7 +366,8 @@ class OrderEnded(Event):
     """Report that a work order is over.
 
     `verdict` is PASS, FAIL or ERROR; `commit` is empty if nothing was committed. `proof` says in
-    one line which commands and tests speak for the commit.
+    one line which commands and tests speak for the commit. `next_step` says what to do where the
+    order was run alone and is not on the branch.
     """
 
     kind: ClassVar[str] = "order_ended"
@@ -380,6 +381,7 @@ class OrderEnded(Event):
     repo: str = ""
     run_dir: str = ""
     proof: str = ""
+    next_step: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,26 @@ def describe_uncertain(place: CallPlace | str) -> str:
     )
 
 
+_CHOOSE = "name a file with --transcript in a directory that exists and can be written to"
+
+
+def check_can_record(path: Path) -> None:
+    """Raise `InvalidInput` if a live run cannot record at `path`; nothing is written."""
+    if path.is_file():  # opening a FIFO would wait for a writer
+        Transcript.read(path)
+    if path.is_dir():
+        why = "it is a directory"
+    elif path.exists():
+        why = "" if os.access(path, os.W_OK) else "it cannot be written to"
+    elif not path.parent.is_dir():
+        why = f"{path.parent} is not a directory"
+    else:
+        writable = os.access(path.parent, os.W_OK | os.X_OK)
+        why = "" if writable else f"{path.parent} cannot be written to"
+    if why:
+        raise InvalidInput(f"--transcript {path}: {why}", _CHOOSE)
+
+
 class Transcript:
     """Represent one transcript file, which is read once.
 
@@ -99,9 +119,12 @@ class Transcript:
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise CommandFailed(f"cannot open the transcript {path}: {error.strerror}") from None
+            raise CommandFailed(
+                f"cannot open the transcript {path}: {error.strerror}", _CHOOSE
+            ) from None
         transcript = cls(path, origin, descriptor, secrets, today)
         try:
+            next(transcript._records(), None)  # before a torn line is cut off
             transcript._begin_file()
             transcript._load()
         except BaseException:
@@ -249,7 +272,8 @@ class Transcript:
         try:
             with self.path.open("rb") as file:
                 for number, line in enumerate(file, 1):
-                    if line.endswith(b"\n"):  # else a crash tore the line, and it does not count
+                    # A last line that a crash tore does not count, unless it was never a header.
+                    if line.endswith(b"\n") or (number == 1 and not _begins_header(line)):
                         yield self._record(number, line)
         except OSError as error:
             raise InvalidInput(
@@ -269,6 +293,11 @@ class Transcript:
                 f"{self.path}, line {number}: a transcript has one header, on its first line"
             )
         return record
+
+
+def _begins_header(line: bytes) -> bool:
+    start = b'{"record": "header"'
+    return line.startswith(start[: len(line)])
 
 
 def _cut_torn_line(descriptor: int) -> int:

@@ -143,6 +143,14 @@ def test_a_commit_of_another_branch_is_refused(factory: Factory) -> None:
         person.accept("WO-02", elsewhere)
 
 
+def test_a_branch_that_does_not_exist_is_named_instead_of_the_commit(factory: Factory) -> None:
+    person = failed(factory)
+    elsewhere = person.commits("2.txt", branch="main")
+    git(factory.repo, "branch", "-D", "work")
+    with pytest.raises(InvalidInput, match="branch 'work' does not exist in this repo"):
+        person.accept("WO-02", elsewhere)
+
+
 def test_a_commit_from_before_the_plan_is_refused(factory: Factory) -> None:
     git(factory.repo, "branch", "work")
     old = Person(factory).commits("2.txt")

@@ -220,6 +220,7 @@ GOLDEN: list[tuple[Event, str]] = [
         ended("PASS", TIP),
         "✓ WO-02    PASS      a1b2c3d4e5 game.py, tests/test_game.py  (2 attempts, 1m05s)\n"
         "      records: /runs/X\n"
+        "    $ llmch report --html report.html --repo /repo\n"
         "    $ llmch verify --repo /repo\n"
         "    $ git -C /repo log --oneline factory/X\n"
         "    $ git -C /repo switch factory/X\n"
@@ -227,9 +228,11 @@ GOLDEN: list[tuple[Event, str]] = [
         "for review\n",
     ),
     (
-        ended("ERROR"),
+        replace(ended("ERROR"), next_step="the same command again goes on"),
         "✗ WO-02    ERROR     ended by an error; nothing was committed  (2 attempts, 1m05s)\n"
-        "      records: /runs/X\n",
+        "    → the same command again goes on\n"
+        "      records: /runs/X\n"
+        "    $ llmch report --html report.html --repo /repo\n",
     ),
     (
         OrderSkipped("WO-01", "Score a guess", TIP),

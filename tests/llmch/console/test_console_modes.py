@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import os
 import re
 import subprocess
 import sys
@@ -341,6 +343,25 @@ def test_verbs_without_events_do_not_wait_for_what_renders_them() -> None:
     )
     done = run("CONSOLE", script)
     assert (done.returncode, done.stdout, done.stderr) == (0, "text\n", "error: odd\n")
+
+
+def test_progress_that_a_slow_reader_missed_is_not_the_answer() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with os.fdopen(reading), os.fdopen(writing, "w") as out:
+        console = open_console(
+            verbosity=Verbosity.NORMAL, color=Color.AUTO, output=Format.TEXT,
+            stdout=out, stderr=None, environ={},
+        )  # fmt: skip
+        with contextlib.suppress(BlockingIOError):
+            while os.write(writing, b"x" * 4096):
+                pass
+        console.remark("progress")
+        with pytest.raises(CommandFailed, match="the result could not be printed: "):
+            console.show(Answer({}, Remark(("lost",))))
+        os.read(reading, 1 << 20)
+        console.show(Answer({}, Remark(("whole",))))
+        assert os.read(reading, 1 << 20).endswith(b"whole\n")
 
 
 def test_a_result_that_is_lost_raises_an_error_with_its_own_words(

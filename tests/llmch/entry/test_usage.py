@@ -97,6 +97,10 @@ def test_the_usage_of_a_verb_names_what_it_cannot_do_without(say: Say) -> None:
     assert usage("run") == "usage: llmch run --work-order FILE [OPTIONS]"
     assert usage("check") == "usage: llmch check DIR [OPTIONS]"
     assert usage("explain") == "usage: llmch explain [CODE] [OPTIONS]"
+    assert usage("do") == "usage: llmch do TEXT [FILE...] [OPTIONS]"
+    assert usage("repro") == "usage: llmch repro [[RUN] ORDER [ATTEMPT]] [OPTIONS]"
+    assert usage("skip") == "usage: llmch skip (--reason TEXT | --undo) ORDER [OPTIONS]"
+    assert "required: TEXT\n" in say("do").err
 
 
 @pytest.mark.parametrize(
@@ -330,6 +334,17 @@ def through_shell(command: str, cwd: Path, **variables: str) -> tuple[int, str]:
         check=False,
     )
     return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("command", ["--help", "--version", "help", "explain E101", "run --help"])
+def test_an_answer_to_a_closed_stream_is_no_bug_and_one_on_a_full_disk_is_an_error(
+    cwd: Path, command: str
+) -> None:
+    assert through_shell(f'"$PYTHON" -m llmch {command} >&-', cwd) == (0, "")
+    code, said = through_shell(f'"$PYTHON" -m llmch {command} >/dev/full', cwd)
+    assert (code, said.splitlines()[0]) == (
+        1, "error: the result could not be printed: No space left on device"
+    )  # fmt: skip
 
 
 @pytest.mark.rest

@@ -48,6 +48,22 @@ def planning_of(factory: Factory) -> PlanningView:
     return found
 
 
+@pytest.mark.parametrize(("orders", "calls"), [(1, 2), (2, 1)])
+def test_the_planning_is_part_of_a_run_of_one_order_where_the_plan_has_no_other(
+    factory: Factory, orders: int, calls: int
+) -> None:
+    planner = Planner(factory.scratch)
+    made = plan(*(creating(number, f"{number}.txt") for number in range(1, orders + 1)))
+    assert planner.plan(made).ok
+    file = planner.run_folder / "output" / "WO-01.json"
+    factory.run(file, [proposal({"1.txt": "1\n"})])
+    found = view(factory)
+    assert (found.usage.calls, found.planning is not None) == (calls, orders == 1)
+    assert [each.id for each in found.orders] == ["WO-01"]
+    shutil.rmtree(file.parent)
+    assert (view(factory).usage.calls, view(factory).gaps) == (1, ())
+
+
 @pytest.mark.rest
 def test_attempts_have_their_findings_and_what_was_asked_and_said(built: Factory) -> None:
     found = planning_of(built)

@@ -56,7 +56,7 @@ def do(say: Say, shop: Path) -> Do:
 
 @pytest.mark.rest
 def test_a_sentence_becomes_a_commit_with_its_test_by_two_calls(
-    do: Do, shop: Path, monkeypatch: pytest.MonkeyPatch
+    do: Do, say: Say, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (shop / "shop.py").write_text("half done\n")
     with model_server(monkeypatch, PLAN, WRITES) as server:
@@ -71,9 +71,28 @@ def test_a_sentence_becomes_a_commit_with_its_test_by_two_calls(
     asked = json.dumps(server.received[0].body)
     assert CHANGE in asked and "return 3 * n" in asked and "half done" not in asked
     assert CHANGE in json.dumps(server.received[1].body)
+    report = say("report", "--repo", shop, "--json").document
+    assert report["usage"]["calls"] == 2
     with model_server(monkeypatch):
         again = do("shop.py", "--yes", "--json")
     assert (again.code, again.document["commit"]) == (0, document["commit"])
+
+
+@pytest.mark.rest
+def test_a_failed_change_ends_with_the_command_that_helps(
+    do: Do, say: Say, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, PLAN, writes({"stray.py": ""}), WRITES):
+        failed = do("shop.py", "--yes", "--max-attempts", "1")
+        step, _, report = failed.out.splitlines()[-3:]
+        assert f"→ `llmch retry WO-01 --repo {shop} --hint TEXT`" in step
+        assert "llmch report --html report.html" in report
+        retried = say("retry", "WO-01", "--repo", shop, "--sandbox", "off", "--json")
+    assert (failed.code, retried.code) == (1, 0)
+    report = say("report", "--repo", shop, "--json").document
+    assert (report["usage"]["calls"], report["gaps"]) == (2, [])
+    with model_server(monkeypatch):
+        assert do("shop.py", "--yes", "--json").document["state"] == "skipped"
 
 
 SMALL = ("--planner-model", "coder-1.5b", "--factory-model", "coder-1.5b", "--yes", "--json")
@@ -247,6 +266,7 @@ def test_a_file_that_changed_since_has_the_change_planned_anew(
         (CHANGE, ("../elsewhere.py",), "is not a path in"),
         (CHANGE, (".git/config",), "is not a path in"),
         (CHANGE, ("notes.txt",), "notes.txt is not in the commit"),
+        (CHANGE, ("scripts",), "FILE 'scripts' is a directory"),
         (CHANGE, ("--test", "cat shop.py | grep -q if"), "(E003)"),
         (CHANGE, ("--test", "bash scripts/verify.sh"), "(E105)"),
         (CHANGE, ("--test", "cmp shop.py notes.txt"), "notes.txt is not in the commit"),
@@ -265,6 +285,15 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_paid(
         said = do(*words, "--yes", "--json", change=change)
     assert (said.code, len(server.received)) == (2, 0)
     assert what in said.error["message"]
+
+
+def test_a_repo_that_is_refused_keeps_nothing_of_what_was_asked(
+    do: Do, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch) as server:
+        said = do("--yes", "--branch", "main", "--json")
+    assert (said.code, len(server.received)) == (5, 0)
+    assert list((shop / ".git").rglob("asked")) == []
 
 
 @pytest.mark.rest

@@ -291,6 +291,17 @@ def test_the_doctor_says_so_where_a_runner_does_not_count_its_tests(say: Say, re
     assert base["detail"].endswith("passes at least 1 test")
 
 
+@pytest.mark.parametrize(("file", "advised"), [("notes.js", False), ("notes.test.js", True)])
+def test_the_doctor_asks_for_a_folder_without_dots_only_where_there_are_tests(
+    say: Say, repo: Path, monkeypatch: pytest.MonkeyPatch, file: str, advised: bool
+) -> None:
+    monkeypatch.setenv("LLMCH_WORKSPACES", str(repo.parent / ".cache" / "workspaces"))
+    commit_all(repo, {"scripts/verify.sh": "echo 'no tests ran in 0.01s'\n", file: "\n"})
+    said = say("doctor", "--repo", repo, "--base", "--json").document["base"]["detail"]
+    assert "passes no test" in said
+    assert ("LLMCH_WORKSPACES" in said) == advised
+
+
 def test_the_doctor_names_declared_packages_that_are_not_there(say: Say, repo: Path) -> None:
     commit_all(repo, {"package.json": '{"devDependencies": {"ava": "^6.0.0"}}'})
 

@@ -162,6 +162,20 @@ def test_quiet_is_the_verdict_alone(run_all: RunAll, monkeypatch: pytest.MonkeyP
     assert "run-all  PASS" in said.out
 
 
+def test_a_transcript_that_cannot_be_written_leaves_what_is_known_of_the_last_run(
+    run_all: RunAll, say: Say, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, STRAY) as server:
+        run_all()
+        known = say("status", "--repo", repo, "--json").document
+        said = run_all("--branch", "other", "--transcript", cwd / "no" / "t.jsonl", "--json")
+        assert (said.code, len(server.received)) == (2, 1)
+    assert f"{cwd / 'no'} is not a directory" in said.error["message"]
+    assert "--transcript" in said.error["hint"]
+    assert say("status", "--repo", repo, "--json").document == known
+    assert known["orders"][0]["state"] == "FAILED"
+
+
 @pytest.mark.rest
 def test_a_failure_stops_the_run_and_the_next_call_goes_on_from_there(
     run_all: RunAll, repo: Path, monkeypatch: pytest.MonkeyPatch

@@ -179,6 +179,20 @@ def test_a_failure_is_shown_with_what_happens_next(
     assert "attempt 2 of 5" in said.out
 
 
+def test_a_failed_order_ends_with_the_command_that_helps_and_the_one_that_shows_it(
+    run: Run, say: Say, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, BAD, GOOD):
+        failed = run("--branch", "work", "--max-attempts", "1")
+        step, records, report = failed.out.splitlines()[-3:]
+        assert f"→ `llmch retry WO-01 --repo {repo} --hint TEXT`" in step
+        assert "records: " in records
+        assert f"$ llmch report --html report.html --repo {repo}" in report
+        again = say("retry", "WO-01", "--repo", repo, "--sandbox", "off", "--hint", "write hello")
+    assert again.code == 0
+    assert blob(repo, "work", "hello.txt") == b"hello\n"
+
+
 def test_replies_without_a_schema_are_asked_for_as_files(
     say: Say, repo: Path, order_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -351,6 +365,9 @@ BAD_FLAGS = {
     "a cap below zero": (["--max-cost", "-1"], 2, "max-cost"),
     "a replay of nothing": (["--llm", "replay"], 2, "needs a transcript"),
     "a replay of no file": (["--llm", "replay", "--transcript", "{here}/none"], 2, "is not a file"),
+    "a record in no folder": (["--transcript", "{here}/none/t.jsonl"], 2, "is not a directory"),
+    "a record that is a folder": (["--transcript", "{here}"], 2, "it is a directory"),
+    "a record of another kind": (["--transcript", "{here}/WO-01.json"], 2, "not a line of a"),
     "a sandbox that nobody knows": (["--sandbox", "vault"], 2, "vault"),
     "a flag that nobody knows": (["--frobnicate"], 2, "--frobnicate"),
 }

@@ -278,6 +278,8 @@ def test_a_file_torn_anywhere_loses_at_most_its_last_line(path: Path) -> None:
         (b'{"record": "header", "format": 1, "origin": 3}\n', "origin is not an object"),
         (b"\xff\xfe\n", "line 1"),
         (b"[" * 100_000 + b"\n", "nested too deep"),
+        (b"a text of one line", "line 1 is not a line of a transcript"),
+        (b'{"id": "WO-01"}', "line 1 is not a line of a transcript"),
         (render_record(Header(AUTHORED)) * 2, "line 2: a transcript has one header, on its first"),
         (
             render_record(Intent("k", chat_request())),
