@@ -256,8 +256,9 @@ class ResponseStream:
         match document:
             case {"type": str(kind), "delta": str(piece)} if kind in _CHANNELS:
                 self._take_piece(_CHANNELS[kind], piece)
-            case {"type": "error"}:
-                raise self._broken_by(document)
+            case {"type": "error", **rest}:  # OpenAI documents it flat and sends it nested
+                nested = rest.get("error")
+                raise self._broken_by(nested if isinstance(nested, Mapping) else document)
             case {"error": {} as error, **rest} if error and "status" not in rest:
                 raise self._broken_by(error)
             case {"response": {} as response}:

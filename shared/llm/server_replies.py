@@ -38,7 +38,8 @@ _MAY_PASS = frozenset({408, 409, 425, 429})
 _NO_MONEY = frozenset(
     {
         *("insufficient_quota", "billing_hard_limit_reached", "billing_not_active"),
-        *("billing_error", "enforced_spend_limit_reached", "quota_of_the_day"),
+        *("billing_error", "enforced_spend_limit_reached", "credit_balance_exhausted"),
+        "quota_of_the_day",
     }
 )
 # What Anthropic says of an account that is empty or over its own limit, under 400.
@@ -47,6 +48,19 @@ _NO_KEY = re.compile(r"api key not valid|api_key_invalid|invalid x-api-key|inval
 _TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length"})
 _OVER_LONG = re.compile(r"context length|prompt is too long|token count .{0,40}exceeds")
 _FILTERED = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
+# Errors under a good status have codes and types in place of one.
+_STATUS = {
+    **dict.fromkeys(_TOO_LONG | _FILTERED | {"invalid_request_error"}, 400),
+    **dict.fromkeys(("authentication_error", "invalid_api_key"), 401),
+    "billing_error": 402,
+    "permission_error": 403,
+    **dict.fromkeys(("not_found_error", "model_not_found"), 404),
+    "request_too_large": 413,
+    "too_many_requests": 429,
+    **dict.fromkeys(("server_is_overloaded", "slow_down"), 503),
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +140,7 @@ def parse_error_body(body: object, clean: Callable[[str], str] = str) -> ErrorBo
         case {"detail": inner}:
             return ErrorBody(_quote(inner, clean))
         case {"message": message, **rest}:
-            return ErrorBody(
-                _quote(message, clean), _word(rest, "code", "type"), _word(rest, "param")
-            )
+            return ErrorBody(_quote(message, clean), _code(rest), _word(rest, "param"))
         case _:
             return ErrorBody("" if body is None else _quote(body, clean))
 
@@ -210,7 +222,13 @@ def _quote(value: Any, clean: Callable[[str], str] = str) -> str:
 
 def _word(document: Mapping[Any, Any], *names: str) -> str:
     values = (document.get(name) for name in names)
-    return next((str(value) for value in values if value), "")
+    return next((str(value) for value in values if value and isinstance(value, str | int)), "")
+
+
+def _code(error: Mapping[Any, Any]) -> str:
+    """Return the code of an error; its type where there is none, or where that says more."""
+    kind = _word(error, "type")
+    return kind if kind in _NO_MONEY else _word(error, "code") or kind
 
 
 # A function that is called with the channel and the text of each piece of a streamed reply.
@@ -325,13 +343,21 @@ def read_through(
 
 
 def error_document(error: Mapping[str, Any]) -> Refusal:
-    """Return the refusal in an error document that came under a good HTTP status."""
-    code = error.get("code")
-    message = error.get("message")
-    status = code if type(code) is int and 400 <= code < 600 else 500
-    if isinstance(code, str) and ("rate_limit" in code or "quota" in code):
-        status = 429
-    return Refusal(status, ErrorBody(text=_quote(message or ""), code=_quote(code or "")))
+    """Return the refusal in an error document that came under a good HTTP status.
+
+    The code says the status, by its number or its name; the type does where the code says none.
+    """
+    body = parse_error_body({**error, "message": error.get("message") or ""})
+    named = (_status(_word(error, name)) for name in ("code", "type"))
+    return Refusal(next(filter(None, named), 500), body)
+
+
+def _status(word: str) -> int | None:
+    if "rate_limit" in word or "quota" in word:
+        return 429
+    if re.fullmatch(r"[45]\d\d", word, re.ASCII):
+        return int(word)
+    return _STATUS.get(word)
 
 
 # A hundred times the largest window of any model: more is a mistake or a lie.

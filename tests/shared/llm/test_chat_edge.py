@@ -232,6 +232,11 @@ def test_a_server_that_refuses_whatever_is_sent_is_not_asked_for_ever() -> None:
             "does not know small-1",
         ),
         (error_answer(429, "You exceeded your quota", "insufficient_quota"), "no quota left"),
+        (
+            Send({"message": "no", "code": "limit_9", "type": "insufficient_quota"}, status=429),
+            "no quota left",
+        ),
+        (error_answer(429, "You have none", "credit_balance_exhausted"), "no quota left"),
         (error_answer(402, "pay"), "no quota left"),
         (error_answer(400, "too long", "context_length_exceeded"), "does not fit the context"),
         (error_answer(413, "large"), "does not fit the context"),
@@ -260,6 +265,32 @@ def test_an_error_under_a_good_status_is_an_error(status: int, text: str) -> Non
     with edge(error, chat_stream("fine")) as it:
         assert it.client.complete(chat_request()).text == "fine"
         assert it.waits == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ({"code": "invalid_api_key", "type": "invalid_request_error"}, "refused the key"),
+        ({"code": "context_length_exceeded"}, "does not fit the context"),
+        ({"code": None, "type": "insufficient_quota"}, "no quota left"),
+        ({"code": "403", "type": "None"}, "refused the key"),
+        ({"type": "not_found_error"}, "does not know small-1"),
+    ],
+)
+def test_an_error_under_a_good_status_that_no_wait_mends_ends_the_run_at_once(
+    error: dict[str, object], words: str
+) -> None:
+    for act in (Send({"error": error}), Stream([{"error": error}])):
+        with edge(act) as it:
+            with pytest.raises(ModelUnavailable, match=words):
+                it.ask(chat_request())
+            assert it.requests == 1
+
+
+def test_the_content_policy_costs_the_attempt_only_under_a_good_status_too() -> None:
+    error = Stream([{"error": {"code": "content_filter", "message": "flagged"}}])
+    with edge(error) as it, pytest.raises(ReplyFailed, match="content policy"):
+        it.client.complete(chat_request())
 
 
 def test_an_endless_body_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

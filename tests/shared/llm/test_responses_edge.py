@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shared.errors import ModelUnavailable
-from shared.events.events import Event, Noted
+from shared.events.events import Event, ModelRetryScheduled, Noted
 from shared.llm.live_client import LiveClient
 from shared.llm.model_access import ModelAccess
 from shared.llm.model_client import ReplyBroken, ReplyCutShort, ReplyFailed, Usage
@@ -279,6 +279,57 @@ def test_an_error_event_in_the_middle_leads_to_the_reply_all_the_same() -> None:
     broken = Stream([created_event(), text_event(1, "the "), error])
     with edge(broken, error_answer(400), Send(DONE)) as it:
         assert it.client.complete(planner_request()).text == "the plan"
+
+
+def error_event(way: str, code: str | None, kind: str) -> dict[str, Any]:
+    """Return an error as OpenAI documents it, or as it sends it."""
+    error = {"code": code, "message": "so it is", "param": None}
+    if way == "flat":
+        return response_event("error", 2, **error)
+    return {"type": "error", "sequence_number": 2, "error": {"type": kind, **error}}
+
+
+@pytest.mark.parametrize(
+    ("way", "code", "kind", "words"),
+    [
+        ("nested", "insufficient_quota", "insufficient_quota", "no quota left"),
+        ("nested", None, "insufficient_quota", "no quota left"),
+        ("nested", "credit_balance_exhausted", "insufficient_quota", "no quota left"),
+        ("nested", "context_length_exceeded", "invalid_request_error", "does not fit the context"),
+        ("nested", "invalid_api_key", "invalid_request_error", "refused the key"),
+        ("nested", "model_not_found", "invalid_request_error", "does not know large-1"),
+        ("nested", "odd", "invalid_request_error", "refused the request: HTTP 400:"),
+        ("flat", "context_length_exceeded", "", "does not fit the context"),
+        ("flat", "invalid_api_key", "", "refused the key"),
+    ],
+)
+@pytest.mark.parametrize("begun", [True, False])
+def test_an_error_event_that_no_wait_mends_ends_the_run_at_once(
+    begun: bool, way: str, code: str | None, kind: str, words: str
+) -> None:
+    first = [created_event()] if begun else []
+    with edge(Stream([*first, error_event(way, code, kind)])) as it:
+        with pytest.raises(ModelUnavailable, match=rf"{words}.*so it is"):
+            it.ask(planner_request())
+        assert (it.requests, it.waits) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "status"),
+    [
+        ("rate_limit_exceeded", "tokens", 429),
+        ("too_many_requests", "too_many_requests", 429),
+        ("server_is_overloaded", "service_unavailable_error", 503),
+        (None, "server_error", 500),
+    ],
+)
+def test_an_error_event_that_passes_is_waited_out_and_quoted(
+    code: str | None, kind: str, status: int
+) -> None:
+    with edge(Stream([error_event("nested", code, kind)]), response_stream()) as it:
+        assert it.client.complete(planner_request()).text == "the plan"
+        (wait,) = [each for each in it.events if isinstance(each, ModelRetryScheduled)]
+        assert wait.reason == f"HTTP {status}: so it is"
 
 
 def test_a_reply_that_never_ends_is_cancelled_at_the_deadline() -> None:
