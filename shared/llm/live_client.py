@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
 
@@ -189,7 +189,7 @@ class LiveClient:
 
     def complete(self, request: Request) -> Completion:
         try:
-            answer = self._in_accepted_form(request)
+            answer, adjustments = self._in_accepted_form(request)
         except ReplyFailed as failed:
             failed.message = self._cleaned(failed.message)
             failed.lost = tuple(map(self._cleaned, failed.lost))
@@ -200,7 +200,6 @@ class LiveClient:
                 "not with a model's reply",
                 hint=self._access.names.hint,
             ) from None
-        adjustments = self._learned_of(request).words
         usage = answer_usage(answer, request)
         if usage.estimated_calls:
             words = _USAGE_ESTIMATED if answer.usage is None else _USAGE_NOT_BELIEVED
@@ -229,15 +228,21 @@ class LiveClient:
     def __exit__(self, *ended: object) -> None:
         self.close()
 
-    def _in_accepted_form(self, request: Request) -> Answer:
-        """Ask, and after each refusal that names a part of the request ask in another form."""
+    def _in_accepted_form(self, request: Request) -> tuple[Answer, tuple[str, ...]]:
+        """Ask, and after each refusal that names a part of the request ask in another form.
+
+        Returns the answer with the words for each change of form.
+        """
         deadline = self._patience.clock.now() + self._access.deadline_seconds
         tried: set[Quirks] = set()
+        room: int | None = None
+        own: tuple[str, ...] = ()
         while True:
-            quirks = self._learned_of(request).quirks
+            learned = self._learned_of(request)
+            quirks = replace(learned.quirks, room=room)
             tried.add(quirks)
             try:
-                return self._ask(request, quirks, deadline)
+                return self._ask(request, quirks, deadline), (*learned.words, *own)
             except Refusal as refused:
                 change = adjusted(quirks, request, refused)
                 is_other = (
@@ -245,7 +250,11 @@ class LiveClient:
                 )
                 if change is None or change.quirks in tried or is_other:
                     raise self._final_error(refused, request) from None
-                self._learn(request, change.quirks, change.words)
+                if change.quirks.room == room:
+                    self._learn(request, replace(change.quirks, room=None), change.words)
+                else:
+                    room, own = change.quirks.room, (change.words,)
+                    self._emit(Noted(f"{request.model}: {change.words}"))
 
     def _final_error(self, refused: Refusal, request: Request) -> LlmchError | ReplyFailed:
         """Return the error for a refusal; what is refused of a relayed call may be the agent's."""

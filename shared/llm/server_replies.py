@@ -46,7 +46,7 @@ _NO_MONEY = frozenset(
 _SPENT = re.compile(r"credit balance is too low|reached your specified (?:\w+ )?usage limits")
 _NO_KEY = re.compile(r"api key not valid|api_key_invalid|invalid x-api-key|invalid bearer token")
 _TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length"})
-_OVER_LONG = re.compile(r"context length|prompt is too long|token count .{0,40}exceeds")
+_OVER_LONG = re.compile(r"context (?:length|limit)|prompt is too long|token count .{0,40}exceeds")
 _FILTERED = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
 # Errors under a good status have codes and types in place of one.
 _STATUS = {

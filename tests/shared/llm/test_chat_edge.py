@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from shared.errors import ModelUnavailable
+from shared.events.events import Noted
+from shared.llm.budget import estimate_input
 from shared.llm.model_client import ReplyBroken, ReplyCutShort, ReplyFailed, Usage
 from tests.shared.llm.edge import (
     SCHEMA,
@@ -196,6 +198,75 @@ def test_an_output_limit_beyond_the_model_is_lowered_to_what_it_allows() -> None
         completion = it.client.complete(chat_request(max_output_tokens=50_000))
         assert it.server.bodies[1]["max_tokens"] == 16_384
         assert completion.adjustments == ("the output limit was lowered to 16,384",)
+
+
+WINDOWS = {
+    "vLLM": "'max_tokens' or 'max_completion_tokens' is too large: {limit}. This model's maximum "
+    "context length is 8192 tokens and your request has 1000 input tokens "
+    "({limit} > 8192 - 1000).",
+    "vLLM, by its renderer": "This model's maximum context length is 8192 tokens. However, you "
+    "requested {limit} output tokens and your prompt contains 1000 input tokens, for a total of "
+    "{both} tokens. Please reduce the length of the input prompt or the number of requested "
+    "output tokens.",
+    "vLLM, of old": "This model's maximum context length is 8192 tokens. However, you requested "
+    "{both} tokens (990 in the messages, 10 in the functions, {limit} in the completion). Please "
+    "reduce the length of the messages or completion.",
+    "vLLM, of old, without tools": "This model's maximum context length is 8192 tokens. However, "
+    "you requested {both} tokens (1000 in the messages, {limit} in the completion).",
+    "Anthropic": "input length and `max_tokens` exceed context limit: 1000 + {limit} > 8192, "
+    "decrease input length or `max_tokens` and try again",
+}
+
+
+@pytest.mark.parametrize("limit", [32_000, 7_500])
+@pytest.mark.parametrize("said", WINDOWS)
+def test_a_limit_that_does_not_fit_beside_the_prompt_is_lowered_for_that_request(
+    said: str, limit: int
+) -> None:
+    refusal = error_answer(400, WINDOWS[said].format(limit=limit, both=1000 + limit))
+    with edge(refusal, chat_stream("a"), chat_stream("b")) as it:
+        completion = it.client.complete(chat_request(max_output_tokens=limit))
+        words = "the output limit was lowered to 7,192, which the prompt leaves of the window"
+        assert completion.adjustments == (words,)
+        assert Noted(f"small-1: {words}") in it.events
+        assert it.client.complete(chat_request(max_output_tokens=limit)).adjustments == ()
+        assert [body["max_tokens"] for body in it.server.bodies] == [limit, 7_192, limit]
+
+
+def test_a_prompt_that_the_server_did_not_count_is_estimated() -> None:
+    refusal = error_answer(
+        400,
+        "This model's maximum context length is 8192 tokens. However, you requested 8000 output "
+        "tokens and your prompt contains at least 193 input tokens, for a total of at least 8193 "
+        "tokens. Please reduce the length of the input prompt or the number of output tokens.",
+    )
+    with edge(refusal, chat_stream("a")) as it:
+        request = chat_request("x" * 3_000, max_output_tokens=8_000)
+        assert it.client.complete(request).text == "a"
+        assert it.server.bodies[1]["max_tokens"] == 8_192 - estimate_input(request)
+
+
+@pytest.mark.parametrize("said", WINDOWS)
+@pytest.mark.parametrize("prompt", [1000, 9000])
+def test_a_prompt_that_leaves_no_room_for_a_reply_does_not_fit(prompt: int, said: str) -> None:
+    words = WINDOWS[said].replace("1000", f"{prompt}").replace("990", f"{prompt - 10}")
+    refusals = [error_answer(400, words.format(limit=n, both=prompt + n)) for n in (9999, 7192)]
+    with edge(*refusals) as it:
+        with pytest.raises(ModelUnavailable, match="the prompt does not fit the context"):
+            it.client.complete(chat_request(max_output_tokens=9999))
+        assert it.requests == (2 if prompt == 1000 else 1)
+
+
+def test_what_is_learned_in_a_small_window_is_remembered_without_the_window() -> None:
+    refusals = [
+        error_answer(400, WINDOWS["vLLM"].format(limit=8_000)),
+        error_answer(400, "no", param="temperature"),
+    ]
+    with edge(*refusals, chat_stream("a"), chat_stream("b")) as it:
+        for _ in range(2):
+            it.client.complete(chat_request(max_output_tokens=8_000, temperature=0.0))
+        assert [body["max_tokens"] for body in it.server.bodies] == [8_000, 7_192, 7_192, 8_000]
+        assert ["temperature" in body for body in it.server.bodies] == [True, True, False, False]
 
 
 def test_structured_output_goes_down_the_ladder() -> None:

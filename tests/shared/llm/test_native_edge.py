@@ -304,6 +304,18 @@ LADDERS = {
 }  # fmt: skip
 
 
+def test_a_limit_of_our_own_is_lowered_to_what_the_prompt_leaves_of_the_window() -> None:
+    said = (
+        "input length and `max_tokens` exceed context limit: 190000 + 32768 > 200000, decrease "
+        "input length or `max_tokens` and try again"
+    )
+    refusal, reply = native_error("messages", 400, said), good("messages", "good")
+    with edge(refusal, reply, reply, provider=PROVIDERS["messages"]) as it:
+        for _ in range(2):
+            assert it.client.complete(asked("messages")).text == "good"
+        assert [body["max_tokens"] for body in it.server.bodies] == [32_768, 10_000, 32_768]
+
+
 @pytest.mark.parametrize("name", LADDERS)
 def test_what_is_refused_takes_another_form(name: str) -> None:
     it_is = LADDERS[name]
