@@ -375,20 +375,20 @@ def usage_of(value: object) -> Usage | None:
     if not isinstance(value, Mapping) or not value:
         return None
 
-    def counted(*names: str) -> int:
-        return sum(count(value.get(name)) for name in names)
+    def counted(*names: str) -> int:  # a gateway may use the words of two APIs for one number
+        return next(filter(None, (count(value.get(name)) for name in names)), 0)
 
     asked = value.get("prompt_tokens_details") or value.get("input_tokens_details")
     said = value.get("completion_tokens_details") or value.get("output_tokens_details")
     # Anthropic's input is without what its cache read and wrote, Gemini's output without thoughts.
+    # LiteLLM has Anthropic's counts of the cache beside a prompt that includes them.
     cached = counted("cache_read_input_tokens")
     written = counted("cache_creation_input_tokens")
+    whole = counted("prompt_tokens", "promptTokenCount")
     thoughts = counted("thoughtsTokenCount")
     return Usage(
         calls=1,
-        input_tokens=counted("prompt_tokens", "input_tokens", "promptTokenCount")
-        + cached
-        + written,
+        input_tokens=whole or counted("input_tokens") + cached + written,
         cached_tokens=detail_count(asked, "cached_tokens")
         or cached
         or counted("cachedContentTokenCount"),

@@ -98,6 +98,38 @@ def test_a_character_cut_in_two_is_joined_and_half_a_character_replaced() -> Non
         assert it.server.bodies[0]["messages"][0]["content"] == "half \ufffd"
 
 
+@pytest.mark.parametrize(
+    ("reported", "usage"),
+    [
+        (
+            {
+                "prompt_tokens": 10_006,
+                "prompt_tokens_details": {"cached_tokens": 9_000},
+                "cache_creation_input_tokens": 1_000,
+                "cache_read_input_tokens": 9_000,
+                "completion_tokens": 5,
+            },
+            Usage(1, 10_006, 9_000, 5, 0, None, 0, 1_000),
+        ),
+        (
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 5,
+                "input_tokens": 10,
+                "output_tokens": 5,
+            },
+            Usage(1, 10, 0, 5, 0, None),
+        ),
+    ],
+    ids=["LiteLLM", "both names"],
+)
+def test_what_a_gateway_reports_twice_is_counted_once(
+    reported: dict[str, object], usage: Usage
+) -> None:
+    with edge(Send(chat_document() | {"usage": reported})) as it:
+        assert it.client.complete(chat_request()).usage == usage
+
+
 def test_missing_usage_is_estimated_and_said() -> None:
     with edge(Stream([chat_chunk("stop", content="x" * 300)])) as it:
         completion = it.client.complete(chat_request("y" * 30))
