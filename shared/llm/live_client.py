@@ -277,19 +277,16 @@ class LiveClient:
 
     def _ask(self, request: Request, quirks: Quirks, deadline: float) -> Answer:
         try:
-            if request.relayed:
-                patience = self._patience_for(request)
-                return with_retries(lambda: self._relay(request, quirks), patience, deadline)
             match quirks.api:
+                case _ if request.relayed:
+                    ask = partial(self._relay, request, quirks)
                 case Api.CHAT:
-                    patience = self._patience_for(request)
-                    return with_retries(lambda: self._ask_chat(request, quirks), patience, deadline)
+                    ask = partial(self._ask_chat, request, quirks)
                 case Api.RESPONSES:
-                    return self._ask_responses(request, quirks, deadline)
+                    ask = partial(self._ask_responses, request, quirks, deadline)
                 case Api.MESSAGES | Api.GEMINI:
-                    patience = self._patience_for(request)
                     ask = partial(self._ask_native, request, quirks)
-                    return with_retries(ask, patience, deadline)
+            return with_retries(ask, self._patience_for(request), deadline)
         except ReplyFailed as failed:
             if not failed.usage.input_tokens:  # the server has the prompt, and may bill it
                 failed.usage = answer_usage(Answer("", "", request.model, None), request)
@@ -330,13 +327,9 @@ class LiveClient:
         self, request: Request, quirks: Quirks, stream: server_apis.ResponseStream, deadline: float
     ) -> Document:
         body = server_apis.response_body(request, quirks)
-
-        def ask() -> None:
+        try:
             with self._transport.create_response(body) as reply:
                 stream.read(iter_documents(reply))
-
-        try:
-            with_retries(ask, self._patience_for(request), deadline)
         except ReplyBroken as broken:
             if stream.response_id is None or not quirks.background:
                 partial = Answer(stream.text, "", request.model, None)

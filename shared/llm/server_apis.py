@@ -14,9 +14,8 @@ from shared.llm.request_forms import Quirks, Structure, effective_limit, prompt_
 from shared.llm.server_replies import (
     JUST_ENDS,
     Answer,
-    ErrorBody,
-    Refusal,
     Watch,
+    answer_usage,
     count,
     cut_short,
     detail_count,
@@ -170,7 +169,7 @@ def _judged(gathered: _Gathered, answer: Answer, request: Request) -> Answer:
 
 _TERMINAL = frozenset({"completed", "incomplete", "failed", "cancelled"})
 _PENDING = frozenset({"queued", "in_progress"})
-_MAY_PASS = frozenset({"server_error", "rate_limit_exceeded"})
+_MAY_PASS = frozenset({"server_error", "rate_limit_exceeded", "server_is_overloaded", "slow_down"})
 _CHANNELS = {
     "response.output_text.delta": Channel.TEXT,
     "response.reasoning_summary_text.delta": Channel.REASONING,
@@ -295,7 +294,8 @@ def read_response(response: Document, request: Request, streamed_text: str = "")
 
     `streamed_text` is used where a server leaves the output out of its final document. Raises
     `ReplyFailed`, or a subclass, where the answer is not complete. Raises `Refusal` if the
-    server reports that the account has no quota left.
+    server reports that the account has no quota left, that the prompt is too long, or, before any
+    part of a reply, that it had too many requests.
     """
     called = tool_calls.calls_of_response(_items(response.get("output")))
     answer = Answer(
@@ -338,16 +338,15 @@ def _incomplete(response: Document, answer: Answer, request: Request) -> Excepti
 
 def _failure(response: Document, answer: Answer, request: Request) -> Exception:
     error = response.get("error")
-    code, message = "", "for no stated reason"
-    if isinstance(error, Mapping):
-        code = text_of(error.get("code"))
-        message = text_of(error.get("message")) or message
-    if "quota" in code:
-        return Refusal(429, ErrorBody(message, code))
-    failure = failed(answer, request, f"the server failed to make the reply: {message}")
-    if code not in _MAY_PASS:
-        return failure
-    return ReplyBroken(failure.message, failure.usage, lost=failure.lost)
+    refused = error_document(error if isinstance(error, Mapping) else {})
+    is_held_back = refused.status == 429 and not answer_usage(answer, request).output_tokens
+    if refused.body.is_spent or refused.body.is_too_long or is_held_back:
+        return refused
+    why = refused.body.text or "for no stated reason"
+    message = f"the server failed to make the reply: {why}"
+    if refused.body.code in _MAY_PASS:
+        return just_ended(answer, request, message)
+    return failed(answer, request, message)
 
 
 def _output(response: Document, kind: str, part_kind: str, name: str) -> Iterator[str]:

@@ -106,6 +106,11 @@ class ErrorBody:
         """Return whether the account has no quota left, which no wait of this run mends."""
         return self.code in _NO_MONEY or _SPENT.search(self.text) is not None
 
+    @property
+    def is_too_long(self) -> bool:
+        """Return whether the prompt exceeds the model's context."""
+        return self.code in _TOO_LONG or _OVER_LONG.search(self.text.lower()) is not None
+
 
 class Refusal(Exception):
     """Raised when a server answered with an error status.
@@ -140,7 +145,8 @@ def parse_error_body(body: object, clean: Callable[[str], str] = str) -> ErrorBo
         case {"detail": inner}:
             return ErrorBody(_quote(inner, clean))
         case {"message": message, **rest}:
-            return ErrorBody(_quote(message, clean), _code(rest), _word(rest, "param"))
+            said = _quote(message, clean)
+            return ErrorBody(said, _code(rest), _word(rest, "param"), _wait_in(said))
         case _:
             return ErrorBody("" if body is None else _quote(body, clean))
 
@@ -155,6 +161,20 @@ def _inside(body: object) -> object:
 
 
 _DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
+# OpenAI's words for a wait, such as `1h2m`, `6m0s`, `11.054s` or `120ms`.
+_AGAIN = re.compile(
+    r"try again in (?=\d)(?:(\d{1,9})h)?(?:(\d{1,9})m(?!s))?(?:(\d{1,9}(?:\.\d{1,9})?)(m?)s)?"
+)
+
+
+def _wait_in(text: str) -> float | None:
+    """Return the wait in seconds that an error's words ask for, `None` if they name none."""
+    found = _AGAIN.search(text)
+    if found is None or not any(found.groups()):
+        return None
+    hours, minutes, seconds, thousandths = found.groups("0")
+    rest = float(seconds) / (1000 if thousandths == "m" else 1)
+    return 3600.0 * int(hours) + 60.0 * int(minutes) + rest
 
 
 def _google_error(text: str, status: str, details: object) -> ErrorBody:
@@ -195,7 +215,7 @@ def final_error(refused: Refusal, model: str, server: ServerNames) -> LlmchError
             f"the model server at {server.url} refused the key{said}",
             hint=f"check {server.key}, and that the key may use this model{chosen}",
         )
-    if body.code in _TOO_LONG or refused.status == 413 or _OVER_LONG.search(body.text.lower()):
+    if body.is_too_long or refused.status == 413:
         return ModelUnavailable(
             f"the prompt does not fit the context of {model}{said}",
             hint="use a model with a longer context, or a smaller spec or fewer context files",
@@ -315,10 +335,10 @@ def cut_short(answer: Answer, request: Request) -> ReplyCutShort:
     )
 
 
-def just_ended(answer: Answer, request: Request) -> ReplyBroken:
-    """Return the failure for an answer whose end the server did not say, with its usage."""
+def just_ended(answer: Answer, request: Request, message: str = JUST_ENDS) -> ReplyBroken:
+    """Return the failure for an answer that the server did not bring to its end, with its usage."""
     lost = lost_text(answer.reasoning, answer.text)
-    return ReplyBroken(JUST_ENDS, answer_usage(answer, request), lost=lost)
+    return ReplyBroken(_quote(message), answer_usage(answer, request), lost=lost)
 
 
 def read_through(

@@ -8,10 +8,12 @@ import pytest
 
 from shared.errors import ModelUnavailable
 from shared.events.events import Event, ModelRetryScheduled, Noted
+from shared.llm.call_retry import OwnPace
 from shared.llm.live_client import LiveClient
 from shared.llm.model_access import ModelAccess
 from shared.llm.model_client import ReplyBroken, ReplyCutShort, ReplyFailed, Usage
 from tests.shared.llm.edge import (
+    POLICY,
     SCHEMA,
     chat_stream,
     created_event,
@@ -181,6 +183,60 @@ def test_a_failure_for_want_of_money_ends_the_run() -> None:
     final["error"]["code"] = "insufficient_quota"
     with edge(Send(final)) as it, pytest.raises(ModelUnavailable, match="no quota left"):
         it.client.complete(planner_request())
+
+
+def failed_for(code: str, message: str, text: str | None = None) -> dict[str, Any]:
+    """Return a response that failed, with a code that OpenAI sends and does not list."""
+    final = response_document("failed", text, error={"code": "server_error", "message": message})
+    return final | {"error": {"code": code, "message": message}, "usage": text and final["usage"]}
+
+
+def failing(final: dict[str, Any]) -> Stream:
+    return Stream([created_event(), {"type": "response.failed", "response": final}])
+
+
+WAIT = "Rate limit reached for large-1. Please try again in 11.054s."
+
+
+@pytest.mark.parametrize("way", ["streamed", "polled"])
+@pytest.mark.parametrize(
+    ("code", "wait"),
+    [("server_is_overloaded", 1.0), ("slow_down", 1.0), ("rate_limit_exceeded", 11.054)],
+)
+def test_a_failure_that_passes_is_waited_out(code: str, wait: float, way: str) -> None:
+    final = failed_for(code, WAIT if code.startswith("rate") else "overloaded")
+    polled: list[Act] = [BROKEN, error_answer(400), Send(final)]
+    with edge(*([failing(final)] if way == "streamed" else polled), response_stream()) as it:
+        assert it.ask(planner_request()).text == "the plan"
+        assert it.waits[-1] == pytest.approx(wait)
+        assert it.server.left == 0
+
+
+def test_a_failure_for_too_many_requests_holds_other_calls_back() -> None:
+    with edge(failing(failed_for("rate_limit_exceeded", WAIT))) as it:
+        access = ModelAccess(it.server.base_url, "k", deadline_seconds=5)
+        pace = OwnPace(it.clock.now)
+        with (
+            LiveClient(access, policy=POLICY, clock=it.clock, pace=pace) as client,
+            pytest.raises(ModelUnavailable, match="would take too long"),
+        ):
+            client.complete(planner_request())
+        assert pace.seconds_left("large-1") == pytest.approx(11.054)
+
+
+def test_a_failure_for_too_many_requests_counts_as_a_call_where_something_was_written() -> None:
+    failures = [failing(failed_for("rate_limit_exceeded", WAIT, text)) for text in (None, "the ")]
+    with edge(*failures, response_stream()) as it:
+        assert it.ask(planner_request()).usage.calls == 2
+        assert it.waits == pytest.approx([11.054, 1.0])
+
+
+def test_a_failure_for_a_prompt_that_is_too_long_is_not_asked_for_again() -> None:
+    final = failed_for("context_length_exceeded", "Your input exceeds the context window.")
+    with edge(failing(final)) as it:
+        with pytest.raises(ModelUnavailable, match="does not fit the context of large-1"):
+            it.ask(planner_request())
+        assert (it.requests, it.waits) == (1, [])
 
 
 def test_a_server_that_ignores_background_and_streaming_is_read_all_the_same() -> None:
