@@ -157,6 +157,9 @@ def _judged(gathered: _Gathered, answer: Answer, request: Request) -> Answer:
             raise cut_short(answer, request)
         case "content_filter":
             raise failed(answer, request, "the server's content filter stopped the reply")
+        case "insufficient_system_resource" | "abort" | "error" as reason:
+            # DeepSeek, vLLM and OpenRouter say so of a reply that they gave up.
+            raise just_ended(answer, request, f"the server broke off the reply ({reason})")
         case _ if answer.calls:
             return answer
         case "tool_calls" | "function_call":

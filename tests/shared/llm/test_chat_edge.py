@@ -182,6 +182,22 @@ def test_a_useless_stream_says_what_it_is(events: list[dict[str, object]], words
         it.client.complete(chat_request())
 
 
+@pytest.mark.parametrize("reason", ["insufficient_system_resource", "abort", "error"])
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_reply_that_the_server_gave_up_is_asked_for_again(reason: str, stream: bool) -> None:
+    given_up = chat_document("par", None)
+    given_up["choices"][0]["finish_reason"] = reason
+    ends = chat_chunk()
+    ends["choices"][0]["finish_reason"] = reason
+    fault = Stream([chat_chunk(content="par"), ends, usage_chunk(), "[DONE]"])
+    with edge(fault if stream else Send(given_up), Send(chat_document("whole"))) as it:
+        completion = it.ask(chat_request())
+        assert (completion.text, completion.lost) == ("whole", ("par",))
+        words = f"the server broke off the reply ({reason}); asked again"
+        assert completion.adjustments == (words,)
+        assert completion.usage.calls == 2
+
+
 def test_a_web_page_is_recognised_and_not_asked_again() -> None:
     page = Send("<!DOCTYPE html><h1>Welcome</h1>", media_type="text/html")
     with edge(page) as it:
