@@ -35,6 +35,7 @@ def well_formed(text: str) -> str:
 
 _LONGEST_QUOTE = 500
 _MAY_PASS = frozenset({408, 409, 425, 429})
+_NOT_IMPLEMENTED = 501
 _NO_MONEY = frozenset(
     {
         *("insufficient_quota", "billing_hard_limit_reached", "billing_not_active"),
@@ -43,10 +44,12 @@ _NO_MONEY = frozenset(
     }
 )
 # What Anthropic says of an account that is empty or over its own limit, under 400.
-_SPENT = re.compile(r"credit balance is too low|reached your specified (?:\w+ )?usage limits")
+_SPENT = re.compile(r"credit balance is too low|reached your specified (?:\w+ ){0,3}usage limits")
 _NO_KEY = re.compile(r"api key not valid|api_key_invalid|invalid x-api-key|invalid bearer token")
 _TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length"})
-_OVER_LONG = re.compile(r"context (?:length|limit)|prompt is too long|token count .{0,40}exceeds")
+_OVER_LONG = re.compile(
+    r"context (?:length|limit|size)|prompt is too long|token count .{0,40}exceeds"
+)
 _FILTERED = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
 # Errors under a good status have codes and types in place of one.
 _STATUS = {
@@ -129,7 +132,7 @@ class Refusal(Exception):
     def may_pass(self) -> bool:
         """Return whether the same request may succeed later; an empty account stays empty."""
         transient = self.status in _MAY_PASS or self.status >= 500
-        return transient and not self.body.is_spent
+        return transient and self.status != _NOT_IMPLEMENTED and not self.body.is_spent
 
 
 def parse_error_body(body: object, clean: Callable[[str], str] = str) -> ErrorBody:

@@ -359,6 +359,21 @@ def test_a_server_that_refuses_whatever_is_sent_is_not_asked_for_ever() -> None:
         (error_answer(402, "pay"), "no quota left"),
         (error_answer(400, "too long", "context_length_exceeded"), "does not fit the context"),
         (error_answer(413, "large"), "does not fit the context"),
+        (
+            Send(
+                {
+                    "error": {
+                        "code": 400,
+                        "message": "the request exceeds the available context size, try "
+                        "increasing it",
+                        "type": "exceed_context_size_error",
+                    }
+                },
+                status=400,
+            ),
+            "does not fit the context",
+        ),
+        (error_answer(501, "not here"), "refused the request: HTTP 501: not here"),
         (error_answer(400, "nonsense"), "refused the request: HTTP 400: nonsense"),
         (Send("nope", status=418, media_type="text/plain"), "HTTP 418: nope"),
         (Send({"detail": [{"msg": "bad"}]}, status=418), "HTTP 418: .*bad"),

@@ -601,6 +601,15 @@ def test_quotas_that_pass_are_told_from_those_that_do_not() -> None:
             assert it.clock.sleeps == ([34.5] if waits else [])
 
 
+@pytest.mark.parametrize("whose", ["workspace API", "workspace monthly API"])
+def test_a_limit_of_one_s_own_that_is_reached_is_not_waited_for(whose: str) -> None:
+    said = f"You have reached your specified {whose} usage limits."
+    with edge(*[native_error("messages", 429, said)] * 2, provider=PROVIDERS["messages"]) as it:
+        with pytest.raises(ModelUnavailable, match="has no quota left"):
+            it.client.complete(asked("messages"))
+        assert it.requests == 1
+
+
 def test_anthropic_s_limits_say_when_they_begin_anew() -> None:
     # The wall of the edge's clock stands at 2027-01-15T08:16:40Z.
     headers = {

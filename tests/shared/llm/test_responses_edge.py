@@ -263,8 +263,9 @@ def test_a_reply_that_the_server_lost_is_asked_for_again(lost: list[Act]) -> Non
         assert it.server.left == 0
 
 
-def test_a_missing_responses_api_means_chat_and_is_said_once() -> None:
-    missing = Send("404 page not found", status=404, media_type="text/plain")
+@pytest.mark.parametrize("status", [404, 405, 501])
+def test_a_missing_responses_api_means_chat_and_is_said_once(status: int) -> None:
+    missing = Send("page not found", status=status, media_type="text/plain")
     with edge(missing, chat_stream("a"), chat_stream("b")) as it:
         first = it.client.complete(planner_request())
         second = it.client.complete(planner_request())
