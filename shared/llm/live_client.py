@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
 
@@ -189,7 +189,7 @@ class LiveClient:
 
     def complete(self, request: Request) -> Completion:
         try:
-            answer = self._in_accepted_form(request)
+            answer, adjustments = self._in_accepted_form(request)
         except ReplyFailed as failed:
             failed.message = self._cleaned(failed.message)
             failed.lost = tuple(map(self._cleaned, failed.lost))
@@ -200,7 +200,6 @@ class LiveClient:
                 "not with a model's reply",
                 hint=self._access.names.hint,
             ) from None
-        adjustments = self._learned_of(request).words
         usage = answer_usage(answer, request)
         if usage.estimated_calls:
             words = _USAGE_ESTIMATED if answer.usage is None else _USAGE_NOT_BELIEVED
@@ -229,15 +228,21 @@ class LiveClient:
     def __exit__(self, *ended: object) -> None:
         self.close()
 
-    def _in_accepted_form(self, request: Request) -> Answer:
-        """Ask, and after each refusal that names a part of the request ask in another form."""
+    def _in_accepted_form(self, request: Request) -> tuple[Answer, tuple[str, ...]]:
+        """Ask, and after each refusal that names a part of the request ask in another form.
+
+        Returns the answer with the words for each change of form.
+        """
         deadline = self._patience.clock.now() + self._access.deadline_seconds
         tried: set[Quirks] = set()
+        room: int | None = None
+        own: tuple[str, ...] = ()
         while True:
-            quirks = self._learned_of(request).quirks
+            learned = self._learned_of(request)
+            quirks = replace(learned.quirks, room=room)
             tried.add(quirks)
             try:
-                return self._ask(request, quirks, deadline)
+                return self._ask(request, quirks, deadline), (*learned.words, *own)
             except Refusal as refused:
                 change = adjusted(quirks, request, refused)
                 is_other = (
@@ -245,7 +250,11 @@ class LiveClient:
                 )
                 if change is None or change.quirks in tried or is_other:
                     raise self._final_error(refused, request) from None
-                self._learn(request, change.quirks, change.words)
+                if change.quirks.room == room:
+                    self._learn(request, replace(change.quirks, room=None), change.words)
+                else:
+                    room, own = change.quirks.room, (change.words,)
+                    self._emit(Noted(f"{request.model}: {change.words}"))
 
     def _final_error(self, refused: Refusal, request: Request) -> LlmchError | ReplyFailed:
         """Return the error for a refusal; what is refused of a relayed call may be the agent's."""
@@ -268,19 +277,16 @@ class LiveClient:
 
     def _ask(self, request: Request, quirks: Quirks, deadline: float) -> Answer:
         try:
-            if request.relayed:
-                patience = self._patience_for(request)
-                return with_retries(lambda: self._relay(request, quirks), patience, deadline)
             match quirks.api:
+                case _ if request.relayed:
+                    ask = partial(self._relay, request, quirks)
                 case Api.CHAT:
-                    patience = self._patience_for(request)
-                    return with_retries(lambda: self._ask_chat(request, quirks), patience, deadline)
+                    ask = partial(self._ask_chat, request, quirks)
                 case Api.RESPONSES:
-                    return self._ask_responses(request, quirks, deadline)
+                    ask = partial(self._ask_responses, request, quirks, deadline)
                 case Api.MESSAGES | Api.GEMINI:
-                    patience = self._patience_for(request)
                     ask = partial(self._ask_native, request, quirks)
-                    return with_retries(ask, patience, deadline)
+            return with_retries(ask, self._patience_for(request), deadline)
         except ReplyFailed as failed:
             if not failed.usage.input_tokens:  # the server has the prompt, and may bill it
                 failed.usage = answer_usage(Answer("", "", request.model, None), request)
@@ -321,13 +327,9 @@ class LiveClient:
         self, request: Request, quirks: Quirks, stream: server_apis.ResponseStream, deadline: float
     ) -> Document:
         body = server_apis.response_body(request, quirks)
-
-        def ask() -> None:
+        try:
             with self._transport.create_response(body) as reply:
                 stream.read(iter_documents(reply))
-
-        try:
-            with_retries(ask, self._patience_for(request), deadline)
         except ReplyBroken as broken:
             if stream.response_id is None or not quirks.background:
                 partial = Answer(stream.text, "", request.model, None)

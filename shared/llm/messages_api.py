@@ -25,13 +25,11 @@ from shared.llm.request_forms import (
 from shared.llm.server_apis import usage_of
 from shared.llm.server_replies import (
     Answer,
-    ErrorBody,
-    Refusal,
     Watch,
     cut_short,
+    error_document,
     failed,
     just_ended,
-    parse_error_body,
     read_through,
     text_of,
 )
@@ -131,21 +129,6 @@ def _messages(request: Request, quirks: Quirks) -> list[dict[str, Any]]:
     return messages
 
 
-# The errors of a stream have names in place of a status.
-_STATUS: Final = {
-    "invalid_request_error": 400,
-    "authentication_error": 401,
-    "billing_error": 402,
-    "permission_error": 403,
-    "not_found_error": 404,
-    "request_too_large": 413,
-    "rate_limit_error": 429,
-    "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
-}
-
-
 _CHANNELS: Final = {"text": Channel.TEXT, "thinking": Channel.REASONING}
 _PIECES: Final = (*_CHANNELS, "signature", "partial_json")
 
@@ -213,10 +196,9 @@ class _MessageBlocks:
                     self.watch(channel, piece)
 
     def _refused(self, error: Mapping[str, Any]) -> Exception:
-        body = parse_error_body(error)
-        refused = Refusal(_STATUS.get(body.code, 500), ErrorBody(body.text, body.code))
+        refused = error_document(error)
         if self.blocks:
-            return ReplyBroken(f"the server broke off the reply ({body.text})")
+            return ReplyBroken(f"the server broke off the reply ({refused.body.text})")
         return refused
 
     def _piece(self, index: int, name: str) -> str:

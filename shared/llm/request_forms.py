@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from shared.llm import tool_calls
-from shared.llm.budget import DEFAULT_OUTPUT_LIMIT
+from shared.llm.budget import DEFAULT_OUTPUT_LIMIT, estimate_input
 from shared.llm.model_client import Api, Request
 from shared.llm.server_replies import Refusal, well_formed
 
@@ -22,6 +22,16 @@ _TOOLS = re.compile(r"\b(?:tools?|function)\b")
 _STREAMING = re.compile(r"\bstream(?:s|ed|ing)?\b")
 _AT_MOST = re.compile(
     r"(?:at most|maximum(?: of| is)?|less than or equal to|<=|\d >) ?([\d,]{2,12})"
+)
+# Refusals by vLLM, present and past, and by Anthropic of a prompt and an output limit that together
+# exceed the window. A server that did not count the whole prompt gives no number for `prompt`.
+_WINDOW = r"maximum context length is (?P<window>\d+) tokens.{0,40} requested "
+_OVER_WINDOW = (
+    re.compile(r"\d > (?P<window>\d+) - (?P<prompt>\d+)"),
+    re.compile(r"(?P<prompt>\d+) \+ \d+ > (?P<window>\d+)"),
+    re.compile(_WINDOW + r"\d+ output tokens and your prompt contains (?P<prompt>\d+) input"),
+    re.compile(_WINDOW + r"\d+ output tokens and your prompt contains "),
+    re.compile(_WINDOW + r"(?P<both>\d+) tokens \(.{0,80}?(?P<reply>\d+) \w+ the completion"),
 )
 
 
@@ -59,6 +69,8 @@ class Quirks:
     reasoning_summary: bool = True
     output_limit: bool = True
     largest_limit: int | None = None
+    room: int | None = None
+    """What the window leaves for the reply to this one request; it is not remembered."""
     stream: bool = True
     stream_usage: bool = True
     background: bool = True
@@ -124,6 +136,8 @@ def adjusted(quirks: Quirks, request: Request, refused: Refusal) -> Adjustment |
     if refused.status not in _REFUSED_FORM:
         return None
     blamed = f"{refused.body.param} {refused.body.text}".lower()
+    if (room := _room_left(request, blamed)) is not None:
+        return _within_window(quirks, request, room)
     return (
         _without_parameter(quirks, request, refused, blamed)
         or _other_limit(quirks, request, blamed)
@@ -200,11 +214,28 @@ def _blames_streaming(blamed: str, param: str) -> bool:
     return param == "stream" or (not param and _STREAMING.search(blamed) is not None)
 
 
+def _room_left(request: Request, blamed: str) -> int | None:
+    """Return the tokens that the window leaves for a reply; `None` if the refusal names none."""
+    for form in _OVER_WINDOW:
+        if found := form.search(blamed):
+            said = {name: int(number) for name, number in found.groupdict("0").items()}
+            prompt = said.get("prompt", said.get("both", 0) - said.get("reply", 0))
+            return said["window"] - (prompt or estimate_input(request))
+    return None
+
+
+def _within_window(quirks: Quirks, request: Request, room: int) -> Adjustment | None:
+    """Return the form with a limit that fits beside the prompt; `None` where no reply would."""
+    limit = effective_limit(quirks, request)
+    if limit is None or not 0 < room < limit or quirks.room is not None:
+        return None
+    words = f"the output limit was lowered to {room:,}, which the prompt leaves of the window"
+    return Adjustment(replace(quirks, room=room), words)
+
+
 def _other_limit(quirks: Quirks, request: Request, blamed: str) -> Adjustment | None:
-    limit = request.max_output_tokens
-    if limit is None and quirks.api is Api.MESSAGES:
-        limit = DEFAULT_OUTPUT_LIMIT  # this wire cannot do without one
-    if limit is None or not quirks.output_limit:
+    limit = _wanted_limit(quirks, request)
+    if limit is None:
         return None
     name = quirks.limit_name if quirks.api in (Api.CHAT, Api.MESSAGES) else "max_output_tokens"
     if name not in blamed and "maxoutputtokens" not in blamed:
@@ -248,12 +279,15 @@ def _looser_structure(quirks: Quirks, request: Request, blamed: str) -> Adjustme
 
 def effective_limit(quirks: Quirks, request: Request) -> int | None:
     """Return the output limit to send, within what the model allows; `None` to send no limit."""
+    limits = (_wanted_limit(quirks, request), quirks.largest_limit, quirks.room)
+    return None if limits[0] is None else min(each for each in limits if each is not None)
+
+
+def _wanted_limit(quirks: Quirks, request: Request) -> int | None:
     limit = request.max_output_tokens
     if limit is None and quirks.api is Api.MESSAGES:
-        limit = DEFAULT_OUTPUT_LIMIT
-    if limit is None or not quirks.output_limit:
-        return None
-    return limit if quirks.largest_limit is None else min(limit, quirks.largest_limit)
+        limit = DEFAULT_OUTPUT_LIMIT  # this wire cannot do without one
+    return limit if quirks.output_limit else None
 
 
 def tools_are_sent(quirks: Quirks, request: Request) -> bool:

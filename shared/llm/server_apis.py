@@ -14,9 +14,8 @@ from shared.llm.request_forms import Quirks, Structure, effective_limit, prompt_
 from shared.llm.server_replies import (
     JUST_ENDS,
     Answer,
-    ErrorBody,
-    Refusal,
     Watch,
+    answer_usage,
     count,
     cut_short,
     detail_count,
@@ -158,6 +157,9 @@ def _judged(gathered: _Gathered, answer: Answer, request: Request) -> Answer:
             raise cut_short(answer, request)
         case "content_filter":
             raise failed(answer, request, "the server's content filter stopped the reply")
+        case "insufficient_system_resource" | "abort" | "error" as reason:
+            # DeepSeek, vLLM and OpenRouter say so of a reply that they gave up.
+            raise just_ended(answer, request, f"the server broke off the reply ({reason})")
         case _ if answer.calls:
             return answer
         case "tool_calls" | "function_call":
@@ -170,7 +172,7 @@ def _judged(gathered: _Gathered, answer: Answer, request: Request) -> Answer:
 
 _TERMINAL = frozenset({"completed", "incomplete", "failed", "cancelled"})
 _PENDING = frozenset({"queued", "in_progress"})
-_MAY_PASS = frozenset({"server_error", "rate_limit_exceeded"})
+_MAY_PASS = frozenset({"server_error", "rate_limit_exceeded", "server_is_overloaded", "slow_down"})
 _CHANNELS = {
     "response.output_text.delta": Channel.TEXT,
     "response.reasoning_summary_text.delta": Channel.REASONING,
@@ -256,8 +258,9 @@ class ResponseStream:
         match document:
             case {"type": str(kind), "delta": str(piece)} if kind in _CHANNELS:
                 self._take_piece(_CHANNELS[kind], piece)
-            case {"type": "error"}:
-                raise self._broken_by(document)
+            case {"type": "error", **rest}:  # OpenAI documents it flat and sends it nested
+                nested = rest.get("error")
+                raise self._broken_by(nested if isinstance(nested, Mapping) else document)
             case {"error": {} as error, **rest} if error and "status" not in rest:
                 raise self._broken_by(error)
             case {"response": {} as response}:
@@ -294,7 +297,8 @@ def read_response(response: Document, request: Request, streamed_text: str = "")
 
     `streamed_text` is used where a server leaves the output out of its final document. Raises
     `ReplyFailed`, or a subclass, where the answer is not complete. Raises `Refusal` if the
-    server reports that the account has no quota left.
+    server reports that the account has no quota left, that the prompt is too long, or, before any
+    part of a reply, that it had too many requests.
     """
     called = tool_calls.calls_of_response(_items(response.get("output")))
     answer = Answer(
@@ -337,16 +341,15 @@ def _incomplete(response: Document, answer: Answer, request: Request) -> Excepti
 
 def _failure(response: Document, answer: Answer, request: Request) -> Exception:
     error = response.get("error")
-    code, message = "", "for no stated reason"
-    if isinstance(error, Mapping):
-        code = text_of(error.get("code"))
-        message = text_of(error.get("message")) or message
-    if "quota" in code:
-        return Refusal(429, ErrorBody(message, code))
-    failure = failed(answer, request, f"the server failed to make the reply: {message}")
-    if code not in _MAY_PASS:
-        return failure
-    return ReplyBroken(failure.message, failure.usage, lost=failure.lost)
+    refused = error_document(error if isinstance(error, Mapping) else {})
+    is_held_back = refused.status == 429 and not answer_usage(answer, request).output_tokens
+    if refused.body.is_spent or refused.body.is_too_long or is_held_back:
+        return refused
+    why = refused.body.text or "for no stated reason"
+    message = f"the server failed to make the reply: {why}"
+    if refused.body.code in _MAY_PASS:
+        return just_ended(answer, request, message)
+    return failed(answer, request, message)
 
 
 def _output(response: Document, kind: str, part_kind: str, name: str) -> Iterator[str]:
@@ -374,20 +377,20 @@ def usage_of(value: object) -> Usage | None:
     if not isinstance(value, Mapping) or not value:
         return None
 
-    def counted(*names: str) -> int:
-        return sum(count(value.get(name)) for name in names)
+    def counted(*names: str) -> int:  # a gateway may use the words of two APIs for one number
+        return next(filter(None, (count(value.get(name)) for name in names)), 0)
 
     asked = value.get("prompt_tokens_details") or value.get("input_tokens_details")
     said = value.get("completion_tokens_details") or value.get("output_tokens_details")
     # Anthropic's input is without what its cache read and wrote, Gemini's output without thoughts.
+    # LiteLLM has Anthropic's counts of the cache beside a prompt that includes them.
     cached = counted("cache_read_input_tokens")
     written = counted("cache_creation_input_tokens")
+    whole = counted("prompt_tokens", "promptTokenCount")
     thoughts = counted("thoughtsTokenCount")
     return Usage(
         calls=1,
-        input_tokens=counted("prompt_tokens", "input_tokens", "promptTokenCount")
-        + cached
-        + written,
+        input_tokens=whole or counted("input_tokens") + cached + written,
         cached_tokens=detail_count(asked, "cached_tokens")
         or cached
         or counted("cachedContentTokenCount"),

@@ -35,18 +35,35 @@ def well_formed(text: str) -> str:
 
 _LONGEST_QUOTE = 500
 _MAY_PASS = frozenset({408, 409, 425, 429})
+_NOT_IMPLEMENTED = 501
 _NO_MONEY = frozenset(
     {
         *("insufficient_quota", "billing_hard_limit_reached", "billing_not_active"),
-        *("billing_error", "enforced_spend_limit_reached", "quota_of_the_day"),
+        *("billing_error", "enforced_spend_limit_reached", "credit_balance_exhausted"),
+        "quota_of_the_day",
     }
 )
 # What Anthropic says of an account that is empty or over its own limit, under 400.
-_SPENT = re.compile(r"credit balance is too low|reached your specified (?:\w+ )?usage limits")
+_SPENT = re.compile(r"credit balance is too low|reached your specified (?:\w+ ){0,3}usage limits")
 _NO_KEY = re.compile(r"api key not valid|api_key_invalid|invalid x-api-key|invalid bearer token")
 _TOO_LONG = frozenset({"context_length_exceeded", "string_above_max_length"})
-_OVER_LONG = re.compile(r"context length|prompt is too long|token count .{0,40}exceeds")
+_OVER_LONG = re.compile(
+    r"context (?:length|limit|size)|prompt is too long|token count .{0,40}exceeds"
+)
 _FILTERED = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
+# Errors under a good status have codes and types in place of one.
+_STATUS = {
+    **dict.fromkeys(_TOO_LONG | _FILTERED | {"invalid_request_error"}, 400),
+    **dict.fromkeys(("authentication_error", "invalid_api_key"), 401),
+    "billing_error": 402,
+    "permission_error": 403,
+    **dict.fromkeys(("not_found_error", "model_not_found"), 404),
+    "request_too_large": 413,
+    "too_many_requests": 429,
+    **dict.fromkeys(("server_is_overloaded", "slow_down"), 503),
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +109,11 @@ class ErrorBody:
         """Return whether the account has no quota left, which no wait of this run mends."""
         return self.code in _NO_MONEY or _SPENT.search(self.text) is not None
 
+    @property
+    def is_too_long(self) -> bool:
+        """Return whether the prompt exceeds the model's context."""
+        return self.code in _TOO_LONG or _OVER_LONG.search(self.text.lower()) is not None
+
 
 class Refusal(Exception):
     """Raised when a server answered with an error status.
@@ -110,7 +132,7 @@ class Refusal(Exception):
     def may_pass(self) -> bool:
         """Return whether the same request may succeed later; an empty account stays empty."""
         transient = self.status in _MAY_PASS or self.status >= 500
-        return transient and not self.body.is_spent
+        return transient and self.status != _NOT_IMPLEMENTED and not self.body.is_spent
 
 
 def parse_error_body(body: object, clean: Callable[[str], str] = str) -> ErrorBody:
@@ -126,9 +148,8 @@ def parse_error_body(body: object, clean: Callable[[str], str] = str) -> ErrorBo
         case {"detail": inner}:
             return ErrorBody(_quote(inner, clean))
         case {"message": message, **rest}:
-            return ErrorBody(
-                _quote(message, clean), _word(rest, "code", "type"), _word(rest, "param")
-            )
+            said = _quote(message, clean)
+            return ErrorBody(said, _code(rest), _word(rest, "param"), _wait_in(said))
         case _:
             return ErrorBody("" if body is None else _quote(body, clean))
 
@@ -143,6 +164,20 @@ def _inside(body: object) -> object:
 
 
 _DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
+# OpenAI's words for a wait, such as `1h2m`, `6m0s`, `11.054s` or `120ms`.
+_AGAIN = re.compile(
+    r"try again in (?=\d)(?:(\d{1,9})h)?(?:(\d{1,9})m(?!s))?(?:(\d{1,9}(?:\.\d{1,9})?)(m?)s)?"
+)
+
+
+def _wait_in(text: str) -> float | None:
+    """Return the wait in seconds that an error's words ask for, `None` if they name none."""
+    found = _AGAIN.search(text)
+    if found is None or not any(found.groups()):
+        return None
+    hours, minutes, seconds, thousandths = found.groups("0")
+    rest = float(seconds) / (1000 if thousandths == "m" else 1)
+    return 3600.0 * int(hours) + 60.0 * int(minutes) + rest
 
 
 def _google_error(text: str, status: str, details: object) -> ErrorBody:
@@ -183,7 +218,7 @@ def final_error(refused: Refusal, model: str, server: ServerNames) -> LlmchError
             f"the model server at {server.url} refused the key{said}",
             hint=f"check {server.key}, and that the key may use this model{chosen}",
         )
-    if body.code in _TOO_LONG or refused.status == 413 or _OVER_LONG.search(body.text.lower()):
+    if body.is_too_long or refused.status == 413:
         return ModelUnavailable(
             f"the prompt does not fit the context of {model}{said}",
             hint="use a model with a longer context, or a smaller spec or fewer context files",
@@ -210,7 +245,13 @@ def _quote(value: Any, clean: Callable[[str], str] = str) -> str:
 
 def _word(document: Mapping[Any, Any], *names: str) -> str:
     values = (document.get(name) for name in names)
-    return next((str(value) for value in values if value), "")
+    return next((str(value) for value in values if value and isinstance(value, str | int)), "")
+
+
+def _code(error: Mapping[Any, Any]) -> str:
+    """Return the code of an error; its type where there is none, or where that says more."""
+    kind = _word(error, "type")
+    return kind if kind in _NO_MONEY else _word(error, "code") or kind
 
 
 # A function that is called with the channel and the text of each piece of a streamed reply.
@@ -297,10 +338,10 @@ def cut_short(answer: Answer, request: Request) -> ReplyCutShort:
     )
 
 
-def just_ended(answer: Answer, request: Request) -> ReplyBroken:
-    """Return the failure for an answer whose end the server did not say, with its usage."""
+def just_ended(answer: Answer, request: Request, message: str = JUST_ENDS) -> ReplyBroken:
+    """Return the failure for an answer that the server did not bring to its end, with its usage."""
     lost = lost_text(answer.reasoning, answer.text)
-    return ReplyBroken(JUST_ENDS, answer_usage(answer, request), lost=lost)
+    return ReplyBroken(_quote(message), answer_usage(answer, request), lost=lost)
 
 
 def read_through(
@@ -325,13 +366,21 @@ def read_through(
 
 
 def error_document(error: Mapping[str, Any]) -> Refusal:
-    """Return the refusal in an error document that came under a good HTTP status."""
-    code = error.get("code")
-    message = error.get("message")
-    status = code if type(code) is int and 400 <= code < 600 else 500
-    if isinstance(code, str) and ("rate_limit" in code or "quota" in code):
-        status = 429
-    return Refusal(status, ErrorBody(text=_quote(message or ""), code=_quote(code or "")))
+    """Return the refusal in an error document that came under a good HTTP status.
+
+    The code says the status, by its number or its name; the type does where the code says none.
+    """
+    body = parse_error_body({**error, "message": error.get("message") or ""})
+    named = (_status(_word(error, name)) for name in ("code", "type"))
+    return Refusal(next(filter(None, named), 500), body)
+
+
+def _status(word: str) -> int | None:
+    if "rate_limit" in word or "quota" in word:
+        return 429
+    if re.fullmatch(r"[45]\d\d", word, re.ASCII):
+        return int(word)
+    return _STATUS.get(word)
 
 
 # A hundred times the largest window of any model: more is a mistake or a lie.

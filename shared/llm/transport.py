@@ -166,7 +166,10 @@ class Transport:
                     follow_redirects=True,
                     max_redirects=_MOST_REDIRECTS,
                     # They see each request before it is sent, each answer before its body is read.
-                    event_hooks={"request": [self._check_origin], "response": [self._check_answer]},
+                    event_hooks={
+                        "request": [self._check_origin, self._check_method],
+                        "response": [self._check_answer],
+                    },
                 )
             return self._http
 
@@ -247,6 +250,19 @@ class Transport:
                 hint=f"if that server is meant, point {self._access.vendor.address} at it",
             )
 
+    def _check_method(self, request: Any) -> None:
+        """Refuse to follow a redirect that would drop the body, as all but 307 and 308 do.
+
+        A redirected request has the extensions of the first one.
+        """
+        if request.extensions.setdefault("llmch_method", request.method) != request.method:
+            path = self._clean(request.url.path)[:100]
+            raise ModelUnavailable(
+                f"the model server at {self._access.display_url} redirects to {path} with a status "
+                "(301, 302 or 303) that would drop the prompt",
+                hint=f"point {self._access.vendor.address} at the address that it redirects to",
+            )
+
     def _check_answer(self, response: Any) -> None:
         """Drop the body of a redirect, and raise the start of an error's body as `_ErrorAnswer`.
 
@@ -255,17 +271,21 @@ class Transport:
         if response.has_redirect_location:
             _drop_body(response)
         elif response.status_code >= 300:
-            raise _ErrorAnswer(response.status_code, response.headers, self._start_of(response))
+            body, is_whole = self._start_of(response)
+            raise _ErrorAnswer(response.status_code, response.headers, body, is_whole)
 
-    def _start_of(self, response: Any) -> bytes:
-        start = bytearray()
+    def _start_of(self, response: Any) -> tuple[bytes, bool]:
+        """Return the start of a body, and whether that is all of it."""
+        start, is_whole = bytearray(), False
         deadline = self._clock.now() + _ERROR_BODY_SECONDS
         with suppress(Exception):  # what came before the body broke off is all there is
             for chunk in response.iter_bytes():
                 start += chunk
                 if len(start) >= _LONGEST_ERROR_BYTES or self._clock.now() > deadline:
                     break
-        return bytes(start[:_LONGEST_ERROR_BYTES])
+            else:
+                is_whole = True
+        return bytes(start[:_LONGEST_ERROR_BYTES]), is_whole
 
     def _refused(self, answer: _ErrorAnswer) -> Refusal:
         headers = {name.lower(): value for name, value in answer.headers.items()}
@@ -273,7 +293,9 @@ class Transport:
         try:
             body = parse_error_body(json.loads(text), self._clean)
         except (ValueError, RecursionError):
-            body = parse_error_body(text, self._clean)
+            # The last word of a text that was cut may be half a secret, which nobody recognises.
+            said = text if answer.is_whole else " ".join(text.split()[:-1])
+            body = parse_error_body(said, self._clean)
         return Refusal(answer.status, body, parse_retry_after(headers, self._clock.wall()))
 
     def _clean(self, text: str) -> str:
@@ -304,9 +326,11 @@ class Transport:
 
 
 class _ErrorAnswer(Exception):
-    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+    def __init__(
+        self, status: int, headers: Mapping[str, str], body: bytes, is_whole: bool
+    ) -> None:
         super().__init__(status)
-        self.status, self.headers, self.body = status, headers, body
+        self.status, self.headers, self.body, self.is_whole = status, headers, body, is_whole
 
 
 def _library(error: BaseException) -> str:

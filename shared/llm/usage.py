@@ -107,8 +107,12 @@ KNOWN_PRICES: Prices = {**_OPENAI, **_ANTHROPIC, **_GEMINI}
 
 
 def by_model(model: str, table: Mapping[str, T]) -> T | None:
-    """Return the entry of `model`, or `None`. A dated snapshot has the entry of its plain name."""
-    return table.get(model) or table.get(_SNAPSHOT_DATE.sub("", model))
+    """Return the entry of `model`, or `None`.
+
+    A dated snapshot has the entry of its plain name, and so has a name in Google's long form.
+    """
+    plain = _SNAPSHOT_DATE.sub("", model.removeprefix("models/"))
+    return table.get(model) or table.get(model.removeprefix("models/")) or table.get(plain)
 
 
 def cost_of(model: str, usage: Usage, prices: Prices = KNOWN_PRICES) -> Decimal | None:

@@ -160,6 +160,23 @@ def test_a_redirect_within_the_origin_is_followed() -> None:
         assert [each.path for each in server.received] == ["/v1/chat/completions", "/v2/chat"]
 
 
+@pytest.mark.parametrize("status", [301, 302, 303])
+@pytest.mark.parametrize("provider", [Provider.OPENAI, Provider.ANTHROPIC, Provider.GEMINI])
+def test_a_redirect_that_would_drop_the_prompt_is_not_followed(
+    provider: Provider, status: int
+) -> None:
+    act = redirect(status, f"/v2/{KEY}/chat?key=s3cret")
+    with scripted_server(act, Send(chat_document("stolen"))) as server:
+        error = refusal_of(server.base_url, provider=provider)
+        assert "redirects to /v2/[redacted]/chat with a status" in error.message
+        assert "s3cret" not in error.message
+        assert "_BASE_URL at the address" in error.hint
+        assert len(server.received) == 1
+    with scripted_server(redirect(status, "/v2/models"), Send({"data": [{"id": "m"}]})) as server:
+        listed = list_models(ModelAccess(server.base_url, KEY, provider=provider))
+        assert listed == {"m"}, "a question without a body loses nothing"
+
+
 def test_a_loop_of_redirects_ends() -> None:
     with scripted_server(*[redirect(307, "/v1/chat/completions")] * 30) as server:
         error = refusal_of(server.base_url)
@@ -302,6 +319,14 @@ def test_a_secret_of_the_base_url_that_a_server_quotes_is_not_said(way: str) -> 
         said = said_by(server, chat_request())
     for secret in (KEY, PASSWORD, TOKEN, PLAIN_TOKEN):
         assert secret[:8] not in said
+
+
+@pytest.mark.parametrize("shown", [1, 12, len(KEY) - 1])
+def test_a_secret_is_not_said_in_half_where_the_body_of_an_error_is_cut(shown: int) -> None:
+    said = "the key is "
+    body = said + " " * (64 * 1024 - len(said) - shown) + KEY + " and more"
+    with scripted_server(Send(body, 400, media_type="text/plain")) as server:
+        assert refusal_of(server.base_url).message.endswith("HTTP 400: the key is")
 
 
 def test_the_sdk_alone_says_a_secret_of_the_base_url_that_a_server_quotes() -> None:

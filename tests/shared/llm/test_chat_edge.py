@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from shared.errors import ModelUnavailable
+from shared.events.events import Noted
+from shared.llm.budget import estimate_input
 from shared.llm.model_client import ReplyBroken, ReplyCutShort, ReplyFailed, Usage
 from tests.shared.llm.edge import (
     SCHEMA,
@@ -96,6 +98,38 @@ def test_a_character_cut_in_two_is_joined_and_half_a_character_replaced() -> Non
         assert it.server.bodies[0]["messages"][0]["content"] == "half \ufffd"
 
 
+@pytest.mark.parametrize(
+    ("reported", "usage"),
+    [
+        (
+            {
+                "prompt_tokens": 10_006,
+                "prompt_tokens_details": {"cached_tokens": 9_000},
+                "cache_creation_input_tokens": 1_000,
+                "cache_read_input_tokens": 9_000,
+                "completion_tokens": 5,
+            },
+            Usage(1, 10_006, 9_000, 5, 0, None, 0, 1_000),
+        ),
+        (
+            {
+                "prompt_tokens": 10,
+                "completion_tokens": 5,
+                "input_tokens": 10,
+                "output_tokens": 5,
+            },
+            Usage(1, 10, 0, 5, 0, None),
+        ),
+    ],
+    ids=["LiteLLM", "both names"],
+)
+def test_what_a_gateway_reports_twice_is_counted_once(
+    reported: dict[str, object], usage: Usage
+) -> None:
+    with edge(Send(chat_document() | {"usage": reported})) as it:
+        assert it.client.complete(chat_request()).usage == usage
+
+
 def test_missing_usage_is_estimated_and_said() -> None:
     with edge(Stream([chat_chunk("stop", content="x" * 300)])) as it:
         completion = it.client.complete(chat_request("y" * 30))
@@ -148,6 +182,22 @@ def test_a_useless_stream_says_what_it_is(events: list[dict[str, object]], words
         it.client.complete(chat_request())
 
 
+@pytest.mark.parametrize("reason", ["insufficient_system_resource", "abort", "error"])
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_reply_that_the_server_gave_up_is_asked_for_again(reason: str, stream: bool) -> None:
+    given_up = chat_document("par", None)
+    given_up["choices"][0]["finish_reason"] = reason
+    ends = chat_chunk()
+    ends["choices"][0]["finish_reason"] = reason
+    fault = Stream([chat_chunk(content="par"), ends, usage_chunk(), "[DONE]"])
+    with edge(fault if stream else Send(given_up), Send(chat_document("whole"))) as it:
+        completion = it.ask(chat_request())
+        assert (completion.text, completion.lost) == ("whole", ("par",))
+        words = f"the server broke off the reply ({reason}); asked again"
+        assert completion.adjustments == (words,)
+        assert completion.usage.calls == 2
+
+
 def test_a_web_page_is_recognised_and_not_asked_again() -> None:
     page = Send("<!DOCTYPE html><h1>Welcome</h1>", media_type="text/html")
     with edge(page) as it:
@@ -198,6 +248,75 @@ def test_an_output_limit_beyond_the_model_is_lowered_to_what_it_allows() -> None
         assert completion.adjustments == ("the output limit was lowered to 16,384",)
 
 
+WINDOWS = {
+    "vLLM": "'max_tokens' or 'max_completion_tokens' is too large: {limit}. This model's maximum "
+    "context length is 8192 tokens and your request has 1000 input tokens "
+    "({limit} > 8192 - 1000).",
+    "vLLM, by its renderer": "This model's maximum context length is 8192 tokens. However, you "
+    "requested {limit} output tokens and your prompt contains 1000 input tokens, for a total of "
+    "{both} tokens. Please reduce the length of the input prompt or the number of requested "
+    "output tokens.",
+    "vLLM, of old": "This model's maximum context length is 8192 tokens. However, you requested "
+    "{both} tokens (990 in the messages, 10 in the functions, {limit} in the completion). Please "
+    "reduce the length of the messages or completion.",
+    "vLLM, of old, without tools": "This model's maximum context length is 8192 tokens. However, "
+    "you requested {both} tokens (1000 in the messages, {limit} in the completion).",
+    "Anthropic": "input length and `max_tokens` exceed context limit: 1000 + {limit} > 8192, "
+    "decrease input length or `max_tokens` and try again",
+}
+
+
+@pytest.mark.parametrize("limit", [32_000, 7_500])
+@pytest.mark.parametrize("said", WINDOWS)
+def test_a_limit_that_does_not_fit_beside_the_prompt_is_lowered_for_that_request(
+    said: str, limit: int
+) -> None:
+    refusal = error_answer(400, WINDOWS[said].format(limit=limit, both=1000 + limit))
+    with edge(refusal, chat_stream("a"), chat_stream("b")) as it:
+        completion = it.client.complete(chat_request(max_output_tokens=limit))
+        words = "the output limit was lowered to 7,192, which the prompt leaves of the window"
+        assert completion.adjustments == (words,)
+        assert Noted(f"small-1: {words}") in it.events
+        assert it.client.complete(chat_request(max_output_tokens=limit)).adjustments == ()
+        assert [body["max_tokens"] for body in it.server.bodies] == [limit, 7_192, limit]
+
+
+def test_a_prompt_that_the_server_did_not_count_is_estimated() -> None:
+    refusal = error_answer(
+        400,
+        "This model's maximum context length is 8192 tokens. However, you requested 8000 output "
+        "tokens and your prompt contains at least 193 input tokens, for a total of at least 8193 "
+        "tokens. Please reduce the length of the input prompt or the number of output tokens.",
+    )
+    with edge(refusal, chat_stream("a")) as it:
+        request = chat_request("x" * 3_000, max_output_tokens=8_000)
+        assert it.client.complete(request).text == "a"
+        assert it.server.bodies[1]["max_tokens"] == 8_192 - estimate_input(request)
+
+
+@pytest.mark.parametrize("said", WINDOWS)
+@pytest.mark.parametrize("prompt", [1000, 9000])
+def test_a_prompt_that_leaves_no_room_for_a_reply_does_not_fit(prompt: int, said: str) -> None:
+    words = WINDOWS[said].replace("1000", f"{prompt}").replace("990", f"{prompt - 10}")
+    refusals = [error_answer(400, words.format(limit=n, both=prompt + n)) for n in (9999, 7192)]
+    with edge(*refusals) as it:
+        with pytest.raises(ModelUnavailable, match="the prompt does not fit the context"):
+            it.client.complete(chat_request(max_output_tokens=9999))
+        assert it.requests == (2 if prompt == 1000 else 1)
+
+
+def test_what_is_learned_in_a_small_window_is_remembered_without_the_window() -> None:
+    refusals = [
+        error_answer(400, WINDOWS["vLLM"].format(limit=8_000)),
+        error_answer(400, "no", param="temperature"),
+    ]
+    with edge(*refusals, chat_stream("a"), chat_stream("b")) as it:
+        for _ in range(2):
+            it.client.complete(chat_request(max_output_tokens=8_000, temperature=0.0))
+        assert [body["max_tokens"] for body in it.server.bodies] == [8_000, 7_192, 7_192, 8_000]
+        assert ["temperature" in body for body in it.server.bodies] == [True, True, False, False]
+
+
 def test_structured_output_goes_down_the_ladder() -> None:
     first = error_answer(400, "'response_format.type' must be json_object")
     second = Send("response_format is not supported", status=422, media_type="text/plain")
@@ -232,9 +351,29 @@ def test_a_server_that_refuses_whatever_is_sent_is_not_asked_for_ever() -> None:
             "does not know small-1",
         ),
         (error_answer(429, "You exceeded your quota", "insufficient_quota"), "no quota left"),
+        (
+            Send({"message": "no", "code": "limit_9", "type": "insufficient_quota"}, status=429),
+            "no quota left",
+        ),
+        (error_answer(429, "You have none", "credit_balance_exhausted"), "no quota left"),
         (error_answer(402, "pay"), "no quota left"),
         (error_answer(400, "too long", "context_length_exceeded"), "does not fit the context"),
         (error_answer(413, "large"), "does not fit the context"),
+        (
+            Send(
+                {
+                    "error": {
+                        "code": 400,
+                        "message": "the request exceeds the available context size, try "
+                        "increasing it",
+                        "type": "exceed_context_size_error",
+                    }
+                },
+                status=400,
+            ),
+            "does not fit the context",
+        ),
+        (error_answer(501, "not here"), "refused the request: HTTP 501: not here"),
         (error_answer(400, "nonsense"), "refused the request: HTTP 400: nonsense"),
         (Send("nope", status=418, media_type="text/plain"), "HTTP 418: nope"),
         (Send({"detail": [{"msg": "bad"}]}, status=418), "HTTP 418: .*bad"),
@@ -260,6 +399,32 @@ def test_an_error_under_a_good_status_is_an_error(status: int, text: str) -> Non
     with edge(error, chat_stream("fine")) as it:
         assert it.client.complete(chat_request()).text == "fine"
         assert it.waits == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ({"code": "invalid_api_key", "type": "invalid_request_error"}, "refused the key"),
+        ({"code": "context_length_exceeded"}, "does not fit the context"),
+        ({"code": None, "type": "insufficient_quota"}, "no quota left"),
+        ({"code": "403", "type": "None"}, "refused the key"),
+        ({"type": "not_found_error"}, "does not know small-1"),
+    ],
+)
+def test_an_error_under_a_good_status_that_no_wait_mends_ends_the_run_at_once(
+    error: dict[str, object], words: str
+) -> None:
+    for act in (Send({"error": error}), Stream([{"error": error}])):
+        with edge(act) as it:
+            with pytest.raises(ModelUnavailable, match=words):
+                it.ask(chat_request())
+            assert it.requests == 1
+
+
+def test_the_content_policy_costs_the_attempt_only_under_a_good_status_too() -> None:
+    error = Stream([{"error": {"code": "content_filter", "message": "flagged"}}])
+    with edge(error) as it, pytest.raises(ReplyFailed, match="content policy"):
+        it.client.complete(chat_request())
 
 
 def test_an_endless_body_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

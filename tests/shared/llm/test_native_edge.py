@@ -304,6 +304,18 @@ LADDERS = {
 }  # fmt: skip
 
 
+def test_a_limit_of_our_own_is_lowered_to_what_the_prompt_leaves_of_the_window() -> None:
+    said = (
+        "input length and `max_tokens` exceed context limit: 190000 + 32768 > 200000, decrease "
+        "input length or `max_tokens` and try again"
+    )
+    refusal, reply = native_error("messages", 400, said), good("messages", "good")
+    with edge(refusal, reply, reply, provider=PROVIDERS["messages"]) as it:
+        for _ in range(2):
+            assert it.client.complete(asked("messages")).text == "good"
+        assert [body["max_tokens"] for body in it.server.bodies] == [32_768, 10_000, 32_768]
+
+
 @pytest.mark.parametrize("name", LADDERS)
 def test_what_is_refused_takes_another_form(name: str) -> None:
     it_is = LADDERS[name]
@@ -587,6 +599,15 @@ def test_quotas_that_pass_are_told_from_those_that_do_not() -> None:
             said = outcome(lambda: it.client.complete(asked("gemini")))
             assert said.startswith("good" if waits else "ModelUnavailable: the account at")
             assert it.clock.sleeps == ([34.5] if waits else [])
+
+
+@pytest.mark.parametrize("whose", ["workspace API", "workspace monthly API"])
+def test_a_limit_of_one_s_own_that_is_reached_is_not_waited_for(whose: str) -> None:
+    said = f"You have reached your specified {whose} usage limits."
+    with edge(*[native_error("messages", 429, said)] * 2, provider=PROVIDERS["messages"]) as it:
+        with pytest.raises(ModelUnavailable, match="has no quota left"):
+            it.client.complete(asked("messages"))
+        assert it.requests == 1
 
 
 def test_anthropic_s_limits_say_when_they_begin_anew() -> None:

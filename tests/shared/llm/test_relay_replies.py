@@ -136,6 +136,26 @@ def test_an_error_in_place_of_a_reply_is_a_refusal() -> None:
         assert caught.value.may_pass
 
 
+@pytest.mark.parametrize(
+    ("kind", "status", "passes"),
+    [
+        ("overloaded_error", 529, True),
+        ("rate_limit_error", 429, True),
+        ("invalid_request_error", 400, False),
+        ("authentication_error", 401, False),
+        ("billing_error", 402, False),
+    ],
+)
+def test_an_error_that_has_a_type_alone_is_the_refusal_that_it_names(
+    kind: str, status: int, passes: bool
+) -> None:
+    error = {"type": "error", "error": {"type": kind, "message": "so it is"}}
+    with pytest.raises(Refusal) as caught:
+        read(events_of([error]))
+    assert (caught.value.status, caught.value.may_pass) == (status, passes)
+    assert caught.value.message == f"HTTP {status}: so it is"
+
+
 def test_an_error_after_something_was_said_breaks_the_reply() -> None:
     events = [chat_chunk(content="a"), chat_chunk(content="b"), {"error": {"message": "gone"}}]
     with pytest.raises(ReplyFailed, match="just ends"):

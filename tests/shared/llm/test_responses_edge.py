@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from shared.errors import ModelUnavailable
-from shared.events.events import Event, Noted
+from shared.events.events import Event, ModelRetryScheduled, Noted
+from shared.llm.call_retry import OwnPace
 from shared.llm.live_client import LiveClient
 from shared.llm.model_access import ModelAccess
 from shared.llm.model_client import ReplyBroken, ReplyCutShort, ReplyFailed, Usage
 from tests.shared.llm.edge import (
+    POLICY,
     SCHEMA,
     chat_stream,
     created_event,
@@ -183,6 +185,60 @@ def test_a_failure_for_want_of_money_ends_the_run() -> None:
         it.client.complete(planner_request())
 
 
+def failed_for(code: str, message: str, text: str | None = None) -> dict[str, Any]:
+    """Return a response that failed, with a code that OpenAI sends and does not list."""
+    final = response_document("failed", text, error={"code": "server_error", "message": message})
+    return final | {"error": {"code": code, "message": message}, "usage": text and final["usage"]}
+
+
+def failing(final: dict[str, Any]) -> Stream:
+    return Stream([created_event(), {"type": "response.failed", "response": final}])
+
+
+WAIT = "Rate limit reached for large-1. Please try again in 11.054s."
+
+
+@pytest.mark.parametrize("way", ["streamed", "polled"])
+@pytest.mark.parametrize(
+    ("code", "wait"),
+    [("server_is_overloaded", 1.0), ("slow_down", 1.0), ("rate_limit_exceeded", 11.054)],
+)
+def test_a_failure_that_passes_is_waited_out(code: str, wait: float, way: str) -> None:
+    final = failed_for(code, WAIT if code.startswith("rate") else "overloaded")
+    polled: list[Act] = [BROKEN, error_answer(400), Send(final)]
+    with edge(*([failing(final)] if way == "streamed" else polled), response_stream()) as it:
+        assert it.ask(planner_request()).text == "the plan"
+        assert it.waits[-1] == pytest.approx(wait)
+        assert it.server.left == 0
+
+
+def test_a_failure_for_too_many_requests_holds_other_calls_back() -> None:
+    with edge(failing(failed_for("rate_limit_exceeded", WAIT))) as it:
+        access = ModelAccess(it.server.base_url, "k", deadline_seconds=5)
+        pace = OwnPace(it.clock.now)
+        with (
+            LiveClient(access, policy=POLICY, clock=it.clock, pace=pace) as client,
+            pytest.raises(ModelUnavailable, match="would take too long"),
+        ):
+            client.complete(planner_request())
+        assert pace.seconds_left("large-1") == pytest.approx(11.054)
+
+
+def test_a_failure_for_too_many_requests_counts_as_a_call_where_something_was_written() -> None:
+    failures = [failing(failed_for("rate_limit_exceeded", WAIT, text)) for text in (None, "the ")]
+    with edge(*failures, response_stream()) as it:
+        assert it.ask(planner_request()).usage.calls == 2
+        assert it.waits == pytest.approx([11.054, 1.0])
+
+
+def test_a_failure_for_a_prompt_that_is_too_long_is_not_asked_for_again() -> None:
+    final = failed_for("context_length_exceeded", "Your input exceeds the context window.")
+    with edge(failing(final)) as it:
+        with pytest.raises(ModelUnavailable, match="does not fit the context of large-1"):
+            it.ask(planner_request())
+        assert (it.requests, it.waits) == (1, [])
+
+
 def test_a_server_that_ignores_background_and_streaming_is_read_all_the_same() -> None:
     with edge(Send(DONE)) as it:
         assert it.client.complete(planner_request()).text == "the plan"
@@ -207,8 +263,9 @@ def test_a_reply_that_the_server_lost_is_asked_for_again(lost: list[Act]) -> Non
         assert it.server.left == 0
 
 
-def test_a_missing_responses_api_means_chat_and_is_said_once() -> None:
-    missing = Send("404 page not found", status=404, media_type="text/plain")
+@pytest.mark.parametrize("status", [404, 405, 501])
+def test_a_missing_responses_api_means_chat_and_is_said_once(status: int) -> None:
+    missing = Send("page not found", status=status, media_type="text/plain")
     with edge(missing, chat_stream("a"), chat_stream("b")) as it:
         first = it.client.complete(planner_request())
         second = it.client.complete(planner_request())
@@ -279,6 +336,57 @@ def test_an_error_event_in_the_middle_leads_to_the_reply_all_the_same() -> None:
     broken = Stream([created_event(), text_event(1, "the "), error])
     with edge(broken, error_answer(400), Send(DONE)) as it:
         assert it.client.complete(planner_request()).text == "the plan"
+
+
+def error_event(way: str, code: str | None, kind: str) -> dict[str, Any]:
+    """Return an error as OpenAI documents it, or as it sends it."""
+    error = {"code": code, "message": "so it is", "param": None}
+    if way == "flat":
+        return response_event("error", 2, **error)
+    return {"type": "error", "sequence_number": 2, "error": {"type": kind, **error}}
+
+
+@pytest.mark.parametrize(
+    ("way", "code", "kind", "words"),
+    [
+        ("nested", "insufficient_quota", "insufficient_quota", "no quota left"),
+        ("nested", None, "insufficient_quota", "no quota left"),
+        ("nested", "credit_balance_exhausted", "insufficient_quota", "no quota left"),
+        ("nested", "context_length_exceeded", "invalid_request_error", "does not fit the context"),
+        ("nested", "invalid_api_key", "invalid_request_error", "refused the key"),
+        ("nested", "model_not_found", "invalid_request_error", "does not know large-1"),
+        ("nested", "odd", "invalid_request_error", "refused the request: HTTP 400:"),
+        ("flat", "context_length_exceeded", "", "does not fit the context"),
+        ("flat", "invalid_api_key", "", "refused the key"),
+    ],
+)
+@pytest.mark.parametrize("begun", [True, False])
+def test_an_error_event_that_no_wait_mends_ends_the_run_at_once(
+    begun: bool, way: str, code: str | None, kind: str, words: str
+) -> None:
+    first = [created_event()] if begun else []
+    with edge(Stream([*first, error_event(way, code, kind)])) as it:
+        with pytest.raises(ModelUnavailable, match=rf"{words}.*so it is"):
+            it.ask(planner_request())
+        assert (it.requests, it.waits) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("code", "kind", "status"),
+    [
+        ("rate_limit_exceeded", "tokens", 429),
+        ("too_many_requests", "too_many_requests", 429),
+        ("server_is_overloaded", "service_unavailable_error", 503),
+        (None, "server_error", 500),
+    ],
+)
+def test_an_error_event_that_passes_is_waited_out_and_quoted(
+    code: str | None, kind: str, status: int
+) -> None:
+    with edge(Stream([error_event("nested", code, kind)]), response_stream()) as it:
+        assert it.client.complete(planner_request()).text == "the plan"
+        (wait,) = [each for each in it.events if isinstance(each, ModelRetryScheduled)]
+        assert wait.reason == f"HTTP {status}: so it is"
 
 
 def test_a_reply_that_never_ends_is_cancelled_at_the_deadline() -> None:

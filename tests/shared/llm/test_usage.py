@@ -50,6 +50,12 @@ def test_a_dated_snapshot_costs_what_its_model_costs() -> None:
     assert by_model("gpt-5.2-nonsense", KNOWN_PRICES) is None
 
 
+def test_google_s_long_form_of_a_name_has_the_price_of_the_short_one() -> None:
+    short, long = "gemini-2.5-flash", "models/gemini-2.5-flash"
+    assert by_model(long, KNOWN_PRICES) == KNOWN_PRICES[short]
+    assert by_model(long, {short: 1, long: 2}) == 2, "the name itself comes first"
+
+
 def test_the_users_prices_win() -> None:
     mine = Price(Decimal(9), Decimal(9), Decimal(9))
     table = {**KNOWN_PRICES, "gpt-5.2": mine, "local": mine}

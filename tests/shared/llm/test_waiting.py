@@ -158,3 +158,22 @@ def test_the_deadline_bounds_all_waiting_together() -> None:
 )
 def test_error_bodies_come_in_many_forms(body: object, parsed: ErrorBody) -> None:
     assert parse_error_body(body) == parsed
+
+
+@pytest.mark.parametrize(
+    ("said", "seconds"),
+    [
+        ("Please try again in 11.054s. Visit", 11.054),
+        ("Please try again in 120ms.", 0.12),
+        ("Please try again in 6m0s.", 360.0),
+        ("Please try again in 1h2m3.5s.", 3723.5),
+        ("Please try again in 2m.", 120.0),
+        ("Please try again in 5 minutes.", None),
+        ("Please try again later.", None),
+        ("Please try again in s.", None),
+    ],
+)
+def test_a_wait_that_the_words_of_an_error_name_is_kept(said: str, seconds: float | None) -> None:
+    body = parse_error_body({"error": {"message": said, "code": "rate_limit_exceeded"}})
+    assert Refusal(429, body).retry_after == seconds
+    assert Refusal(429, body, 7.0).retry_after == 7.0, "the header wins"
