@@ -374,6 +374,7 @@ class IssueRecord:
         files = dict(self.files)
         if spec is not None:
             files[_SPEC] = spec.read_bytes()
+            files.pop(_ANSWERS, None)
             if answers_path(spec).is_file():
                 files[_ANSWERS] = answers_path(spec).read_bytes()
         if plan is not None:

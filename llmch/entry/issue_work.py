@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -43,7 +43,7 @@ from llmch.entry.issue_specs import (
     comment_text,
 )
 from llmch.previews import preview_document
-from planner.spec.answers import SpecAnswer, read_answers, write_answers
+from planner.spec.answers import SpecAnswer, answers_path, read_answers, write_answers
 from planner.spec.issue_text import Remark, remark_line, with_remarks
 from shared.errors import ExitCode, InvalidInput, LlmchError, PreflightRefused
 from shared.events.events import Warned
@@ -341,34 +341,56 @@ class _Work:
             )  # fmt: skip
 
     def _take_answers(self) -> bool:
-        """Write down the answers in comments of people who may; say whether any is new.
+        """Write down the answers in comments of people who may; say whether they are others now.
 
-        A comment that was edited afterwards counts no more.
+        A comment that was edited or deleted after it was taken counts no more. Raises
+        `PreflightRefused` where a build would find that out: nobody has seen the plan without it.
         """
         asked = {each.id: each.text for each in self._assumptions() if each.kind != "assumption"}
-        if not asked:
+        before = {each.id: each for each in read_answers(self.spec)[0]}
+        known = self.record.state.answered
+        if not asked and not known:
             return False
+        asked = {each.id: each.question for each in before.values()} | asked
         given: dict[str, SpecAnswer] = {}
-        answered = dict(self.record.state.answered)
+        answered: dict[str, str] = {}
         for each in self.board.comments(self.number):
+            is_known = known.get(str(each.id)) == each.sha256
             found = {name: text for name, text in parse_given(each.body).items() if name in asked}
-            if not found or each.is_bot or OWN_MARK in each.body or str(each.id) in answered:
+            if not found or each.is_bot or OWN_MARK in each.body:
                 continue
-            if why := self._why_not(each):
+            if not is_known and (why := self._why_not(each)):
                 self.console(Warned(f"comment {each.id} is left out: {why}"))
                 continue
-            if any(len(text) > MAX_SAID for text in found.values()):
+            if not is_known and any(len(text) > MAX_SAID for text in found.values()):
                 self.console(Warned(f"an answer in comment {each.id} is cut at {MAX_SAID}"))
             answered[str(each.id)] = each.sha256
             given |= {
                 name: SpecAnswer(asked[name], text[:MAX_SAID]) for name, text in found.items()
             }
-        before = {each.id: each.answer for each in read_answers(self.spec)[0]}
-        if all(before.get(name) == each.answer for name, each in given.items()):
+        lost = known.keys() - answered.keys()
+        if lost:
+            self._leave_out(lost)
+            answers_path(self.spec).unlink(missing_ok=True)
+        else:
+            given = {name: each for name, each in given.items() if each != before.get(name)}
+        if not given and not lost:
             return False
-        write_answers(self.spec, given.values())
+        if given:
+            write_answers(self.spec, given.values())
         self.pending["answered"] = answered
         return True
+
+    def _leave_out(self, lost: Iterable[str]) -> None:
+        named = ", ".join(sorted(lost, key=int))
+        if self.event.wish is Wish.BUILD:
+            raise PreflightRefused(
+                f"an answer was edited or deleted after it was taken (comment {named})",
+                "answer in a new comment, or plan without it by `/llmch plan`; then build that",
+            )
+        self.console(
+            Warned(f"comment {named} is left out: it was edited or deleted after it was taken")
+        )
 
     def _why_not(self, comment: Comment) -> str:
         if comment.updated != comment.created:

@@ -97,6 +97,50 @@ def test_an_answer_that_is_the_reading_taken_costs_nothing(shop: Shop) -> None:
 
 
 @pytest.mark.rest
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_an_answer_that_was_edited_or_deleted_counts_no_more(shop: Shop, is_deleted: bool) -> None:
+    shop.job(shop.labeled(), FIRST)
+    answer = shop.commented(f"{ASK_ID}: Members.")["comment"]["id"]
+    assert shop.job(shop.commented("/llmch plan"), again(1, "R1", ASK_ID))["did"] == "planned"
+    assert str(answer) in shop.record["answered"]
+    db = shop.forge.db
+    (comment,) = (each for each in db["comments"] if each["id"] == answer)
+    comment |= {"body": f"{ASK_ID}: Nobody.", "updated_at": "2026-01-09T00:00:00Z"}
+    if is_deleted:
+        db["comments"].remove(comment)
+    shop.forge.db = db
+
+    refused = shop.job(shop.commented("/llmch build"))
+    assert (refused["error"]["code"], shop.paid) == (5, 0), refused
+    assert f"edited or deleted after it was taken (comment {answer})" in shop.posted[-1]
+    assert "answers.yaml" in git(shop.bare, "ls-tree", "--name-only", "refs/llmch-issues/33")
+    planned = shop.job(shop.commented("/llmch plan"), again(1, "R1", title="Without"))
+    assert (planned["did"], shop.paid) == ("planned", 1), planned
+    assert shop.said is not None and f"comment {answer} is left out" in shop.said.err
+    assert shop.record["answered"] == {}
+    assert "answers.yaml" not in git(shop.bare, "ls-tree", "--name-only", "refs/llmch-issues/33")
+    again_ = shop.job(shop.commented("/llmch plan"))
+    assert (again_["did"], shop.paid) == ("planned already", 0), again_
+    built = shop.job(shop.commented("/llmch build"), part(1), part(2))
+    assert (built["did"], built["verdict"]) == ("built", "PASS"), built
+
+
+@pytest.mark.rest
+def test_a_new_answer_takes_the_place_of_one_that_was_edited(shop: Shop) -> None:
+    shop.job(shop.labeled(), FIRST)
+    shop.job(shop.commented(f"{ASK_ID}: Members."), again(1, "R1", ASK_ID))
+    db = shop.forge.db
+    db["comments"][-1] |= {"body": f"{ASK_ID}: Eve.", "updated_at": "2026-01-09T00:00:00Z"}
+    shop.forge.db = db
+    new = shop.commented(f"{ASK_ID}: Guests.")
+    answered = shop.job(new, again(1, "R1", ASK_ID, title="New"))
+    assert (answered["did"], shop.paid) == ("answered", 1), answered
+    spec = git(shop.bare, "cat-file", "blob", "refs/llmch-issues/33:answers.yaml")
+    assert "Guests." in spec and "Members." not in spec and "Eve." not in spec
+    assert [*shop.record["answered"]] == [str(new["comment"]["id"])]
+
+
+@pytest.mark.rest
 def test_an_issue_that_changed_is_planned_after_its_plan_and_not_built_unseen(shop: Shop) -> None:
     shop.job(shop.labeled(), FIRST)
     shop.change(body="- R1: Lines are read.\n- R2: Lines end.\n- R3: Lines are counted.\n")
