@@ -224,7 +224,9 @@ class Board:
         return parse_comment(self._one("GET", f"pulls/{number}/reviews/{review}"))
 
     def comments_of_review(self, number: int, review: int) -> Iterator[Comment]:
-        return self._many(f"pulls/{number}/reviews/{review}/comments")
+        """Yield the comments of a review; GitHub's own list of these does not say their lines."""
+        of_all = self._many(f"pulls/{number}/comments")
+        return (each for each in of_all if each.review == review)
 
     def comments(self, number: int) -> Iterator[Comment]:
         """Yield the comments of an issue, the oldest first, at most a thousand."""

@@ -255,6 +255,22 @@ def test_what_asks_for_nothing_asks_nobody(shop: Shop, kind: str, why: str) -> N
 
 
 @pytest.mark.rest
+def test_comments_of_a_review_are_found_with_their_lines_among_those_of_others(shop: Shop) -> None:
+    shop.job(shop.labeled(), FIRST)
+    db = shop.forge.db
+    repo = {"full_name": "ada/shop"}
+    db["pulls"] = [{"number": 7, "state": "open", "head": {"ref": "llmch/issue-33", "repo": repo},
+                    "base": {"ref": "main", "repo": repo}}]  # fmt: skip
+    other = {"user": EVE, "path": "x", "line": 5, "pull_request_review_id": 1, "body": "Theirs."}
+    db["review_comments"] = [{**other, "id": 9000 + n} for n in range(150)]
+    shop.forge.db = db
+    shop.job(shop.reviewed("A third part."))
+    assert shop.server is not None
+    asked = json.dumps(shop.server.bodies[0]["input"])
+    assert "In `part_01.txt:1`: A third part." in asked and "Theirs." not in asked
+
+
+@pytest.mark.rest
 def test_an_issue_of_gitlab_is_asked_by_glab(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """GitLab says nothing of rights in its payload: they are asked for."""
     from tests.llmch import issues
