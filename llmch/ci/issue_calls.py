@@ -30,7 +30,8 @@ from shared.files.text_sources import read_text_input
 from shared.work_order.parse_order import sha256_bytes
 
 _PAGE: Final = 100
-_MOST_PAGES: Final = 10
+_MOST_PAGES: Final = 100
+"""GitHub lets an issue have 2,500 comments, GitLab 5,000 and notes of its own beside them."""
 _ISSUE_PATH: Final = re.compile(r"/(.+?)(?:/-)?/(?:issues|work_items)/([1-9][0-9]{0,9})/?")
 _MOST_BYTES: Final = 8_000_000
 
@@ -80,6 +81,8 @@ class Comment:
     review: int = 0
     thread: str = ""
     state: str = ""
+    is_internal: bool = False
+    """Whether only some see it, as GitLab's internal notes."""
 
     @property
     def sha256(self) -> str:
@@ -177,6 +180,7 @@ def parse_comment(document: Json) -> Comment:
         whole(document, "pull_request_review_id"),
         words(document, "discussion_id"),
         words(document, "state").lower(),
+        document.get("internal") is True or document.get("confidential") is True,
     )
 
 
@@ -229,7 +233,7 @@ class Board:
         return (each for each in of_all if each.review == review)
 
     def comments(self, number: int) -> Iterator[Comment]:
-        """Yield the comments of an issue, the oldest first, at most a thousand."""
+        """Yield the comments of an issue, the oldest first."""
         order = "?sort=asc&" if self.forge is GITLAB else "?"
         path = "notes" if self.forge is GITLAB else "comments"
         return self._many(f"issues/{number}/{path}{order}")
@@ -283,6 +287,10 @@ class Board:
             yield from (parse_comment(each) for each in entries if isinstance(each, dict))
             if len(entries) < _PAGE:
                 return
+        raise PreflightRefused(
+            f"{path.partition('?')[0]} of {self.remote.path} are more than {_PAGE * _MOST_PAGES:,}",
+            "so many are not read: go on in a new issue",
+        )
 
     def _one(self, method: str, path: str, document: Json | None = None) -> Json:
         answer = self._ask(method, path, document)

@@ -10,6 +10,7 @@ import argparse
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -17,6 +18,7 @@ from factory import preflight
 from llmch.ci import issue_calls, issue_events
 from llmch.ci.issue_calls import Board, Comment, Issue, text_sha256
 from llmch.ci.issue_events import (
+    INTERNAL,
     OWN_MARK,
     Event,
     IssueRecord,
@@ -188,6 +190,8 @@ class _Work:
             raise PreflightRefused(
                 f"comment {said.id} was edited after it was written", "write a new one"
             )
+        if self.heard.is_internal:
+            return INTERNAL
         return "" if self._may(self.heard) else f"comment {said.id} is by somebody who may not"
 
     def _may(self, who: Comment) -> bool:
@@ -319,18 +323,23 @@ class _Work:
         heard = self.heard
         assert heard is not None, "a review was read"
         request, review = self.event.request, self.event.review
-        said = [heard]
+        said, sent = [heard], ""
         if review and self.board.forge is not GITLAB:
             of_lines = [*self.board.comments_of_review(request, review)]
+            is_whole = heard.id == review
+            sent = (heard if is_whole else self.board.review(request, review)).created
             # The review's own words ask for something only where it says so itself.
-            is_own = heard.id == review and heard.state == "changes_requested"
-            is_alone = heard.id != review and heard.id not in {each.id for each in of_lines}
+            is_own = is_whole and heard.state == "changes_requested"
+            is_alone = not is_whole and heard.id not in {each.id for each in of_lines}
             said = [heard, *of_lines] if is_own or is_alone else of_lines
         for each in said:
             if each.replies_to or each.is_bot or OWN_MARK in each.body:
                 continue
             if not self._may(each):
                 self.console(Warned(f"comment {each.id} is left out: its author may not ask"))
+                continue
+            if each.id != heard.id and _is_after(each.updated, sent):
+                self.console(Warned(f"comment {each.id} is left out: it was edited since"))
                 continue
             text = remark_line(each.body)
             if len(text) > _LONGEST_REMARK:
@@ -354,7 +363,7 @@ class _Work:
         asked = {each.id: each.question for each in before.values()} | asked
         given: dict[str, SpecAnswer] = {}
         answered: dict[str, str] = {}
-        for each in self.board.comments(self.number):
+        for each in self._comments():
             is_known = known.get(str(each.id)) == each.sha256
             found = {name: text for name, text in parse_given(each.body).items() if name in asked}
             if not found or each.is_bot or OWN_MARK in each.body:
@@ -381,6 +390,15 @@ class _Work:
         self.pending["answered"] = answered
         return True
 
+    def _comments(self) -> Iterator[Comment]:
+        """Yield the comments of the issue, and that of the event, which a list may not have yet."""
+        heard = self.heard if self.event.wish is not Wish.REVIEW else None
+        for each in self.board.comments(self.number):
+            heard = None if heard is not None and heard.id == each.id else heard
+            yield each
+        if heard is not None:
+            yield heard
+
     def _leave_out(self, lost: Iterable[str]) -> None:
         named = ", ".join(sorted(lost, key=int))
         if self.event.wish is Wish.BUILD:
@@ -395,6 +413,8 @@ class _Work:
     def _why_not(self, comment: Comment) -> str:
         if comment.updated != comment.created:
             return "it was edited after it was written"
+        if comment.is_internal:
+            return INTERNAL
         return "" if self._may(comment) else "its author may not answer"
 
     def _assumptions(self) -> Sequence[Assumption]:
@@ -515,3 +535,13 @@ class _Work:
 
 _MOST_DONE: Final = 500
 _LONGEST_REMARK: Final = 4_000
+_WHILE_SENT: Final = timedelta(seconds=5)
+"""Comments of a review begin as drafts: to send it changes them, in the same second or the next."""
+
+
+def _is_after(changed: str, sent: str) -> bool:
+    """Say whether a comment was changed after the review that it is in was sent."""
+    try:
+        return datetime.fromisoformat(changed) > datetime.fromisoformat(sent) + _WHILE_SENT
+    except (ValueError, TypeError):
+        return changed != sent
