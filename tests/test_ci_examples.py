@@ -63,6 +63,31 @@ def test_the_jobs_for_issues_name_what_llmch_takes() -> None:
     assert "llmch/issue-" in job["if"] and "head.repo.full_name == github.repository" in job["if"]
 
 
+@pytest.mark.parametrize(
+    ("event", "values"),
+    [
+        ("a comment on the issue", {"issue.number": "33"}),
+        ("a review of its pull request", {"pull_request.head.ref": "llmch/issue-33"}),
+    ],
+)
+def test_the_jobs_of_an_issue_and_of_its_pull_request_wait_for_each_other(
+    event: str, values: dict[str, str]
+) -> None:
+    (job,) = yaml.safe_load((JOBS / "issues.yml").read_text())["jobs"].values()
+    group = job["concurrency"]["group"]
+    assert group.startswith("${{ ") and group.endswith(" }}"), "it is one expression"
+
+    def value(words: str) -> str:
+        """Return what GitHub makes of a name, or of `format`, of this event."""
+        name = re.findall(r"github\.event\.([a-z_.]+)", words)[0]
+        found = re.search(r"format\('(.*)'", words)
+        return found[1].format(values.get(name, "")) if found else values.get(name, "")
+
+    first, rest = group[4:-3].split(" && ")
+    second, third = rest.split(" || ")
+    assert ((value(first) and value(second)) or value(third)) == "llmch/issue-33", event
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_the_job_leaves_what_its_platform_reads(name: str) -> None:
     text = (JOBS / name).read_text()

@@ -30,7 +30,8 @@ from shared.files.text_sources import read_text_input
 from shared.work_order.parse_order import sha256_bytes
 
 _PAGE: Final = 100
-_MOST_PAGES: Final = 10
+_MOST_PAGES: Final = 100
+"""GitHub lets an issue have 2,500 comments, GitLab 5,000 and notes of its own beside them."""
 _ISSUE_PATH: Final = re.compile(r"/(.+?)(?:/-)?/(?:issues|work_items)/([1-9][0-9]{0,9})/?")
 _MOST_BYTES: Final = 8_000_000
 
@@ -80,6 +81,8 @@ class Comment:
     review: int = 0
     thread: str = ""
     state: str = ""
+    is_internal: bool = False
+    """Whether only some see it, as GitLab's internal notes."""
 
     @property
     def sha256(self) -> str:
@@ -177,6 +180,7 @@ def parse_comment(document: Json) -> Comment:
         whole(document, "pull_request_review_id"),
         words(document, "discussion_id"),
         words(document, "state").lower(),
+        document.get("internal") is True or document.get("confidential") is True,
     )
 
 
@@ -224,10 +228,12 @@ class Board:
         return parse_comment(self._one("GET", f"pulls/{number}/reviews/{review}"))
 
     def comments_of_review(self, number: int, review: int) -> Iterator[Comment]:
-        return self._many(f"pulls/{number}/reviews/{review}/comments")
+        """Yield the comments of a review; GitHub's own list of these does not say their lines."""
+        of_all = self._many(f"pulls/{number}/comments")
+        return (each for each in of_all if each.review == review)
 
     def comments(self, number: int) -> Iterator[Comment]:
-        """Yield the comments of an issue, the oldest first, at most a thousand."""
+        """Yield the comments of an issue, the oldest first."""
         order = "?sort=asc&" if self.forge is GITLAB else "?"
         path = "notes" if self.forge is GITLAB else "comments"
         return self._many(f"issues/{number}/{path}{order}")
@@ -281,6 +287,10 @@ class Board:
             yield from (parse_comment(each) for each in entries if isinstance(each, dict))
             if len(entries) < _PAGE:
                 return
+        raise PreflightRefused(
+            f"{path.partition('?')[0]} of {self.remote.path} are more than {_PAGE * _MOST_PAGES:,}",
+            "so many are not read: go on in a new issue",
+        )
 
     def _one(self, method: str, path: str, document: Json | None = None) -> Json:
         answer = self._ask(method, path, document)

@@ -141,11 +141,13 @@ def _of_gitlab(document: Json, label: str) -> Event:
         return _of_issue(event, label, is_set=label in now - was, action=action)
     if kind != "note":
         raise InvalidInput(f"an event of the kind {kind[:50]!r} is none of an issue", "")
+    comment = parse_comment(attributes)
     comment = replace(
-        parse_comment(attributes),
+        comment,
         author=user.author,
         author_id=user.author_id,
         is_bot=user.is_bot,
+        is_internal=comment.is_internal or words(document, "event_type") == "confidential_note",
     )
     event = replace(event, comment=comment)
     if request := part(document, "merge_request"):
@@ -222,10 +224,15 @@ def _of_line(event: Event, *, new: bool) -> Event:
     return replace(event, wish=None if why else Wish.REVIEW, why=why)
 
 
+INTERNAL: Final = "it is an internal note, and what comes of it is for everybody"
+
+
 def _unheard(comment: Comment, *, new: bool) -> str:
     """Return why nobody reads a comment, whatever it says; "" for one that is read."""
     if comment.is_bot or OWN_MARK in comment.body:
         return "a program wrote the comment"
+    if comment.is_internal:
+        return INTERNAL
     return "" if new else "an edited comment starts nothing: write a new one"
 
 
@@ -374,6 +381,7 @@ class IssueRecord:
         files = dict(self.files)
         if spec is not None:
             files[_SPEC] = spec.read_bytes()
+            files.pop(_ANSWERS, None)
             if answers_path(spec).is_file():
                 files[_ANSWERS] = answers_path(spec).read_bytes()
         if plan is not None:

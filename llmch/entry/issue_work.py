@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -17,6 +18,7 @@ from factory import preflight
 from llmch.ci import issue_calls, issue_events
 from llmch.ci.issue_calls import Board, Comment, Issue, text_sha256
 from llmch.ci.issue_events import (
+    INTERNAL,
     OWN_MARK,
     Event,
     IssueRecord,
@@ -43,7 +45,7 @@ from llmch.entry.issue_specs import (
     comment_text,
 )
 from llmch.previews import preview_document
-from planner.spec.answers import SpecAnswer, read_answers, write_answers
+from planner.spec.answers import SpecAnswer, answers_path, read_answers, write_answers
 from planner.spec.issue_text import Remark, remark_line, with_remarks
 from shared.errors import ExitCode, InvalidInput, LlmchError, PreflightRefused
 from shared.events.events import Warned
@@ -188,6 +190,8 @@ class _Work:
             raise PreflightRefused(
                 f"comment {said.id} was edited after it was written", "write a new one"
             )
+        if self.heard.is_internal:
+            return INTERNAL
         return "" if self._may(self.heard) else f"comment {said.id} is by somebody who may not"
 
     def _may(self, who: Comment) -> bool:
@@ -319,18 +323,23 @@ class _Work:
         heard = self.heard
         assert heard is not None, "a review was read"
         request, review = self.event.request, self.event.review
-        said = [heard]
+        said, sent = [heard], ""
         if review and self.board.forge is not GITLAB:
             of_lines = [*self.board.comments_of_review(request, review)]
+            is_whole = heard.id == review
+            sent = (heard if is_whole else self.board.review(request, review)).created
             # The review's own words ask for something only where it says so itself.
-            is_own = heard.id == review and heard.state == "changes_requested"
-            is_alone = heard.id != review and heard.id not in {each.id for each in of_lines}
+            is_own = is_whole and heard.state == "changes_requested"
+            is_alone = not is_whole and heard.id not in {each.id for each in of_lines}
             said = [heard, *of_lines] if is_own or is_alone else of_lines
         for each in said:
             if each.replies_to or each.is_bot or OWN_MARK in each.body:
                 continue
             if not self._may(each):
                 self.console(Warned(f"comment {each.id} is left out: its author may not ask"))
+                continue
+            if each.id != heard.id and _is_after(each.updated, sent):
+                self.console(Warned(f"comment {each.id} is left out: it was edited since"))
                 continue
             text = remark_line(each.body)
             if len(text) > _LONGEST_REMARK:
@@ -341,38 +350,71 @@ class _Work:
             )  # fmt: skip
 
     def _take_answers(self) -> bool:
-        """Write down the answers in comments of people who may; say whether any is new.
+        """Write down the answers in comments of people who may; say whether they are others now.
 
-        A comment that was edited afterwards counts no more.
+        A comment that was edited or deleted after it was taken counts no more. Raises
+        `PreflightRefused` where a build would find that out: nobody has seen the plan without it.
         """
         asked = {each.id: each.text for each in self._assumptions() if each.kind != "assumption"}
-        if not asked:
+        before = {each.id: each for each in read_answers(self.spec)[0]}
+        known = self.record.state.answered
+        if not asked and not known:
             return False
+        asked = {each.id: each.question for each in before.values()} | asked
         given: dict[str, SpecAnswer] = {}
-        answered = dict(self.record.state.answered)
-        for each in self.board.comments(self.number):
+        answered: dict[str, str] = {}
+        for each in self._comments():
+            is_known = known.get(str(each.id)) == each.sha256
             found = {name: text for name, text in parse_given(each.body).items() if name in asked}
-            if not found or each.is_bot or OWN_MARK in each.body or str(each.id) in answered:
+            if not found or each.is_bot or OWN_MARK in each.body:
                 continue
-            if why := self._why_not(each):
+            if not is_known and (why := self._why_not(each)):
                 self.console(Warned(f"comment {each.id} is left out: {why}"))
                 continue
-            if any(len(text) > MAX_SAID for text in found.values()):
+            if not is_known and any(len(text) > MAX_SAID for text in found.values()):
                 self.console(Warned(f"an answer in comment {each.id} is cut at {MAX_SAID}"))
             answered[str(each.id)] = each.sha256
             given |= {
                 name: SpecAnswer(asked[name], text[:MAX_SAID]) for name, text in found.items()
             }
-        before = {each.id: each.answer for each in read_answers(self.spec)[0]}
-        if all(before.get(name) == each.answer for name, each in given.items()):
+        lost = known.keys() - answered.keys()
+        if lost:
+            self._leave_out(lost)
+            answers_path(self.spec).unlink(missing_ok=True)
+        else:
+            given = {name: each for name, each in given.items() if each != before.get(name)}
+        if not given and not lost:
             return False
-        write_answers(self.spec, given.values())
+        if given:
+            write_answers(self.spec, given.values())
         self.pending["answered"] = answered
         return True
+
+    def _comments(self) -> Iterator[Comment]:
+        """Yield the comments of the issue, and that of the event, which a list may not have yet."""
+        heard = self.heard if self.event.wish is not Wish.REVIEW else None
+        for each in self.board.comments(self.number):
+            heard = None if heard is not None and heard.id == each.id else heard
+            yield each
+        if heard is not None:
+            yield heard
+
+    def _leave_out(self, lost: Iterable[str]) -> None:
+        named = ", ".join(sorted(lost, key=int))
+        if self.event.wish is Wish.BUILD:
+            raise PreflightRefused(
+                f"an answer was edited or deleted after it was taken (comment {named})",
+                "answer in a new comment, or plan without it by `/llmch plan`; then build that",
+            )
+        self.console(
+            Warned(f"comment {named} is left out: it was edited or deleted after it was taken")
+        )
 
     def _why_not(self, comment: Comment) -> str:
         if comment.updated != comment.created:
             return "it was edited after it was written"
+        if comment.is_internal:
+            return INTERNAL
         return "" if self._may(comment) else "its author may not answer"
 
     def _assumptions(self) -> Sequence[Assumption]:
@@ -493,3 +535,13 @@ class _Work:
 
 _MOST_DONE: Final = 500
 _LONGEST_REMARK: Final = 4_000
+_WHILE_SENT: Final = timedelta(seconds=5)
+"""Comments of a review begin as drafts: to send it changes them, in the same second or the next."""
+
+
+def _is_after(changed: str, sent: str) -> bool:
+    """Say whether a comment was changed after the review that it is in was sent."""
+    try:
+        return datetime.fromisoformat(changed) > datetime.fromisoformat(sent) + _WHILE_SENT
+    except (ValueError, TypeError):
+        return changed != sent

@@ -81,7 +81,11 @@ match [method, *words]:
     case ["GET", "pulls", number, "reviews", review, "comments"]:
         all_of = [each for each in db["review_comments"]
                   if str(each.get("pull_request_review_id")) == review]
-        end(all_of)
+        # As on GitHub, where this list alone has only the position in the diff.
+        lines = ("line", "original_line")
+        end([{{k: v for k, v in each.items() if k not in lines}} for each in all_of])
+    case ["GET", "pulls", number, "comments"]:
+        end(db["review_comments"][(page - 1) * 100:page * 100])
     case ["POST", "pulls", number, "comments", comment, "replies"]:
         made("replies", to=int(comment))
     case ["POST", "merge_requests", number, "discussions", thread, "notes"]:

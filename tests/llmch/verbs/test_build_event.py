@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from llmch.ci.issue_events import claimed, read_record
-from shared.errors import Busy
+from llmch.ci import issue_calls
+from llmch.ci.issue_events import claimed, parse_event, read_record
+from llmch.ci.pull_requests import GITHUB, Remote
+from shared.errors import Busy, PreflightRefused
 from shared.git.client import Git
 from tests.harness import commit_all, git
 from tests.llmch.command_line import Say
@@ -94,6 +96,50 @@ def test_an_answer_that_is_the_reading_taken_costs_nothing(shop: Shop) -> None:
     assert (again_["did"], shop.paid) == ("planned already", 0), again_
     assert len(shop.posted) == 1
     assert len(shop.forge.calls) - before == 3  # the comment, the issue, the answers
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_an_answer_that_was_edited_or_deleted_counts_no_more(shop: Shop, is_deleted: bool) -> None:
+    shop.job(shop.labeled(), FIRST)
+    answer = shop.commented(f"{ASK_ID}: Members.")["comment"]["id"]
+    assert shop.job(shop.commented("/llmch plan"), again(1, "R1", ASK_ID))["did"] == "planned"
+    assert str(answer) in shop.record["answered"]
+    db = shop.forge.db
+    (comment,) = (each for each in db["comments"] if each["id"] == answer)
+    comment |= {"body": f"{ASK_ID}: Nobody.", "updated_at": "2026-01-09T00:00:00Z"}
+    if is_deleted:
+        db["comments"].remove(comment)
+    shop.forge.db = db
+
+    refused = shop.job(shop.commented("/llmch build"))
+    assert (refused["error"]["code"], shop.paid) == (5, 0), refused
+    assert f"edited or deleted after it was taken (comment {answer})" in shop.posted[-1]
+    assert "answers.yaml" in git(shop.bare, "ls-tree", "--name-only", "refs/llmch-issues/33")
+    planned = shop.job(shop.commented("/llmch plan"), again(1, "R1", title="Without"))
+    assert (planned["did"], shop.paid) == ("planned", 1), planned
+    assert shop.said is not None and f"comment {answer} is left out" in shop.said.err
+    assert shop.record["answered"] == {}
+    assert "answers.yaml" not in git(shop.bare, "ls-tree", "--name-only", "refs/llmch-issues/33")
+    again_ = shop.job(shop.commented("/llmch plan"))
+    assert (again_["did"], shop.paid) == ("planned already", 0), again_
+    built = shop.job(shop.commented("/llmch build"), part(1), part(2))
+    assert (built["did"], built["verdict"]) == ("built", "PASS"), built
+
+
+@pytest.mark.rest
+def test_a_new_answer_takes_the_place_of_one_that_was_edited(shop: Shop) -> None:
+    shop.job(shop.labeled(), FIRST)
+    shop.job(shop.commented(f"{ASK_ID}: Members."), again(1, "R1", ASK_ID))
+    db = shop.forge.db
+    db["comments"][-1] |= {"body": f"{ASK_ID}: Eve.", "updated_at": "2026-01-09T00:00:00Z"}
+    shop.forge.db = db
+    new = shop.commented(f"{ASK_ID}: Guests.")
+    answered = shop.job(new, again(1, "R1", ASK_ID, title="New"))
+    assert (answered["did"], shop.paid) == ("answered", 1), answered
+    spec = git(shop.bare, "cat-file", "blob", "refs/llmch-issues/33:answers.yaml")
+    assert "Guests." in spec and "Members." not in spec and "Eve." not in spec
+    assert [*shop.record["answered"]] == [str(new["comment"]["id"])]
 
 
 @pytest.mark.rest
@@ -211,6 +257,29 @@ def test_what_asks_for_nothing_asks_nobody(shop: Shop, kind: str, why: str) -> N
 
 
 @pytest.mark.rest
+def test_comments_of_a_review_are_found_with_their_lines_among_those_of_others(shop: Shop) -> None:
+    shop.job(shop.labeled(), FIRST)
+    db = shop.forge.db
+    repo = {"full_name": "ada/shop"}
+    db["pulls"] = [{"number": 7, "state": "open", "head": {"ref": "llmch/issue-33", "repo": repo},
+                    "base": {"ref": "main", "repo": repo}}]  # fmt: skip
+    other = {"user": EVE, "path": "x", "line": 5, "pull_request_review_id": 1, "body": "Theirs."}
+    db["review_comments"] = [{**other, "id": 9000 + n} for n in range(150)]
+    shop.forge.db = db
+    event = shop.reviewed("A third part.", "A fourth part.")
+    db = shop.forge.db
+    # To send a review changes its comments, too; who edits one does so later.
+    db["review_comments"][-2]["updated_at"] = "2026-01-01T00:00:01Z"
+    db["review_comments"][-1]["updated_at"] = "2026-01-01T00:09:00Z"
+    shop.forge.db = db
+    shop.job(event)
+    assert shop.server is not None and shop.said is not None
+    asked = json.dumps(shop.server.bodies[0]["input"])
+    assert "In `part_01.txt:1`: A third part." in asked and "Theirs." not in asked
+    assert "A fourth part." not in asked and "is left out: it was edited since" in shop.said.err
+
+
+@pytest.mark.rest
 def test_an_issue_of_gitlab_is_asked_by_glab(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     """GitLab says nothing of rights in its payload: they are asked for."""
     from tests.llmch import issues
@@ -255,6 +324,59 @@ def test_an_issue_of_gitlab_is_asked_by_glab(shop: Shop, monkeypatch: pytest.Mon
     (reply,) = shop.forge.db["replies"]
     assert reply["to"] == "d1" and git(shop.bare, "rev-parse", "llmch/issue-33") in reply["body"]
     assert {each["program"] for each in shop.forge.calls} == {"glab"}
+
+
+@pytest.mark.parametrize("said", [{"event_type": "confidential_note"}, {"internal": True}, {}])
+def test_an_internal_note_of_gitlab_asks_for_nothing(said: dict[str, Any]) -> None:
+    attributes = {"id": 5, "note": "/llmch plan", "action": "create", **said}
+    event = parse_event(
+        {
+            "object_kind": "note", "project": {"web_url": "https://gitlab.com/ada/shop"},
+            "user": {"username": "ada", "id": 1}, "object_attributes": attributes,
+            "issue": {"iid": 33, "title": "x"}, **said,
+        },
+        "llmch",
+    )  # fmt: skip
+    assert (event.wish is None) == bool(said) == ("an internal note" in event.why)
+
+
+@pytest.mark.rest
+def test_an_internal_note_answers_nothing_whatever_the_payload_says(shop: Shop) -> None:
+    shop.job(shop.labeled(), FIRST)
+    note = shop.commented(f"{ASK_ID}: Members.", internal=True)
+    del note["comment"]["internal"]
+    said = shop.job(note)
+    assert (said["did"], shop.paid) == ("nothing to do", 0) and "internal note" in said["why"]
+    said = shop.job(shop.commented("/llmch plan"))
+    assert (said["did"], shop.paid) == ("planned already", 0), said
+    assert shop.said is not None and "is left out: it is an internal note" in shop.said.err
+
+
+@pytest.mark.rest
+def test_an_answer_is_found_behind_a_thousand_comments(shop: Shop) -> None:
+    shop.job(shop.labeled(), FIRST)
+    db = shop.forge.db
+    db["comments"] += [{"user": EVE, "of": 33, "body": "+1", "id": 5000 + n} for n in range(1_100)]
+    shop.forge.db = db
+    shop.commented(f"{ASK_ID}: Members.")
+    planned = shop.job(shop.commented("/llmch plan"), again(1, "R1", ASK_ID))
+    assert (planned["did"], shop.paid) == ("planned", 1), planned
+
+
+@pytest.mark.rest
+def test_an_answer_counts_that_no_list_of_comments_has_yet(shop: Shop) -> None:
+    shop.job(shop.labeled(), FIRST)
+    shop.forge.install("gh", rules=[("issues/33/comments?", 0, "[]")])
+    done = shop.job(shop.commented(f"{ASK_ID}: Members."), again(1, "R1", ASK_ID))
+    assert (done["did"], shop.paid) == ("answered", 1), done
+
+
+def test_more_comments_than_are_read_are_an_error(shop: Shop) -> None:
+    page = json.dumps([{"id": 1 + n, "body": "+1"} for n in range(100)])
+    shop.forge.install("gh", rules=[("issues/33/comments?", 0, page)])
+    board = issue_calls.open_board(Remote("github.com", "ada/shop"), GITHUB)
+    with pytest.raises(PreflightRefused, match="issues/33/comments of ada/shop are more than 10,0"):
+        list(board.comments(33))
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from planner.spec.issue_text import (
     MOST_CHARACTERS,
     Remark,
+    ShownText,
     remark_line,
     shown_text,
     spec_of_issue,
@@ -39,6 +42,35 @@ FENCE = "```html\n<!-- shown -->\n<b>x</b>\n```"
         ("[hidden\nhidden]: <a>", "1 definition of a link"),
         ('<p title="hidden > hidden">shown</p>', "2 HTML tags"),
         ("sho\u200bwn\U000e0068\ufe01\u3164", "4 invisible characters"),
+        ("shown <anyname hidden words>", "1 HTML tag"),
+        ('<x-y data-a="hidden > hidden">shown</x-y >', "2 HTML tags"),
+        ("Vec<hidden> is what GitHub shows as Vec", "1 HTML tag"),
+        ("<div>\n<foo, hidden>", "2 HTML tags"),
+        ('<div a="hidden\n\n```\nhidden\n```\nhidden', "1 hidden content of a tag, 1 HTML tag"),
+        ("<pre>\nx <!--hidden\n\nhidden", "1 hidden comment, 1 HTML tag"),
+        ("<!-- x --> <foo, hidden>", "1 hidden comment, 1 HTML tag"),
+        ("shown <rp>hidden</rp> shown", "1 hidden content of a tag, 2 HTML tags"),
+        ("shown <rp>hidden\n\nhidden", "1 hidden content of a tag, 1 HTML tag"),
+        ("[^z]: hidden\n  hidden [^z]\n\n    hidden\n\nshown", "1 footnote that nothing refers to"),
+        ("x `[^z]` \\[^z]\n\n[^z]: hidden", "1 footnote that nothing refers to"),
+        ("x[^z]\n\n[^Z]: shown\n[^z]: hidden", "1 footnote that nothing refers to"),
+        ("[docs](<https://e.org/ hidden words>)", "1 address of a link with words in it"),
+        ('[x](a(((b))) "hidden")', "1 title of a link"),
+        ("[x](\ny 'a \\' hidden')", "1 title of a link"),
+        ("[x]: <a hidden word>", "1 definition of a link"),
+        ("[x][a hidden\nword]\n\n[a hidden  word]: y", "1 definition of a link, 1 label of a link"),
+        ("![hidden]\n\n[hidden]: y", "1 definition of a link, 1 picture"),
+        ('![hidden [b] hidden](<y z> "(hidden)(hidden)")', "1 picture"),
+        ("a | b\n-|-\n1 | 2 | hidden | hidden\n", "1 row with cells beyond its table"),
+        ("> | a |\n> |:-:|\n> | \\| `b` | hidden |", "1 row with cells beyond its table"),
+        ("```sh hidden words\nshown\n```", "1 note beside the language of a block"),
+        (f"~~~ {'hidden' * 9}\nshown\n~~~", "1 note beside the language of a block"),
+        ("- ```sh hidden\n  shown\n  ```", "1 note beside the language of a block"),
+        ("```mermaid\n%% hidden\n```", "1 picture"),
+        ("1. x\n   ```GeoJSON\n   hidden\n      ```\n   hidden", "1 picture"),
+        ("It is $x \\phantom{\\text{hidden}}$.", "1 hidden part of a formula"),
+        ("$`\\color{white} hidden`$", "1 hidden part of a formula"),
+        ("$$\nx % hidden\n$$", "1 hidden part of a formula"),
     ],
 )
 def test_what_is_hidden_is_left_out_and_counted(source: str, left_out: str) -> None:
@@ -50,13 +82,58 @@ def test_what_is_hidden_is_left_out_and_counted(source: str, left_out: str) -> N
 @pytest.mark.parametrize(
     "source",
     [
-        FENCE, "~~~\n<!-- x -->\n~~~", "use `<!--` to begin\n\nmore", "Vec<String> < 3 > 2",
+        FENCE, "~~~\n<!-- x -->\n~~~", "use `<!--` to begin\n\nmore", "Dict<str, int> < 3 > 2",
+        "a < b and c > d", "`Vec<String>` and ``a ` <b c>``", "<https://x.org> <a@b.org>",
+        "\\<your name\\>", "50% of $5 \\phantom", "a | b | c", "a[^1]\n\n[^1]: a `note` <3",
+        "Run:\n\n1. ```rust\n   f(v: Vec<u8>)\n\n   x\n   ```\n2. ok\n   ```\n   <x y>\n   ```",
+        "[x](a(b)c) \"y\")", "| a | b |\n|---|---|\n| `x` \\| y | 2 |", "![1] and ![a](b c)",
         "[text](http://x) and [ref][x], [^1]: a note", "a\n\n    code", "naïve \u2014 \u6f22\u5b57",
     ],
 )  # fmt: skip
 def test_what_is_shown_stays(source: str) -> None:
     assert shown_text(source).text.strip() == source.strip()
     assert shown_text(source).left_out == ()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "`x\n` <b hidden> `y`", "\\` <b hidden> `", '<a x="`"> <b hidden> `', "<ab:`> <b hidden> `",
+        "www.x` <b hidden> `", "![a](b`c) <b hidden> ` `d`", "` <!-- ` --> <b hidden> ` b ` c `",
+        "x\n[x]: `b\n` <b hidden> `", "| a ` | b |\n|-|-|\n| a ` | <b hidden> ` |",
+        "x\n    ```\n    ` ``` <b hidden>\n    ```", "- <div>\n  ```\n  <b hidden>\n  ```",
+        "[^1]: x\n    ```\n    hidden\n    ```", "x\n2. ~~~\n   <b hidden>\n   ~~~",
+        "<div>\n\u00a0\n```\n<foo, hidden>\n```",
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_code_hides_nothing(source: str) -> None:
+    shown = shown_text(source)
+    assert "hidden" not in shown.text and shown.left_out
+
+
+HIDDEN = ("w <x {}>", "w <x y='{}'>", "w </x><!-- {} -->", "[a](<b {}>)", '[a](b "{}")', "![{}](c)",
+          "\n\n[d]: <e {}>\n\n", "\n\n[^n]: {}\n\n", "\n\n```text {}\ncode\n```\n", "w <rp>{}</rp>",
+          "\n\n|a|\n|-|\n|b|{}|\n\n", "\n\n```mermaid\n{}\n```\n")  # fmt: skip
+SHOWN = ("word", " ", "`code <x y>`", "\n", "\n\n", "- ", "> ", "a < b", "**b**", "[a](b)", "1. ",
+         "\\<x y>", "\n```text\nx <y z>\n```\n")  # fmt: skip
+
+
+@given(st.lists(st.sampled_from([*HIDDEN, *SHOWN]), max_size=12))
+def test_nothing_hidden_is_kept_wherever_it_is(parts: list[str]) -> None:
+    shown = shown_text("".join(each.format("hidden words") for each in parts))
+    assert "hidden" not in shown.text
+    assert bool(shown.left_out) or not any(each in HIDDEN for each in parts)
+
+
+@given(st.lists(st.sampled_from(SHOWN), max_size=12))
+def test_what_has_nothing_hidden_is_kept_to_the_letter(parts: list[str]) -> None:
+    text = "".join(parts)
+    assert shown_text(text) == ShownText(text)
+
+
+def test_a_title_is_shown_as_it_is_written() -> None:
+    spec = spec_of_issue("Read `a` into List<int> <!-- x -->\u200b", "- It is read.", "issue 1")
+    assert spec.text.startswith("# Read `a` into List<int> <!-- x -->\n")
 
 
 def test_a_block_of_code_is_a_text_of_commands_that_nobody_runs() -> None:
@@ -113,7 +190,14 @@ def test_any_text_is_read_and_reading_it_again_changes_no_requirement(text: str)
     [
         "<!--", "![[", "[a", "<a ", "a <!-- b\n", "```\n", '[x]: u "\n', '<a "', '[a](b  "',
         "![](("  , "<a '\"", "[x](<       ", "[x]:\n", "[x]: y       ", "[x]: y '\\a", "</",
+        "a<!--", "a<!---->", "[^a", "%", "\\def", "$%", "](a(", "![a](b(", '<div a="', "- ```\n",
+        "|-|-|\n", "<pre>\n</", "> ~~~mermaid\n", "`a``b```c", "<rp>", "http://",
     ],
 )  # fmt: skip
 def test_no_text_takes_long(part: str) -> None:
-    shown_text((part * MOST_CHARACTERS)[:MOST_CHARACTERS])  # the limit of a test is far above
+    began = time.process_time()
+    shown_text((part * MOST_CHARACTERS)[:MOST_CHARACTERS])
+    half = time.process_time()
+    shown_text((part * MOST_CHARACTERS)[: MOST_CHARACTERS // 4])
+    quarter = time.process_time() - half
+    assert half - began < max(0.5, 8 * quarter)  # four times as long a text, not sixteen times
