@@ -117,6 +117,7 @@ _MARKERS: Final = r"[ \t>*+\-\d.)\[\]xX]*+"
 # Only marks of quotes and lists come before: such a part goes on over empty lines.
 _NOTHING_BEFORE: Final = re.compile(r"[\s>*+\-\d.)\[\]xX]*")
 
+_CONTAINERS: Final = re.compile(r"(?: *(?:>|(?:[-*+]|\d{1,9}[.)])(?= )))* *")
 _FENCE: Final = re.compile(
     r"([ \t>*+\-\d.)]*+)(`{3,}+(?=[^`]*$)|~{3,}+)([ \t]*)(\S*)(.*)", re.DOTALL
 )
@@ -274,6 +275,7 @@ def _split(lines: Sequence[str], counts: Counter[str]) -> Iterator[tuple[bool, l
     text: list[str] = []
     end = raw = doubt = ""
     index = begun = 0
+    in_html = False
     while index < len(lines):
         line = lines[index]
         fence = _FENCE.fullmatch(line) if not end else None
@@ -288,9 +290,9 @@ def _split(lines: Sequence[str], counts: Counter[str]) -> Iterator[tuple[bool, l
         before = end
         is_html = bool(raw or was_raw or _RAW.match(line))
         kept, end = _without_hidden(lines, index, end, is_html, counts)
-        begun = begun if before else index
-        if before and not end and any("`" in each for each in lines[begun : index + 1]):
-            kept = (kept or "") + _DOUBT
+        begun, in_html = (begun, in_html) if before else (index, bool(was_raw))
+        if before and not end:
+            kept = (kept or "") + _after_hidden(lines[begun : index + 1], in_html=in_html)
         if kept is not None:
             text.append(_without_info(kept, counts))
         index += 1
@@ -412,6 +414,25 @@ def _without_hidden(
             open_ones.add(close)
         at = begun.end()  # it is shown as it is written
     return "".join((sign, *kept, line[position:])), ""
+
+
+def _after_hidden(lines: Sequence[str], *, in_html: bool) -> str:
+    """Return the sign for what comes after a hidden part that went over these lines.
+
+    Where the quote, list or block that it began in ended before it, its end is none to a browser,
+    and hides nothing less than the rest.
+    """
+    first, *others = lines
+    marks = _CONTAINERS.match(first)
+    assert marks is not None, "the pattern may be empty"
+    is_quoted, is_inline = ">" in marks[0], _BEGINS.match(first, marks.end()) is None
+    may_be_empty = not (in_html or is_quoted or is_inline)
+    inside = ">" if is_quoted else " " * marks.end() if marks[0].strip() else ""
+    for each in others:
+        is_inside = is_inline or each.startswith(inside)
+        if not (is_inside if each.strip(" \t") else may_be_empty):
+            return _UNSEEN_ALL
+    return _DOUBT if any("`" in each for each in lines) else ""
 
 
 def _closes(lines: Sequence[str], begin: int, close: str) -> bool:

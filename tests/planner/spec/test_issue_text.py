@@ -48,6 +48,9 @@ FENCE = "```html\n<!-- shown -->\n<b>x</b>\n```"
         ("<div>\n<foo, hidden>", "2 HTML tags"),
         ('<div a="hidden\n\n```\nhidden\n```\nhidden', "1 hidden content of a tag, 1 HTML tag"),
         ("<pre>\nx <!--hidden\n\nhidden", "1 hidden comment, 1 HTML tag"),
+        ("> <!--\n\n-->\n\nhidden", "1 hidden comment, 1 hidden content of a tag"),
+        ("- <!-- x\n-->\nhidden", "1 hidden comment, 1 hidden content of a tag"),
+        ("<div>\n<!--\n\n-->\nhidden", "1 hidden comment, 1 hidden content of a tag, 1 HTML tag"),
         ("<!-- x --> <foo, hidden>", "1 hidden comment, 1 HTML tag"),
         ("shown <rp>hidden</rp> shown", "1 hidden content of a tag, 2 HTML tags"),
         ("shown <rp>hidden\n\nhidden", "1 hidden content of a tag, 1 HTML tag"),
@@ -139,6 +142,16 @@ def test_a_title_is_shown_as_it_is_written() -> None:
 def test_a_block_of_code_is_a_text_of_commands_that_nobody_runs() -> None:
     spec = spec_of_issue("Title", "Do it.\n\n```sh\nrm -rf /\n```\n", "issue 1").text
     assert "```sh\nrm -rf /\n```" in spec
+
+
+def test_a_comment_hides_nothing_that_comes_after_it() -> None:
+    for comment in (
+        "<!--\n\n`x\n-->\n\n",
+        "- <!-- x\n\n  y -->\n- ",
+        "> <!-- x\n> y -->\n",
+        "a <!--\nb --> ",
+    ):
+        assert "`Vec<T>`" in shown_text(f"{comment}\n\n`Vec<T>`").text
 
 
 def test_the_tags_of_a_prompt_are_no_tags_in_it() -> None:
