@@ -2,8 +2,8 @@
 
 A request is not made, and paid for, again as long as the server still has its response.
 
-It combines the form of the request (`quirks`), the connection (`transport`), the reading of
-replies (`chat`, `responses`), retries (`retry`) and the recovery of broken streams (`polling`).
+It combines the form of the request (`request_forms`), the connection (`transport`), the reading of
+replies (`server_apis`, `messages_api`, `gemini_api`) and retries (`call_retry`).
 """
 
 from __future__ import annotations
