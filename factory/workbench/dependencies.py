@@ -258,7 +258,9 @@ def kept(cache: Path, key: str, make: Callable[[Path], None]) -> Path:
     may ask for the same at the same time, and then waits. Raises `EnvironmentFault` if the disk
     refuses, and what `make` raises.
     """
-    folder = cache / sha256_bytes(key.encode())[:24]
+    # Whoever writes manifests must not find two with one name: that takes 2^80 tries. With the whole
+    # hash, the first lines of programs would be too long for older kernels.
+    folder = cache / sha256_bytes(key.encode())[:40]
     try:
         cache.mkdir(parents=True, exist_ok=True)
         with (cache / f"{folder.name}.lock").open("w") as lock:
