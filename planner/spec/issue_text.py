@@ -169,9 +169,14 @@ _ITS_LABEL: Final = re.compile(r"\[[^\[\]]*+\]")
 _AFTER_ADDRESS: Final = re.compile(rf"(?P<title>\s++{_TITLE})?+\s*+\)", re.ASCII | re.DOTALL)
 _MOST_PARENTHESES: Final = 32
 _ALT: Final = r"[^\[\]\\]|\\."
-_BRACKETS = rf"\[(?:{_ALT})*+\]"
-for _ in range(8):  # within each other
-    _BRACKETS = rf"\[(?:{_ALT}|{_BRACKETS})*+\]"
+
+
+def _brackets(depth: int) -> str:
+    """Return a pattern of brackets with brackets in them, so deep at most."""
+    return rf"\[(?:{_ALT}|{_brackets(depth - 1)})*+\]" if depth else rf"\[(?:{_ALT})*+\]"
+
+
+_BRACKETS: Final = _brackets(8)
 _GAP: Final = r"[ \t]*+(?:\n[ \t]*+)?+"
 _DEFINITION: Final = (
     r"^[ \t>*+\-\d.)]*\[(?!\^)(?P<defined>[^\[\]]{1,999})\]:"
