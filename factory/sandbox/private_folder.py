@@ -324,6 +324,10 @@ class Layout:
 
     def _lay_out_temporary(self) -> None:
         temporary = self.policy.temporary
+        # What a command made takes less time to delete than it took to make. Put aside, it would
+        # fill the disk until the run ends; that is for what refuses, such as folders too deep.
+        with contextlib.suppress(RecursionError):
+            shutil.rmtree(temporary, ignore_errors=True)
         if temporary.exists():
             put_aside(temporary, self.aside)
         temporary.mkdir(mode=0o700)

@@ -258,8 +258,8 @@ def kept(cache: Path, key: str, make: Callable[[Path], None]) -> Path:
     may ask for the same at the same time, and then waits. Raises `EnvironmentFault` if the disk
     refuses, and what `make` raises.
     """
-    # Whoever writes manifests must not find two with one name: that takes 2^80 tries. With the whole
-    # hash, the first lines of programs would be too long for older kernels.
+    # Whoever writes manifests must not find two with one name, which takes 2^80 tries. With the
+    # whole hash, the first lines of programs would be too long for older kernels.
     folder = cache / sha256_bytes(key.encode())[:40]
     try:
         cache.mkdir(parents=True, exist_ok=True)

@@ -295,6 +295,14 @@ def test_what_a_command_leaves_in_tmp_is_there_until_it_is_cleared(
     assert ended.stdout.text.endswith("new\n"), ended.stderr.text
 
 
+def test_what_a_command_leaves_in_tmp_is_not_kept_on_the_disk(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    run(sandbox, tmp_path, "sh", "-c", 'mkdir -p "$TMPDIR/a/b"; echo x > "$TMPDIR/a/b/file"')
+    sandbox.renew_temporary()
+    assert [*tmp_path.rglob("b")] == []
+
+
 @pytest.mark.parametrize(
     "change",
     [
