@@ -18,12 +18,12 @@ from benchmarks.setting import Bench
 from factory.sandbox.detect import open_sandbox
 from factory.sandbox.lent_folders import go_seed, standard_imports
 from factory.sandbox.policy import Backend, Policy
-from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.runner import Sandbox
 from factory.sandbox.toolchain_search import find_toolchains
 from factory.sandbox.toolchains import NO_TOOLCHAINS, Toolchains
 from factory.workbench.workspace import seeds_root
 from shared.errors import SandboxUnavailable
+from shared.processes.process import SYSTEM_PATH
 from tests.factory.workbench.registries import use_registry
 from tests.factory.workbench.warm_projects import RUST, THING, cargo_project, go_project
 

@@ -13,7 +13,6 @@ from factory.agents import known_agents, launch, run_agent
 from factory.preflight import RepoPlace, find_refusals, find_repo, holder, inspect_repo
 from factory.run.recovery import find_run_leftovers
 from factory.sandbox.detect import find_backends
-from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.toolchains import Unshown
 from factory.workbench.dependencies import (
     Manifests,
@@ -29,7 +28,7 @@ from shared.events.events import Emit, Warned
 from shared.files.text_sources import RepoSources
 from shared.git.repos import Checkup, Health, check_folder
 from shared.git.trees import tracked_files
-from shared.processes.process import ProgramMissing, ToolFailed, run_tool
+from shared.processes.process import SYSTEM_PATH, ProgramMissing, ToolFailed, run_tool
 from shared.projects.build_tools import find_verification
 from shared.settings.settings import SandboxBackend, SandboxSettings, Settings
 

@@ -454,7 +454,7 @@ def tests_of(ended: Ended) -> CountedTests | None:
     Summaries may be anywhere in an output, so the logs are read where memory holds only a part.
     """
     counted = count_tests(_output(ended))
-    cut = is_cut(ended)
+    cut = _is_cut(ended)
     if counted is None or (cut and not counted.ran):
         return None
     at_least = cut or not counted.exact
@@ -463,7 +463,7 @@ def tests_of(ended: Ended) -> CountedTests | None:
     )
 
 
-def is_cut(ended: Ended) -> bool:
+def _is_cut(ended: Ended) -> bool:
     """Return whether a part of the output is neither in memory nor in the log."""
     streams = (ended.stdout, ended.stderr)
     return any(each.truncated and each.total_bytes > _size(each.log) for each in streams)

@@ -9,7 +9,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from factory.judging.count_tests import is_cut
 from factory.judging.environment_faults import Fault, find_fault, surroundings_of
 from factory.judging.failure_brief import (
     account_of,
@@ -303,7 +302,7 @@ def _run_phase(
                 phase.proven[check.argv] = ran
             if result.tests is None:  # also where it printed more than is kept
                 phase.silent.add(check.text)
-            configured = trial.configures_tests and not is_cut(ended)
+            configured = trial.configures_tests
             why = why_nothing_is_proven(check.text, result.tests, configured=configured)
             if why and phase.purpose is AttemptStage.ACCEPT:
                 phase.brief = brief_of_success(phase.stage, trial.order, why, result)

@@ -36,6 +36,7 @@ from factory.sandbox.runner import Sandbox
 from factory.sandbox.supervision import Show
 from factory.sandbox.toolchains import changed_ns
 from factory.sandbox.visible_files import Interpreter, interpreter_of
+from factory.workbench.dependencies import manifests_among
 from factory.workbench.leftovers import NOTHING_UNDONE, Undone
 from factory.workbench.pool import Workbench
 from factory.workbench.tree import Tree
@@ -263,11 +264,8 @@ class Trial:
     @property
     def configures_tests(self) -> bool:
         """Return whether the files that are judged have one that a test runner is configured by."""
-        installers = [each.dependencies for each in LANGUAGES if each.dependencies]
-        return any(
-            steering(path) or any(each.is_manifest(path) for each in installers)
-            for path in (*self.written, *self.removed)
-        )
+        paths = (*self.written, *self.removed)
+        return any(manifests_among(paths)) or any(map(steering, paths))
 
     def name_of(self, log: Path) -> str:
         """Return the path of a log as records spell it, relative to the order's folder."""

@@ -35,9 +35,9 @@ from factory.sandbox.visible_files import (
 )
 from shared.errors import InvalidInput
 from shared.files.secret_values import names_a_secret
+from shared.processes.process import SYSTEM_PATH
 from shared.settings.settings import SandboxNet
 
-SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 BYTECODE = "pycache"  # in the private /tmp
 NODE_END = "own_end.cjs"
 GO_END = "llmch-go-exec"

@@ -43,6 +43,7 @@ from factory.sandbox.toolchains import (
     versions_in,
 )
 from shared.errors import InvalidInput
+from shared.processes.process import SYSTEM_PATH
 
 PARTS: Final = ("bin", "lib", "lib64", "libexec", "include", "share")
 _JAVA_VERSION: Final = re.compile(r'^JAVA_VERSION="([^"]{1,40})"', re.MULTILINE)
@@ -339,11 +340,7 @@ BUILD_TOOLS: Final = (
 _LAYOUTS: Final = (*MANAGERS, *INSTALLED)
 # These are shown as they are; what lies in them needs a place on PATH and nothing else.
 _SYSTEM: Final = tuple(map(Path, ("/usr", "/bin", "/sbin", "/nix/store")))
-_SYSTEM_PATH: Final = frozenset(
-    Path(folder, name).resolve()
-    for folder in ("/", "/usr", "/usr/local")
-    for name in ("bin", "sbin")
-)
+_SYSTEM_PATH: Final = frozenset(Path(each).resolve() for each in SYSTEM_PATH.split(":"))
 _MOST_FOLDERS: Final = 100
 _MOST_PROGRAMS: Final = 5_000
 # Where version managers look for their files, unless a variable says otherwise.

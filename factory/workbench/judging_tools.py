@@ -30,7 +30,6 @@ from factory.sandbox.lent_folders import (
     standard_imports,
 )
 from factory.sandbox.policy import GO_CACHE, Cause, Policy
-from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.toolchain_search import find_toolchains, with_named
 from factory.sandbox.toolchains import NO_TOOLCHAINS, ToolchainHome, Toolchains, changed_ns
 from factory.workbench.workspace import Workspace, remove_tree, seeds_root
@@ -41,6 +40,7 @@ from shared.files.text_sources import RepoSources
 from shared.git import trees
 from shared.languages.language_tools import ToolMissing, ToolResult, WarmBuild
 from shared.processes.pinned_tools import tools_root
+from shared.processes.process import SYSTEM_PATH
 from shared.settings.settings import SandboxBackend, SandboxNet, SandboxSettings
 
 if TYPE_CHECKING:

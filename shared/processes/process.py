@@ -13,6 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where a system has its programs, in the order in which they are looked for."""
+
 _NOWHERE = subprocess.DEVNULL
 # The time that a killed group may keep the output pipes open before we close them.
 _DRAIN_SECONDS = 0.5

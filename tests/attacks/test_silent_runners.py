@@ -48,6 +48,17 @@ def test_a_change_that_makes_pytest_quiet_is_judged_by_a_sign_for_each_test(
 
 
 @pytest.mark.rest
+def test_a_flood_does_not_hide_that_a_change_told_pytest_to_run_no_test(factory: Factory) -> None:
+    commit_all(factory.repo, {"scripts/verify.sh": "true\n", "app.py": WRONG})
+    code = FLOOD.replace('"tests/test_new.py" not in sys.argv', "True").replace(
+        "    os._exit(0)\n", ""
+    )
+    reply = proposal({"app.py": code, "pyproject.toml": configured("--collect-only -qq")})
+    summary = factory.run(BY_PYTEST, [reply], max_attempts=1)
+    assert stages(summary) == [Stage.ACCEPTANCE_FAILED]
+
+
+@pytest.mark.rest
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
 def test_a_change_that_leaves_cargo_no_test_to_build_proves_nothing(factory: Factory) -> None:
     manifest = '[package]\nname = "w"\nversion = "0.1.0"\nedition = "2021"\n'

@@ -36,6 +36,7 @@ from shared.languages.python.locks import (
     read_poetry_lock,
     read_uv_lock,
 )
+from shared.processes.process import SYSTEM_PATH
 
 _IMPORT_FAILED = re.compile(
     r"^(?:E\s+)?ModuleNotFoundError: No module named '(\w+)'\s*$", re.MULTILINE
@@ -257,7 +258,6 @@ class OwnDistribution:
                 program.chmod(0o755)
 
 
-_SYSTEM: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # These may be anywhere on this machine.
 _OF_TOOLCHAINS: Final = frozenset((
     "bun", "cargo", "deno", "go", "gradle", "java", "mvn", "node", "npm", "npx", "pnpm", "yarn",
@@ -270,7 +270,7 @@ def _is_taken(program: Path) -> bool:
     Commands find the environment's programs before the system's, so a manifest could say what
     `bash` or `node` is.
     """
-    there = program.exists() or shutil.which(program.name, path=_SYSTEM)
+    there = program.exists() or shutil.which(program.name, path=SYSTEM_PATH)
     return bool(there) or program.name in _OF_TOOLCHAINS
 
 

@@ -14,10 +14,10 @@ import pytest
 from factory.judging.environment_faults import Surroundings, find_fault
 from factory.sandbox.detect import open_sandbox
 from factory.sandbox.policy import Backend, Ended, Policy
-from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.toolchain_search import find_toolchains, hidden_programs, with_named
 from factory.sandbox.toolchains import needed_beside
 from shared.errors import SandboxUnavailable
+from shared.processes.process import SYSTEM_PATH
 
 
 def program(path: Path, text: str) -> Path:

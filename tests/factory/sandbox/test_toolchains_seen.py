@@ -12,10 +12,10 @@ import pytest
 from factory.sandbox.detect import open_sandbox
 from factory.sandbox.lent_folders import go_seed
 from factory.sandbox.policy import Backend, Ended, Policy
-from factory.sandbox.private_folder import SYSTEM_PATH
 from factory.sandbox.runner import Sandbox
 from factory.sandbox.toolchain_search import find_toolchains
 from shared.errors import SandboxUnavailable
+from shared.processes.process import SYSTEM_PATH
 from tests.factory.sandbox import homes
 from tests.real_tools import add_real_rust, kept_seeds, needs
 
