@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -65,7 +66,8 @@ class Following:
         """Start again, a while later: what git holds just now is never taken from it."""
         a_while_ago = time.time() - 60
         for lock in (self.repo / ".git").rglob("*.lock"):
-            os.utime(lock, (a_while_ago, a_while_ago))
+            with suppress(FileNotFoundError):  # maintenance outlives the git that began it
+                os.utime(lock, (a_while_ago, a_while_ago))
         landing = LandingBegun("WO-01", "work", self.old, self.new)
         undo_half_landing(Git(self.repo), self.repo / ".git", landing)
 
