@@ -19,6 +19,7 @@ import re
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -28,6 +29,7 @@ from typing import Final
 
 from factory.preflight import RepoPlace, find_repo, name_paths
 from factory.sandbox.visible_files import Interpreter, interpreter_of, virtual_root
+from factory.workbench.leftovers import discard
 from factory.workbench.workspace import dependencies_root
 from shared.errors import EnvironmentFault, InvalidInput, LlmchError
 from shared.git import trees
@@ -255,8 +257,8 @@ def kept(cache: Path, key: str, make: Callable[[Path], None]) -> Path:
     """Return the folder below `cache` for `key`; `make` fills it the first time.
 
     `make` gets a path that does not exist. If it fails, its remains are removed. Another process
-    may ask for the same at the same time, and then waits. Raises `EnvironmentFault` if the disk
-    refuses, and what `make` raises.
+    may ask for the same at the same time, and then waits. What nobody has asked for in a month is
+    removed. Raises `EnvironmentFault` if the disk refuses, and what `make` raises.
     """
     # Whoever writes manifests must not find two with one name, which takes 2^80 tries. With the
     # whole hash, the first lines of programs would be too long for older kernels.
@@ -269,7 +271,8 @@ def kept(cache: Path, key: str, make: Callable[[Path], None]) -> Path:
             if not done.exists():
                 shutil.rmtree(folder, ignore_errors=True)
                 make(folder)
-                done.touch()
+                _remove_unused(cache)
+            done.touch()  # it says when a run last asked for it
     except OSError as error:
         raise EnvironmentFault(
             f"cannot keep the target's dependencies in {cache}: {error.strerror or error}",
@@ -277,6 +280,24 @@ def kept(cache: Path, key: str, make: Callable[[Path], None]) -> Path:
         ) from error
     return folder
 
+
+def _remove_unused(cache: Path) -> None:
+    """Remove what no run has asked for in a month, except where another process is about to."""
+    for lock in cache.glob("*.lock"):
+        folder = lock.with_suffix("")
+        # A lock that another process holds is an error here: the next new folder tries again.
+        with contextlib.suppress(OSError), lock.open("r+") as held:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            last = max(_changed(folder), _changed(folder / "complete"))
+            if 0 < last < time.time() - _UNUSED_SECONDS:
+                discard([folder], beside=cache)
+
+
+def _changed(path: Path) -> float:
+    return path.stat().st_mtime if path.exists() else 0.0
+
+
+_UNUSED_SECONDS: Final = 30 * 24 * 3600.0
 
 INSTALL_SECONDS: Final = 900.0
 """The limit for each step of the installation: numeric libraries on a slow line stay below it."""

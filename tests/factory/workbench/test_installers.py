@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pwd
 import shutil
 import socket
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from factory.sandbox.lent_folders import linked_modules
-from factory.workbench.dependencies import LocalWorkshop, Manifests, RegistryUnreachable, prepare
+from factory.workbench.dependencies import (
+    LocalWorkshop,
+    Manifests,
+    RegistryUnreachable,
+    kept,
+    prepare,
+)
 from shared.errors import EnvironmentFault, InvalidInput
 from shared.languages.language_tools import Prepared
 from shared.processes.process import Finished, run_tool
@@ -79,6 +87,26 @@ def npm_files(wanted: Mapping[str, str], locked: Mapping[str, object]) -> dict[s
     lock = {"name": "demo", "lockfileVersion": 3, "packages": {"": root, **packages}}
     manifest = {"name": "demo", "dependencies": dict(wanted), "scripts": {"prepare": "touch ran"}}
     return {"package.json": json.dumps(manifest), "package-lock.json": json.dumps(lock)}
+
+
+def test_what_no_run_has_asked_for_in_a_month_is_removed(tmp_path: Path) -> None:
+    def make(folder: Path) -> None:
+        (folder / "read-only").mkdir(parents=True)
+        (folder / "read-only/file").touch()
+        (folder / "read-only").chmod(0o500)
+
+    folders = {name: kept(tmp_path, name, make) for name in ("unused", "used", "locked")}
+    for each in folders.values():
+        for path in (each / "complete", each):
+            os.utime(path, (0, time.time() - 31 * 24 * 3600))
+    kept(tmp_path, "used", make)
+    with (tmp_path / f"{folders['locked'].name}.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        kept(tmp_path, "new", make)
+    assert [name for name, folder in folders.items() if folder.exists()] == ["used", "locked"]
+    kept(tmp_path, "newer", make)
+    assert [name for name, folder in folders.items() if folder.exists()] == ["used"]
+    assert not list(tmp_path.glob("trash-*"))
 
 
 @pytest.mark.rest
