@@ -175,8 +175,13 @@ class Tool:
         }
 
     def output_schema(self) -> dict[str, Any]:
-        """Return the JSON schema of the document: more keys may come, none of these goes."""
-        return {"type": "object", "required": list(self.keys)}
+        """Return the JSON schema of the document: more keys may come, none of these goes.
+
+        An error takes the place of the document. Many clients hold errors to the schema as well,
+        and drop one that does not fit.
+        """
+        ways = [{"required": list(self.keys)}, {"required": ["error"]}]
+        return {"type": "object", "anyOf": ways}
 
     def command(self, parameters: Mapping[str, Any], grant: Grant) -> tuple[Path, tuple[str, ...]]:
         """Return the repo and the verb's words. Raises `InvalidInput`, which names the faults."""
