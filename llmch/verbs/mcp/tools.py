@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from llmch.console.line import as_unicode
 from llmch.verbs.verify import CLAIMS
 from shared.errors import InvalidInput
 from shared.files.paths import is_git_path
@@ -46,7 +47,7 @@ class Grant:
         if name is None:
             return self.repos[0]
         for each in self.repos:
-            if name == str(each):
+            if name == as_unicode(str(each)):
                 return each
         raise InvalidInput(f"repo {name!r} is not served here", f"the repos are {self._names()}")
 
@@ -163,8 +164,8 @@ class Tool:
         properties = {name: _plain(each) for name, each in schema["properties"].items()}
         properties["repo"] = {
             "type": "string",
-            "enum": [str(each) for each in grant.repos],
-            "default": str(grant.repos[0]),
+            "enum": [as_unicode(str(each)) for each in grant.repos],
+            "default": as_unicode(str(grant.repos[0])),
             "description": "the git repo",
         }
         return {
