@@ -11,6 +11,10 @@ import sys
 from llmch.entry import boundary
 from llmch.entry.verb_table import OLD_WORDS, VERBS, render_help
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 OBJECTS_BETWEEN_LOOKS = 500_000
 """How many objects Python makes before it looks for garbage: at most some 50 MB of it."""
 
@@ -41,7 +45,20 @@ def main(argv: list[str] | None = None) -> int:
     # Imports make very many objects that stay. To look for garbage among them again and again
     # takes a tenth of a run's start.
     gc.set_threshold(OBJECTS_BETWEEN_LOOKS)
-    return boundary.run_verb(arguments)
+    let_through = _hold_signals_back()
+    return boundary.run_verb(arguments, let_through)
+
+
+def _hold_signals_back() -> "Callable[[], object]":
+    """Have Ctrl-C and its kin wait, and return the function that lets them through again.
+
+    In the midst of the imports that follow, nobody could answer them but Python's traceback.
+    """
+    import signal
+
+    held = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, held)
+    return lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def command() -> int:

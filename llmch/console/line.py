@@ -49,6 +49,11 @@ def clean(text: str) -> str:
     return _UNSEEN.sub("", text.expandtabs(_TAB_WIDTH))
 
 
+def as_unicode(text: str) -> str:
+    """Return `text` with an escape for each byte that was no UTF-8, as in a name of an old disk."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def one_line(text: str) -> str:
     """Return `text` on one line: breaks, with the space around them, become one space."""
     return _FOLD.sub(" ", text.strip())

@@ -143,11 +143,14 @@ T = TypeVar("T")
 _BUG_HINT = "this is a bug in llmch; the traceback is in the run's folder, or set LLMCH_DEBUG=1"
 
 
-def run_verb(arguments: Sequence[str]) -> int:
-    """Parse and run one verb's command line and return its exit code."""
+def run_verb(arguments: Sequence[str], let_through: Callable[[], object] = bool) -> int:
+    """Parse and run one verb's command line and return its exit code.
+
+    `let_through` is called where signals that were held back until then can be answered.
+    """
     try:
         with open_console_for(arguments) as console, signals_as_exceptions() as interruption:
-            return guarded(arguments, console, interruption)
+            return guarded(arguments, console, interruption, let_through)
     except KeyboardInterrupt:  # a second one, raised while the first was still being handled
         return ExitCode.INTERRUPTED
 
@@ -173,10 +176,16 @@ def end_process(code: int) -> None:
     os._exit(code)
 
 
-def guarded(arguments: Sequence[str], console: Console, interruption: Interruption) -> ExitCode:
+def guarded(
+    arguments: Sequence[str],
+    console: Console,
+    interruption: Interruption,
+    let_through: Callable[[], object] = bool,
+) -> ExitCode:
     """Run a verb, print its answer or the error that ended it, and return the exit code."""
 
     def show() -> ExitCode:
+        let_through()
         outcome = answer(arguments, console)
         console.show(outcome.document)
         return outcome.exit_code

@@ -9,6 +9,7 @@ Pure. YAML and JSON give each requirement an id of its own. In a text, ids are d
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shlex
@@ -78,7 +79,8 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     if args.agents:
         skill = _place_of_skill(place.root)
         files[skill] = render_skill()
-        atomic_io.make_folder(skill.parent)
+        with contextlib.suppress(OSError):  # the file is then refused, in words
+            skill.parent.mkdir(parents=True, exist_ok=True)
     written = atomic_io.write_new_files(files)
     kept = tuple(each for each in files if each not in written)
     base = None

@@ -18,6 +18,7 @@ from typing import Any
 from llmch.console import Console, Format, Verbosity
 from llmch.console.console import protection
 from llmch.console.document import Document, ErrorDocument, Outcome
+from llmch.console.line import as_unicode
 from llmch.console.plain_printer import PlainPrinter, Stream
 from llmch.console.render import render_json_document, render_markdown_document
 from llmch.entry.boundary import answer, or_error, signals_as_exceptions
@@ -74,11 +75,17 @@ _MOST_TEXT = 20_000  # characters; the document has all of it
 
 def answer_of(document: Document, *, is_error: bool = False) -> Answered:
     """Return a document as an answer: as JSON, and as Markdown of a bounded length."""
-    protect = protection(masking(os.environ))
+    protect = _protection()
     text = render_markdown_document(document, protect)
     if len(text) > _MOST_TEXT:
         text = f"{text[:_MOST_TEXT]}\n\n(The text goes on; the structured content has all of it.)\n"
     return Answered(json.loads(render_json_document(document, protect)), text, is_error)
+
+
+def _protection() -> Callable[[str], str]:
+    """Return what makes a text fit to be sent."""
+    protect = protection(masking(os.environ))
+    return lambda text: as_unicode(protect(text))
 
 
 def error_answer(error: LlmchError, remark: str = "") -> Answered:
@@ -162,7 +169,7 @@ def _open_console(server: _Server) -> Console:
         err_printer=relay,
         verbosity=Verbosity.NORMAL,
         output=Format.JSON,
-        protect=protection(mask),
+        protect=_protection(),
         mask=mask,
     )
 
@@ -206,7 +213,7 @@ class _Relay(PlainPrinter):
     def __init__(self, server: _Server) -> None:
         self._steps = Progress()
         self._server = server
-        super().__init__(_SaidLines(self._say), _HEARTBEAT_SECONDS, protection(masking(os.environ)))
+        super().__init__(_SaidLines(self._say), _HEARTBEAT_SECONDS, _protection())
 
     def follow(self, event: Event) -> None:
         self._steps.take(event)

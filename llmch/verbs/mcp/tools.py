@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from llmch.console.line import as_unicode
 from llmch.verbs.verify import CLAIMS
 from shared.errors import InvalidInput
 from shared.files.paths import is_git_path
@@ -46,7 +47,7 @@ class Grant:
         if name is None:
             return self.repos[0]
         for each in self.repos:
-            if name == str(each):
+            if name == as_unicode(str(each)):
                 return each
         raise InvalidInput(f"repo {name!r} is not served here", f"the repos are {self._names()}")
 
@@ -163,8 +164,8 @@ class Tool:
         properties = {name: _plain(each) for name, each in schema["properties"].items()}
         properties["repo"] = {
             "type": "string",
-            "enum": [str(each) for each in grant.repos],
-            "default": str(grant.repos[0]),
+            "enum": [as_unicode(str(each)) for each in grant.repos],
+            "default": as_unicode(str(grant.repos[0])),
             "description": "the git repo",
         }
         return {
@@ -175,8 +176,13 @@ class Tool:
         }
 
     def output_schema(self) -> dict[str, Any]:
-        """Return the JSON schema of the document: more keys may come, none of these goes."""
-        return {"type": "object", "required": list(self.keys)}
+        """Return the JSON schema of the document: more keys may come, none of these goes.
+
+        An error takes the place of the document. Many clients hold errors to the schema as well,
+        and drop one that does not fit.
+        """
+        ways = [{"required": list(self.keys)}, {"required": ["error"]}]
+        return {"type": "object", "anyOf": ways}
 
     def command(self, parameters: Mapping[str, Any], grant: Grant) -> tuple[Path, tuple[str, ...]]:
         """Return the repo and the verb's words. Raises `InvalidInput`, which names the faults."""

@@ -18,6 +18,7 @@ from typing import IO
 import pytest
 
 from shared.events.run_record import killed_runs
+from tests import processes
 from tests.harness import commit_all, manifest, order, write_plan, writing
 from tests.llmch.command_line import (
     Words,
@@ -88,6 +89,20 @@ def wait_for(command: str) -> None:
     while not any(command in each for each in living_processes()):
         assert time.monotonic() < until, f"{command} was never run"
         time.sleep(0.05)
+
+
+@all_signals
+def test_an_interrupt_while_the_command_starts_is_answered_as_any(
+    cwd: Path, number: signal.Signals
+) -> None:
+    with processes.start(
+        [sys.executable, "-X", "importtime", "-m", "llmch", "explain", "--json"],
+        cwd=cwd, env=own_environment(), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        read_until(process, "argparse", process.stderr)
+        out, _ = interrupt(process, number)
+    assert json.loads(out)["error"]["name"] == "INTERRUPTED"
 
 
 @pytest.mark.rest

@@ -358,6 +358,28 @@ def test_agents_are_told_how_to_use_llmch(repo: Path, capsys: pytest.CaptureFixt
     assert skill.read_text() == "mine"
 
 
+def test_agents_are_told_where_a_refused_specification_says_why(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    say = say_in(repo, capsys)
+    assert say("init", "--agents").code == 0
+    refused = say("plan", "--spec", "spec.yaml", "--outdir", "../plan", "--no-ask", "--json")
+    assert (refused.code, refused.document.keys()) == (2, {"error"})
+    told = next(each for each in render_skill().splitlines() if "ends with 2" in each)
+    assert "`findings`" in told
+    assert "`error`" in told
+
+
+def test_a_file_in_the_place_of_agents_is_refused_with_a_hint_that_helps(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / ".agents").write_text("mine")
+    error = say_in(repo, capsys)("init", "--agents", "--json").error
+    assert (error["code"], "nothing was written" in error["message"]) == (1, True)
+    assert "--artifacts-dir" not in error["hint"]  # `init` has no such option
+    assert not (repo / "llmch.toml").exists()
+
+
 def _parser(verb: str) -> VerbParser:
     return parser_of(verb, import_module(module_of(verb)))
 

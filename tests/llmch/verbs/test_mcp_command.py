@@ -16,7 +16,9 @@ from mcp.client.stdio import stdio_client
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from factory.preflight import hold
-from llmch.verbs.mcp.tools import TOOLS
+from llmch.verbs.mcp.call import error_answer
+from llmch.verbs.mcp.tools import TOOLS, Tool
+from shared.errors import InvalidInput
 from tests import processes
 from tests.harness import commit_all, git, manifest, write_plan, writing
 from tests.llmch.command_line import (
@@ -208,6 +210,15 @@ def test_an_error_has_the_form_that_the_command_line_gives_it(mcp: Mcp, workdir:
         assert error["hint"]
 
     assert mcp.serve(fail, OPENAI_BASE_URL="http://127.0.0.1:9/v1") == ""
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_an_error_fits_the_schema_of_the_answer(tool: Tool) -> None:
+    """The clients of the TypeScript SDK throw away what does not, and the error with it."""
+    schema = jsonschema.Draft202012Validator(tool.output_schema())
+    assert schema.is_valid(error_answer(InvalidInput("no such plan", "name another")).document)
+    assert schema.is_valid(dict.fromkeys(tool.keys))
+    assert schema.is_valid({}) == (not tool.keys)
 
 
 @pytest.mark.rest

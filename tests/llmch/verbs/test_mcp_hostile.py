@@ -210,6 +210,22 @@ def test_the_persons_settings_are_those_of_the_folder_where_the_server_began(
     assert server.bodies[0]["model"] == "chosen-by-the-person"
 
 
+def test_names_that_are_no_unicode_are_served(mcp: Mcp, cwd: Path) -> None:
+    """An old disk has such names. The protocol is Unicode, and one name would end the server."""
+    old = Path(os.fsdecode(os.fsencode(cwd) + b"/caf\xe9"))
+    old.mkdir()
+    git(old, "init", "--quiet")
+
+    async def look(client: Client) -> None:
+        names = (await client.tools())["status"].input_schema["properties"]["repo"]["enum"]
+        assert names[1:] == [f"{cwd}/caf\\udce9"]
+        assert (await client.call("status", repo=names[1])).document["state"] == "none"
+        error = (await client.call("show", plan="nowhere", repo=names[1])).error
+        assert f"{cwd}/caf" in error["message"]
+
+    assert mcp.serve(look, "--repo", old) == ""
+
+
 # What a client may name, whatever it is
 
 
