@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -63,29 +64,89 @@ def test_the_jobs_for_issues_name_what_llmch_takes() -> None:
     assert "llmch/issue-" in job["if"] and "head.repo.full_name == github.repository" in job["if"]
 
 
+def expression(text: str, github: dict[str, Any]) -> Any:
+    """Return what GitHub makes of an expression, as far as the examples use its language."""
+
+    def value(path: str) -> Any:
+        found: Any = {"github": github}
+        for each in path.split("."):
+            if isinstance(found, list):
+                found = [one[each] for one in found] if each != "*" else found
+            else:
+                found = found.get(each) if found else None
+        return found
+
+    words = re.sub(r"github(\.[a-z_*]+)+", lambda name: f"value({name[0]!r})", text)
+    words = words.replace("&&", " and ").replace("||", " or ")
+    known = {
+        "value": value, "contains": lambda whole, one: one in (whole or ""), "fromJSON": json.loads,
+        "startsWith": lambda text, head: (text or "").startswith(head),
+        "format": lambda form, *given: form.format(*given),
+    }  # fmt: skip
+    return eval(re.sub(r"!(?!=)", " not ", words).replace("\n", " "), known)
+
+
+def issue_job() -> Any:
+    (job,) = yaml.safe_load((JOBS / "issues.yml").read_text())["jobs"].values()
+    return job
+
+
+def group_of(github: dict[str, Any]) -> str:
+    group = issue_job()["concurrency"]["group"]
+    assert group.startswith("${{ ") and group.endswith(" }}"), "it is one expression"
+    return str(expression(group[4:-3], github))
+
+
+@pytest.mark.parametrize("kind", ["comment", "review"])
+@pytest.mark.parametrize("who", ["NONE", "CONTRIBUTOR", "FIRST_TIMER"])
+def test_a_stranger_takes_the_place_of_no_job_that_waits(kind: str, who: str) -> None:
+    """Of the jobs of a group, one waits: GitHub cancels it when another one comes."""
+    event: dict[str, Any] = {kind: {"author_association": who}}
+    event |= {"comment": {"issue": {"number": 33}}, "review": {
+        "pull_request": {"head": {"ref": "llmch/issue-33"}}}}[kind]  # fmt: skip
+    assert group_of({"run_id": "5", "event": event}) == "llmch/issue-33-5"
+
+
+LABELED: dict[str, Any] = {"issue": {"number": 33, "labels": [{"name": "llmch"}, {"name": "bug"}]},
+                           "action": "labeled"}  # fmt: skip
+REVIEWED: dict[str, Any] = {"pull_request": {"head": {"ref": "llmch/issue-33",
+                            "repo": {"full_name": "ada/shop"}}}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "event", "starts"),
+    [
+        ("issues", LABELED | {"label": {"name": "llmch"}}, True),
+        ("issues", LABELED | {"label": {"name": "bug"}}, False),
+        ("issues", LABELED | {"action": "opened"}, True),
+        ("issue_comment", {"issue": {"number": 33}, "comment": {"body": "llmch: go"}}, True),
+        ("issue_comment", {"issue": {"number": 33}, "comment": {"body": "Me, too"}}, False),
+        ("pull_request_review", REVIEWED | {"review": {"state": "commented"}}, True),
+        ("pull_request_review", REVIEWED | {"review": {"state": "approved"}}, False),
+    ],
+)
+def test_an_event_that_asks_for_nothing_starts_no_job(
+    name: str, event: dict[str, Any], starts: bool
+) -> None:
+    github = {"event_name": name, "repository": "ada/shop",
+              "event": {"sender": {"type": "User"}, **event}}  # fmt: skip
+    assert bool(expression(issue_job()["if"], github)) is starts
+
+
 @pytest.mark.parametrize(
     ("event", "values"),
     [
-        ("a comment on the issue", {"issue.number": "33"}),
-        ("a review of its pull request", {"pull_request.head.ref": "llmch/issue-33"}),
+        ("a label", {"issue": {"number": 33, "author_association": "NONE"}}),
+        ("a comment on the issue", {"issue": {"number": 33},
+                                    "comment": {"author_association": "COLLABORATOR"}}),
+        ("a review of its pull request", {"pull_request": {"head": {"ref": "llmch/issue-33"}},
+                                          "review": {"author_association": "OWNER"}}),
     ],
-)
+)  # fmt: skip
 def test_the_jobs_of_an_issue_and_of_its_pull_request_wait_for_each_other(
-    event: str, values: dict[str, str]
+    event: str, values: dict[str, Any]
 ) -> None:
-    (job,) = yaml.safe_load((JOBS / "issues.yml").read_text())["jobs"].values()
-    group = job["concurrency"]["group"]
-    assert group.startswith("${{ ") and group.endswith(" }}"), "it is one expression"
-
-    def value(words: str) -> str:
-        """Return what GitHub makes of a name, or of `format`, of this event."""
-        name = re.findall(r"github\.event\.([a-z_.]+)", words)[0]
-        found = re.search(r"format\('(.*)'", words)
-        return found[1].format(values.get(name, "")) if found else values.get(name, "")
-
-    first, rest = group[4:-3].split(" && ")
-    second, third = rest.split(" || ")
-    assert ((value(first) and value(second)) or value(third)) == "llmch/issue-33", event
+    assert group_of({"run_id": "5", "event": values}) == "llmch/issue-33", event
 
 
 @pytest.mark.parametrize("name", FILES)
