@@ -134,6 +134,25 @@ def test_an_event_that_asks_for_nothing_starts_no_job(
 
 
 @pytest.mark.parametrize(
+    ("repo", "starts"), [("ada/shop", True), ("eve/shop", False)]
+)  # fmt: skip
+def test_the_orders_of_a_fork_s_plan_are_not_run(repo: str, starts: bool) -> None:
+    condition = yaml.safe_load((JOBS / "llmch.yml").read_text())["jobs"]["run-all"]["if"]
+    event = {"label": {"name": "llmch"}, "pull_request": {"head": {"repo": {"full_name": repo}}}}
+    github = {"event_name": "pull_request", "repository": "ada/shop", "event": event}
+    assert bool(expression(condition, github)) is starts
+    assert expression(condition, github | {"event_name": "workflow_dispatch", "event": {}})
+
+
+@pytest.mark.parametrize("name", ["accept.gitlab-ci.yml", "drift.gitlab-ci.yml"])
+def test_a_pipeline_of_a_fork_judges_nothing(name: str) -> None:
+    """In a fork, origin is the fork: its plan and its notes would be believed."""
+    for job in yaml.safe_load((JOBS / name).read_text()).values():
+        (rule,) = job["rules"]
+        assert " && $CI_PROJECT_ID == $CI_MERGE_REQUEST_PROJECT_ID" in rule["if"]
+
+
+@pytest.mark.parametrize(
     ("event", "values"),
     [
         ("a label", {"issue": {"number": 33, "author_association": "NONE"}}),
