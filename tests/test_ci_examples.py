@@ -14,6 +14,8 @@ import pytest
 import yaml
 
 from llmch.entry.command_line import find_verb, parser_of
+from shared.git import refs
+from shared.git.client import Git
 from tests.factory.drift.landed_shop import GREETING, make_shop
 from tests.harness import commit_all, git, manifest, write_plan, writing
 from tests.llmch.command_line import ROOT, run
@@ -40,7 +42,7 @@ def commands(path: Path) -> list[list[str]]:
     lines = [
         line for each in scripts(yaml.safe_load(path.read_text())) for line in each.split("\n")
     ]
-    plain = (re.sub(r"\$\{\{.*?\}\}", "x", line).partition(" > ")[0] for line in lines)
+    plain = (re.split(r" > | \|\| ", re.sub(r"\$\{\{.*?\}\}", "x", line))[0] for line in lines)
     return [shlex.split(line)[1:] for line in plain if line.startswith("llmch ")]
 
 
@@ -142,6 +144,35 @@ def test_the_orders_of_a_fork_s_plan_are_not_run(repo: str, starts: bool) -> Non
     github = {"event_name": "pull_request", "repository": "ada/shop", "event": event}
     assert bool(expression(condition, github)) is starts
     assert expression(condition, github | {"event_name": "workflow_dispatch", "event": {}})
+
+
+def test_the_jobs_for_gitlab_can_be_included_together() -> None:
+    stages = yaml.safe_load((JOBS / ".gitlab-ci.yml").read_text())["stages"]
+    for path in JOBS.glob("*.gitlab-ci.yml"):
+        for name, job in yaml.safe_load(path.read_text()).items():
+            if isinstance(job, dict) and "script" in job:
+                assert job.get("stage", "test") in (*stages, ".post"), (path, name)
+
+
+@pytest.mark.parametrize("name", [".gitlab-ci.yml", "issues.gitlab-ci.yml"])
+def test_a_job_for_gitlab_pushes_by_its_own_token(repo: Path, tmp_path: Path, name: str) -> None:
+    """The runner's settings put its own token, which may not push, into each URL."""
+    theirs, own = tmp_path / "runner.conf", "https://gitlab-ci-token:x@gitlab.com"
+    git(repo, "config", "--file", str(theirs), f"url.{own}.insteadOf", "https://gitlab.com")
+    git(repo, "config", "include.path", str(theirs))
+    git(repo, "remote", "add", "origin", f"{own}/ada/shop.git")
+    (home := tmp_path / "home").mkdir()
+    environ = {
+        "PATH": os.environ["PATH"], "HOME": str(home), "GIT_CONFIG_GLOBAL": str(tmp_path / "seed"),
+        "CI_PROJECT_URL": "https://gitlab.com/ada/shop", "PUSH_TOKEN": "glpat-x",
+    }  # fmt: skip
+    lines = scripts(yaml.safe_load((JOBS / name).read_text()))
+    wanted = [each for each in lines if re.match("git (config (--unset|--file)|remote)", each)]
+    subprocess.run(["sh", "-ec", "\n".join(wanted)], cwd=repo, env=environ, check=True)
+    assert refs.url_of(Git(repo), "origin") == "https://gitlab.com/ada/shop.git"
+    assert git(repo, "remote", "get-url", "--push", "origin") == "https://gitlab.com/ada/shop.git"
+    helper = git(repo, "config", "--file", str(home / ".gitconfig"), "credential.helper")
+    assert "username=oauth2" in helper and "glpat-x" not in helper
 
 
 @pytest.mark.parametrize("name", ["accept.gitlab-ci.yml", "drift.gitlab-ci.yml"])
