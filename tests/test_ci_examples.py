@@ -54,6 +54,15 @@ def test_each_command_is_one_that_there_is(name: str) -> None:
     assert {verb for verb, *_ in found} == {"check", "run-all", "verify", "report"}
 
 
+@pytest.mark.parametrize("path", [ROOT / "action.yml", *sorted(JOBS.glob("*.yml")),
+                                  JOBS / ".gitlab-ci.yml"], ids=lambda path: path.name)  # fmt: skip
+def test_no_module_of_the_checkout_takes_the_place_of_pip(path: Path) -> None:
+    """`python -m pip` in a checkout runs its `pip.py`, outside of the sandbox."""
+    lines = "\n".join(scripts(yaml.safe_load(path.read_text()))).split("\n")
+    starts = [each for each in lines if re.search(r"python3?\"? .*-m ", each)]
+    assert starts == [each for each in starts if " -I -m " in each]
+
+
 def test_the_jobs_for_issues_name_what_llmch_takes() -> None:
     (words,) = commands(JOBS / "issues.gitlab-ci.yml")
     parsed = parser_of("build", find_verb("build")).parse_args(words[1:])
