@@ -303,6 +303,35 @@ def test_the_table_is_a_comment_of_the_merge_request_and_runs_nothing(
     assert not (tmp_path / "pwned").exists()
 
 
+@pytest.mark.parametrize("there", ["", "71\n72"])
+def test_the_table_takes_the_place_of_its_own_comment_alone(tmp_path: Path, there: str) -> None:
+    """Other workflows write in the same name, so the last comment may be theirs."""
+    *_, step = yaml.safe_load((JOBS / "drift.yml").read_text())["jobs"]["comment"]["steps"]
+    (tmp_path / "table.md").write_text("| R1 | proven |\n" * 6000)
+    (tmp_path / "gh").write_text(
+        "#!/bin/sh\nfor each; do printf '%s\\0' \"$each\"; done >> said; echo >> said\n"
+        f'case "$*" in *--jq*) printf "{there}" ;; esac\n'
+    )
+    (tmp_path / "gh").chmod(0o755)
+    environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "GH_REPO": "ada/shop", "NUMBER": "7"}
+    subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", step["run"]], cwd=tmp_path, env=environ, check=True
+    )
+    asked, _, wrote = (tmp_path / "said").read_text().partition("\0\n")
+    assert "--paginate\0repos/ada/shop/issues/7/comments" in asked
+    assert 'select(.user.login == "github-actions[bot]")' in asked
+    mark = "<!-- llmch: requirements -->"
+    assert f'startswith("{mark}")' in asked
+    assert (tmp_path / "comment.md").read_text().startswith(f"{mark}\n\n| R1 |")
+    assert (tmp_path / "comment.md").stat().st_size < 65_536
+    words = wrote.split("\0")
+    if there:
+        assert "repos/ada/shop/issues/comments/71" in words and "PATCH" in words
+        assert "body=@comment.md" in words
+    else:
+        assert words[:3] == ["pr", "comment", "7"] and "--edit-last" not in words
+
+
 @pytest.mark.rest
 def test_the_steps_of_the_merge_check_work_on_a_pull_requests_checkout(
     repo: Path, tmp_path: Path
