@@ -112,9 +112,10 @@ def group_of(github: dict[str, Any]) -> str:
 @pytest.mark.parametrize("who", ["NONE", "CONTRIBUTOR", "FIRST_TIMER"])
 def test_a_stranger_takes_the_place_of_no_job_that_waits(kind: str, who: str) -> None:
     """Of the jobs of a group, one waits: GitHub cancels it when another one comes."""
-    event: dict[str, Any] = {kind: {"author_association": who}}
-    event |= {"comment": {"issue": {"number": 33}}, "review": {
-        "pull_request": {"head": {"ref": "llmch/issue-33"}}}}[kind]  # fmt: skip
+    about: dict[str, Any] = {"issue": {"number": 33}}
+    if kind == "review":
+        about = {"pull_request": {"head": {"ref": "llmch/issue-33"}}}
+    event = {kind: {"author_association": who}, **about}
     assert group_of({"run_id": "5", "event": event}) == "llmch/issue-33-5"
 
 
