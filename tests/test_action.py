@@ -172,6 +172,37 @@ def test_a_plan_becomes_commits_and_outputs(tmp_path: Path, plan: Path) -> None:
     assert git(done.workspace, "status", "--porcelain") == ""
 
 
+@pytest.mark.rest
+def test_a_second_try_goes_on_from_what_the_first_one_pushed(tmp_path: Path, plan: Path) -> None:
+    environ = {"GITHUB_RUN_ID": "1"}
+    first = job(tmp_path, plan, branch="work", push="true")
+    bare = tmp_path / "origin.git"
+    git(tmp_path, "clone", "--quiet", "--bare", str(first.workspace), str(bare))
+    git(first.workspace, "remote", "add", "origin", str(bare))
+    with scripted_server(*replies()) as server:
+        first.run(OPENAI_BASE_URL=server.base_url, **environ)
+    assert not first.failed and first.output("verdict") == "PASS", first.log
+    second = Job(tmp_path / "again", tmp_path / "again" / "clone", first.inputs)
+    second.folder.mkdir()
+    git(second.folder, "clone", "--quiet", str(bare), "clone")
+    with scripted_server() as server:
+        second.run(OPENAI_BASE_URL=server.base_url, **environ)
+        assert server.received == []  # nothing is paid again
+    assert not second.failed and second.output("verdict") == "PASS", second.log
+    assert second.output("tip") == first.output("tip") == git(bare, "rev-parse", "work")
+
+
+@pytest.mark.rest
+def test_a_branch_that_was_not_pushed_fails_the_job(tmp_path: Path, plan: Path) -> None:
+    done = job(tmp_path, plan, branch="work", push="true")
+    git(done.workspace, "remote", "add", "origin", str(tmp_path / "nowhere"))
+    with scripted_server(*replies()) as server:
+        done.run(OPENAI_BASE_URL=server.base_url)
+    assert (done.codes["run"], done.output("verdict")) == (0, "PASS"), done.log
+    assert done.failed and done.codes["pushed"] and "could not be pushed" in done.log
+    assert "verify" in done.codes
+
+
 HOSTILE = "x$(touch pwned)`touch pwned`\";touch pwned;'"
 
 
@@ -267,5 +298,5 @@ def test_the_outputs_are_one_line_each(tmp_path: Path) -> None:
             [sys.executable, "-I", script, str(path)], capture_output=True, text=True, check=True
         ).stdout
         lines = dict(each.split("=", 1) for each in said.splitlines())
-        assert len(lines) == len(said.splitlines()) == 6
+        assert len(lines) == len(said.splitlines()) == 7
         assert lines["verdict"] == "ERROR"

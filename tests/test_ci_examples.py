@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -13,6 +14,8 @@ import pytest
 import yaml
 
 from llmch.entry.command_line import find_verb, parser_of
+from shared.git import refs
+from shared.git.client import Git
 from tests.factory.drift.landed_shop import GREETING, make_shop
 from tests.harness import commit_all, git, manifest, write_plan, writing
 from tests.llmch.command_line import ROOT, run
@@ -39,7 +42,7 @@ def commands(path: Path) -> list[list[str]]:
     lines = [
         line for each in scripts(yaml.safe_load(path.read_text())) for line in each.split("\n")
     ]
-    plain = (re.sub(r"\$\{\{.*?\}\}", "x", line).partition(" > ")[0] for line in lines)
+    plain = (re.split(r" > | \|\| ", re.sub(r"\$\{\{.*?\}\}", "x", line))[0] for line in lines)
     return [shlex.split(line)[1:] for line in plain if line.startswith("llmch ")]
 
 
@@ -49,6 +52,15 @@ def test_each_command_is_one_that_there_is(name: str) -> None:
     for verb, *rest in found:
         parser_of(verb, find_verb(verb)).parse_args(rest)
     assert {verb for verb, *_ in found} == {"check", "run-all", "verify", "report"}
+
+
+@pytest.mark.parametrize("path", [ROOT / "action.yml", *sorted(JOBS.glob("*.yml")),
+                                  JOBS / ".gitlab-ci.yml"], ids=lambda path: path.name)  # fmt: skip
+def test_no_module_of_the_checkout_takes_the_place_of_pip(path: Path) -> None:
+    """`python -m pip` in a checkout runs its `pip.py`, outside of the sandbox."""
+    lines = "\n".join(scripts(yaml.safe_load(path.read_text()))).split("\n")
+    starts = [each for each in lines if re.search(r"python3?\"? .*-m ", each)]
+    assert starts == [each for each in starts if " -I -m " in each]
 
 
 def test_the_jobs_for_issues_name_what_llmch_takes() -> None:
@@ -63,29 +75,138 @@ def test_the_jobs_for_issues_name_what_llmch_takes() -> None:
     assert "llmch/issue-" in job["if"] and "head.repo.full_name == github.repository" in job["if"]
 
 
+def expression(text: str, github: dict[str, Any]) -> Any:
+    """Return what GitHub makes of an expression, as far as the examples use its language."""
+
+    def value(path: str) -> Any:
+        found: Any = {"github": github}
+        for each in path.split("."):
+            if isinstance(found, list):
+                found = [one[each] for one in found] if each != "*" else found
+            else:
+                found = found.get(each) if found else None
+        return found
+
+    words = re.sub(r"github(\.[a-z_*]+)+", lambda name: f"value({name[0]!r})", text)
+    words = words.replace("&&", " and ").replace("||", " or ")
+    known = {
+        "value": value, "contains": lambda whole, one: one in (whole or ""), "fromJSON": json.loads,
+        "startsWith": lambda text, head: (text or "").startswith(head),
+        "format": lambda form, *given: form.format(*given),
+    }  # fmt: skip
+    return eval(re.sub(r"!(?!=)", " not ", words).replace("\n", " "), known)
+
+
+def issue_job() -> Any:
+    (job,) = yaml.safe_load((JOBS / "issues.yml").read_text())["jobs"].values()
+    return job
+
+
+def group_of(github: dict[str, Any]) -> str:
+    group = issue_job()["concurrency"]["group"]
+    assert group.startswith("${{ ") and group.endswith(" }}"), "it is one expression"
+    return str(expression(group[4:-3], github))
+
+
+@pytest.mark.parametrize("kind", ["comment", "review"])
+@pytest.mark.parametrize("who", ["NONE", "CONTRIBUTOR", "FIRST_TIMER"])
+def test_a_stranger_takes_the_place_of_no_job_that_waits(kind: str, who: str) -> None:
+    """Of the jobs of a group, one waits: GitHub cancels it when another one comes."""
+    about: dict[str, Any] = {"issue": {"number": 33}}
+    if kind == "review":
+        about = {"pull_request": {"head": {"ref": "llmch/issue-33"}}}
+    event = {kind: {"author_association": who}, **about}
+    assert group_of({"run_id": "5", "event": event}) == "llmch/issue-33-5"
+
+
+LABELED: dict[str, Any] = {"issue": {"number": 33, "labels": [{"name": "llmch"}, {"name": "bug"}]},
+                           "action": "labeled"}  # fmt: skip
+REVIEWED: dict[str, Any] = {"pull_request": {"head": {"ref": "llmch/issue-33",
+                            "repo": {"full_name": "ada/shop"}}}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "event", "starts"),
+    [
+        ("issues", LABELED | {"label": {"name": "llmch"}}, True),
+        ("issues", LABELED | {"label": {"name": "bug"}}, False),
+        ("issues", LABELED | {"action": "opened"}, True),
+        ("issue_comment", {"issue": {"number": 33}, "comment": {"body": "llmch: go"}}, True),
+        ("issue_comment", {"issue": {"number": 33}, "comment": {"body": "Me, too"}}, False),
+        ("pull_request_review", REVIEWED | {"review": {"state": "commented"}}, True),
+        ("pull_request_review", REVIEWED | {"review": {"state": "approved"}}, False),
+    ],
+)
+def test_an_event_that_asks_for_nothing_starts_no_job(
+    name: str, event: dict[str, Any], starts: bool
+) -> None:
+    github = {"event_name": name, "repository": "ada/shop",
+              "event": {"sender": {"type": "User"}, **event}}  # fmt: skip
+    assert bool(expression(issue_job()["if"], github)) is starts
+
+
+@pytest.mark.parametrize(
+    ("repo", "starts"), [("ada/shop", True), ("eve/shop", False)]
+)  # fmt: skip
+def test_the_orders_of_a_fork_s_plan_are_not_run(repo: str, starts: bool) -> None:
+    condition = yaml.safe_load((JOBS / "llmch.yml").read_text())["jobs"]["run-all"]["if"]
+    event = {"label": {"name": "llmch"}, "pull_request": {"head": {"repo": {"full_name": repo}}}}
+    github = {"event_name": "pull_request", "repository": "ada/shop", "event": event}
+    assert bool(expression(condition, github)) is starts
+    assert expression(condition, github | {"event_name": "workflow_dispatch", "event": {}})
+
+
+def test_the_jobs_for_gitlab_can_be_included_together() -> None:
+    stages = yaml.safe_load((JOBS / ".gitlab-ci.yml").read_text())["stages"]
+    for path in JOBS.glob("*.gitlab-ci.yml"):
+        for name, job in yaml.safe_load(path.read_text()).items():
+            if isinstance(job, dict) and "script" in job:
+                assert job.get("stage", "test") in (*stages, ".post"), (path, name)
+
+
+@pytest.mark.parametrize("name", [".gitlab-ci.yml", "issues.gitlab-ci.yml"])
+def test_a_job_for_gitlab_pushes_by_its_own_token(repo: Path, tmp_path: Path, name: str) -> None:
+    """The runner's settings put its own token, which may not push, into each URL."""
+    theirs, own = tmp_path / "runner.conf", "https://gitlab-ci-token:x@gitlab.com"
+    git(repo, "config", "--file", str(theirs), f"url.{own}.insteadOf", "https://gitlab.com")
+    git(repo, "config", "include.path", str(theirs))
+    git(repo, "remote", "add", "origin", f"{own}/ada/shop.git")
+    (home := tmp_path / "home").mkdir()
+    environ = {
+        "PATH": os.environ["PATH"], "HOME": str(home), "GIT_CONFIG_GLOBAL": str(tmp_path / "seed"),
+        "CI_PROJECT_URL": "https://gitlab.com/ada/shop", "PUSH_TOKEN": "glpat-x",
+    }  # fmt: skip
+    lines = scripts(yaml.safe_load((JOBS / name).read_text()))
+    wanted = [each for each in lines if re.match("git (config (--unset|--file)|remote)", each)]
+    subprocess.run(["sh", "-ec", "\n".join(wanted)], cwd=repo, env=environ, check=True)
+    assert refs.url_of(Git(repo), "origin") == "https://gitlab.com/ada/shop.git"
+    assert git(repo, "remote", "get-url", "--push", "origin") == "https://gitlab.com/ada/shop.git"
+    helper = git(repo, "config", "--file", str(home / ".gitconfig"), "credential.helper")
+    assert "username=oauth2" in helper and "glpat-x" not in helper
+
+
+@pytest.mark.parametrize("name", ["accept.gitlab-ci.yml", "drift.gitlab-ci.yml"])
+def test_a_pipeline_of_a_fork_judges_nothing(name: str) -> None:
+    """In a fork, origin is the fork: its plan and its notes would be believed."""
+    for job in yaml.safe_load((JOBS / name).read_text()).values():
+        (rule,) = job["rules"]
+        assert " && $CI_PROJECT_ID == $CI_MERGE_REQUEST_PROJECT_ID" in rule["if"]
+
+
 @pytest.mark.parametrize(
     ("event", "values"),
     [
-        ("a comment on the issue", {"issue.number": "33"}),
-        ("a review of its pull request", {"pull_request.head.ref": "llmch/issue-33"}),
+        ("a label", {"issue": {"number": 33, "author_association": "NONE"}}),
+        ("a comment on the issue", {"issue": {"number": 33},
+                                    "comment": {"author_association": "COLLABORATOR"}}),
+        ("a review of its pull request", {"pull_request": {"head": {"ref": "llmch/issue-33"}},
+                                          "review": {"author_association": "OWNER"}}),
     ],
-)
+)  # fmt: skip
 def test_the_jobs_of_an_issue_and_of_its_pull_request_wait_for_each_other(
-    event: str, values: dict[str, str]
+    event: str, values: dict[str, Any]
 ) -> None:
-    (job,) = yaml.safe_load((JOBS / "issues.yml").read_text())["jobs"].values()
-    group = job["concurrency"]["group"]
-    assert group.startswith("${{ ") and group.endswith(" }}"), "it is one expression"
-
-    def value(words: str) -> str:
-        """Return what GitHub makes of a name, or of `format`, of this event."""
-        name = re.findall(r"github\.event\.([a-z_.]+)", words)[0]
-        found = re.search(r"format\('(.*)'", words)
-        return found[1].format(values.get(name, "")) if found else values.get(name, "")
-
-    first, rest = group[4:-3].split(" && ")
-    second, third = rest.split(" || ")
-    assert ((value(first) and value(second)) or value(third)) == "llmch/issue-33", event
+    assert group_of({"run_id": "5", "event": values}) == "llmch/issue-33", event
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -181,6 +302,35 @@ def test_the_table_is_a_comment_of_the_merge_request_and_runs_nothing(
     assert said[:6] == (["mr", "note", "7", "--repo", "ada/shop", "--unique"] if table else [])
     assert "".join(said[7:]) == table[:60_000]
     assert not (tmp_path / "pwned").exists()
+
+
+@pytest.mark.parametrize("there", ["", "71\n72"])
+def test_the_table_takes_the_place_of_its_own_comment_alone(tmp_path: Path, there: str) -> None:
+    """Other workflows write in the same name, so the last comment may be theirs."""
+    *_, step = yaml.safe_load((JOBS / "drift.yml").read_text())["jobs"]["comment"]["steps"]
+    (tmp_path / "table.md").write_text("| R1 | proven |\n" * 6000)
+    (tmp_path / "gh").write_text(
+        "#!/bin/sh\nfor each; do printf '%s\\0' \"$each\"; done >> said; echo >> said\n"
+        f'case "$*" in *--jq*) printf "{there}" ;; esac\n'
+    )
+    (tmp_path / "gh").chmod(0o755)
+    environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "GH_REPO": "ada/shop", "NUMBER": "7"}
+    subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", step["run"]], cwd=tmp_path, env=environ, check=True
+    )
+    asked, _, wrote = (tmp_path / "said").read_text().partition("\0\n")
+    assert "--paginate\0repos/ada/shop/issues/7/comments" in asked
+    assert 'select(.user.login == "github-actions[bot]")' in asked
+    mark = "<!-- llmch: requirements -->"
+    assert f'startswith("{mark}")' in asked
+    assert (tmp_path / "comment.md").read_text().startswith(f"{mark}\n\n| R1 |")
+    assert (tmp_path / "comment.md").stat().st_size < 65_536
+    words = wrote.split("\0")
+    if there:
+        assert "repos/ada/shop/issues/comments/71" in words and "PATCH" in words
+        assert "body=@comment.md" in words
+    else:
+        assert words[:3] == ["pr", "comment", "7"] and "--edit-last" not in words
 
 
 @pytest.mark.rest

@@ -23,6 +23,7 @@ def main(path: str) -> None:
         "branch": document.get("branch"),
         "base": document.get("base"),
         "tip": document.get("tip"),
+        "pushed": {True: "true", False: "false"}.get(document.get("pushed")),
         "cost": usage.get("cost_usd"),
         "pull-request": request.get("url"),
     }

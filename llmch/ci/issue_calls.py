@@ -34,6 +34,7 @@ _MOST_PAGES: Final = 100
 """GitHub lets an issue have 2,500 comments, GitLab 5,000 and notes of its own beside them."""
 _ISSUE_PATH: Final = re.compile(r"/(.+?)(?:/-)?/(?:issues|work_items)/([1-9][0-9]{0,9})/?")
 _MOST_BYTES: Final = 8_000_000
+_PICTURE: Final = r"(!\[[^\[\]\n]*\]\()"
 
 Json = Mapping[str, Any]
 
@@ -170,7 +171,7 @@ def parse_comment(document: Json) -> Comment:
         words(document, "body") or words(document, "note"),
         words(author, "login") or words(author, "username"),
         whole(author, "id") or whole(document, "author_id"),
-        words(author, "type") == "Bot" or author.get("bot") is True,
+        _is_program(author),
         words(document, "author_association").lower(),
         words(document, "created_at") or words(document, "submitted_at"),
         words(document, "updated_at") or words(document, "submitted_at"),
@@ -182,6 +183,16 @@ def parse_comment(document: Json) -> Comment:
         words(document, "state").lower(),
         document.get("internal") is True or document.get("confidential") is True,
     )
+
+
+_TOKEN: Final = re.compile(r"(project|group)_[0-9]+_bot(_[0-9a-z]+|[0-9]*)")
+"""The users that GitLab makes for access tokens; it does not say that they are programs."""
+
+
+def _is_program(author: Json) -> bool:
+    if words(author, "type") == "Bot" or author.get("bot") is True:
+        return True
+    return _TOKEN.fullmatch(words(author, "username")) is not None
 
 
 def words(document: Json, key: str) -> str:
@@ -212,6 +223,18 @@ class Board:
     def issue(self, number: int) -> Issue:
         return parse_issue(self._one("GET", f"issues/{number}"))
 
+    def is_same_text(self, sent: Issue, there: Issue) -> bool:
+        """Say whether the issue of an event is as it is there now.
+
+        GitLab's webhooks write the addresses of pictures anew, with host and number of the project.
+        """
+        if self.forge is not GITLAB:
+            return sent.sha256 == there.sha256
+        host, path = re.escape(self.remote.host), re.escape(self.remote.path)
+        moved = re.compile(rf"{_PICTURE}(?:https?://{host})?/?(?:(?:-/project/[0-9]+|{path})/)?")
+        one, other = (text_sha256(e.title, moved.sub(r"\1", e.body)) for e in (sent, there))
+        return one == other
+
     def comment(self, number: int, comment: int) -> Comment:
         path = f"issues/comments/{comment}"
         if self.forge is GITLAB:
@@ -226,6 +249,13 @@ class Board:
 
     def review(self, number: int, review: int) -> Comment:
         return parse_comment(self._one("GET", f"pulls/{number}/reviews/{review}"))
+
+    def begins_thread(self, number: int, comment: Comment) -> bool:
+        """Say whether a comment on a merge request of GitLab is the first one of its thread."""
+        thread = quote(comment.thread, safe="").replace(".", "") or "-"
+        notes = self._one("GET", f"merge_requests/{number}/discussions/{thread}").get("notes")
+        first = notes[0] if isinstance(notes, list) and notes else None
+        return isinstance(first, dict) and whole(first, "id") == comment.id
 
     def comments_of_review(self, number: int, review: int) -> Iterator[Comment]:
         """Yield the comments of a review; GitHub's own list of these does not say their lines."""

@@ -218,12 +218,13 @@ def _of_line(event: Event, *, new: bool) -> Event:
     if not event.number:
         why = "the pull request is none that llmch made for an issue here"
     elif event.comment.replies_to:
-        why = "an answer in a thread asks for no change"
+        why = IN_THREAD
     elif not event.review and not event.comment.path:
         why = "only a comment on a line asks for a change"
     return replace(event, wish=None if why else Wish.REVIEW, why=why)
 
 
+IN_THREAD: Final = "an answer in a thread asks for no change"
 INTERNAL: Final = "it is an internal note, and what comes of it is for everybody"
 
 
@@ -456,8 +457,11 @@ def _commit(git: Git, blobs: Mapping[str, str]) -> str:
 
 
 def this_job(environ: Mapping[str, str] = os.environ) -> str:
-    """Return the name of the job that this process is in; a job that is run again has the same."""
-    for name in ("GITHUB_RUN_ID", "CI_JOB_ID"):
+    """Return the name of the job that this process is in; a job that is run again has the same.
+
+    GitLab gives a job that is run again another id, and keeps that of its pipeline.
+    """
+    for name in ("GITHUB_RUN_ID", "CI_PIPELINE_ID"):
         if environ.get(name):
             return f"{name} {environ[name]}"[:100]
     return f"{os.uname().nodename} {os.getpid()}"[:100]

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 
 MOST_BODY: Final = 60_000
 """As many characters of a report as a body has; GitHub refuses over 65,536."""
+_MOST_BESIDE: Final = 65_000
+"""As many characters as a report and a person's words have together; the marks need some, too."""
 _BEGIN: Final = "<!-- llmch: this part is written anew by each run -->"
 _END: Final = "<!-- llmch: end -->"
 _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?")
@@ -78,9 +80,13 @@ class Request:
     @property
     def body(self) -> str:
         """Return the report between marks, so that the next run finds it again."""
-        text = self.report
-        if len(text) > MOST_BODY:
-            text = f"{text[:MOST_BODY]}\n\nThe report goes on: `llmch report` prints all of it.\n"
+        return self._body_beside(0)
+
+    def _body_beside(self, length: int) -> str:
+        """Return the body, as long as may stand beside so many characters of a person."""
+        text, most = self.report, max(0, min(MOST_BODY, _MOST_BESIDE - length))
+        if len(text) > most:
+            text = f"{text[:most]}\n\nThe report goes on: `llmch report` prints all of it.\n"
         return f"{_BEGIN}\n\n{text.strip()}\n\n{_END}\n"
 
     def body_after(self, before: str) -> str:
@@ -88,8 +94,10 @@ class Request:
         head, begin, rest = before.partition(_BEGIN)
         _, end, tail = rest.partition(_END)
         if begin and end:
-            return f"{head}{self.body.rstrip()}{tail}"
-        return f"{before.rstrip()}\n\n{self.body}" if before.strip() else self.body
+            return f"{head}{self._body_beside(len(head + tail)).rstrip()}{tail}"
+        if not before.strip():
+            return self.body
+        return f"{before.rstrip()}\n\n{self._body_beside(len(before))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +132,10 @@ class Forge:
         name = quote(branch, safe="")
         if self is GITHUB:
             owner = quote(remote.path.partition("/")[0], safe="")
-            return self.api_call(
-                remote, "GET", f"{self.repo_path(remote)}/pulls?state=open&head={owner}:{name}"
-            )
-        path = f"{self.repo_path(remote)}/merge_requests?state=opened&source_branch={name}"
-        return self.api_call(remote, "GET", path)
+            path = f"{self.repo_path(remote)}/pulls?state=open&head={owner}:{name}"
+        else:
+            path = f"{self.repo_path(remote)}/merge_requests?state=opened&source_branch={name}"
+        return self.api_call(remote, "GET", f"{path}&per_page=100")
 
     def open_call(self, remote: Remote, request: Request) -> Call:
         """Return the call that opens a request; its base must be known."""
@@ -153,8 +160,13 @@ class Forge:
         return self.api_call(remote, method, path, document)
 
     def read_request(self, answer: object) -> Opened | None:
-        """Return the request in an answer, or the first one of a list; `None` for none."""
-        found = answer[0] if isinstance(answer, list) and answer else answer
+        """Return the request in an answer; of a list, the first from the repository itself.
+
+        The result is `None` for none. A fork can have a branch of any name.
+        """
+        found = answer
+        if isinstance(answer, list):
+            found = next(filter(self._is_own, answer), None)
         if not isinstance(found, dict):
             return None
         number, url = found.get(self.number_key), found.get(self.url_key)
@@ -162,6 +174,14 @@ class Forge:
         if not isinstance(number, int) or not isinstance(url, str):
             return None
         return Opened(number, url, body if isinstance(body, str) else "")
+
+    def _is_own(self, found: object) -> bool:
+        """Say whether a request is from a branch of the repository that it is of."""
+        sides = ["head.repo.full_name", "base.repo.full_name"]
+        if self is GITLAB:
+            sides = ["source_project_id", "target_project_id"]
+        own, onto = (_value(found, each) for each in sides)
+        return own is not None and own == onto
 
     def command(self, remote: Remote, request: Request, run_id: str) -> str:
         """Return the command that a person can type to open the request."""
@@ -198,6 +218,13 @@ class Forge:
         if document is None:
             return Call((*argv, path))
         return Call((*argv, *_JSON, "--input", "-", path), json.dumps(document).encode())
+
+
+def _value(document: object, path: str) -> object:
+    """Return what a document has at a path of keys with dots; `None` for nothing."""
+    for key in path.split("."):
+        document = document.get(key) if isinstance(document, dict) else None
+    return document
 
 
 GITHUB: Final = Forge("gh", "pull request", "body", "number", "html_url")

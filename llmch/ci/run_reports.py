@@ -229,10 +229,11 @@ def markdown_of(document: documents.Document) -> str:
 
 def _append(path: Path, text: str, console: Console) -> None:
     data = text.encode("utf-8", "replace")
-    if len(data) > _MOST_BYTES:
-        data = data[:_MOST_BYTES] + b"\n\nThe report goes on: `llmch report` prints all of it.\n"
     try:
         with path.open("ab") as file:
+            room = max(0, _MOST_BYTES - file.tell())  # an earlier command of the step has the rest
+            if len(data) > room:
+                data = data[:room] + b"\n\nThe report goes on: `llmch report` prints all of it.\n"
             file.write(data)
     except OSError as error:
         console(Warned(f"the summary of the job could not be written: {error}"))

@@ -149,11 +149,14 @@ def _parts(blocks: Iterable[Block]) -> Iterator[str]:
 
 
 def _paragraph(lines: Sequence[str]) -> str:
-    """Return the lines, each on a line of its own; an empty one ends a paragraph."""
+    """Return the lines, each on a line of its own; an empty one ends a paragraph.
+
+    GitLab runs a line of a comment that begins with a slash as a command of whoever posts it.
+    """
     paragraphs: list[list[str]] = [[]]
     for line in (escaped(part) for text in lines for part in text.split("\n")):
         if line:
-            paragraphs[-1].append(line)
+            paragraphs[-1].append(f"\\{line}" if line.startswith("/") else line)
         else:
             paragraphs.append([])
     return "\n\n".join("\\\n".join(each) for each in paragraphs if each)

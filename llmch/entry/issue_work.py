@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -18,6 +18,7 @@ from factory import preflight
 from llmch.ci import issue_calls, issue_events
 from llmch.ci.issue_calls import Board, Comment, Issue, text_sha256
 from llmch.ci.issue_events import (
+    IN_THREAD,
     INTERNAL,
     OWN_MARK,
     Event,
@@ -182,7 +183,8 @@ class _Work:
         if event.wish is Wish.REVIEW:
             is_review = event.review == said.id
             read = self.board.review if is_review else self.board.review_comment
-            self.heard = read(event.request, said.id)
+            # GitLab's answer for a comment does not say its thread.
+            self.heard = replace(read(event.request, said.id), thread=said.thread)
             self._refuse_foreign()
         else:
             self.heard = self.board.comment(self.number, said.id)
@@ -192,7 +194,12 @@ class _Work:
             )
         if self.heard.is_internal:
             return INTERNAL
-        return "" if self._may(self.heard) else f"comment {said.id} is by somebody who may not"
+        if not self._may(self.heard):
+            return f"comment {said.id} is by somebody who may not"
+        # GitHub's payload says so itself.
+        asks = event.wish is Wish.REVIEW and self.board.forge is GITLAB
+        is_first = not asks or self.board.begins_thread(event.request, self.heard)
+        return "" if is_first else IN_THREAD
 
     def _may(self, who: Comment) -> bool:
         """Say whether somebody may have work done: as GitHub calls them, or by their rights."""
@@ -258,7 +265,8 @@ class _Work:
                 f"{issue.named} is confidential, and a branch and its record are not",
                 "build it with --issue, where nothing is pushed",
             )
-        if self.event.issue is not None and self.event.issue.sha256 != issue.sha256:
+        sent = self.event.issue
+        if sent is not None and not self.board.is_same_text(sent, issue):
             raise PreflightRefused(
                 f"{issue.named} was edited after it was asked for",
                 "read it again, and ask for it again",

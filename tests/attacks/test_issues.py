@@ -10,6 +10,7 @@ import pytest
 
 from llmch.ci.issue_calls import Comment
 from llmch.ci.issue_events import OWN_MARK, place_of
+from llmch.ci.pull_requests import GITHUB, GITLAB, Forge
 from tests.harness import commit_all, git
 from tests.llmch.command_line import plan_reply, say_in
 from tests.llmch.forges import EVE
@@ -105,6 +106,23 @@ def test_a_pull_request_from_elsewhere_is_not_changed(shop: Shop, repo_name: str
                     "base": {"ref": "main", "repo": {"full_name": "ada/shop"}}}]  # fmt: skip
     shop.forge.db = db
     nothing_came_of(shop, shop.reviewed("Add a part.", repo=repo_name))
+
+
+@pytest.mark.parametrize("forge", [GITHUB, GITLAB])
+def test_a_request_of_a_fork_with_the_same_branch_does_not_get_the_report(forge: Forge) -> None:
+    """GitLab lists all requests from a branch of that name, whichever repository has it."""
+
+    def request(number: int, repo: Any, project: int) -> dict[str, Any]:
+        return {
+            "number": number, "iid": number, "html_url": "x", "web_url": "x",
+            "head": {"repo": repo}, "base": {"repo": {"full_name": "ada/shop"}},
+            "source_project_id": project, "target_project_id": 1,
+        }  # fmt: skip
+
+    theirs = [request(7, {"full_name": "eve/shop"}, 66), request(8, None, 67)]
+    assert forge.read_request(theirs) is None
+    own = forge.read_request([*theirs, request(9, {"full_name": "ada/shop"}, 1)])
+    assert own is not None and own.number == 9
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,11 @@ match [method, *words]:
         "GET", "pulls", "comments", number] | ["GET", "merge_requests", _, "notes", number]:
         kinds = db["comments"] + db["review_comments"]
         found = [each for each in kinds if str(each["id"]) == number]
-        end(found[0]) if found else missing()
+        # GitLab's answer for one note does not say its thread.
+        end({{k: v for k, v in found[0].items() if k != "discussion_id"}}) if found else missing()
+    case ["GET", "merge_requests", _, "discussions", thread]:
+        found = [each for each in db["review_comments"] if each.get("discussion_id") == thread]
+        end({{"id": thread, "notes": found}}) if found else missing()
     case ["GET", "issues", number, "comments" | "notes"]:
         found = [each for each in db["comments"] if str(each.get("of")) == number]
         end(found[(page - 1) * 100:page * 100])

@@ -98,3 +98,13 @@ def test_a_body_is_as_long_as_github_takes() -> None:
     body = request("x" * 200_000).body
     assert len(body) < 65_536 and len(body) > MOST_BODY
     assert "The report goes on" in body
+
+
+@pytest.mark.parametrize("words", [6_000, 40_000])
+def test_a_body_has_room_for_what_a_person_wrote(words: int) -> None:
+    by_hand = "w" * words
+    first = request("x" * 200_000).body_after(by_hand)
+    second = request("y" * 200_000).body_after(f"{first}{by_hand[:20_000]}")
+    for each in (first, second):
+        assert 64_000 < len(each) < 65_536 and each.startswith(by_hand)
+    assert "y" in second and "x" not in second

@@ -133,6 +133,15 @@ def test_no_block_lets_a_text_out(text: str) -> None:
     assert {each.content for each in tokens if each.type == "html_inline"} <= {"<!-- -->"}
 
 
+def test_no_line_is_a_command_for_gitlab() -> None:
+    """Its comments run `/close` and the like, with the rights of whoever posts them."""
+    said = "one\n/close\n\n/merge"
+    text = rendered(Paragraph((said,)), Remark(("/assign @eve",)), Problem(said, said))
+    assert not [each for each in text.split("\n") if each.lstrip().startswith("/")]
+    words = shown(parsed(text))
+    assert all(each in words for each in ("/close", "/merge", "/assign"))
+
+
 def test_a_patch_is_a_block_of_code() -> None:
     (fence,) = (each for each in parsed(rendered(Patch("+```\n+x\n"))) if each.type == "fence")
     assert (fence.info, fence.content) == ("diff", "+```\n+x\n")

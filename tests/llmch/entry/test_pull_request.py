@@ -15,7 +15,10 @@ from tests.llmch.command_line import Said, Say, model_server, write_reply
 from tests.llmch.forges import FakeForge, Rule
 
 TITLE = "Say `$(touch pwned)`; --body x\u202e ::error::y"
-SHOP = {"number": 7, "html_url": "https://github.com/ada/shop/pull/7", "body": "By hand."}
+REPO = {"repo": {"full_name": "ada/shop"}}
+SHOP = {"number": 7, "html_url": "https://github.com/ada/shop/pull/7", "body": "By hand.",
+        "head": REPO, "base": REPO}  # fmt: skip
+FORKS = SHOP | {"number": 6, "html_url": "x", "head": {"repo": {"full_name": "eve/shop"}}}
 
 
 @pytest.fixture
@@ -73,7 +76,8 @@ def test_an_open_request_gets_the_new_report_and_keeps_a_person_s_words(
     run_all: Any, forge: FakeForge
 ) -> None:
     forge.origin("git@github.com:ada/shop.git")
-    forge.install("gh", rules=[("pulls?state=open", 0, json.dumps([SHOP])), ("PATCH", 0, "{}")])
+    there = json.dumps([FORKS, SHOP])
+    forge.install("gh", rules=[("pulls?state=open", 0, there), ("PATCH", 0, "{}")])
     said = run_all("--pr")
     assert said.code == 0 and f"updated {SHOP['html_url']}" in said.out
     assert forge.calls[-1]["argv"][-1] == "repos/ada/shop/pulls/7"

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from llmch.ci.run_reports import append_summary
+from llmch.console import Console
+from shared.errors import InvalidInput
+from shared.events.events import ignore
 from tests.harness import manifest, write_plan, writing
 from tests.llmch.command_line import Say, model_server, write_reply
 
@@ -56,6 +60,15 @@ def test_a_summary_that_cannot_be_written_is_a_warning(
         said = run_all(say, repo, tmp_path)
     assert said.code == 0
     assert "the summary of the job could not be written" in said.err
+
+
+def test_all_of_a_step_is_no_more_than_github_shows(summary: Path) -> None:
+    """GitHub drops the whole summary of a step that has more than 1 MiB."""
+    error, console = InvalidInput("x" * 600_000, ""), cast(Console, ignore)
+    for _ in range(4):
+        append_summary(summary, None, error, console)
+    text = summary.read_text()
+    assert 900_000 < len(text) < 1_000_000 and "The report goes on" in text
 
 
 def test_elsewhere_nothing_is_written(

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from llmch.ci import issue_calls
-from llmch.ci.issue_events import claimed, parse_event, read_record
-from llmch.ci.pull_requests import GITHUB, Remote
+from llmch.ci.issue_calls import Board, Issue, parse_comment
+from llmch.ci.issue_events import claimed, parse_event, read_record, this_job
+from llmch.ci.pull_requests import GITHUB, GITLAB, Remote
 from shared.errors import Busy, PreflightRefused
 from shared.git.client import Git
 from tests.harness import commit_all, git
@@ -323,7 +324,60 @@ def test_an_issue_of_gitlab_is_asked_by_glab(shop: Shop, monkeypatch: pytest.Mon
     assert (done["did"], done["verdict"]) == ("carried out the review", "PASS"), done
     (reply,) = shop.forge.db["replies"]
     assert reply["to"] == "d1" and git(shop.bare, "rev-parse", "llmch/issue-33") in reply["body"]
+    # An answer in the thread has the place of the comment that it answers.
+    thanks = shop.add(
+        "review_comments", body="Thanks!", user=user, position=place, discussion_id="d1"
+    )
+    note["object_attributes"] = {**thanks, "note": thanks["body"], "action": "create"}
+    said = shop.job(note)
+    assert (said["did"], shop.paid) == ("nothing to do", 0) and "in a thread" in said["why"], said
     assert {each["program"] for each in shop.forge.calls} == {"glab"}
+
+
+_URL = "https://gitlab.com/ada/shop"
+_BODY = "Lines.\n![a](/uploads/1/a.png) ![b](doc/b.png) ![c](https://c.org/c.png)\n![d](uploads/d)"
+
+
+@pytest.mark.parametrize(
+    ("sent", "is_same"),
+    [
+        (_BODY, True),
+        # As GitLab's webhooks have it, now and in older versions.
+        (_BODY.replace("(/up", f"({_URL[:18]}/-/project/5/up").replace("(doc", f"({_URL[:18]}/doc")
+         .replace("(up", f"({_URL[:18]}/-/project/5/up"), True),
+        (_BODY.replace("(/up", f"({_URL}/up"), True),
+        (_BODY.replace("/1/", "/2/"), False),
+        (_BODY.replace("(/up", "(https://eve.org/up"), False),
+        (_BODY.replace("Lines", f"{_URL[:18]}/Lines"), False),
+    ],
+)  # fmt: skip
+def test_a_picture_in_an_issue_of_gitlab_is_no_edit(sent: str, is_same: bool) -> None:
+    board = Board(GITLAB, Remote("gitlab.com", "ada/shop"))
+    there = Issue(33, "x", _BODY)
+    assert board.is_same_text(Issue(33, "x", sent), there) is is_same
+    github = Board(GITHUB, Remote("github.com", "ada/shop"))
+    assert github.is_same_text(Issue(33, "x", sent), there) is (sent == _BODY)
+
+
+def test_a_long_line_of_brackets_is_compared_at_once() -> None:
+    board = Board(GITLAB, Remote("gitlab.com", "ada/shop"))
+    assert not board.is_same_text(Issue(33, "x", "![" * 500_000), Issue(33, "x", ""))
+
+
+@pytest.mark.parametrize(
+    ("username", "is_bot"),
+    [
+        ("project_1_bot", True), ("project_1_bot2", True), ("group_17_bot_0a1b2c3d", True),
+        ("ada", False), ("project_bot", False), ("project_1_botanist_", False),
+    ],
+)  # fmt: skip
+def test_who_writes_by_an_access_token_of_gitlab_is_a_program(username: str, is_bot: bool) -> None:
+    assert parse_comment({"id": 1, "author": {"username": username}}).is_bot is is_bot
+
+
+def test_a_job_of_gitlab_that_is_run_again_is_the_same_job() -> None:
+    ids = {"CI_PIPELINE_ID": "5", "CI_JOB_ID": "9"}
+    assert this_job(ids) == this_job(ids | {"CI_JOB_ID": "10"}) != this_job({"CI_PIPELINE_ID": "6"})
 
 
 @pytest.mark.parametrize("said", [{"event_type": "confidential_note"}, {"internal": True}, {}])
