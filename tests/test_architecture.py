@@ -158,7 +158,7 @@ HEAVY = (
     *("openai", "langgraph", "langchain_core", "rich", "mypy", "httpx", "ulid", "yaml"),
     *("tree_sitter", *GRAMMARS),
     *("dbos", "psycopg", "sqlalchemy"),
-    *("jinja2", "pygments"),
+    *("jinja2", "pygments", "markdown_it", "mdit_py_plugins"),
     *("acp", "anyio", "mcp", "starlette", "opentelemetry"),
 )
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import time
+from html.parser import HTMLParser
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+from mdit_py_plugins.footnote import footnote_plugin
 
 from planner.spec.issue_text import (
     MOST_CHARACTERS,
@@ -34,7 +37,7 @@ FENCE = "```html\n<!-- shown -->\n<b>x</b>\n```"
         ("<pre>\n\n```\n<!-- hidden -->\n```", "1 hidden comment, 1 HTML tag"),
         ("\t```\n<!-- hidden -->", "1 hidden comment"),
         ("<? hidden ?><![CDATA[ hidden ]]><!DOCTYPE hidden>", "3 hidden comments"),
-        ("![hidden](http://x 'hidden') ![hidden][x]", "2 pictures"),
+        ("![hidden](http://x 'hidden') ![hidden](y)", "2 pictures"),
         ("<img alt='a > hidden' src=x>", "1 picture"),
         ('[shown](http://y "hidden")', "1 title of a link"),
         ('[x]: http://u "hidden\nhidden"', "1 definition of a link"),
@@ -70,7 +73,7 @@ FENCE = "```html\n<!-- shown -->\n<b>x</b>\n```"
         (f"~~~ {'hidden' * 9}\nshown\n~~~", "1 note beside the language of a block"),
         ("- ```sh hidden\n  shown\n  ```", "1 note beside the language of a block"),
         ("```mermaid\n%% hidden\n```", "1 picture"),
-        ("1. x\n   ```GeoJSON\n   hidden\n      ```\n   hidden", "1 picture"),
+        ("1. x\n   ```GeoJSON\n   hidden\n       ```\n   hidden", "1 picture"),
         ("It is $x \\phantom{\\text{hidden}}$.", "1 hidden part of a formula"),
         ("$`\\color{white} hidden`$", "1 hidden part of a formula"),
         ("$$\nx % hidden\n$$", "1 hidden part of a formula"),
@@ -132,6 +135,64 @@ def test_nothing_hidden_is_kept_wherever_it_is(parts: list[str]) -> None:
 def test_what_has_nothing_hidden_is_kept_to_the_letter(parts: list[str]) -> None:
     text = "".join(parts)
     assert shown_text(text) == ShownText(text)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "[x]: javascript:hidden", "[a](javascript:x 'hidden')", "x\n<source\n`<b hidden>`",
+        "<!-- a -- ` --> `<b hidden>`", "<!a ` > `<b hidden>`", "<!doctype x>\n`<b hidden>`",
+        "http://x` `<b hidden>`", "x ` y\n-|-|-\nz ` `<b hidden>`", "[^`]: a\n\n[^`] `<b hidden>`",
+        "x[^1]\n\n[^1]: hidden\n\nx\n\n<!-- x", "> - [x]: y 'hidden'", f"{'> ' * 120}hidden",
+    ],
+)  # fmt: skip
+def test_what_another_reading_hides_is_hidden(source: str) -> None:
+    shown = shown_text(source)
+    assert "hidden" not in shown.text and shown.left_out
+
+
+class Browser(HTMLParser):
+    """Reads a page, of which it shows `text`."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.text = ""
+        self.rubies = 0
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.rubies += tag == "rp"
+
+    def handle_endtag(self, tag: str) -> None:
+        self.rubies -= tag == "rp" and self.rubies > 0
+
+    def handle_data(self, data: str) -> None:
+        self.text += data if not self.rubies else ""
+
+
+# What stays though it is not drawn, addresses and the languages of blocks, has no place here.
+PIECES = (
+    "{}", "{} ", "`{}`", "`", "``{}``", "<!-- {} -->", "<!--", "<x {}>", "<x a='{}'>", "<b>",
+    "</b>", "<div>", "</div>", "<div {}>", "<?{}?>", "\n", "\n\n", "- ", "> ", "1. ", "    ",
+    "[{}](y)", "[a](<b {}>)", '[a](b "{}")', "![{}](c)", "![{}][d]", "[{}][d]", "[d][{}]",
+    "[d]: {}\n", "\n[d]: y '{}'\n", "\n\n[^n]: {}\n", "[^n]", "[", "]", "!", "\\", "*", "|",
+    "\n|a|b|\n|-|-|\n|{}|{}|{}|\n", "```\n", "```x {}\n", "~~~\n", "\n# {}\n", "<pre>\n",
+    "<rp>{}</rp>", "<img alt='{}'>", '"', "'", "=", "<", "&lt;", "http://x/", "\t", "$",
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=14))
+def test_nothing_is_kept_that_the_page_does_not_show(pieces: list[str]) -> None:
+    page = MarkdownIt("commonmark", {"maxNesting": 100}).enable("table")
+    footnote_plugin(page, inline=False)
+    words = [f"w{number}w" for number in range(3 * len(pieces))]
+    source = "".join(
+        piece.format(*words[3 * number :]) for number, piece in enumerate(pieces)
+        if piece.strip() != "[^n]: {}" or piece not in pieces[:number]
+    )  # fmt: skip
+    seen = Browser(page.render(source)).text
+    shown = shown_text(source).text
+    assert [word for word in words if word in shown and word not in seen] == []
 
 
 def test_a_title_is_shown_as_it_is_written() -> None:
