@@ -55,22 +55,34 @@ def signals_as_exceptions() -> Iterator[Interruption]:
     """
     interruption = Interruption()
     hook = sys.unraisablehook
-    timers: list[threading.Timer] = []
+    raised, seen = threading.Event(), threading.Event()
+    is_hooked = False
 
     def interrupt(number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGHUP and interruption.asked:
-            return  # a terminal that closes says so through the shell, and then itself
-        interruption.asked = True
-        raise KeyboardInterrupt
+        # A terminal that closes says so through the shell, and then itself.
+        is_new = not (is_hooked or (number == signal.SIGHUP and interruption.asked))
+        if is_new:
+            raised.set()
+        seen.set()
+        if is_new:
+            interruption.asked = True
+            raise KeyboardInterrupt
+
+    def ask_again() -> None:
+        while not raised.wait(_AGAIN_SECONDS):
+            seen.clear()
+            os.kill(os.getpid(), signal.SIGINT)
+            seen.wait()  # two on their way would be two interrupts
 
     def raise_again(dropped: sys.UnraisableHookArgs) -> None:
+        nonlocal is_hooked
         if not isinstance(dropped.exc_value, KeyboardInterrupt):
             hook(dropped)
             return
-        again = threading.Timer(_AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT))
-        again.daemon = True
-        timers.append(again)
-        again.start()
+        is_hooked = True  # what is raised in here is dropped as well
+        raised.clear()
+        threading.Thread(target=ask_again, daemon=True).start()
+        is_hooked = False
 
     # A signal that our parent process set to be ignored, as `nohup` does, stays ignored.
     ours = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
@@ -80,8 +92,8 @@ def signals_as_exceptions() -> Iterator[Interruption]:
         yield interruption
     finally:
         sys.unraisablehook = hook
-        for timer in timers:
-            timer.cancel()  # the command has ended by another way: its exit code is to stay
+        raised.set()  # the command has ended by another way: its exit code is to stay
+        seen.set()
         for each, handler in before.items():
             signal.signal(each, handler)
 

@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from llmch.entry import boundary
 from llmch.entry.boundary import guarded, open_console_for, run_verb, signals_as_exceptions
 
 PATIENCE_SECONDS = 30
@@ -27,6 +28,14 @@ def test_an_interrupt_that_is_dropped_comes_up_again() -> None:
         InterruptedAsItGoes()
         threading.Event().wait(PATIENCE_SECONDS)
     assert interruption.asked
+
+
+def test_it_comes_up_however_soon_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boundary, "_AGAIN_SECONDS", 0.0)
+    for _ in range(20):
+        with signals_as_exceptions(), pytest.raises(KeyboardInterrupt):
+            InterruptedAsItGoes()
+            threading.Event().wait(PATIENCE_SECONDS)
 
 
 def test_what_else_is_dropped_is_told_as_ever(monkeypatch: pytest.MonkeyPatch) -> None:
