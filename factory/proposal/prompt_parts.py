@@ -319,7 +319,8 @@ def name_removed(paths: Sequence[str]) -> tuple[str, ...]:
     return (*paths[:_MOST_NAMED], *((f"and {more} more",) if more > 0 else ()))
 
 
-_WHOLE_FILE = "Reply with the whole file in one fenced code block."
+# By its path: asked for "the whole file", small models repeat the test that was shown last.
+_WHOLE_FILE = "Reply with the whole file {path} in one fenced code block."
 _WHOLE_IN_JSON = (
     'Reply with JSON alone: {"summary": "in a sentence", "writes": [{"path": PATH, '
     '"base_sha256": the hash above, "content": "the whole file"}]}'
@@ -332,5 +333,5 @@ def how_to_reply(path: str, focus: Focus | None, asked: ReplyFormat) -> str:
     if asked is ReplyFormat.JSON:
         return _WHOLE_IN_JSON.replace("PATH", json.dumps(path))
     if focus is None:
-        return _WHOLE_FILE
+        return _WHOLE_FILE.format(path=path)
     return _DEFINITION.format(kind="class" if focus.holds_others else "function")

@@ -75,7 +75,7 @@ def test_the_last_question_is_the_short_one(factory: Factory) -> None:
     before, short = factory.prompt(1), factory.prompt(2)
     assert '"writes": [{"path": "hello.txt"' in before and '"writes"' not in short
     assert short.startswith("Say hello\n\nWrite a greeting.\n")
-    assert short.endswith("Reply with the whole file in one fenced code block.\n")
+    assert short.endswith("Reply with the whole file hello.txt in one fenced code block.\n")
 
 
 def test_a_small_model_is_asked_afresh_before_it_is_told_what_failed(factory: Factory) -> None:

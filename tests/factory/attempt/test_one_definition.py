@@ -86,7 +86,7 @@ def test_a_form_that_did_not_fit_is_not_asked_for_in_the_next_attempt(factory: F
     summary = run(factory, *nothing, fenced(FIXED))
     assert stages(summary) == [Stage.LLM_OUTPUT_INVALID, ""]
     fourth = factory.prompt(3)
-    assert fourth.endswith("Reply with the whole file in one fenced code block.\n")
+    assert fourth.endswith("Reply with the whole file m.py in one fenced code block.\n")
     assert TEXT.rstrip() in fourth
 
 
