@@ -1,4 +1,4 @@
-"""Finds acceptance commands that prove nothing, before any work is done.
+"""Finds acceptance commands that prove nothing: before any work is done, and after it.
 
 A command should fail on the baseline, and also on code that keeps the order's interfaces and does
 nothing. Both runs have the plan's acceptance files in place and the removed files gone, and use the
@@ -13,19 +13,25 @@ Commands find a program on the PATH of the sandbox, where an order cannot write.
 verification may install one there, if the sandbox lets it: a program of the project. So a program
 that the project seems to bring is not judged. In doubt the project is assumed to bring it, because
 a reply costs less than an order that ends too early.
+
+A change may come with a configuration of the test runner. The commands that passed are then run
+on tests that are no code in any language: a runner that passes again has not run them. They are
+also run with what configures tests as it was before: a runner that then runs more of them was told
+to leave some out.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from factory.judging.proof import W234, W252, why_nothing_is_proven
-from factory.judging.run_checks import Trial, try_acceptance
-from factory.orders.documents import AttemptRecord, CmdResult, CommandFlag
+from factory.judging.proof import W234, W252, FewerTests, is_test, why_nothing_is_proven
+from factory.judging.run_checks import Trial, try_acceptance, try_command
+from factory.orders import documents
+from factory.orders.documents import AttemptRecord, CmdResult, CommandFlag, CountedTests
 from factory.orders.task import OrderTask, RunOptions
 from factory.proposal.reply_formats import ImpossibleClaim
 from factory.record.progress import AnnouncedProgress
@@ -33,6 +39,8 @@ from factory.workbench.pool import Workbench
 from factory.workbench.tree import NotReadable, Tree
 from shared.events.events import CommandTried, Emit
 from shared.files.atomic_io import make_folder, write_json, write_refused
+from shared.git import trees
+from shared.languages.acceptance_commands import runs_tests
 from shared.languages.registry import LANGUAGES, language_of
 from shared.processes.shell_words import split_words
 from shared.work_order.work_order import WorkOrder
@@ -251,6 +259,106 @@ def _unexpected(regression: Sequence[str], results: Mapping[str, CmdResult]) -> 
         passed = result.exit_code == 0 and not why_nothing_is_proven(command, result.tests)
         if passed and command not in regression:
             yield command
+
+
+_NO_CODE: Final = "<<<<<<< llmch: a test runner that reads this file has to fail >>>>>>>\n"
+_RUNS_NONE: Final = (
+    "The command succeeds whatever the plan's tests hold, so it does not run them and proves "
+    "nothing: the configuration that comes with this change must let the test runner run them."
+)
+_LEAVES_OUT: Final = (
+    "The command ran {now}, and {then} with what configures tests as it was before: the "
+    "configuration that comes with this change must leave out none."
+)
+
+
+def command_without_tests(
+    trial: Trial, tests: Mapping[str, CountedTests]
+) -> tuple[str, str] | None:
+    """Return a test command that a change keeps from running the plan's tests, and an account.
+
+    The commands have passed, `tests` has what they reported, and the tree is the one that they
+    judged; it is so again afterwards. Nothing is run where the change configures no test runner.
+    """
+    plans = [each.path for each in trial.order.acceptance_files if is_test(each.path)]
+    commands = tuple(dict.fromkeys(trial.order.acceptance_commands))
+    runners = [each for each in commands if runs_tests(each)]
+    if not plans or not runners or not trial.configuring:
+        return None
+    results = _tried(trial, commands, dict.fromkeys(plans, _NO_CODE), "without_tests")
+    failed = {command for command, result in results.items() if result.exit_code}
+    passing = [each for each in _with_unread_tests(commands, plans, failed) if each in runners]
+    if results and passing:
+        return passing[0], _RUNS_NONE
+    naming = {each: tests[each] for each in runners if each in tests and _names(each, plans)}
+    return next(_left_out(trial, naming), None)
+
+
+def _with_unread_tests(
+    commands: Sequence[str], tests: Sequence[str], failed: Set[str]
+) -> Iterator[str]:
+    """Yield the commands that passed although they name one of the tests, which hold no code.
+
+    Where a test is named by no command that failed, one of the commands that name none has to run
+    it. If all of those passed, they follow.
+    """
+    naming = [each for each in commands if _names(each, tests)]
+    yield from (each for each in naming if each not in failed)
+    others = [each for each in commands if each not in naming]
+    read = [test for test in tests if any(test in each for each in naming if each in failed)]
+    if len(read) < len(tests) and failed.isdisjoint(others):
+        yield from others
+
+
+def _names(command: str, paths: Iterable[str]) -> bool:
+    return any(each in command for each in paths)
+
+
+def left_out_by_configuration(trial: Trial, fewer: FewerTests) -> str:
+    """Return the account of a verification whose tests a change leaves out, else "".
+
+    `fewer` says that it ran fewer tests than before the order.
+    """
+    if fewer.command and fewer.now is not None and trial.configuring:
+        now = CountedTests(passed=fewer.now, failed=0, skipped=0)
+        for _, account in _left_out(trial, {fewer.command: now}):
+            return account
+    return ""
+
+
+def _left_out(trial: Trial, ran: Mapping[str, CountedTests]) -> Iterator[tuple[str, str]]:
+    """Yield the commands that run more tests with what configures tests as it is on the base."""
+    git, base = trial.bench.workspace.git, trial.task.base
+    before = {path: trees.content_of(git, base, path) for path in trial.configuring}
+    texts = {
+        path: None if each is None else each.decode("utf-8", "replace")
+        for path, each in before.items()
+    }
+    for command, result in _tried(trial, tuple(ran), texts, "as_configured_before").items():
+        now, then = ran[command], result.tests
+        if then is not None and then.ran > now.ran:
+            counts = (documents.count_of_tests(each.ran) for each in (now, then))
+            yield command, _LEAVES_OUT.format(**dict(zip(("now", "then"), counts, strict=True)))
+
+
+def _tried(
+    trial: Trial, commands: Sequence[str], files: Mapping[str, str | None], name: str
+) -> Mapping[str, CmdResult]:
+    """Return how commands end with other texts of some files, `None` being one that is not there.
+
+    The result is empty if a path takes no file. Raises `Interrupted` if the order was cancelled.
+    """
+    results: dict[str, CmdResult] = {}
+    removed = [path for path, text in files.items() if text is None]
+    texts = {path: text for path, text in files.items() if text is not None}
+    try:
+        if commands and _write(trial.tree, texts, removed):
+            for number, command in enumerate(commands, 1):
+                results[command] = try_command(trial, command, f"{name}_{number}")
+                trial.progress.check_cancelled()  # it may have failed because it was killed
+    finally:
+        trial.bench.undo()
+    return results
 
 
 def _sources(tree: Tree, paths: Sequence[str]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from factory.judging.acceptance_evidence import command_without_tests, left_out_by_configuration
 from factory.judging.environment_faults import Fault, find_fault, surroundings_of
 from factory.judging.failure_brief import (
     account_of,
@@ -27,6 +28,7 @@ from factory.judging.proof import (
     RedCheck,
     find_fewer_tests,
     more_failures,
+    takes_away,
     verified_by,
     warnings_on,
     why_nothing_is_proven,
@@ -232,8 +234,8 @@ def run_checks(trial: Trial) -> Judgement:
     fewer = None
     if verify.brief is None:
         fewer = find_fewer_tests(trial.known().tests, verify.tests, verify.silent)
-        if fewer is not None and fewer.is_refused(trial.order):
-            verify.brief = _nothing_ran(fewer, verify, trial)
+        if fewer is not None:
+            verify.brief = _too_few(fewer, verify, trial)
     record_results(trial, "verify_result.json", verify.results)
     if verify.brief:
         return Judgement(tuple(verify.results), (), verify.brief, exempt=trial.exempt)
@@ -248,6 +250,8 @@ def run_checks(trial: Trial) -> Judgement:
     else:
         commands = tuple(parse_check(each) for each in trial.order.acceptance_commands)
         _run_phase(acceptance, commands, trial, verify.proven)
+        if acceptance.brief is None:
+            acceptance.brief = _without_tests(acceptance, trial)
     record_results(trial, "acceptance_result.json", acceptance.results)
     proof = verified_by(verify.results, acceptance.results, trial.exempt)
     return Judgement(
@@ -333,11 +337,33 @@ def _use_again(before: Ran, check: Check, trial: Trial, purpose: AttemptStage) -
     return replace(before, result=result)
 
 
-def _nothing_ran(fewer: FewerTests, phase: _Phase, trial: Trial) -> FailureBrief:
-    """Return the brief of a verification that succeeded without a test that is seen to have run."""
+def _without_tests(phase: _Phase, trial: Trial) -> FailureBrief | None:
+    """Return the brief of a command that passed without the plan's tests, if there is one."""
+    found = command_without_tests(trial, phase.tests)
+    if found is None:
+        return None
+    command, why = found
+    argv = parse_check(command).argv
+    result = next(each for each in phase.results if each.command == argv)
+    return brief_of_success(phase.stage, trial.order, why, result)
+
+
+def _too_few(fewer: FewerTests, phase: _Phase, trial: Trial) -> FailureBrief | None:
+    """Return the brief of a verification that succeeded with too few tests, if it is refused.
+
+    It is where no test is seen to have run, and where the change tells the runner to leave some
+    out that it still has, and the order takes nothing away.
+    """
     why = f"{fewer.describe()}."
-    if fewer.now is None:
-        why += " Nothing shows that a test ran: have the test runner print its summary as before."
+    if fewer.is_refused(trial.order):
+        if fewer.now is None:
+            why += (
+                " Nothing shows that a test ran: have the test runner print its summary as before."
+            )
+    elif not takes_away(trial.order) and (left := left_out_by_configuration(trial, fewer)):
+        why = left
+    else:
+        return None
     ran = zip(trial.checks, phase.results, strict=False)
     named = (result for check, result in ran if check.text == fewer.command)
     return brief_of_success(phase.stage, trial.order, why, next(named, phase.results[-1]))

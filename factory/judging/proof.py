@@ -102,7 +102,7 @@ class FewerTests:
         An order may bring a test runner that llmch cannot read. It then says so in `changes`. An
         order that removes tests may remove the last one.
         """
-        if any(map(_is_test, order.removed_files)):
+        if any(map(is_test, order.removed_files)):
             return False
         if self.now is None:
             return not self.others and not order.changes
@@ -192,11 +192,13 @@ def _runs_none(command: JudgingCommand) -> bool:
     return runs_tests(command.command) is False
 
 
-def _takes_away(order: WorkOrder) -> bool:
-    return bool(order.changes) or any(map(_is_test, order.removed_files))
+def takes_away(order: WorkOrder) -> bool:
+    """Return whether the order says that something goes, and tests may go with it."""
+    return bool(order.changes) or any(map(is_test, order.removed_files))
 
 
-def _is_test(path: str) -> bool:
+def is_test(path: str) -> bool:
+    """Return whether the file is a test by its path."""
     language = language_of(path)
     if language is None or language.plans is None:
         return not _TEST_FOLDERS.isdisjoint(path.split("/")[:-1])
@@ -214,7 +216,7 @@ def warnings_on(verified: VerifiedBy, fewer: FewerTests | None, order: WorkOrder
         yield f"verification is reduced to compiling: {verified.exempt}"
     elif verified.rests_on_acceptance:
         yield "the verification ran no test: the order rests on its acceptance commands alone"
-    elif fewer is not None and (not fewer.now or not _takes_away(order)):
+    elif fewer is not None and (not fewer.now or not takes_away(order)):
         yield fewer.describe()
 
 

@@ -267,6 +267,13 @@ class Trial:
         paths = (*self.written, *self.removed)
         return any(manifests_among(paths)) or any(map(steering, paths))
 
+    @property
+    def configuring(self) -> tuple[str, ...]:
+        """Return the files of the change itself that a test runner may be configured by."""
+        plans = {each.path for each in self.order.acceptance_files}
+        paths = [each for each in (*self.written, *self.removed) if each not in plans]
+        return tuple(dict.fromkeys((*manifests_among(paths), *filter(steering, paths))))
+
     def name_of(self, log: Path) -> str:
         """Return the path of a log as records spell it, relative to the order's folder."""
         return str(log).removeprefix(f"{self.task.folder}/")

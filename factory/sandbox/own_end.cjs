@@ -5,6 +5,9 @@
 // file was in a call after which it does nothing more. A program may be ended by a function of
 // another file, because its exit is its behaviour, but not while another file is loaded.
 // What a test of `node --test` starts is judged by that test, and not here.
+//
+// A test also fails if the code under test alone took an error that nobody caught, or made the exit
+// code 0 while the process exits.
 
 'use strict';
 
@@ -15,6 +18,10 @@ const url = require('url');
 const TEST = /(?:^|\/)(?:tests?|__tests__|spec)\/|[._-](?:test|spec|check)\.\w+$|(?:^|\/)(?:test|check)[._-][^/]*$/;
 const LOADER = 'node:internal/modules/';
 const BELOW_TEST = 'LLMCH_BELOW_TEST';
+const ERRORS = ['uncaughtException', 'unhandledRejection'];
+const MONITOR = 'uncaughtExceptionMonitor';
+const TAKEN = 'the code under test takes errors that nobody caught, for the whole process. Have it leave them alone.';
+const MADE_ZERO = 'the code under test makes the exit code 0 while the process exits. Have it leave the code alone.';
 const EVALUATED = /(?:^|\/)\[eval\d*\]$/;
 
 function frames() {
@@ -46,6 +53,61 @@ function comesLast(source, { line, column }, isTop) {
   if (/\bexit\([^;,\n]*$/.test(source.slice(0, start))) rest = rest.replace(/^\s*\)/, '');
   rest = rest.replace(/^(?:\s*\.(?:catch|then|finally)\([^;]*\))+/, '');
   return isTop ? /^\s*;?\s*(?:\}[)\s]*(?:\(\))?;?\s*)*$/.test(rest) : /^\s*;?\s*\}/.test(rest);
+}
+
+// Return whether code under test has hidden a failure so far, and how, as a sentence; else "".
+// `isTested` says of a place whether it is in such code.
+function watchFailures(isTested) {
+  const own = new WeakSet(); // listeners of the code under test
+  let [hidden, isCaptured, isFailing, current] = ['', false, false, undefined];
+  const { emit, setUncaughtExceptionCaptureCallback } = process;
+  const caller = () => frames().find(({ file }) => file && file !== __filename && !file.startsWith('node:'));
+  const isOwnCall = () => isTested(caller() || { file: '' });
+
+  process.on('newListener', (name, listener) => {
+    if ([...ERRORS, 'exit'].includes(name) && isOwnCall()) own.add(listener);
+  });
+
+  process.setUncaughtExceptionCaptureCallback = function capture(take) {
+    isCaptured = Boolean(take) && isOwnCall();
+    return setUncaughtExceptionCaptureCallback.call(process, take);
+  };
+
+  function take(name, error) {
+    const listeners = process.listeners(name);
+    const isTaken = name === MONITOR ? isCaptured : listeners.length > 0 && listeners.every((each) => own.has(each));
+    if (isTaken && !caller()) hidden = `${TAKEN}\n${(error && error.stack) || error}`;
+  }
+
+  function exit(code) {
+    isFailing = Boolean(code);
+    const listeners = process.rawListeners('exit');
+    for (const each of listeners) {
+      current = each.listener || each;
+      each.call(process, code);
+      const isFailure = process.exitCode === undefined ? isFailing : Boolean(Number(process.exitCode));
+      if (isFailing && !isFailure && own.has(current)) hidden = hidden || MADE_ZERO;
+      isFailing = isFailure;
+    }
+    current = undefined;
+    if (hidden && !isFailing) {
+      complain(hidden);
+      process.exitCode = 1;
+    }
+    return listeners.length > 0;
+  }
+
+  process.emit = function emitWatched(name, ...given) {
+    if (name === 'exit') return exit(...given);
+    if (name === MONITOR || ERRORS.includes(name)) take(name, given[0]);
+    return emit.call(this, name, ...given);
+  };
+
+  return () => hidden || (isFailing && current && own.has(current) ? MADE_ZERO : '');
+}
+
+function complain(what) {
+  fs.writeSync(2, `\nThe command ended before its own end: ${what}\n`);
 }
 
 function watch(root) {
@@ -85,9 +147,19 @@ function watch(root) {
     return isLast ? undefined : early;
   }
 
+  const { isMainThread } = require('worker_threads');
+  const isProduct = (each) => isTested(each) && !TEST.test(each.file.slice(root.length));
+  const isWatched = isMainThread && isTest && (isEvaluated || isOwn(main));
+  const hides = isWatched ? watchFailures(isProduct) : () => '';
+
   process.reallyExit = function exit(code) {
     let early;
-    if (!code && require('worker_threads').isMainThread) {
+    const hidden = code ? '' : hides();
+    if (hidden) {
+      complain(hidden);
+      return reallyExit.call(process, 1);
+    }
+    if (!code && isMainThread) {
       try {
         early = earlyExit();
       } catch {
@@ -97,7 +169,7 @@ function watch(root) {
     if (early) {
       const where = `${path.relative(root, early.place.file)}:${early.place.line}`;
       const how = early.isLoading ? ' while it is loaded. Have only the main file start a program.' : '. Return or throw there, so that the caller goes on.';
-      fs.writeSync(2, `\nThe command ended before its own end: the code under test exits at ${where}${how}\n`);
+      complain(`the code under test exits at ${where}${how}`);
     }
     return reallyExit.call(process, early ? 1 : code);
   };

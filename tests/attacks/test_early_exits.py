@@ -315,6 +315,61 @@ def test_a_module_that_ends_node_while_it_is_imported_proves_nothing(bench: Benc
         assert "m.mjs:1 while it is loaded" in bench.refused(command)
 
 
+_FAILS = "require('assert').equal(require({}).f(1), 2);\n"
+
+
+@needs("node")
+@pytest.mark.parametrize(
+    ("hides", "said"),
+    [
+        ("process.on('uncaughtException', () => {})", "takes errors"),
+        ("process.setUncaughtExceptionCaptureCallback(() => {})", "takes errors"),
+        ("process.once('uncaughtException', () => process.exit(0))", ""),
+        ("process.on('exit', () => { process.exitCode = 0 })", "makes the exit code 0"),
+        ("process.on('exit', () => process.exit(0))", "makes the exit code 0"),
+    ],
+)
+def test_a_failure_that_the_code_under_test_hides_from_node_is_one(
+    bench: Bench, hides: str, said: str
+) -> None:
+    test = _FAILS.format("'../m.js'")
+    bench.write(
+        {
+            "m.js": f"{hides};\nexports.f = () => 0;\n",
+            "tests/check.js": test,
+            "tests/plain.test.js": test,
+        }
+    )
+    evaluated = _FAILS.format("'./m.js'").strip()
+    commands = ("node tests/check.js", "node --test tests/plain.test.js", f'node -e "{evaluated}"')
+    for command in commands:
+        assert f"the code under test {said}" in bench.refused(command)
+
+
+@needs("node")
+def test_a_rejection_that_the_code_under_test_takes_is_a_failure(bench: Bench) -> None:
+    module = "process.on('unhandledRejection', () => {});\nexports.f = async () => 0;\n"
+    bench.write({"m.js": module})
+    test = "require('./m.js').f(1).then((found) => require('assert').equal(found, 2))"
+    assert "the code under test takes errors" in bench.refused(f'node -e "{test}"')
+
+
+@needs("node")
+def test_what_takes_errors_of_a_process_may_be_tested(bench: Bench) -> None:
+    module = "exports.seen = [];\nfor (const each of ['uncaughtException', 'exit'])\n"
+    module += "  process.on(each, (what) => exports.seen.push(String(what)));\n"
+    own = (
+        "process.on('uncaughtException', () => {});\nsetTimeout(() => { throw new Error('y') });\n"
+    )
+    test = "const {seen} = require('../m.js');\nprocess.emit('uncaughtException', 'x');\n"
+    test += "if (seen[0] !== 'x') throw new Error(seen);\n"
+    bench.write({"m.js": module, "tests/check.js": test, "tests/own.js": f"{own}{test}"})
+    bench.write({"app.js": "require('./m.js');\nthrow new Error('z');\n"})
+    for command in ("node tests/check.js", "node tests/own.js", "node app.js"):
+        ended = bench.judged(command)
+        assert ended.ok, (command, ended.stderr.text)
+
+
 @needs("node")
 def test_honest_programs_of_node_pass_as_they_did(bench: Bench) -> None:
     bench.write(

@@ -47,6 +47,64 @@ def test_a_change_that_makes_pytest_quiet_is_judged_by_a_sign_for_each_test(
     assert factory.run(BY_PYTEST, [reply], max_attempts=1).verdict == "PASS"
 
 
+def pytest_with(setting: str) -> str:
+    return f"[project]\nname = 'shop'\n\n[tool.pytest.ini_options]\n{setting}\n"
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize(
+    "setting", ['addopts = "--ignore=tests/test_app.py"', 'testpaths = ["tests/old"]']
+)
+def test_a_change_that_has_pytest_pass_over_the_tests_of_the_plan_proves_nothing(
+    factory: Factory, setting: str
+) -> None:
+    old = {"tests/old/test_old.py": "def test_old():\n    assert True\n"}
+    commit_all(factory.repo, {"scripts/verify.sh": "true\n", "app.py": WRONG, **old})
+    document = BY_PYTEST | {"acceptance_commands": ["python -m pytest -q"]}
+    reply = proposal({"app.py": f"{WRONG}\n", "pyproject.toml": pytest_with(setting)})
+    summary = factory.run(document, [reply], max_attempts=1)
+    assert stages(summary) == [Stage.ACCEPTANCE_FAILED]
+    assert summary.failure is not None
+    assert "whatever the plan's tests hold" in summary.failure.excerpt
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize(
+    "setting",
+    ['addopts = "--deselect=tests/test_app.py::test_double"', 'python_functions = "test_easy"'],
+)
+def test_a_change_that_has_pytest_leave_out_a_test_of_the_plan_proves_nothing(
+    factory: Factory, setting: str
+) -> None:
+    commit_all(factory.repo, {"scripts/verify.sh": "true\n", "app.py": WRONG})
+    tests = f"{TEST}\n\ndef test_easy():\n    assert double(0) == 0\n"
+    files = [{"path": "tests/test_app.py", "content": tests}]
+    reply = proposal({"app.py": f"{WRONG}\n", "pyproject.toml": pytest_with(setting)})
+    document = BY_PYTEST | {"acceptance_files": files}
+    summary = factory.run(document, [reply], max_attempts=1)
+    assert stages(summary) == [Stage.ACCEPTANCE_FAILED]
+    assert summary.failure is not None
+    assert "must leave out none" in summary.failure.excerpt
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("changes", [[], ["pyproject.toml"]])
+def test_a_change_does_not_have_the_verification_leave_out_a_test_that_it_breaks(
+    factory: Factory, changes: list[str]
+) -> None:
+    files = {
+        "scripts/verify.sh": "python -m pytest -q tests\n",
+        "app.py": "def double(number):\n    return 2 * number\n",
+        "tests/test_app.py": f"{TEST}\n\ndef test_zero():\n    assert double(0) == 0\n",
+    }
+    commit_all(factory.repo, files)
+    document = writing("app.py", allowed_files=["app.py", "pyproject.toml"], changes=changes)
+    setting = 'addopts = "--deselect=tests/test_app.py::test_double"'
+    reply = proposal({"app.py": WRONG, "pyproject.toml": pytest_with(setting)})
+    summary = factory.run(document, [reply], max_attempts=1)
+    assert stages(summary) == [Stage.VERIFY_FAILED if not changes else ""]
+
+
 @pytest.mark.rest
 def test_a_flood_does_not_hide_that_a_change_told_pytest_to_run_no_test(factory: Factory) -> None:
     commit_all(factory.repo, {"scripts/verify.sh": "true\n", "app.py": WRONG})
