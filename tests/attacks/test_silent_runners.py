@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import shutil
 from pathlib import Path
 
@@ -118,7 +120,13 @@ def test_a_flood_does_not_hide_that_a_change_told_pytest_to_run_no_test(factory:
 
 @pytest.mark.rest
 @pytest.mark.skipif(shutil.which("cargo") is None, reason="needs cargo")
-def test_a_change_that_leaves_cargo_no_test_to_build_proves_nothing(factory: Factory) -> None:
+def test_a_change_that_leaves_cargo_no_test_to_build_proves_nothing(
+    factory: Factory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)  # the tests have one of their own
+    if (home / ".rustup").is_dir():
+        monkeypatch.setenv("RUSTUP_HOME", str(home / ".rustup"))
+        monkeypatch.setenv("CARGO_HOME", str(home / ".cargo"))
     manifest = '[package]\nname = "w"\nversion = "0.1.0"\nedition = "2021"\n'
     code = "pub fn double(n: i32) -> i32 {\n    n * 0\n}\n"
     files = {
@@ -137,8 +145,9 @@ def test_a_change_that_leaves_cargo_no_test_to_build_proves_nothing(factory: Fac
     )
     without = f"{manifest}autotests = false\n\n[lib]\ntest = false\ndoctest = false\n"
     reply = proposal({"src/lib.rs": code.replace("n * 0", "0 * n"), "Cargo.toml": without})
-    summary = factory.run(document, [reply], max_attempts=1)
-    assert stages(summary) == [Stage.ACCEPTANCE_FAILED]
+    right = {"src/lib.rs": code.replace("n * 0", "2 * n"), "Cargo.toml": f"{manifest}\n[lib]\n"}
+    summary = factory.run(document, [reply, proposal(right)], max_attempts=2)
+    assert (summary.verdict, stages(summary)) == ("PASS", [Stage.ACCEPTANCE_FAILED, ""])
 
 
 FLOOD = """\
