@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import pwd
 import stat
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from factory.batch.batch import run_all
 from factory.orders.documents import AttemptRecord, BatchSummary, ReplyFormat, RunSummary
@@ -61,6 +64,14 @@ def git(folder: Path, *arguments: str, stdin: bytes = b"") -> str:
     )
     assert done.returncode == 0, f"git {' '.join(arguments)}: {done.stderr.decode()}"
     return done.stdout.decode("utf-8", "surrogateescape").removesuffix("\n")
+
+
+def use_rust(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have rustup's toolchains found, though the tests have a HOME of their own."""
+    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    if (home / ".rustup").is_dir():
+        monkeypatch.setenv("RUSTUP_HOME", str(home / ".rustup"))
+        monkeypatch.setenv("CARGO_HOME", str(home / ".cargo"))
 
 
 def blob(repo: Path, commit: str, path: str) -> bytes:

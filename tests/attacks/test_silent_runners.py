@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 import shutil
 from pathlib import Path
 
@@ -12,7 +10,7 @@ import pytest
 from factory.orders.stages import Stage
 from shared.languages.python.python_packages import OwnDistribution
 from tests.fakes import proposal
-from tests.harness import Factory, commit_all, stages, writing
+from tests.harness import Factory, commit_all, stages, use_rust, writing
 
 TEST = "from app import double\n\ndef test_double():\n    assert double(2) == 4\n"
 NEW_TEST = TEST.replace("double", "triple").replace("4", "6")
@@ -123,10 +121,7 @@ def test_a_flood_does_not_hide_that_a_change_told_pytest_to_run_no_test(factory:
 def test_a_change_that_leaves_cargo_no_test_to_build_proves_nothing(
     factory: Factory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = Path(pwd.getpwuid(os.getuid()).pw_dir)  # the tests have one of their own
-    if (home / ".rustup").is_dir():
-        monkeypatch.setenv("RUSTUP_HOME", str(home / ".rustup"))
-        monkeypatch.setenv("CARGO_HOME", str(home / ".cargo"))
+    use_rust(monkeypatch)
     manifest = '[package]\nname = "w"\nversion = "0.1.0"\nedition = "2021"\n'
     code = "pub fn double(n: i32) -> i32 {\n    n * 0\n}\n"
     files = {

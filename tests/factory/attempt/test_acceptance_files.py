@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 import shutil
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +15,18 @@ from shared.errors import InvalidInput
 from shared.git.client import Git
 from shared.work_order.work_order import WorkOrder
 from tests.fakes import proposal
-from tests.harness import Factory, Json, blob, commit_all, git, manifest, order, stages, writing
+from tests.harness import (
+    Factory,
+    Json,
+    blob,
+    commit_all,
+    git,
+    manifest,
+    order,
+    stages,
+    use_rust,
+    writing,
+)
 
 STUB = "def score(guess: str, answer: str) -> str: ...\n"
 TEST = (
@@ -396,10 +404,7 @@ def test_tests_apart_from_the_code_are_not_the_orders_to_write(factory: Factory)
 def test_a_unit_test_of_rust_is_run_beside_the_code_that_it_judges(
     factory: Factory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = Path(pwd.getpwuid(os.getuid()).pw_dir)  # the tests have one of their own
-    if (home / ".rustup").is_dir():
-        monkeypatch.setenv("RUSTUP_HOME", str(home / ".rustup"))
-        monkeypatch.setenv("CARGO_HOME", str(home / ".cargo"))
+    use_rust(monkeypatch)
     crate = 'name = "sums"\nversion = "0.1.0"\n'
     files = {
         LIB: RUST + INSIDE,

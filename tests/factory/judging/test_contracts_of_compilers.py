@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 import shutil
-from pathlib import Path
 
 import pytest
 
 from factory.orders.stages import Stage
 from tests.fakes import proposal
-from tests.harness import Factory, Json, commit_all, stages, writing
+from tests.harness import Factory, Json, commit_all, stages, use_rust, writing
 from tests.shared.languages.declared.samples import IN_GO, IN_RUST, Sample
 
 pytestmark = pytest.mark.rest
@@ -51,11 +48,7 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def real_rust(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have rustup's toolchains found, though the tests have a home of their own."""
-    home = Path(pwd.getpwuid(os.getuid()).pw_dir)
-    if (home / ".rustup").is_dir():
-        monkeypatch.setenv("RUSTUP_HOME", str(home / ".rustup"))
-        monkeypatch.setenv("CARGO_HOME", str(home / ".cargo"))
+    use_rust(monkeypatch)
 
 
 @pytest.mark.parametrize(("sample", "test", "content", "command", "old", "new"), CASES)
