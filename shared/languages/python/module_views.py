@@ -191,7 +191,8 @@ MAX_VIEW_FILES: Final = 300
 # The limit for one file, because each declaration is merged over all those before it.
 MAX_DECLARATIONS: Final = 50
 
-_ENDINGS: Final = ("/__init__.pyi", "/__init__.py", ".pyi", ".py")
+# What the interpreter runs comes before a stub beside it, which may say less than the code has.
+_ENDINGS: Final = ("/__init__.py", "/__init__.pyi", ".py", ".pyi")
 
 
 @dataclass(frozen=True, slots=True)

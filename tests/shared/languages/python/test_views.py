@@ -168,7 +168,9 @@ def test_a_file_is_there_from_the_order_on_that_writes_it() -> None:
         (["a.py"], "a", "a.py"),
         (["src/a.py"], "a", "src/a.py"),
         (["a.py", "src/a.py"], "a", "a.py"),
-        (["a.py", "a.pyi"], "a", "a.pyi"),
+        (["a.py", "a.pyi"], "a", "a.py"),
+        (["a.pyi"], "a", "a.pyi"),
+        (["a/__init__.pyi", "a/__init__.py"], "a", "a/__init__.py"),
         (["a/__init__.py", "a.py"], "a", "a/__init__.py"),
         (["a/b.py"], "a.b", "a/b.py"),
         (["a/b.py"], "a", None),
@@ -179,6 +181,13 @@ def test_a_module_is_found_as_the_interpreter_finds_it(
 ) -> None:
     module = ModuleHistory(files, {}, []).find(name, 0)
     assert (module.path if module else None) == found
+
+
+def test_a_stub_beside_code_that_an_order_writes_hides_nothing_of_it() -> None:
+    sources = {"a.py": "def f(x): ...", "a.pyi": "def f(x: int) -> None: ..."}
+    view = reachable(ModuleHistory(set(sources), sources, [change("a.py")]), ["a"], 1)
+    assert list(view.files) == ["a.py"]
+    assert view.modules["a"].is_open
 
 
 def test_only_what_imports_lead_to_is_in_view() -> None:
