@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import posixpath
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -23,8 +24,12 @@ LANGUAGES: Final[tuple[Language, ...]] = (PYTHON, JAVASCRIPT, TYPESCRIPT, GO, RU
 
 def language_of(path: str) -> Language | None:
     """Return the language that has the suffix of `path`; `None` if no language has it."""
-    suffix = posixpath.splitext(path)[1]
-    return next((each for each in LANGUAGES if suffix in each.suffixes), None)
+    return _by_suffix().get(posixpath.splitext(path)[1])
+
+
+@functools.cache
+def _by_suffix() -> dict[str, Language]:
+    return {suffix: each for each in LANGUAGES for suffix in each.suffixes}
 
 
 def languages_at_hand(text: str, paths: Collection[str]) -> tuple[Language, ...]:
