@@ -290,6 +290,13 @@ class RedCheck:
         names = name_failures(output) if failures is None else frozenset[str]()
         return cls(ended.cause, failures, code, names, nothing)
 
+    @property
+    def named(self) -> frozenset[str]:
+        """Return the names of what failed; none where the output counts more than it names."""
+        if self.failures is None:
+            return self.names
+        return self.failures.names if self.failures.all_named else frozenset()
+
     def describe(self) -> str:
         """Return what failed, in a few words."""
         if self.nothing:

@@ -174,6 +174,8 @@ class RunOptions:
     allow_verify_exempt: bool = False
     allow_red: bool = False
     """Whether orders may begin on a base whose verification fails; then none may make more fail."""
+    to_pass: tuple[str, ...] = ()
+    """Tests that the orders are to make pass. A base that fails by nothing else is not refused."""
     allow_dirty: bool = False
     """Whether a run may begin from HEAD beside uncommitted changes, which it does not see."""
     allow_changed: bool = False

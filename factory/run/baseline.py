@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from factory.judging.proof import NOTHING_KNOWN, KnownCommit, KnownCommits, Know
 from factory.judging.run_checks import (
     Check,
     likely_cause,
+    parse_check,
     run_to_its_end,
     verification_key,
     verification_of,
@@ -44,6 +46,7 @@ from shared.files.paths import VERIFY_SCRIPT
 from shared.git import trees
 from shared.projects.build_tools import Verification
 from shared.projects.manifests import holds_only_documents, required_versions
+from shared.work_order.parse_order import sha256_bytes
 from shared.work_order.work_order import WorkOrder
 
 _MOST_KEPT: Final = 200
@@ -151,6 +154,14 @@ _TOO_SHORT: Final = "If it only needs longer, raise --timeout-seconds."
 _ALLOW: Final = "pass --allow-red to begin all the same: then no order may make more fail"
 
 
+class Green(Enum):
+    """Say whether the verification of a base passed, at least but for tests that are to pass."""
+
+    YES = auto()
+    BUT_FOR_TESTS = auto()
+    NO = auto()
+
+
 @dataclass(frozen=True, slots=True)
 class Baseline:
     """Verify the commit that a run starts from. Records go to `folder`."""
@@ -196,22 +207,29 @@ class Baseline:
             tree = trees.tree_of(self.repo.git, commit)
             key = verification_key(tree, checks, bench, self.options)
             kept = KeptBases.of(self.repo.common_dir)
-            before = kept.known_of(key)
+            but_for_tests = sha256_bytes("\0".join((key, *self.options.to_pass)).encode())
+            before, how = kept.known_of(key), "has passed its verification before"
+            if before is None:
+                before, how = kept.known_of(but_for_tests), "fails by the tests to pass alone"
             if before is not None:
-                text = f"the base {commit[:10]} has passed its verification before"
+                text = f"the base {commit[:10]} {how}"
                 self.emit(Noted(text, detail=True))
                 self.known.assume(before)
                 return
-            known = self._run(checks, bench, commit)
+            known, green = self._run(checks, bench, commit)
         self.known.assume(known)
-        if known is not NOTHING_KNOWN and not known.red.checks:
-            kept.add(key, known)
+        if green is not Green.NO:
+            kept.add(key if green is Green.YES else but_for_tests, known)
 
-    def _run(self, checks: Sequence[Check], bench: Workbench, commit: str) -> KnownCommit:
-        """Return what the checks showed; `NOTHING_KNOWN` if the base has nothing to verify yet.
+    def _run(
+        self, checks: Sequence[Check], bench: Workbench, commit: str
+    ) -> tuple[KnownCommit, Green]:
+        """Return what the checks showed, and whether all passed.
 
-        Raises `PreflightRefused` for the first check that failed, unless failures are allowed.
+        It is `NOTHING_KNOWN` if the base has nothing to verify yet. Raises `PreflightRefused` for
+        the first check that failed, unless failures are allowed.
         """
+        green = Green.YES
         failed: dict[str, RedCheck] = {}
         tests: dict[str, CountedTests] = {}
         results: list[dict[str, object]] = []
@@ -233,11 +251,47 @@ class Baseline:
             if red.nothing:
                 self.emit(Noted(f"`{check.text}` on the base {commit[:10]}: {red.describe()}"))
             elif not self.options.allow_red:
+                run = self._but_for_tests(check, red, ended, bench, commit)
+                if run is not None:
+                    green = Green.BUT_FOR_TESTS
+                    if (counted := tests_of(run)) is not None:
+                        tests[check.text] = counted
+                    continue
                 if self._has_nothing_yet(check, ended, bench, commit):
-                    return NOTHING_KNOWN
+                    return NOTHING_KNOWN, Green.NO
                 raise self._refusal(check, ended, bench, commit)
             failed[check.text] = red
-        return KnownCommit(KnownRed(failed), tests, frozenset(touched))
+        known = KnownCommit(KnownRed(failed), tests, frozenset(touched))
+        return known, Green.NO if failed else green
+
+    def _but_for_tests(
+        self, check: Check, red: RedCheck, ended: Ended, bench: Workbench, commit: str
+    ) -> Ended | None:
+        """Return, and report, a run by which a command fails by the tests to pass alone.
+
+        They are run for that: whatever the runner is, both outputs name a failure alike. A run
+        that ended early is made again without the files that it names. `None` is any other failure.
+        """
+        if not self.options.to_pass or not red.named or ended.cause is not Cause.EXITED:
+            return None
+        if find_fault(ended, surroundings_of(bench, self.options, commit)) is not None:
+            return None
+        shown: set[str] = set()
+        for number, text in enumerate(self.options.to_pass, 1):
+            tried, _ = self._try(parse_check(text), bench, f"to_pass_{number}")
+            shown |= RedCheck.of(tried, bench.workspace.files).named
+        if not red.named <= shown:
+            return None
+        if red.failures is None:
+            files = {each.partition("::")[0] for each in red.named} & set(bench.workspace.files)
+            for path in files:
+                (bench.workspace.root / path).unlink()
+            ended, _ = self._try(check, bench, "without_tests_to_pass")
+            if not (check.passes(ended) or RedCheck.of(ended, bench.workspace.files).nothing):
+                return None
+        what = "fails by the tests that are to pass, and has to pass with them"
+        self.emit(Noted(f"`{check.text}` on the base {commit[:10]} {what}"))
+        return ended
 
     def _has_nothing_yet(self, check: Check, ended: Ended, bench: Workbench, commit: str) -> bool:
         """Return, and report, whether a command of the user failed because no code is there yet.

@@ -92,6 +92,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     reports = reports_asked(args)
     ground = _ground(args, console)
     change = _change(args, ground)
+    ground = replace(ground, options=replace(ground.options, to_pass=change.tests))
     planning = _planning(args, ground, change)
     if change.new_test is not None:
         # Small models copy the code into the test, which then passes whatever is written.

@@ -270,6 +270,49 @@ def test_a_package_in_which_a_red_base_finds_a_fault_is_named(
     assert said in refused.value.hint
 
 
+# Tests to pass
+
+HELLO_TEST = "from pathlib import Path\n\n\ndef test_hello():\n    Path('hello.txt').read_text()\n"
+TO_PASS = ("python -m pytest -q test_hello.py",)
+READ_AT_ONCE = (
+    "from pathlib import Path\n\nTEXT = Path('hello.txt').read_text()\n\n\n"
+    "def test_hello():\n    assert TEXT\n"
+)
+
+
+@pytest.mark.parametrize("test", [HELLO_TEST, READ_AT_ONCE])
+def test_a_base_may_fail_by_the_tests_to_pass(factory: Factory, test: str) -> None:
+    """The second is not collected, and pytest runs no other test then."""
+    with_tests(factory, "def test_base():\n    pass\n")
+    commit_all(factory.repo, {"test_hello.py": test})
+    document = order(acceptance_commands=list(TO_PASS))
+    assert factory.run(document, [GOOD], to_pass=TO_PASS).verdict == "PASS"
+    assert "fails by the tests that are to pass, and has to pass" in said_of_the_base(factory)
+    assert factory.run(document, [GOOD], branch="other", to_pass=TO_PASS).verdict == "PASS"
+    assert base_commands(factory) == []
+    with pytest.raises(PreflightRefused):
+        factory.run(document, [], branch="third")
+
+
+def test_a_base_with_other_failures_beside_the_tests_to_pass_is_red(factory: Factory) -> None:
+    with_tests(factory, "def test_base():\n    assert False\n")
+    for test in (HELLO_TEST, READ_AT_ONCE):
+        commit_all(factory.repo, {"test_hello.py": test})
+        with pytest.raises(PreflightRefused):
+            factory.run(order(), [], to_pass=TO_PASS)
+    assert factory.model.requests == []
+
+
+def test_the_verification_has_to_pass_with_the_tests_to_pass(factory: Factory) -> None:
+    """A pass of the tests alone is not enough, as it would be with --allow-red."""
+    with_tests(factory, "def test_base():\n    pass\n")
+    more = HELLO_TEST + "\n\ndef test_more():\n    Path('more.txt').read_text()\n"
+    commit_all(factory.repo, {"test_hello.py": more})
+    document = order(acceptance_commands=["python -m pytest -q test_hello.py::test_hello"])
+    summary = factory.run(document, [GOOD], to_pass=TO_PASS, max_attempts=1)
+    assert stages(summary) == [Stage.VERIFY_FAILED]
+
+
 # Kept
 
 

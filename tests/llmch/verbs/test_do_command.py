@@ -193,7 +193,9 @@ def test_without_a_terminal_and_without_yes_nothing_is_asked_of_a_model(
 def test_a_test_of_the_persons_own_takes_the_place_of_the_models(
     do: Do, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit_all(shop, {"tests/test_negative.py": TEST})
+    """The verification may fail by it beforehand, and by nothing else."""
+    verify = {"scripts/verify.sh": "python -m pytest -q tests\n"}
+    commit_all(shop, {"tests/test_negative.py": TEST, **verify})
     words = ("--test", "python -m pytest -q tests/test_negative.py", "--yes", "--json")
     bare = {key: ORDER[key] for key in ("title", "notes", "allowed_files")}
     with model_server(monkeypatch, plan_reply(bare), WRITES) as server:
