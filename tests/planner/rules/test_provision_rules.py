@@ -166,6 +166,9 @@ def test_what_could_not_be_read_may_provide_anything() -> None:
         "pytest tests/test_a.py",
         "python -m pytest -q tests/test_a.py::test_x",
         "pytest -k x tests/",
+        "pytest -xvk x tests/",
+        "pytest --runslow tests/test_a.py",
+        "pytest --strict-markers tests",
         "python -m py_compile tests/test_a.py",
         "bash tests/test_a.py",
     ],
@@ -179,7 +182,11 @@ def test_a_path_must_exist_by_then(command: str) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["pytest", "pytest -q", "pytest .", "pytest -k tests", "pytest --pyargs game", "pytest /x.py"],
+    [
+        *("pytest", "pytest -q", "pytest .", "pytest -k tests", "pytest --pyargs game"),
+        *("pytest /x.py", "pytest -qk test_sum", "python -m pytest -xvm slow"),
+        *("pytest --reruns 2", "pytest --hypothesis-profile ci", "pytest --cov-fail-under 90"),
+    ],
 )
 def test_what_names_no_path_of_the_repo_needs_none(command: str) -> None:
     assert "E241" not in of_command(command)
