@@ -270,6 +270,73 @@ def test_a_member_of_a_declared_tuple_that_is_not_there_is_found(
     assert codes(plan(declaring(1, {"a.py": stub}, use)), checker) == [code]
 
 
+@pytest.mark.parametrize(
+    ("source", "use", "code"),
+    [
+        ("import sys\nif sys.platform == 'win32':\n    def f(): ...", "a.f()", None),
+        ("import sys\nif sys.version_info >= (3, 99):\n    def f(): ...", "a.f()", None),
+        ("def f(): ...\nclass C:\n    def g(self): ...", "a.g()", "E211"),
+        ("def start():\n    global f\n    f = 1", "a.start(); assert a.f", None),
+        ("def start():\n    f = 1", "a.start(); assert a.f", "E211"),
+        ("import enum\n@enum.global_enum\nclass C(enum.IntFlag):\n    F = 1", "a.F", None),
+        ("import enum\nclass C(enum.IntFlag):\n    F = 1", "a.F", "E211"),
+    ],
+)
+def test_a_name_that_only_a_checker_does_not_see_is_not_missing(
+    source: str, use: str, code: str | None, checker: TypeChecker
+) -> None:
+    document = plan(running(1, f"import a; assert {use}"))
+    assert codes(document, checker, {"a.py": source}) == ([code] if code else [])
+
+
+@pytest.mark.parametrize(("written", "code"), [("pkg/_fast.pyx", []), ("pkg/b.py", ["E211"])])
+def test_a_stub_of_compiled_code_says_nothing_of_what_an_order_makes_of_it(
+    written: str, code: list[str], checker: TypeChecker
+) -> None:
+    sources = {"pkg/__init__.py": "", "pkg/_fast.pyx": "", "pkg/_fast.pyi": "def f() -> int: ..."}
+    use = "from pkg._fast import twice; assert twice(2) == 4"
+    document = plan(running(1, use, allowed_files=[written]))
+    assert codes(document, checker, sources) == code
+
+
+_INJECTING = """from typing import Any, Callable, TypeVar
+F = TypeVar("F", bound=Callable[..., Any])
+def inject(f: F) -> F: ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "use", "code"),
+    [
+        (f"{_INJECTING}@inject\ndef f(db, x): return x", "a.f(1)", "W222"),
+        ("import contextlib\n@contextlib.contextmanager\ndef f(db, x): yield", "a.f(1)", "E212"),
+        ("def f(db, x): return x", "a.f(1)", "E212"),
+        (f"{_INJECTING}class C:\n    @inject\n    def f(self, x): ...", "a.C().f()", "W222"),
+        ("class M(type): ...\nclass B(metaclass=M): ...\nclass C(B): ...", "a.C(1)", "W222"),
+        ("import abc\nclass B(abc.ABC): ...\nclass C(B): ...", "a.C(1)", "E212"),
+        ("def deco(c): ...\n@deco\nclass B: ...\nclass C(B): ...", "a.C(1)", "W222"),
+        (
+            "class B:\n    def __init_subclass__(cls): cls.__init__ = make(cls)\nclass C(B): ...",
+            "a.C(1)",
+            "W222",
+        ),
+        (
+            "class B:\n    def __init_subclass__(cls): known.append(cls)\nclass C(B): ...",
+            "a.C(1)",
+            "E212",
+        ),
+        ("import collections as c\nP = c.namedtuple('P', 'x y')", "a.P(1)", "E212"),
+        ("import collections as c\nn = 'x y'\nP = c.namedtuple('P', n)", "a.P(1, 2)", "W222"),
+        ("import sys\nif sys.platform != 'win32':\n    def f(x): ...", "a.f()", "W222"),
+    ],
+)
+def test_a_call_is_only_wrong_where_nothing_but_the_declaration_decides_on_it(
+    source: str, use: str, code: str, checker: TypeChecker
+) -> None:
+    document = plan(running(1, f"import a; assert {use}"))
+    assert codes(document, checker, {"a.py": source}) == [code]
+
+
 def test_a_contract_of_old_code_adds_to_it(checker: TypeChecker) -> None:
     sources = {"a.py": "def f(x): return x\nclass C:\n    def m(self): pass\n"}
     document = plan(
