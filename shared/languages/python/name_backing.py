@@ -85,6 +85,22 @@ class BackedNames:
     def is_own(self, imported: ImportedName) -> bool:
         return imported.module.split(".", 1)[0] in self._roots
 
+    def is_loose(self, imported: ImportedName) -> bool:
+        """Say whether an order may change what is imported, and declares nothing of its file."""
+        dotted = f"{imported.module}.{imported.attribute}" if imported.attribute else ""
+        if not imported.attribute or dotted in self.view.modules:
+            return False  # which name of the module is used is seen where it is used
+        return self.backing(imported.attribute) is Backing.LOOSE
+
+    def is_loose_member(self, name: str) -> bool:
+        """Say whether a module or class that an order may change so has a member of this name."""
+        return any(
+            each.module.is_written and not _is_contracted(each, name, owner)
+            for owner, owners in self._owners.items()
+            for each in owners
+            if owner == name or name in each.declaration.members
+        )
+
     @cached_property
     def _owners(self) -> Mapping[str, tuple[Owner, ...]]:
         found: dict[str, tuple[Owner, ...]] = {}
@@ -250,6 +266,11 @@ class BackedNames:
             for each in owners
             if isinstance(each.node, ast.ClassDef)
         )
+
+
+def _is_contracted(owner: Owner, name: str, top: str) -> bool:
+    qualified = name if name == top else f"{top}.{name}"
+    return qualified in owner.module.contracted
 
 
 def _is_made_plainly(node: ast.ClassDef) -> bool:

@@ -238,6 +238,42 @@ def test_old_code_that_an_order_rewrites_may_become_what_a_use_assumes(
     assert codes(plan(rewriting), checker, sources) == []
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        "from a import f; assert f('1').append(2) is None",
+        "from pkg import f; assert f('1')['x'] == 1",
+        "import a; x = a.f('1'); y = x; assert y.append(2) is None",
+        "from a import C; assert C().g() + 1 == 2",
+        "import asyncio, a\nasync def run(): return await a.f('x')\nassert asyncio.run(run()) == 1",
+        "from a import f\nfrom b import h\nassert h(f('1')) == 1",
+    ],
+)
+def test_what_old_code_returns_may_change_where_an_order_rewrites_it(
+    use: str, checker: TypeChecker
+) -> None:
+    sources = {
+        "a.py": "def f(s: str) -> int: return 1\nclass C:\n    def g(self) -> str: return ''\n",
+        "pkg/__init__.py": "from a import f\n",
+    }
+    contract = {"b.py": "def h(x: str) -> int: ..."}
+    rewriting = creating(2, "a.py", acceptance_commands=[python(use)])
+    assert codes(plan(declaring(1, contract), rewriting), checker, sources) == []
+    leaving = running(2, use)
+    found = codes(plan(declaring(1, contract), leaving), checker, sources)
+    assert found in (["E213"], ["E214"])
+    named = declaring(2, {"a.py": "def new() -> int: ..."}, use)
+    assert codes(plan(declaring(1, contract), named), checker, sources) == found
+
+
+def test_a_test_that_is_marked_to_fail_may_call_what_fails(checker: TypeChecker) -> None:
+    test = "import pytest\nfrom a import f\n@pytest.mark.{0}\ndef test_f():\n    assert f(1, 2)\n"
+    for mark, code in (("xfail", []), ("slow", ["E212"])):
+        files = [{"path": "test_a.py", "content": test.format(mark)}]
+        document = order(1, acceptance_files=files, acceptance_commands=["pytest test_a.py"])
+        assert codes(plan(document), checker, {"a.py": "def f(x): return x"}) == code
+
+
 def test_what_an_interface_declares_is_doubted_although_the_order_rewrites_the_code(
     checker: TypeChecker,
 ) -> None:
