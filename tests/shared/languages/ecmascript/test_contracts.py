@@ -13,6 +13,7 @@ from shared.languages.ecmascript.declaration_stubs import (
     is_meant,
     parse_stub,
 )
+from shared.languages.ecmascript.ecmascript_syntax import find_fault, tree_of
 from shared.languages.planned_code import TextFault
 from shared.work_order.work_order import WorkOrder
 from tests.planner.plans import order
@@ -266,3 +267,29 @@ def test_a_name_that_a_configuration_maps_is_no_package_of_others() -> None:
         }
         found = faults(chain([one], {**_LIB, **config}))
         assert [each.code for each in found if each.code == "W221"] == codes
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "export type * from './a';",
+        "f<[Options?], string>(1);",
+        "class A { accessor x = 1; }",
+        "class A<in T, out U, in out V> {}",
+        "let f: import('./a').B<string>;",
+        "import defer * as x from './a';",
+        "import a from './a.json' assert { type: 'json' };",
+    ],
+)
+def test_code_that_a_grammar_does_not_know_parses_all_the_same(code: str) -> None:
+    root = tree_of("a.ts", f"{code}\nlet after = 1;")
+    assert root is not None
+    assert find_fault(root) is None
+    assert root.named_children[-1].start_point.row == 1
+
+
+@pytest.mark.parametrize("code", ["a ? , b;", "export type from './a'", "f(in T, out U)"])
+def test_other_code_that_does_not_parse_is_found(code: str) -> None:
+    root = tree_of("a.ts", code)
+    assert root is not None
+    assert find_fault(root) is not None
