@@ -355,6 +355,8 @@ def _is_misused(complaint: MypyComplaint, place: ComplaintPlace) -> bool:
             return types.is_not_iterable(complaint.of)
         case Mistake.UNPACKING:
             return True
+        case Mistake.OPERAND if complaint.operator == "in":
+            return types.is_not_iterable(complaint.of)
         case _:
             return types.is_certain(complaint.of)
 

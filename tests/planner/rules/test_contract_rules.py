@@ -266,6 +266,15 @@ def test_what_old_code_returns_may_change_where_an_order_rewrites_it(
     assert codes(plan(declaring(1, contract), named), checker, sources) == found
 
 
+def test_what_has_items_may_be_searched_as_python_does(checker: TypeChecker) -> None:
+    stub = "class {0}:\n    def {1}(self, i: int) -> int: ..."
+    for method, code in (("__getitem__", "W222"), ("play", "E214")):
+        document = plan(
+            declaring(1, {"a.py": stub.format("C", method)}, "from a import C; assert 1 in C()")
+        )
+        assert codes(document, checker, {}) == [code]
+
+
 def test_a_test_that_is_marked_to_fail_may_call_what_fails(checker: TypeChecker) -> None:
     test = "import pytest\nfrom a import f\n@pytest.mark.{0}\ndef test_f():\n    assert f(1, 2)\n"
     for mark, code in (("xfail", []), ("slow", ["E212"])):
