@@ -313,6 +313,39 @@ def test_what_a_test_uses_is_run_with_it() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("code", "is_used"),
+    [
+        ("CASES = sorted(Path('tests/cases').glob('*.json'))", True),
+        ("CASES = (Path(__file__).parent / 'cases').iterdir()", True),
+        ("CASES = Path('other').glob('*.json')", False),
+    ],
+)
+def test_a_folder_that_a_test_reads_has_the_data_in_it(code: str, is_used: bool) -> None:
+    texts = {PATH: code, "tests/cases/one.json": "{}\n"}
+    assert (run_files([analyse_command(RUN)], texts) == texts.keys()) == is_used
+
+
+def test_snapshots_are_read_unasked_by_the_tests_beside_them() -> None:
+    texts = {PATH: "x = 1\n", "tests/__snapshots__/a.ambr": "x\n", "b/__snapshots__/a.ambr": "x\n"}
+    used = run_files([analyse_command(RUN)], texts)
+    assert used == {PATH, "tests/__snapshots__/a.ambr"}
+
+
+def test_the_mark_of_a_package_of_tests_may_be_empty() -> None:
+    deep = file("tests/deep/test_a.py")
+    command = "python -m pytest tests/deep/test_a.py"
+    for path, found in (
+        ("tests/deep/__init__.py", []),
+        ("other/__init__.py", ["E109 WO-01 acceptance_files[1].path"]),
+        ("tests/deep/cases.py", ["E005 WO-01 acceptance_files[1].content"]),
+    ):
+        files = [deep, file(path, content="")]
+        assert (
+            findings(plan(scored(acceptance_files=files, acceptance_commands=[command]))) == found
+        )
+
+
 def test_a_test_that_nothing_runs_is_a_fault() -> None:
     commands = ["python -c \"from score import score; assert score('a') == 1\""]
     found = findings(plan(scored(acceptance_commands=commands)))
