@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from shared.work_order.work_order import WorkOrder
 
 _WORD = re.compile(r"[\w./-]+")
+_DOTTED = re.compile(r"(?<![\w./-])\w+(?:\.\w+)+(?![\w/])")
 # Programs that do nothing but what their arguments say; any other may run what it finds.
 _PLAIN: Final = frozenset(
     {"test", "grep", "diff", "cmp", "cat", "ls", "head", "tail", "wc", "sort", "true", "false"}
@@ -85,11 +86,14 @@ def _reach_of(command: Command) -> _Reach:
         return _Reach()
     unknown = isinstance(command.run, ProgramRun) and command.program not in _PLAIN
     named = [each for each in _paths_in(command) if each != "."] if whole else []
+    # `gradle test --tests a.GameTest` names a class, which has the name of its file.
+    dotted = _DOTTED.findall(command.text) if whole else []
+    classes = (part for each in dotted for part in each.split("."))
     return _Reach(
         everything=not named if whole else unknown,
         folders=tuple(f"{each}/" for each in named),
         words=_words(command.text),
-        arguments=frozenset(map(posixpath.normpath, filter(None, command.argv[1:]))),
+        arguments=frozenset((*map(posixpath.normpath, filter(None, command.argv[1:])), *classes)),
     )
 
 

@@ -298,6 +298,22 @@ def test_a_test_is_run_by_what_a_compiler_makes_of_it(command: str, is_run: bool
     assert (run_files([analyse_command(command)], test) == test.keys()) == is_run
 
 
+@pytest.mark.parametrize(
+    ("command", "is_run"),
+    [
+        ("./gradlew test --tests game.ScoreTest", True),
+        ("gradle test --tests 'game.ScoreTest.counts'", True),
+        ("mvn test -Dtest=game.ScoreTest", True),
+        ("gradle test --tests game.WordsTest", False),
+    ],
+)
+def test_a_class_that_a_command_names_is_in_the_file_of_its_name(
+    command: str, is_run: bool
+) -> None:
+    test = {"src/test/kotlin/game/ScoreTest.kt": "class ScoreTest\n"}
+    assert (run_files([analyse_command(command)], test) == test.keys()) == is_run
+
+
 def test_what_a_test_uses_is_run_with_it() -> None:
     texts = {
         PATH: "from tests.cases import CASES\n",
