@@ -221,11 +221,14 @@ class BackedNames:
         """Say whether a checker knows how the class is made.
 
         Neither it nor a base of the project's has a foreign decorator or metaclass, or an
-        `__init_subclass__` that makes constructors.
+        `__init_subclass__` that makes constructors; and no order may change a base.
         """
         pending, seen = [name], {name}
         while pending:
-            for node in self.classes(pending.pop()):
+            each = pending.pop()
+            if each != name and self.backing(each) is Backing.LOOSE:
+                return False
+            for node in self.classes(each):
                 if not _is_made_plainly(node):
                     return False
                 bases = base_names(node) - seen

@@ -266,6 +266,18 @@ def test_what_old_code_returns_may_change_where_an_order_rewrites_it(
     assert codes(plan(declaring(1, contract), named), checker, sources) == found
 
 
+@pytest.mark.parametrize(("written", "code"), [("a.py", "W222"), ("notes.txt", "E212")])
+def test_a_class_may_be_made_as_a_base_that_an_order_rewrites(
+    written: str, code: str, checker: TypeChecker
+) -> None:
+    sources = {
+        "a.py": "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int\n",
+        "b.py": "from a import A\nclass B(A): ...\n",
+    }
+    document = plan(running(1, "from b import B; assert B(1, 2)", allowed_files=[written]))
+    assert codes(document, checker, sources) == [code]
+
+
 def test_what_has_items_may_be_searched_as_python_does(checker: TypeChecker) -> None:
     stub = "class {0}:\n    def {1}(self, i: int) -> int: ..."
     for method, code in (("__getitem__", "W222"), ("play", "E214")):
