@@ -32,10 +32,12 @@ if TYPE_CHECKING:
     from shared.work_order.work_order import WorkOrder
 
 _WORD = re.compile(r"[\w./-]+")
+_DOTTED = re.compile(r"(?<![\w./-])\w+(?:\.\w+)+(?![\w/])")
 # Programs that do nothing but what their arguments say; any other may run what it finds.
 _PLAIN: Final = frozenset(
     {"test", "grep", "diff", "cmp", "cat", "ls", "head", "tail", "wc", "sort", "true", "false"}
 )
+_SNAPSHOTS: Final = frozenset({"__snapshots__", "snapshots"})
 _MAX_DOTS: Final = 12  # in the name of a module
 
 
@@ -84,11 +86,14 @@ def _reach_of(command: Command) -> _Reach:
         return _Reach()
     unknown = isinstance(command.run, ProgramRun) and command.program not in _PLAIN
     named = [each for each in _paths_in(command) if each != "."] if whole else []
+    # `gradle test --tests a.GameTest` names a class, which has the name of its file.
+    dotted = _DOTTED.findall(command.text) if whole else []
+    classes = (part for each in dotted for part in each.split("."))
     return _Reach(
         everything=not named if whole else unknown,
         folders=tuple(f"{each}/" for each in named),
         words=_words(command.text),
-        arguments=frozenset(map(posixpath.normpath, filter(None, command.argv[1:]))),
+        arguments=frozenset((*map(posixpath.normpath, filter(None, command.argv[1:])), *classes)),
     )
 
 
@@ -112,7 +117,21 @@ def _uses(user: str, words: Set[str], path: str) -> bool:
     if language and language.commands and language.commands.is_loaded_unasked(path):
         folder = posixpath.dirname(path)
         return f"{user}/".startswith(f"{folder}/" if folder else "")
-    return _stem(path) in words or _names_it(words, path)
+    is_named = _stem(path) in words or _names_it(words, path)
+    return is_named or (language is None and _names_its_folder(user, words, path))
+
+
+def _names_its_folder(user: str, words: Set[str], path: str) -> bool:
+    """Say whether a test may read all files in the folder of a file of data, as with a glob.
+
+    A runner reads the snapshots of a test unasked.
+    """
+    folder = posixpath.dirname(path)
+    name = posixpath.basename(folder)
+    if name in _SNAPSHOTS:
+        return user.startswith(posixpath.dirname(folder))
+    from_user = posixpath.relpath(f"/{folder}", f"/{posixpath.dirname(user)}")
+    return bool(folder) and not words.isdisjoint({folder, name, from_user})
 
 
 def _names_it(words: Set[str], path: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -45,6 +46,15 @@ if TYPE_CHECKING:
 StubsOfOrder = tuple[tuple[DeclaredStub, Declarations], ...]
 Part = TypeVar("Part")
 
+# Faults in how a name is used, not in whether it is there.
+_OF_USES: Final = frozenset({"E212", "E213", "E214", "W222"})
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_BINDING: Final = re.compile(r"^([^=\n]*?[\w)\]>]\s*)(?::=|=)(?![=>])([^\n]*)", re.MULTILINE)
+_KEYWORDS: Final = frozenset(
+    {"let", "mut", "var", "if", "for", "range", "while", "ref", "Some", "Ok"}
+)
+_MAX_ROUNDS: Final = 5  # of values bound to other names
+_MAX_LINES: Final = 3  # of a call before its argument
 _MAX_REASON: Final = 200  # characters
 _MAX_VIEW: Final = 8 * 1024 * 1024  # characters; a copy of a larger tree is not worth the answer
 _MAX_QUESTIONS: Final = 100
@@ -363,6 +373,34 @@ class PlannedCode(ABC, Generic[Part]):
             and path not in known
             and not self.chain.is_gone(path, position)
         )
+
+    def is_settled(self, test: AcceptanceText, line: int, code: str, position: int) -> bool:
+        """Return whether a finding of this code in a line of a test stays whatever is written.
+
+        How a name is used, and what it gives, may change with a file that an order writes without
+        declaring anything of it. So may what a test binds to such values.
+        """
+        changing = self._changing(position) if code in _OF_USES else set()
+        lines = [frozenset(_WORD.findall(each)) for each in test.text.split("\n")]
+        bindings = [
+            (frozenset(_WORD.findall(left)), frozenset(_WORD.findall(right)))
+            for left, right in _BINDING.findall(test.text)
+        ]
+        for _ in range(_MAX_ROUNDS if changing else 0):
+            for left, right in bindings:
+                changing |= left - _KEYWORDS if right & changing else frozenset()
+        return all(map(changing.isdisjoint, lines[max(line - _MAX_LINES, 0) : line]))
+
+    def _changing(self, position: int) -> set[str]:
+        """Return the names in the repository's files that orders may change without a contract."""
+        texts = (self.chain.sources.get(each) for each in self.open_paths(position))
+        items = (item for text in texts if text is not None for item in self.read_text(text).items)
+        return {
+            part
+            for item in items
+            for name in (item.name, *item.members)
+            for part in name.split(".")
+        }
 
     def paths(self, position: int) -> frozenset[str]:
         """Return the files of the language that may be there after the order at `position`."""

@@ -152,6 +152,8 @@ class EcmaChain:
         for (order, texts, _), (about_stubs, inquiry) in zip(judged, inquiries, strict=True):
             declared = {each.index: each for each in order.interfaces}
             for index, name, line in undefined_names(about_stubs, next(answers)):
+                if self._history.may_be_global(name):
+                    continue
                 yield stub_uses_undefined(order.position, declared[index], name, line)
             for path in sorted(inquiry.view.unread - unread):
                 unread.add(path)

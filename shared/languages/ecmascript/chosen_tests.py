@@ -231,7 +231,8 @@ def _matching(runner: Runner, pattern: str, candidates: Iterable[str], tree: Tre
         yield from (each for each in candidates if each.startswith(folder) and each != plain)
         return
     if runner in {Runner.VITEST, Runner.BUN}:
-        wanted = pattern.removeprefix("./").casefold()
+        # `vitest run a.test.ts:7` runs the test in that line.
+        wanted = re.sub(r":\d+$", "", pattern.removeprefix("./")).casefold()
         yield from (each for each in candidates if wanted in each.casefold())
     elif runner is Runner.JEST:
         shape = _compiled(pattern)

@@ -18,7 +18,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     suffix_of,
     tree_of,
 )
-from shared.languages.ecmascript.imports import Kind, imports_of, resolve
+from shared.languages.ecmascript.imports import Kind, imports_of, resolve, star_exports
 from shared.languages.ecmascript.typescript_compiler import CompilerQuestion, TscComplaint
 
 if TYPE_CHECKING:
@@ -35,13 +35,15 @@ _HEAD: Final = r"(\b(?:class|interface)\s+{name}\b)(\s*<[^{{}}]*?>)?(?=\s*\{{)"
 class View:
     """Hold the files for the compiler. `contracts` are the paths whose declarations are in force.
 
-    `open` are files of which not every export is known. `aliases` has the file of each module that
-    is named otherwise than by its path, and `unread` the sources that do not parse.
+    `open` are files of which not every export is known, and `passing` those that pass on what such
+    a file or a package exports. `aliases` has the file of each module that is named otherwise than
+    by its path, and `unread` the sources that do not parse.
     """
 
     files: Mapping[str, str]
     contracts: Set[str]
     open: Set[str]
+    passing: Set[str]
     aliases: Mapping[str, str]
     unread: Set[str]
 
@@ -75,7 +77,33 @@ class ViewBuilder:
                 room -= len(text)
                 if is_code(name):
                     self._follow(path, text)
-        return View(self._files, self._contracts, self._open, self._aliases, self._unread)
+        passing = frozenset(self._passing())
+        return View(self._files, self._contracts, self._open, passing, self._aliases, self._unread)
+
+    def _passing(self) -> Iterator[str]:
+        """Yield the files that pass on exports of which not all are known, also indirectly."""
+        passed: dict[str, list[str]] = {}
+        for path in self._seen:
+            layers = self._history.layers(path, self._position)
+            source = self._files.get(path) or self._history.sources.get(path)
+            for text in (source, *(each.stub.text for each in layers)):
+                root = tree_of(path, text) if text and is_code(path) else None
+                for each in star_exports(root) if root is not None else ():
+                    target = resolve(self._moment, path, each)
+                    known = target.kind is Kind.FILE and target.name in self._seen
+                    passed.setdefault(target.name if known else "", []).append(path)
+        unknown = {each for each in self._seen if each in self._unread or self._is_hidden(each)}
+        waiting = ["", *self._open, *unknown]
+        found: set[str] = set()
+        while waiting:
+            for path in passed.get(waiting.pop(), ()):
+                if path not in found:
+                    found.add(path)
+                    waiting.append(path)
+        yield from found
+
+    def _is_hidden(self, path: str) -> bool:
+        return path not in self._files and path not in self._contracts
 
     def _follow(self, path: str, text: str) -> None:
         root = tree_of(path, text)
@@ -183,6 +211,11 @@ def exported(stub: Stub) -> str:
 
 
 _UNDEFINED = re.compile(r"Cannot find (?:name|namespace) '([^']+)'")
+# Names that packages of types declare for all code.
+_OF_TYPE_PACKAGES: Final = frozenset(
+    {"Bun", "Chai", "Cypress", "Deno", "Electron", "Express", "JSX", "Mocha", "React", "chrome",
+     "google", "jest", "vi"}
+)  # fmt: skip
 _UNDEFINED_CODES: Final = frozenset({2304, 2552, 2503})
 _NAMED_TYPE = re.compile(r"\b[A-Z]\w*")
 _WORD = re.compile(r"[A-Za-z_$][\w$]*")
@@ -224,7 +257,7 @@ def undefined_names(
     reported: set[tuple[str, str]] = set()
     for each in complaints:
         found = _UNDEFINED.search(each.message) if each.code in _UNDEFINED_CODES else None
-        if found is None or found[1] in inquiry.known[each.path]:
+        if found is None or found[1] in inquiry.known[each.path] | _OF_TYPE_PACKAGES:
             continue
         if (each.path, found[1]) not in reported:
             reported.add((each.path, found[1]))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from shared.languages.ecmascript.declaration_stubs import Stub, parse_stub, without_names
 from shared.languages.ecmascript.ecmascript_syntax import LOCKS, is_code
@@ -14,6 +15,13 @@ from shared.languages.planned_code import TextFault
 
 if TYPE_CHECKING:
     from shared.languages.planned_code import Chain, DeclaredStub
+
+
+_DECLARES: Final = "type|interface|const|let|var|function|class|namespace|enum|module"
+# Files that declare names for all code, set up tests, or say what a tool takes for a global name.
+_DECLARATIONS: Final = re.compile(r"\.d\.[cm]?ts$")
+_SETUPS: Final = re.compile(r"setup", re.IGNORECASE)
+_CONFIGS: Final = re.compile(r"\.config\.|eslintrc")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +88,24 @@ class History:
         """Return the first order after a position that declares a name of a file."""
         later = (e for e in self._layers.get(path, ()) if e.position > position)
         return next((e.position for e in later if name in e.stub.declared), None)
+
+    def may_be_global(self, name: str) -> bool:
+        """Return whether a file that nobody imports may declare or make a name for all code."""
+        word = rf"(?<![\w$]){re.escape(name)}(?![\w$])"
+        shapes = {
+            _DECLARATIONS: re.compile(rf"\b(?:{_DECLARES})\s+{word}"),
+            _SETUPS: re.compile(
+                rf"(?:\b(?:globalThis|global|window|self)\b|Global\()[^;\n]*{word}"
+            ),
+            _CONFIGS: re.compile(rf"\b(?:globals|define)\b.*{word}['\"\]]*\s*:", re.DOTALL),
+        }
+        named = ((posixpath.basename(each), each) for each in self.listing)
+        return any(
+            shape.search(self.sources.get(path) or "")
+            for file, path in named
+            for kind, shape in shapes.items()
+            if kind.search(file)
+        )
 
     def label(self, position: int) -> str:
         """Return the name of the order at a position; "the repo" for 0."""

@@ -79,6 +79,13 @@ def _statement(node: Node) -> Iterator[ModuleImport]:
     yield ModuleImport(specifier, node.start_point.row + 1, names, is_erased)
 
 
+def star_exports(root: Node) -> Iterator[str]:
+    """Yield the specifiers of `export * from`, which pass on whatever another module exports."""
+    for node in root.named_children:
+        if node.type == "export_statement" and any(each.type == "*" for each in node.children):
+            yield string_value(node.child_by_field_name("source")) or ""
+
+
 def import_forms(statement: Node) -> Iterator[tuple[str, str]]:
     """Yield the local name of each import, with its text between `import` and `from`."""
     for clause in statement.named_children:

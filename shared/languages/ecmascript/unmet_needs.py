@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -93,7 +94,20 @@ def _is_declared(moment: Moment, importer: str, package: str) -> bool:
         manifest = read_manifest(path, moment.text(path))
         if manifest is None or package in manifest.packages:
             return True
-    return is_locked(package, moment.locks) or _is_declared_in_types(moment, package)
+    return (
+        is_locked(package, moment.locks)
+        or _is_declared_in_types(moment, package)
+        or _is_alias(moment, package)
+    )
+
+
+def _is_alias(moment: Moment, package: str) -> bool:
+    """Say whether the configuration of a bundler or a test runner may give the name a meaning."""
+    word = re.compile(rf"['\"^/]{re.escape(package)}(?![\w-])|\b{re.escape(package)}['\"]?\s*:")
+    texts = (moment.text(each) or "" for each in moment.paths if ".config." in each)
+    manifest = moment.text(MANIFEST) or ""
+    mapped = manifest.partition('"moduleNameMapper"')[2]
+    return any(map(word.search, (*texts, mapped)))
 
 
 def _is_declared_in_types(moment: Moment, package: str) -> bool:

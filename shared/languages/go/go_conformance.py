@@ -232,6 +232,7 @@ def read_complaints(output: str) -> Iterator[Complaint]:
 
 _CODES: Final[tuple[tuple[str, str], ...]] = (
     # A language version that is too old, and packages that cannot be had here.
+    (r"missing go\.sum entry|updates to go\.(?:mod|sum) needed|module lookup disabled", ""),
     (r"requires go1\.|no required module provides|is not in std|cannot find (?:package|mod)", ""),
     (r"too many errors|could not import|import cycle|use of internal package|^other decl", ""),
     (r"not enough arguments in call|too many arguments in call", "E212"),

@@ -186,7 +186,9 @@ class PlannedGo(PlannedCode[str]):
             yield undeclared_package("imports", imported, imported)
 
     def view(self, position: int) -> dict[str, str]:
-        view = self.sources_at(position, MANIFEST, "go.work")
+        view = self.sources_at(
+            position, MANIFEST, "go.sum", "go.work", "go.work.sum", "modules.txt"
+        )
         packages = self._packages(position, view)
         for path, contract in self.states[position].items():
             package = packages.get(folder_of(path), "")
@@ -233,7 +235,7 @@ class PlannedGo(PlannedCode[str]):
             if test is None or reading is None:
                 continue
             weighed = self._weighed(reading, each, test, asked.position)
-            if weighed is not None:
+            if weighed is not None and self.is_settled(test, each.line, weighed[0], asked.position):
                 code, addition = weighed
                 yield Judged(each, test, code, reading.name, addition)
 

@@ -173,6 +173,7 @@ _EXPECTS: Final = frozenset(
 _EXPECTED_TO_FAIL: Final = frozenset(
     {"xfail", "skip", "skipif", "skipIf", "skipUnless", "expectedFailure", *_EXPECTS}
 )
+_FAILS_ANYWAY: Final = frozenset({"xfail", "expectedFailure"})
 _TYPE_QUESTIONS: Final = frozenset({"isinstance", "issubclass", "hasattr", "callable", "type"})
 _BUILTINS: Final = frozenset(dir(builtins)) | {
     "__file__", "__name__", "__doc__", "__builtins__", "__spec__", "__loader__", "__package__",
@@ -266,6 +267,16 @@ class CodeFacts:
         """Return the imported names for which `is_own` holds, and names made from them."""
         return self.made_of(name for name, each in self.imported.items() if is_own(each))
 
+    def made_with(self, is_meant: Callable[[str], bool]) -> frozenset[str]:
+        """Return the names that are bound to values made with an attribute that is meant."""
+        return frozenset(
+            name
+            for node in self._nodes
+            for bound, value in value_bindings(node)
+            if any(isinstance(e, ast.Attribute) and is_meant(e.attr) for e in ast.walk(value))
+            for name in bound
+        )
+
     def made_of(self, names: Iterable[str]) -> frozenset[str]:
         """Return `names`, and all names that are bound to values made from them."""
         following: dict[str, set[str]] = {}
@@ -327,6 +338,8 @@ class CodeFacts:
                 case ast.Lambda() | ast.FunctionDef() | ast.AsyncFunctionDef():
                     if self.expects_failure and not _is_test(outer):
                         return True  # it may be called where a failure is expected
+                    if _marks(outer) & _FAILS_ANYWAY:
+                        return True
                 case _:
                     pass
         return False
@@ -363,8 +376,13 @@ def _is_test(node: ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Say whether only a test runner calls a function; a mark may say that it is to fail."""
     if isinstance(node, ast.Lambda) or not node.name.startswith("test"):
         return False
-    marks = {last_part(part) for each in node.decorator_list for part in ast.walk(each)}
-    return marks.isdisjoint(_EXPECTED_TO_FAIL)
+    return _EXPECTED_TO_FAIL.isdisjoint(_marks(node))
+
+
+def _marks(node: ast.Lambda | ast.FunctionDef | ast.AsyncFunctionDef) -> set[str]:
+    """Return the last parts of all names in the decorators of a function."""
+    decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+    return {last_part(part) for each in decorators for part in ast.walk(each)}
 
 
 def _asks_for_type(test: ast.expr) -> bool:

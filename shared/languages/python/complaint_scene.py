@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 class Scene:
     """Hold one command's code, and what is known at the point where it runs.
 
-    `derived` are the names whose values come from the project. `stored` are the names that the
+    `derived` are the names whose values come from the project, and `loose` those of them that come
+    from a file which an order may change without declaring how. `stored` are the names that the
     command itself binds to, or fills with, values of another type than the checker assumes.
     """
 
@@ -47,6 +48,7 @@ class Scene:
     facts: CodeFacts
     names: BackedNames
     derived: frozenset[str]
+    loose: frozenset[str]
     stored: frozenset[str]
 
 
@@ -67,6 +69,14 @@ class ComplaintPlace:
 
     def is_own(self) -> bool:
         return any(mentions(each, self.scene.derived) for each in self.spot.near)
+
+    def is_loose(self) -> bool:
+        """Say whether the values here may become others, since an order may change their code."""
+        nodes = [node for each in self.spot.near for node in ast.walk(each)]
+        named = {each.attr for each in nodes if isinstance(each, ast.Attribute)}
+        return any(mentions(each, self.scene.loose) for each in self.spot.near) or any(
+            map(self.names.is_loose_member, named)
+        )
 
     def misuse(self, *, certain: bool) -> Verdict:
         """Return the verdict on a misused value: an error where the misuse is `certain`.

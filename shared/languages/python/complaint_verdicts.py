@@ -16,6 +16,7 @@ from shared.languages.python.code_facts import mentions
 from shared.languages.python.complaint_scene import ComplaintPlace
 from shared.languages.python.mypy_messages import Callee, Mistake, MypyComplaint
 from shared.languages.python.name_backing import DATA_ATTRIBUTES, Backing
+from shared.languages.python.planned_python import compiles
 from shared.languages.python.type_text import SCALARS, TypeText, without_arguments
 
 _PROTOCOL_ATTRIBUTE = re.compile(r"__(?:a?iter|a?next|a?enter|a?exit|len|getitem|call|contains)__")
@@ -40,9 +41,15 @@ class _AttributeJudge(ComplaintPlace):
         later = self._later(module.path, attribute, f"{name}.{attribute}")
         if later:
             return Verdict("E217", declared_only_by(later))
-        if module.is_open:
+        if module.is_open or attribute in module.unseen or self._is_compiled_anew(module.path):
             return DOUBT if module.contract is not None else None
         return Verdict("E211")
+
+    def _is_compiled_anew(self, path: str) -> bool:
+        """Say whether the file is a stub of what an order may compile from another language."""
+        question = self.scene.question
+        is_compiled = compiles(question.project.chain, question.planned.position)
+        return path.endswith(".pyi") and is_compiled
 
     def _module_at_spot(self) -> str | None:
         """Return the name of the module whose attribute is read at this place."""
@@ -176,6 +183,7 @@ class _CallJudge(ComplaintPlace):
         head = callee.owner.head if callee.owner else None
         made = head or callee.name
         is_plain = self.names.has_plain_head(made) and made not in self.scene.facts.local_classes
+        is_plain = is_plain and self.names.is_called_as_written(callee.name, head)
         if self._backing(callee) in (Backing.NONE, Backing.LOOSE) or not is_plain:
             return DOUBT
         return Verdict("E212", self.declared_by(callee.name, head))
@@ -187,6 +195,8 @@ class _CallJudge(ComplaintPlace):
             case Backing.CONTRACT:
                 assert callee is not None, "a contract backs only a known callee"
                 head = callee.owner.head if callee.owner else None
+                if not self.names.is_called_as_written(callee.name, head):
+                    return DOUBT
                 return Verdict("E213", self.declared_by(callee.name, head))
             case Backing.SOURCE | Backing.LOOSE:
                 return DOUBT
@@ -345,6 +355,8 @@ def _is_misused(complaint: MypyComplaint, place: ComplaintPlace) -> bool:
             return types.is_not_iterable(complaint.of)
         case Mistake.UNPACKING:
             return True
+        case Mistake.OPERAND if complaint.operator == "in":
+            return types.is_not_iterable(complaint.of)
         case _:
             return types.is_certain(complaint.of)
 

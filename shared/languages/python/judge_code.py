@@ -73,6 +73,10 @@ from shared.languages.read_commands import CodeRun, Command, ModuleRun, Weakness
 _OF_THE_CALL: Final = (Mistake.ARITY, Mistake.ABSTRACT)
 
 
+# Errors and doubts about the type that a value has now, which an order may change.
+_OF_VALUES: Final = frozenset({"E213", "E214", "W222"})
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
     """Represent a finding in the making.
@@ -93,7 +97,10 @@ def diagnose(diagnostic: Diagnostic, scene: Scene) -> Diagnosis | None:
     if spot is None or scene.facts.is_guarded(spot) or scene.facts.depends_on_type(spot):
         return None
     complaint = read_complaint(diagnostic)
-    found = judge_complaint(complaint, ComplaintPlace(spot, scene))
+    place = ComplaintPlace(spot, scene)
+    found = judge_complaint(complaint, place)
+    if found is not None and found.code in _OF_VALUES and place.is_loose():
+        return None
     if found is not None and found != DOUBT:
         found = _unless_replaced(found, complaint, spot, scene)
     if found is None:
@@ -322,7 +329,10 @@ def _scene(
     located = [(read_complaint(each), facts.locate(each)) for each in diagnostics]
     stored = stored_names((complaint, spot) for complaint, spot in located if spot is not None)
     derived = facts.derived(names.is_own)
-    return Scene(question, facts, names, derived, facts.made_of(stored | facts.swapped_names()))
+    made_loosely = facts.made_with(names.is_loose_member)
+    loose = facts.derived(names.is_loose) | facts.made_of(made_loosely)
+    stored |= facts.swapped_names()
+    return Scene(question, facts, names, derived, loose, facts.made_of(stored))
 
 
 def interface_faults(project: PlannedProject) -> Iterator[Fault]:

@@ -23,12 +23,20 @@ from shared.languages.python.python_code import (
     parse_as_here,
     parse_code,
 )
-from shared.languages.python.stubs import BoundName, declarations, depth_exceeds, qualified
+from shared.languages.python.stubs import (
+    BoundName,
+    declarations,
+    depth_exceeds,
+    plain_declarations,
+    qualified,
+)
 from shared.languages.read_commands import CodeProblem
 
 # This is deeper than any code that a person writes, and shallow enough for recursive visitors.
 _MAX_DEPTH: Final = 200
 _DYNAMIC_CALLS: Final = frozenset({"globals", "vars", "locals", "exec"})
+# These make the members of an enumeration names of its module.
+_ENUM_EXPORTS: Final = frozenset({"global_enum", "_convert_"})
 
 
 @dataclass(frozen=True)
@@ -68,6 +76,8 @@ def _makes_names(node: ast.AST) -> bool:
         case ast.Attribute(value=ast.Name(id="sys"), attr="modules"):
             return True
         case ast.Name(id="__path__"):
+            return True
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name in _ENUM_EXPORTS:
             return True
         case _:
             return False
@@ -123,6 +133,18 @@ class Module:
         """Return whether the file may have names beyond the known ones."""
         dynamic = self.source is not None and self.source.is_dynamic
         return self.body is None or self.is_written or dynamic or "__getattr__" in self.declared
+
+    @cached_property
+    def unseen(self) -> frozenset[str]:
+        """Return names that the code may have where a checker sees none.
+
+        They are bound in a block, which may be meant for another system or version than the
+        checker's, or a function binds them by `global`.
+        """
+        nodes = (node for statement in self.body or () for node in ast.walk(statement))
+        by_functions = (name for e in nodes if isinstance(e, ast.Global) for name in e.names)
+        in_blocks = self.declared.keys() - plain_declarations(self.body or ()).keys()
+        return frozenset((*by_functions, *in_blocks))
 
     @cached_property
     def imports(self) -> tuple[tuple[int, str, tuple[str, ...]], ...]:

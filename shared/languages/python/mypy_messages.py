@@ -146,7 +146,7 @@ _PATTERNS: Final[dict[str, tuple[tuple[Mistake, str], ...]]] = {
             Mistake.OPERANDS,
             r'operand types for (?P<operator>\S+) \("(?P<left>.+)" and "(?P<right>.+)"',
         ),
-        (Mistake.OPERAND, r'operand type for \S+(?: \S)? \("(?P<of>.+)"\)'),
+        (Mistake.OPERAND, r'operand type for (?P<operator>\S+)(?: \S)? \("(?P<of>.+)"\)'),
     ),
     "index": (
         (Mistake.NOT_INDEXABLE, r'^Value of type "(?P<of>.+)" is not indexable'),

@@ -26,6 +26,15 @@ if TYPE_CHECKING:
 _KNOWN_DECORATORS: Final = frozenset(
     {"dataclass", "total_ordering", "final", "runtime_checkable", "unique", "override", "verify"}
 )
+_KNOWN_METACLASSES: Final = frozenset({"ABCMeta", "EnumMeta", "EnumType", "type"})
+# An `__init_subclass__` with one of these words may give classes another constructor.
+_MAKING_CONSTRUCTORS: Final = frozenset({"__init__", "__new__", "setattr", "dataclass"})
+# Function decorators that a checker knows, or that leave the parameters as they are.
+_SIGNATURE_KEEPING: Final = frozenset(
+    {"abstractmethod", "asynccontextmanager", "cache", "cached_property", "classmethod",
+     "contextmanager", "deprecated", "final", "lru_cache", "overload", "override", "property",
+     "setter", "singledispatch", "singledispatchmethod", "staticmethod", "wraps"}
+)  # fmt: skip
 # Bases that let other values pass for the class, or that only a checker treats as special.
 _LOOSE_BASES: Final = frozenset({"TypedDict", "Protocol", "NamedTuple"})
 _ABSTRACT_BASES: Final = frozenset({"ABC", "Protocol"})
@@ -75,6 +84,22 @@ class BackedNames:
 
     def is_own(self, imported: ImportedName) -> bool:
         return imported.module.split(".", 1)[0] in self._roots
+
+    def is_loose(self, imported: ImportedName) -> bool:
+        """Say whether an order may change what is imported, and declares nothing of its file."""
+        dotted = f"{imported.module}.{imported.attribute}" if imported.attribute else ""
+        if not imported.attribute or dotted in self.view.modules:
+            return False  # which name of the module is used is seen where it is used
+        return self.backing(imported.attribute) is Backing.LOOSE
+
+    def is_loose_member(self, name: str) -> bool:
+        """Say whether a module or class that an order may change so has a member of this name."""
+        return any(
+            each.module.is_written and not _is_contracted(each, name, owner)
+            for owner, owners in self._owners.items()
+            for each in owners
+            if owner == name or name in each.declaration.members
+        )
 
     @cached_property
     def _owners(self) -> Mapping[str, tuple[Owner, ...]]:
@@ -193,11 +218,36 @@ class BackedNames:
         )
 
     def has_plain_head(self, name: str) -> bool:
-        """Say whether a checker knows how the class is made: it has no foreign decorator."""
-        return all(
-            name_behind(each) in _KNOWN_DECORATORS
-            for node in self.classes(name)
-            for each in node.decorator_list
+        """Say whether a checker knows how the class is made.
+
+        Neither it nor a base of the project's has a foreign decorator or metaclass, or an
+        `__init_subclass__` that makes constructors; and no order may change a base.
+        """
+        pending, seen = [name], {name}
+        while pending:
+            each = pending.pop()
+            if each != name and self.backing(each) is Backing.LOOSE:
+                return False
+            for node in self.classes(each):
+                if not _is_made_plainly(node):
+                    return False
+                bases = base_names(node) - seen
+                seen |= bases
+                pending += sorted(bases)
+        return True
+
+    def is_called_as_written(self, name: str, owner: str | None = None) -> bool:
+        """Say whether a function takes what it is written to take.
+
+        A foreign decorator may fill in arguments, whatever type it is annotated with. The fields of
+        a named tuple may be computed, and in a block, the code may be meant for another system.
+        """
+        top = owner or name
+        owners = self.owners(top)
+        found = (each.declaration for each in owners)
+        declared = (each.members.get(name) if owner else each for each in found)
+        return not any(top in each.module.unseen for each in owners) and all(
+            _takes_as_written(node) for each in declared if each for node in each.nodes
         )
 
     def is_frozen(self, name: str) -> bool:
@@ -219,6 +269,38 @@ class BackedNames:
             for each in owners
             if isinstance(each.node, ast.ClassDef)
         )
+
+
+def _is_contracted(owner: Owner, name: str, top: str) -> bool:
+    qualified = name if name == top else f"{top}.{name}"
+    return qualified in owner.module.contracted
+
+
+def _is_made_plainly(node: ast.ClassDef) -> bool:
+    decorated = all(name_behind(each) in _KNOWN_DECORATORS for each in node.decorator_list)
+    made_by = (each.value for each in node.keywords if each.arg == "metaclass")
+    hooks = (e for e in node.body if getattr(e, "name", "") == "__init_subclass__")
+    words = {word for hook in hooks for word in re.findall(r"\w+", ast.unparse(hook))}
+    return (
+        decorated
+        and all(name_behind(each) in _KNOWN_METACLASSES for each in made_by)
+        and words.isdisjoint(_MAKING_CONSTRUCTORS)
+    )
+
+
+def _takes_as_written(node: ast.stmt) -> bool:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return decorator_names(node) <= _SIGNATURE_KEEPING
+        case ast.Assign(value=ast.Call(args=[_, *fields], keywords=keywords) as call) if (
+            name_behind(call) == "namedtuple"
+        ):
+            given = (*fields, *(each.value for each in keywords))
+            computed = (ast.Name, ast.BinOp, ast.Starred, ast.comprehension)
+            names = (each for value in given for each in ast.walk(value))
+            return not any(isinstance(each, computed) for each in names)
+        case _:
+            return True
 
 
 def _positional(node: FunctionNode, *, is_method: bool) -> list[ast.arg]:

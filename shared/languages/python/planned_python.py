@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -143,6 +144,13 @@ class DeclaredPackages:
         return not self.provides(module, after) and (self.complete or module in _WELL_KNOWN)
 
 
+# Files that may declare packages as well, each in its own way: any word of them may be a package.
+_ALSO_DECLARING: Final = frozenset(
+    {"setup.py", "setup.cfg", "Pipfile", "environment.yml", "tox.ini", "noxfile.py"}
+)
+_WORD = re.compile(r"[A-Za-z][\w.-]*")
+
+
 def read_dependencies(chain: Chain) -> DeclaredPackages:
     """Return the packages that are declared, and the first order that may write a declaration."""
     files = sorted(path for path in chain.listing if declared_requirements.declares(path))
@@ -150,6 +158,9 @@ def read_dependencies(chain: Chain) -> DeclaredPackages:
     names = {declared_requirements.normal_name(each) for each in chain.dependencies}
     for text in declared:
         names |= declared_requirements.declared(text)
+    for path in _ALSO_DECLARING.intersection(chain.listing) if declared else ():
+        words = _WORD.findall(chain.sources.get(path) or "")
+        names |= set(map(declared_requirements.normal_name, words))
     written = [
         position
         for table in (chain.files.first, chain.files.possible)
@@ -166,7 +177,12 @@ def read_dependencies(chain: Chain) -> DeclaredPackages:
 _ALWAYS_THERE: Final = sys.stdlib_module_names | {"pytest", "_pytest", "pip", "__main__"}
 _MODULE_SUFFIXES: Final = (".py", "/__init__.py", "/__init__.pyi", ".pyi")
 # A package whose code contains one of these texts decides itself where its modules are.
-_FINDS_ITS_OWN: Final = ("__path__", "sys.modules")
+_FINDS_ITS_OWN: Final = ("__path__", "sys.modules", "declare_namespace")
+_COMPILED: Final = (".c", ".cc", ".cpp", ".cxx", ".pyx", ".rs")
+# What says how modules are made that git does not hold.
+_BUILD_FILES: Final = frozenset(
+    {"pyproject.toml", "setup.py", "setup.cfg", "meson.build", "CMakeLists.txt", ".gitignore"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,10 +265,28 @@ def unmet_import(placed: PlacedCode, needed: Import) -> Iterator[Need]:
 def _unmet_package(verb: str, module: str, placed: PlacedCode) -> Iterator[Need]:
     root = module.split(".", 1)[0]
     dependencies = placed.layout.dependencies
+    if _is_elsewhere(module, placed):
+        return
     if dependencies.must_declare(root, placed.after):
         yield undeclared_package(verb, module, root)
     elif not dependencies.provides(root, placed.after):
         yield unprovided(verb, module)
+
+
+def _is_elsewhere(module: str, placed: PlacedCode) -> bool:
+    """Say whether a folder that is no package has the module: it may be one that is searched.
+
+    So are those of a `conftest.py`, of `pythonpath`, and of the members of a workspace.
+    """
+    stems = placed.layout.stems
+    path = f"/{module.replace('.', '/')}"
+    found = (each.removesuffix("/__init__") for each in stems if path in each)
+    return any(
+        f"{each.removesuffix(path)}/__init__" not in stems
+        and _has_module(each, placed, placed.after)
+        for each in found
+        if each.endswith(path)
+    )
 
 
 def unmet_module_run(placed: PlacedCode, module: str) -> Iterator[Need]:
@@ -343,7 +377,29 @@ def _is_certain(module: str, placed: PlacedCode) -> bool:
     """Say whether nothing but a plain source file could have provided the module."""
     if any(root + module.replace(".", "/") in placed.layout.stems for root in placed.roots):
         return False  # compiled, or made by a tool
+    if _is_built(module, placed.chain) or compiles(placed.chain, placed.after):
+        return False
     package = module.split(".", 1)[0]
     known = placed.project.history.find(package, placed.after)
     text = known.source.text if known is not None and known.source is not None else ""
     return not any(each in text for each in _FINDS_ITS_OWN)
+
+
+def _is_built(module: str, chain: Chain) -> bool:
+    """Say whether a build of the repo may make the module, by what its files say.
+
+    They name it by its dotted name or by its path, or there is a `.proto` file that it is made of.
+    """
+    message = re.sub(r"_pb2(_grpc)?$", ".proto", module.rpartition(".")[2])
+    named = re.compile(rf"\b{re.escape(module)}\b|\b{re.escape(module.replace('.', '/'))}\b")
+    return any(
+        named.search(chain.sources.get(path) or "") if name in _BUILD_FILES else name == message
+        for path in chain.listing
+        if (name := path.rpartition("/")[2]) in _BUILD_FILES or name.endswith(".proto")
+    )
+
+
+def compiles(chain: Chain, after: int) -> bool:
+    """Return whether an order up to `after` may write the source of an extension module."""
+    written = (each for o in chain.orders[:after] for each in (*o.writes, *o.may_write))
+    return any(each.endswith(_COMPILED) for each in written)

@@ -26,10 +26,16 @@ PYTEST: Final = frozenset({"pytest", "py.test"})
 # The options, of pytest and of common plugins, whose value is the next word. An option written as
 # `--option=value` needs no entry.
 _PYTEST_OPTION_WITH_VALUE = re.compile(
-    "-[kmcpoWrn]|--(?:maxfail|tb|rootdir|ignore|ignore-glob|deselect|junitxml|junit-xml|basetemp"
+    "-[qvxslh]*[kmcpoWrn]|--(?:maxfail|tb|rootdir|ignore|ignore-glob|deselect|junitxml|junit-xml|basetemp"
     "|confcutdir|durations|durations-min|color|capture|log-level|log-file|import-mode|cov"
     "|cov-report|cov-config|dist|timeout|config-file|override-ini|pythonwarnings|verbosity"
-    "|show-capture)"
+    "|show-capture|doctest-glob)"
+)
+# Long options that surely have no value. Any other may have one that looks like no path.
+_PYTEST_FLAG = re.compile(
+    "--(?:quiet|verbose|exitfirst|last-failed|lf|failed-first|ff|new-first|nf|stepwise|sw|pdb"
+    "|showlocals|no-header|no-summary|disable-warnings|strict|strict-markers|strict-config"
+    "|runxfail|doctest-modules|noconftest|cache-clear|setup-show|no-cov|-)?"
 )
 
 
@@ -103,14 +109,18 @@ def pytest_paths(command: Command) -> tuple[str, ...]:
 
 
 def _positional(arguments: Sequence[str]) -> Iterator[str]:
-    takes_value = False
+    takes_value = may_take_one = False
     for word in arguments:
-        if takes_value:
-            takes_value = False
-        elif word.startswith("-"):
+        if word.startswith("-") and not takes_value:
             takes_value = _PYTEST_OPTION_WITH_VALUE.fullmatch(word) is not None
-        else:
-            yield word.split("::", 1)[0]
+            may_take_one = word.startswith("--") and not (
+                "=" in word or _PYTEST_FLAG.fullmatch(word)
+            )
+            continue
+        path = word.split("::", 1)[0]
+        if not takes_value and (not may_take_one or "/" in path or path.endswith(".py")):
+            yield path
+        takes_value = may_take_one = False
 
 
 def read_paths(command: Command) -> Iterator[str]:

@@ -118,7 +118,7 @@ class PythonCommands:
 
     def is_loaded_unasked(self, path: str) -> bool:
         """Return whether pytest loads the file by itself."""
-        return posixpath.basename(path) == "conftest.py"
+        return posixpath.basename(path) in ("conftest.py", "__init__.py")
 
     def steers(self, path: str) -> str:
         return python_commands.steers(path)

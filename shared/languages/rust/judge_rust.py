@@ -127,7 +127,8 @@ class RustChain(PlannedRust):
                 continue
             if _misses_crate(each, crate) and self.is_open(position):
                 continue  # that its root file has no readable contract is the finding
-            if weighed := self._weighed(reading, test, position):
+            weighed = self._weighed(reading, test, position)
+            if weighed and self.is_settled(test, each.line, weighed[0], position):
                 yield Judged(each, test, weighed[0], reading.name, weighed[1])
 
     def failure(self, result: ToolResult, asked: Asked[Crate | None]) -> str:
@@ -158,7 +159,9 @@ class RustChain(PlannedRust):
         later = self.declared_later(paths, reading.name, position)
         if later is not None and not has_name(read_rust(test.text), reading.name):
             return "E217", declared_only_by(self.chain.source(later))
-        if reading.code == "E211" and self.is_open(position):
+        # A glob brings whatever the crate will have.
+        may_come = reading.code == "E211" or (reading.code == "E216" and "::*" in test.text)
+        if may_come and self.is_open(position):
             return None
         return reading.code, ""
 

@@ -298,6 +298,22 @@ def test_a_test_is_run_by_what_a_compiler_makes_of_it(command: str, is_run: bool
     assert (run_files([analyse_command(command)], test) == test.keys()) == is_run
 
 
+@pytest.mark.parametrize(
+    ("command", "is_run"),
+    [
+        ("./gradlew test --tests game.ScoreTest", True),
+        ("gradle test --tests 'game.ScoreTest.counts'", True),
+        ("mvn test -Dtest=game.ScoreTest", True),
+        ("gradle test --tests game.WordsTest", False),
+    ],
+)
+def test_a_class_that_a_command_names_is_in_the_file_of_its_name(
+    command: str, is_run: bool
+) -> None:
+    test = {"src/test/kotlin/game/ScoreTest.kt": "class ScoreTest\n"}
+    assert (run_files([analyse_command(command)], test) == test.keys()) == is_run
+
+
 def test_what_a_test_uses_is_run_with_it() -> None:
     texts = {
         PATH: "from tests.cases import CASES\n",
@@ -311,6 +327,39 @@ def test_what_a_test_uses_is_run_with_it() -> None:
         "tests/unused.py",
         "other/conftest.py",
     }
+
+
+@pytest.mark.parametrize(
+    ("code", "is_used"),
+    [
+        ("CASES = sorted(Path('tests/cases').glob('*.json'))", True),
+        ("CASES = (Path(__file__).parent / 'cases').iterdir()", True),
+        ("CASES = Path('other').glob('*.json')", False),
+    ],
+)
+def test_a_folder_that_a_test_reads_has_the_data_in_it(code: str, is_used: bool) -> None:
+    texts = {PATH: code, "tests/cases/one.json": "{}\n"}
+    assert (run_files([analyse_command(RUN)], texts) == texts.keys()) == is_used
+
+
+def test_snapshots_are_read_unasked_by_the_tests_beside_them() -> None:
+    texts = {PATH: "x = 1\n", "tests/__snapshots__/a.ambr": "x\n", "b/__snapshots__/a.ambr": "x\n"}
+    used = run_files([analyse_command(RUN)], texts)
+    assert used == {PATH, "tests/__snapshots__/a.ambr"}
+
+
+def test_the_mark_of_a_package_of_tests_may_be_empty() -> None:
+    deep = file("tests/deep/test_a.py")
+    command = "python -m pytest tests/deep/test_a.py"
+    for path, found in (
+        ("tests/deep/__init__.py", []),
+        ("other/__init__.py", ["E109 WO-01 acceptance_files[1].path"]),
+        ("tests/deep/cases.py", ["E005 WO-01 acceptance_files[1].content"]),
+    ):
+        files = [deep, file(path, content="")]
+        assert (
+            findings(plan(scored(acceptance_files=files, acceptance_commands=[command]))) == found
+        )
 
 
 def test_a_test_that_nothing_runs_is_a_fault() -> None:

@@ -238,6 +238,63 @@ def test_old_code_that_an_order_rewrites_may_become_what_a_use_assumes(
     assert codes(plan(rewriting), checker, sources) == []
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        "from a import f; assert f('1').append(2) is None",
+        "from pkg import f; assert f('1')['x'] == 1",
+        "import a; x = a.f('1'); y = x; assert y.append(2) is None",
+        "from a import C; assert C().g() + 1 == 2",
+        "import asyncio, a\nasync def run(): return await a.f('x')\nassert asyncio.run(run()) == 1",
+        "from a import f\nfrom b import h\nassert h(f('1')) == 1",
+    ],
+)
+def test_what_old_code_returns_may_change_where_an_order_rewrites_it(
+    use: str, checker: TypeChecker
+) -> None:
+    sources = {
+        "a.py": "def f(s: str) -> int: return 1\nclass C:\n    def g(self) -> str: return ''\n",
+        "pkg/__init__.py": "from a import f\n",
+    }
+    contract = {"b.py": "def h(x: str) -> int: ..."}
+    rewriting = creating(2, "a.py", acceptance_commands=[python(use)])
+    assert codes(plan(declaring(1, contract), rewriting), checker, sources) == []
+    leaving = running(2, use)
+    found = codes(plan(declaring(1, contract), leaving), checker, sources)
+    assert found in (["E213"], ["E214"])
+    named = declaring(2, {"a.py": "def new() -> int: ..."}, use)
+    assert codes(plan(declaring(1, contract), named), checker, sources) == found
+
+
+@pytest.mark.parametrize(("written", "code"), [("a.py", "W222"), ("notes.txt", "E212")])
+def test_a_class_may_be_made_as_a_base_that_an_order_rewrites(
+    written: str, code: str, checker: TypeChecker
+) -> None:
+    sources = {
+        "a.py": "from dataclasses import dataclass\n@dataclass\nclass A:\n    x: int\n",
+        "b.py": "from a import A\nclass B(A): ...\n",
+    }
+    document = plan(running(1, "from b import B; assert B(1, 2)", allowed_files=[written]))
+    assert codes(document, checker, sources) == [code]
+
+
+def test_what_has_items_may_be_searched_as_python_does(checker: TypeChecker) -> None:
+    stub = "class {0}:\n    def {1}(self, i: int) -> int: ..."
+    for method, code in (("__getitem__", "W222"), ("play", "E214")):
+        document = plan(
+            declaring(1, {"a.py": stub.format("C", method)}, "from a import C; assert 1 in C()")
+        )
+        assert codes(document, checker, {}) == [code]
+
+
+def test_a_test_that_is_marked_to_fail_may_call_what_fails(checker: TypeChecker) -> None:
+    test = "import pytest\nfrom a import f\n@pytest.mark.{0}\ndef test_f():\n    assert f(1, 2)\n"
+    for mark, code in (("xfail", []), ("slow", ["E212"])):
+        files = [{"path": "test_a.py", "content": test.format(mark)}]
+        document = order(1, acceptance_files=files, acceptance_commands=["pytest test_a.py"])
+        assert codes(plan(document), checker, {"a.py": "def f(x): return x"}) == code
+
+
 def test_what_an_interface_declares_is_doubted_although_the_order_rewrites_the_code(
     checker: TypeChecker,
 ) -> None:
@@ -268,6 +325,73 @@ def test_a_member_of_a_declared_tuple_that_is_not_there_is_found(
         "def p() -> P: ...\ndef q() -> Q: ...\ndef pair() -> tuple[int, str]: ..."
     )
     assert codes(plan(declaring(1, {"a.py": stub}, use)), checker) == [code]
+
+
+@pytest.mark.parametrize(
+    ("source", "use", "code"),
+    [
+        ("import sys\nif sys.platform == 'win32':\n    def f(): ...", "a.f()", None),
+        ("import sys\nif sys.version_info >= (3, 99):\n    def f(): ...", "a.f()", None),
+        ("def f(): ...\nclass C:\n    def g(self): ...", "a.g()", "E211"),
+        ("def start():\n    global f\n    f = 1", "a.start(); assert a.f", None),
+        ("def start():\n    f = 1", "a.start(); assert a.f", "E211"),
+        ("import enum\n@enum.global_enum\nclass C(enum.IntFlag):\n    F = 1", "a.F", None),
+        ("import enum\nclass C(enum.IntFlag):\n    F = 1", "a.F", "E211"),
+    ],
+)
+def test_a_name_that_only_a_checker_does_not_see_is_not_missing(
+    source: str, use: str, code: str | None, checker: TypeChecker
+) -> None:
+    document = plan(running(1, f"import a; assert {use}"))
+    assert codes(document, checker, {"a.py": source}) == ([code] if code else [])
+
+
+@pytest.mark.parametrize(("written", "code"), [("pkg/_fast.pyx", []), ("pkg/b.py", ["E211"])])
+def test_a_stub_of_compiled_code_says_nothing_of_what_an_order_makes_of_it(
+    written: str, code: list[str], checker: TypeChecker
+) -> None:
+    sources = {"pkg/__init__.py": "", "pkg/_fast.pyx": "", "pkg/_fast.pyi": "def f() -> int: ..."}
+    use = "from pkg._fast import twice; assert twice(2) == 4"
+    document = plan(running(1, use, allowed_files=[written]))
+    assert codes(document, checker, sources) == code
+
+
+_INJECTING = """from typing import Any, Callable, TypeVar
+F = TypeVar("F", bound=Callable[..., Any])
+def inject(f: F) -> F: ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "use", "code"),
+    [
+        (f"{_INJECTING}@inject\ndef f(db, x): return x", "a.f(1)", "W222"),
+        ("import contextlib\n@contextlib.contextmanager\ndef f(db, x): yield", "a.f(1)", "E212"),
+        ("def f(db, x): return x", "a.f(1)", "E212"),
+        (f"{_INJECTING}class C:\n    @inject\n    def f(self, x): ...", "a.C().f()", "W222"),
+        ("class M(type): ...\nclass B(metaclass=M): ...\nclass C(B): ...", "a.C(1)", "W222"),
+        ("import abc\nclass B(abc.ABC): ...\nclass C(B): ...", "a.C(1)", "E212"),
+        ("def deco(c): ...\n@deco\nclass B: ...\nclass C(B): ...", "a.C(1)", "W222"),
+        (
+            "class B:\n    def __init_subclass__(cls): cls.__init__ = make(cls)\nclass C(B): ...",
+            "a.C(1)",
+            "W222",
+        ),
+        (
+            "class B:\n    def __init_subclass__(cls): known.append(cls)\nclass C(B): ...",
+            "a.C(1)",
+            "E212",
+        ),
+        ("import collections as c\nP = c.namedtuple('P', 'x y')", "a.P(1)", "E212"),
+        ("import collections as c\nn = 'x y'\nP = c.namedtuple('P', n)", "a.P(1, 2)", "W222"),
+        ("import sys\nif sys.platform != 'win32':\n    def f(x): ...", "a.f()", "W222"),
+    ],
+)
+def test_a_call_is_only_wrong_where_nothing_but_the_declaration_decides_on_it(
+    source: str, use: str, code: str, checker: TypeChecker
+) -> None:
+    document = plan(running(1, f"import a; assert {use}"))
+    assert codes(document, checker, {"a.py": source}) == [code]
 
 
 def test_a_contract_of_old_code_adds_to_it(checker: TypeChecker) -> None:

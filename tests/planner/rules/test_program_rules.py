@@ -50,6 +50,15 @@ def test_a_script_of_the_repo_needs_a_shell_that_is_there(shell: str) -> None:
         ("CMakeLists.txt", "ctest"),
         ("src/main.c", "gcc src/main.c"),
         ("main.cpp", "g++ main.cpp"),
+        ("GNUmakefile", "make check"),
+        ("App.fsproj", "dotnet test"),
+        ("mix.exs", "mix test"),
+        ("Package.swift", "swift test"),
+        ("pubspec.yaml", "dart test"),
+        ("deno.json", "deno test"),
+        ("build.sbt", "sbt test"),
+        ("tests/a.bats", "bats tests"),
+        ("meson.build", "meson test"),
     ],
 )
 def test_a_toolchain_is_allowed_once_its_file_is_there(file: str, command: str) -> None:

@@ -132,11 +132,68 @@ def test_a_folder_of_the_name_of_a_package_is_not_that_package() -> None:
         {"game/__init__.py": "", "game/_speed.pyx": ""},
         {"game/__init__.py": "__path__ = []"},
         {"game/__init__.py": "import sys; sys.modules['game._speed'] = sys"},
+        {"game/__init__.py": "__import__('pkg_resources').declare_namespace(__name__)"},
+        {"game/__init__.py": "", "setup.py": "Extension('game._speed', ['csrc/speed.c'])"},
+        {"game/__init__.py": "", "pyproject.toml": "[tool.x]\nfile = 'game/_speed.py'"},
     ],
 )
 def test_a_module_that_may_come_from_elsewhere_is_only_a_warning(repo: dict[str, str]) -> None:
     command = order(1, acceptance_commands=python("import game._speed"))
     assert of_plan(command, repo=set(repo), sources=repo) == ["W101 WO-01 acceptance_commands[0]"]
+
+
+@pytest.mark.parametrize(
+    ("proto", "written", "code"),
+    [
+        ("protos/score.proto", "a.md", "W101"),
+        ("protos/words.proto", "a.md", "E210"),
+        ("protos/words.proto", "csrc/score.c", "W101"),
+    ],
+)
+def test_a_tool_may_make_a_module_of_another_language(proto: str, written: str, code: str) -> None:
+    repo = {"game/__init__.py": "", proto: ""}
+    commands = python("import game.score_pb2")
+    command = order(1, allowed_files=[written], acceptance_commands=commands)
+    found = of_plan(command, repo=set(repo), sources=repo)
+    assert found == [f"{code} WO-01 acceptance_commands[0]"]
+
+
+def test_a_module_that_no_build_makes_is_an_error() -> None:
+    repo = {"game/__init__.py": "", "pyproject.toml": "[tool.x]\nfile = 'game/_speed2.py'"}
+    command = order(1, acceptance_commands=python("import game._speed"))
+    assert of_plan(command, repo=set(repo), sources=repo) == ["E210 WO-01 acceptance_commands[0]"]
+
+
+@pytest.mark.parametrize(
+    ("path", "codes"),
+    [
+        ("tests/helpers.py", []),
+        ("lib/helpers/__init__.py", []),
+        ("packages/helpers/src/helpers/__init__.py", []),
+        ("game/helpers.py", ["W221"]),  # in a package: nothing imports it by this name
+        ("tests/helpers2.py", ["W221"]),
+    ],
+)
+def test_a_module_in_a_folder_that_may_be_searched_is_not_a_package_of_others(
+    path: str, codes: list[str]
+) -> None:
+    repo = {path: "", "game/__init__.py": "", "pyproject.toml": "[project]\ndependencies = ['a']"}
+    test = {"path": "tests/unit/test_a.py", "content": "from helpers import x\nassert x == 1\n"}
+    document = order(
+        1, acceptance_files=[test], acceptance_commands=["python -m pytest tests/unit/test_a.py"]
+    )
+    assert [each[:4] for each in of_plan(document, repo=set(repo), sources=repo)] == codes
+
+
+@pytest.mark.parametrize("path", ["setup.cfg", "setup.py", "tox.ini"])
+def test_a_package_may_be_declared_in_another_file_than_the_manifest(path: str) -> None:
+    sources = {
+        "pyproject.toml": "[build-system]\nrequires = ['setuptools']",
+        path: "a\n frobnicate",
+    }
+    for module, codes in (("frobnicate", []), ("numpy", ["W221 WO-01 acceptance_commands[0]"])):
+        command = order(1, acceptance_commands=python(f"import {module}"))
+        assert of_plan(command, repo=set(sources), sources=sources) == codes
 
 
 def test_a_module_is_told_once_in_an_order() -> None:
@@ -166,6 +223,9 @@ def test_what_could_not_be_read_may_provide_anything() -> None:
         "pytest tests/test_a.py",
         "python -m pytest -q tests/test_a.py::test_x",
         "pytest -k x tests/",
+        "pytest -xvk x tests/",
+        "pytest --runslow tests/test_a.py",
+        "pytest --strict-markers tests",
         "python -m py_compile tests/test_a.py",
         "bash tests/test_a.py",
     ],
@@ -179,7 +239,11 @@ def test_a_path_must_exist_by_then(command: str) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["pytest", "pytest -q", "pytest .", "pytest -k tests", "pytest --pyargs game", "pytest /x.py"],
+    [
+        *("pytest", "pytest -q", "pytest .", "pytest -k tests", "pytest --pyargs game"),
+        *("pytest /x.py", "pytest -qk test_sum", "python -m pytest -xvm slow"),
+        *("pytest --reruns 2", "pytest --hypothesis-profile ci", "pytest --cov-fail-under 90"),
+    ],
 )
 def test_what_names_no_path_of_the_repo_needs_none(command: str) -> None:
     assert "E241" not in of_command(command)

@@ -91,6 +91,39 @@ def test_code_of_the_repository_is_judged_as_it_is(runner: SandboxRunner) -> Non
     assert [each.code for each in found] == ["E213"]
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        'if Score("a", true) != 1 { t.Fatal() }',
+        "if Score(5) != 1 { t.Fatal() }",
+        'n, err := Score("a")\nif err != nil || n != 1 { t.Fatal() }',
+        'n := Score("a")\nm := n\nif m == "a" { t.Fatal() }',
+        'if (&Game{}).Play("a", 1) { t.Fatal() }',
+    ],
+)
+def test_old_code_that_an_order_rewrites_may_be_used_as_it_is_not_yet(
+    body: str, runner: SandboxRunner
+) -> None:
+    source = (
+        "package game\n\ntype Game struct{}\n\n"
+        "func (g *Game) Play(guess string) bool { return true }\n\n"
+        "func Score(guess string) int { return len(guess) }\n"
+    )
+    repo = {**MODULE, "game/game.go": source}
+    tests = {"game/game_test.go": inside(body)}
+    assert uses(runner, Order({}, tests, writes=["game/game.go"]), repo=repo) == []
+    found = uses(runner, Order({}, tests, writes=["game/more.go"]), repo=repo)
+    assert {each.code for each in found} & {"E212", "E213", "E214"}
+
+
+def test_a_module_that_cannot_be_had_here_is_not_a_fault_of_the_test(runner: SandboxRunner) -> None:
+    test = outside("require.True(t, true)", "example.org/more/require")
+    manifest = f"{MODULE['go.mod']}\nrequire example.org/more v1.2.0\n"
+    order = Order({"game/game.go": GAME}, {"game/game_test.go": test})
+    found = uses(runner, order, repo={**MODULE, "go.mod": manifest})
+    assert [each.code for each in found if each.code[0] == "E"] == []
+
+
 def test_a_module_without_a_manifest_yet_is_guessed_by_its_imports(runner: SandboxRunner) -> None:
     test = outside("if game.Score(1) != 1 { t.Fatal() }", "example.org/new/game")
     order = Order({"game/game.go": GAME}, {"game/game_test.go": test}, writes=["go.mod"])

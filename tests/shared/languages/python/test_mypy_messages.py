@@ -92,7 +92,7 @@ def no_variant(callee: Callee, *arguments: TypeText) -> MypyComplaint:
             "(1 if number() else 'a') + 1",
             MypyComplaint(Mistake.OPERANDS, operator="+", left=STR, right=INT, of_union=True),
         ),
-        ("-texts()", MypyComplaint(Mistake.OPERAND, of=parse_type("list[str]"))),
+        ("-texts()", MypyComplaint(Mistake.OPERAND, of=parse_type("list[str]"), operator="unary")),
         ("number()[0] = 1", MypyComplaint(Mistake.OPERAND, of=INT)),
         (
             "'%d' % texts()[0]",

@@ -69,6 +69,26 @@ def test_a_file_without_contract_may_hold_the_missing_name(runner: SandboxRunner
     assert uses(runner, order) == []
 
 
+def test_a_glob_brings_what_an_order_may_add(runner: SandboxRunner) -> None:
+    tests = {"tests/game.rs": file_of("assert_eq!(extra(), 1);", "use my_play::*;")}
+    order = Order({"src/game.rs": GAME}, tests, writes=["src/lib.rs"])
+    assert uses(runner, order) == []
+    found = uses(runner, Order({"src/game.rs": GAME}, tests, writes=["a.md"]))
+    assert [each.code for each in found] == ["E216"]
+
+
+def test_old_code_that_an_order_rewrites_may_be_used_as_it_is_not_yet(
+    runner: SandboxRunner,
+) -> None:
+    source = "pub struct Game;\npub fn score(guess: &str) -> usize { guess.len() }\n"
+    body = 'let n = score("a", true);\nassert_eq!(n, "a");\nassert_eq!(score(\n5), 1);'
+    tests = {"tests/game.rs": file_of(body)}
+    repo = {**CRATE, "src/game.rs": source}
+    assert uses(runner, Order({}, tests, writes=["src/game.rs"]), repo=repo) == []
+    found = uses(runner, Order({}, tests, writes=["src/more.rs"]), repo=repo)
+    assert "E212" in {each.code for each in found}
+
+
 def test_a_root_that_an_order_writes_is_taken_to_name_its_modules(runner: SandboxRunner) -> None:
     test = file_of("assert_eq!(score(5), 1);")
     order = Order(
