@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import posixpath
 from collections import Counter
 from collections.abc import Collection, Iterable
@@ -24,12 +23,8 @@ LANGUAGES: Final[tuple[Language, ...]] = (PYTHON, JAVASCRIPT, TYPESCRIPT, GO, RU
 
 def language_of(path: str) -> Language | None:
     """Return the language that has the suffix of `path`; `None` if no language has it."""
-    return _by_suffix().get(posixpath.splitext(path)[1])
-
-
-@functools.cache
-def _by_suffix() -> dict[str, Language]:
-    return {suffix: each for each in LANGUAGES for suffix in each.suffixes}
+    suffix = posixpath.splitext(path)[1]
+    return next((each for each in LANGUAGES if suffix in each.suffixes), None)
 
 
 def languages_at_hand(text: str, paths: Collection[str]) -> tuple[Language, ...]:
