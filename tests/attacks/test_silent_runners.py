@@ -106,6 +106,78 @@ def test_a_change_does_not_have_the_verification_leave_out_a_test_that_it_breaks
 
 
 @pytest.mark.rest
+def test_a_change_answers_for_no_command_that_never_ran_the_plans_tests(factory: Factory) -> None:
+    """Such a command keeps something as it was, or runs what is no code."""
+    right = "def double(number):\n    return 2 * number\n"
+    old = {"tests/test_old.py": "def test_old():\n    assert True\n"}
+    commit_all(factory.repo, {"scripts/verify.sh": "true\n", "app.py": WRONG, **old})
+    without = "python -m pytest -q --ignore=tests/test_app.py"
+    commands = {"acceptance_commands": [*BY_PYTEST["acceptance_commands"], without]}
+    reply = proposal({"app.py": right, "pyproject.toml": pytest_with("xfail_strict = true")})
+    summary = factory.run(BY_PYTEST | commands | {"regression": [without]}, [reply])
+    assert (summary.verdict, stages(summary)) == ("PASS", [""])
+
+
+@pytest.mark.rest
+def test_a_change_may_leave_out_what_other_files_hold(factory: Factory) -> None:
+    """A command that names a test of the plan ran the folder of the options too."""
+    right = "def double(number):\n    return 2 * number\n"
+    tests = "".join(f"def test_{each}():\n    assert True\n" for each in "ab")
+    files = {
+        "scripts/verify.sh": "true\n",
+        "app.py": WRONG,
+        "tests/test_old.py": tests,
+        "pyproject.toml": configured("--strict-markers tests"),
+    }
+    commit_all(factory.repo, files)
+    setting = 'addopts = "--strict-markers"\ntestpaths = ["tests"]'
+    reply = proposal({"app.py": right, "pyproject.toml": pytest_with(setting)})
+    summary = factory.run(BY_PYTEST, [reply])
+    assert (summary.verdict, stages(summary)) == ("PASS", [""])
+
+
+OF_NODE = """\
+import test from 'node:test';
+import assert from 'node:assert';
+import {double} from '../app.mjs';
+
+test('easy', () => assert.equal(double(0), 0));
+test('hard', () => assert.equal(double(2), 4));
+"""
+
+
+def of_npm(script: str) -> str:
+    return f'{{"name": "shop", "version": "1.0.0", "scripts": {{"test": "{script}"}}}}\n'
+
+
+@pytest.mark.rest
+@pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
+def test_a_script_of_npm_may_name_fewer_files_and_leave_out_no_test_of_the_plan(
+    factory: Factory,
+) -> None:
+    code = "export const double = n => 0;\n"
+    old = "import test from 'node:test';\ntest('a', () => {});\ntest('b', () => {});\n"
+    files = {
+        "scripts/verify.sh": "true\n",
+        "app.mjs": code,
+        "test/old.test.mjs": old,
+        "package.json": of_npm("node --test test/old.test.mjs"),
+    }
+    commit_all(factory.repo, files)
+    document = writing(
+        "app.mjs",
+        allowed_files=["app.mjs", "package.json"],
+        acceptance_files=[{"path": "test/app.test.mjs", "content": OF_NODE}],
+        acceptance_commands=["npm test -- test/app.test.mjs"],
+    )
+    easy = of_npm("node --test --test-name-pattern=easy")
+    wrong = proposal({"app.mjs": f"{code}\n", "package.json": easy})
+    right = {"app.mjs": code.replace("0", "2 * n"), "package.json": of_npm("node --test")}
+    summary = factory.run(document, [wrong, proposal(right)], max_attempts=2)
+    assert (summary.verdict, stages(summary)) == ("PASS", [Stage.ACCEPTANCE_FAILED, ""])
+
+
+@pytest.mark.rest
 def test_a_flood_does_not_hide_that_a_change_told_pytest_to_run_no_test(factory: Factory) -> None:
     commit_all(factory.repo, {"scripts/verify.sh": "true\n", "app.py": WRONG})
     code = FLOOD.replace('"tests/test_new.py" not in sys.argv', "True").replace(
