@@ -178,6 +178,29 @@ def test_a_script_of_npm_may_name_fewer_files_and_leave_out_no_test_of_the_plan(
 
 
 @pytest.mark.rest
+@pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
+def test_a_script_of_npm_may_leave_out_what_it_ran_once_more(factory: Factory) -> None:
+    """Node counts files beside the tests, too. A test that the change breaks still fails."""
+    (factory.repo / "scripts/verify.sh").unlink()
+    code = "export const double = n => 2 * n;\n"
+    files = {
+        "app.mjs": code,
+        "test/app.test.mjs": OF_NODE,
+        **{f"test/data/{each}.mjs": "export const two = 2;\n" for each in "ab"},
+        "package.json": of_npm("node --test test/"),
+    }
+    commit_all(factory.repo, files)
+    document = writing("app.mjs", allowed_files=["app.mjs", "package.json"])
+    script = of_npm("node --test --test-name-pattern=easy test/app.test.mjs")
+    wrong = proposal({"app.mjs": code.replace("2 * n", "0"), "package.json": script})
+    fewer = of_npm("node --test test/app.test.mjs")
+    right = proposal({"app.mjs": f"{code}\n", "package.json": fewer})
+    summary = factory.run(document, [wrong, right], max_attempts=2)
+    assert (summary.verdict, stages(summary)) == ("PASS", [Stage.VERIFY_FAILED, ""])
+    assert "`npm test` ran 4 tests before this order and 2 after it" in str(summary.warnings)
+
+
+@pytest.mark.rest
 def test_a_flood_does_not_hide_that_a_change_told_pytest_to_run_no_test(factory: Factory) -> None:
     commit_all(factory.repo, {"scripts/verify.sh": "true\n", "app.py": WRONG})
     code = FLOOD.replace('"tests/test_new.py" not in sys.argv', "True").replace(
