@@ -5,6 +5,7 @@ The tree is what a proposal wrote or, later, what a landing merged.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -318,7 +319,7 @@ def _run_phase(
             phase.red[check.text] = now
             continue
         brief = _failed_command(phase, check, ended, trial)
-        phase.brief = _billed(_compared(brief, known, now), ended, trial)
+        phase.brief = _billed(_compared(brief, known, now), check, ended, trial)
         return
 
 
@@ -372,13 +373,10 @@ def _too_few(fewer: FewerTests, phase: _Phase, trial: Trial) -> FailureBrief | N
 
 
 def _ran_as_defined_before(fewer: FewerTests, phase: _Phase, trial: Trial) -> bool:
-    """Return whether a command that is new to the verification ran all tests that are missed.
-
-    Where a change writes the script behind a command, what it was on the base is run as well.
-    """
-    before = trial.known().tests
-    new = (tests for command, tests in phase.tests.items() if command not in before)
-    return any(each.ran >= fewer.before.ran for each in new)
+    """Return whether the script that the command had before the order ran all tests as well."""
+    old = (each.text for each in trial.checks if each.stands_for == fewer.command)
+    ran = (phase.tests[each].ran for each in old if each in phase.tests)
+    return bool(fewer.command) and any(each >= fewer.before.ran for each in ran)
 
 
 def _compared(brief: FailureBrief, known: KnownRed, now: RedCheck) -> FailureBrief:
@@ -390,12 +388,31 @@ def _compared(brief: FailureBrief, known: KnownRed, now: RedCheck) -> FailureBri
     return brief.model_copy(update={"primary_error_excerpt": cut(account)})
 
 
-def _billed(brief: FailureBrief, ended: Ended, trial: Trial) -> FailureBrief:
-    """Return the brief as a fault of the environment, if that is what made the command fail."""
+_OLD_SCRIPT: Final = (
+    "`{command}` ran this before the change, which has another script for it, and both have to pass"
+)
+_NEW_SCRIPT_ALONE: Final = (
+    "{why}; where it is to replace the test runner, pass --verify {quoted}, which runs the new "
+    "script alone"
+)
+
+
+def _billed(brief: FailureBrief, check: Check, ended: Ended, trial: Trial) -> FailureBrief:
+    """Return the brief as a fault of the environment, if that is what made the command fail.
+
+    What the old script of a command lacks, the change itself may have taken away.
+    """
     around = surroundings_of(trial.bench, trial.options, trial.task.base, trial.written)
     fault = find_fault(ended, around)
+    old = check.stands_for
+    why = _OLD_SCRIPT.format(command=old)
     if fault is not None:
+        if old and fault.besides is not None:
+            remedy = _NEW_SCRIPT_ALONE.format(why=why, quoted=shlex.quote(old))
+            fault = replace(fault, remedy=remedy)
         return brief_of_fault(fault, brief)
+    if old:
+        brief = with_facts(brief, (f"{why}.",))
     if trial.options.install_dependencies:
         return brief
     return with_facts(brief, not_installed(ended, trial.tree, tuple(trial.written)))
