@@ -33,6 +33,7 @@ from factory.judging.run_checks import Trial, try_acceptance, try_command
 from factory.orders import documents
 from factory.orders.documents import AttemptRecord, CmdResult, CommandFlag, CountedTests
 from factory.orders.task import OrderTask, RunOptions
+from factory.preflight import name_paths
 from factory.proposal.reply_formats import ImpossibleClaim
 from factory.record.progress import AnnouncedProgress
 from factory.workbench.pool import Workbench
@@ -267,9 +268,10 @@ _RUNS_NONE: Final = (
     "nothing: the configuration that comes with this change must let the test runner run them."
 )
 _LEAVES_OUT: Final = (
-    "The command ran {now}, and {then} with what configures tests as it was before: the "
-    "configuration that comes with this change must leave out none."
+    "The command ran {now}, and {then} with {files} as before: the configuration that comes with "
+    "this change must leave out none."
 )
+_MAY_LEAVE_OUT: Final = " An order that is to leave tests out lists in its `changes` what goes."
 
 
 def command_without_tests(
@@ -341,22 +343,23 @@ def left_out_by_configuration(trial: Trial, fewer: FewerTests) -> str:
     if fewer.command and fewer.now is not None and trial.configuring:
         now = CountedTests(passed=fewer.now, failed=0, skipped=0)
         for found in _left_out(trial, {fewer.command: now}):
-            return found.account
+            return f"{found.account}{_MAY_LEAVE_OUT}"
     return ""
 
 
 @dataclass(frozen=True, slots=True)
 class _LeftOut:
-    """Hold how many tests a command runs, and how many with the configuration of the base."""
+    """Hold how many tests a command runs, and how many with `files` as they are on the base."""
 
     command: str
     now: int
     then: int
+    files: tuple[str, ...]
 
     @property
     def account(self) -> str:
         now, then = map(documents.count_of_tests, (self.now, self.then))
-        return _LEAVES_OUT.format(now=now, then=then)
+        return _LEAVES_OUT.format(now=now, then=then, files=name_paths(self.files))
 
 
 def _left_out(trial: Trial, ran: Mapping[str, CountedTests]) -> Iterator[_LeftOut]:
@@ -365,7 +368,7 @@ def _left_out(trial: Trial, ran: Mapping[str, CountedTests]) -> Iterator[_LeftOu
     for command, result in _tried(trial, tuple(ran), before, "as_configured_before").items():
         now, then = ran[command].ran, _ran(result)
         if then > now:
-            yield _LeftOut(command, now, then)
+            yield _LeftOut(command, now, then, tuple(before))
 
 
 def _are_of_other_files(trial: Trial, found: _LeftOut, plans: Sequence[str]) -> bool:
