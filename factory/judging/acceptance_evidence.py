@@ -15,9 +15,9 @@ that the project seems to bring is not judged. In doubt the project is assumed t
 a reply costs less than an order that ends too early.
 
 A change may come with a configuration of the test runner. The commands that passed are then run
-on tests that are no code in any language: a runner that passes again has not run them. They are
-also run with what configures tests as it was before: a runner that then runs more of them was told
-to leave some out.
+on tests that are no code in any language: a runner that passes again has not run them. The change
+answers for it only if the runner fails there with what configures tests as it was before. They are
+also run on the right tests so: a runner that then runs more of them was told to leave some out.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from factory.judging.run_checks import Trial, try_acceptance, try_command
 from factory.orders import documents
 from factory.orders.documents import AttemptRecord, CmdResult, CommandFlag, CountedTests
 from factory.orders.task import OrderTask, RunOptions
+from factory.preflight import name_paths
 from factory.proposal.reply_formats import ImpossibleClaim
 from factory.record.progress import AnnouncedProgress
 from factory.workbench.pool import Workbench
@@ -267,9 +268,10 @@ _RUNS_NONE: Final = (
     "nothing: the configuration that comes with this change must let the test runner run them."
 )
 _LEAVES_OUT: Final = (
-    "The command ran {now}, and {then} with what configures tests as it was before: the "
-    "configuration that comes with this change must leave out none."
+    "The command ran {now}, and {then} with {files} as before: the configuration that comes with "
+    "this change must leave out none."
 )
+_MAY_LEAVE_OUT: Final = " An order that is to leave tests out lists in its `changes` what goes."
 
 
 def command_without_tests(
@@ -285,13 +287,32 @@ def command_without_tests(
     runners = [each for each in commands if runs_tests(each)]
     if not plans or not runners or not trial.configuring:
         return None
-    results = _tried(trial, commands, dict.fromkeys(plans, _NO_CODE), "without_tests")
-    failed = {command for command, result in results.items() if result.exit_code}
-    passing = [each for each in _with_unread_tests(commands, plans, failed) if each in runners]
-    if results and passing:
-        return passing[0], _RUNS_NONE
+    hollow = dict.fromkeys(plans, _NO_CODE)
+    passing = _passing_on(trial, commands, plans, hollow, "without_tests")
+    if not passing.isdisjoint(runners):
+        # What passes so with the old configuration too is not kept from a test by the new one.
+        before = {**_as_configured_before(trial), **hollow}
+        passing -= _passing_on(trial, commands, plans, before, "without_tests_before")
+    if unread := [each for each in runners if each in passing]:
+        return unread[0], _RUNS_NONE
     naming = {each: tests[each] for each in runners if each in tests and _names(each, plans)}
-    return next(_left_out(trial, naming), None)
+    for found in _left_out(trial, naming):
+        if not _are_of_other_files(trial, found, plans):
+            return found.command, found.account
+    return None
+
+
+def _passing_on(
+    trial: Trial,
+    commands: Sequence[str],
+    tests: Sequence[str],
+    files: Mapping[str, str | None],
+    name: str,
+) -> set[str]:
+    """Return the commands that pass over the tests, which hold no code in `files`."""
+    results = _tried(trial, commands, files, name)
+    failed = {command for command, result in results.items() if result.exit_code}
+    return set(_with_unread_tests(commands, tests, failed)) if results else set()
 
 
 def _with_unread_tests(
@@ -321,24 +342,63 @@ def left_out_by_configuration(trial: Trial, fewer: FewerTests) -> str:
     """
     if fewer.command and fewer.now is not None and trial.configuring:
         now = CountedTests(passed=fewer.now, failed=0, skipped=0)
-        for _, account in _left_out(trial, {fewer.command: now}):
-            return account
+        for found in _left_out(trial, {fewer.command: now}):
+            return f"{found.account}{_MAY_LEAVE_OUT}"
     return ""
 
 
-def _left_out(trial: Trial, ran: Mapping[str, CountedTests]) -> Iterator[tuple[str, str]]:
+@dataclass(frozen=True, slots=True)
+class _LeftOut:
+    """Hold how many tests a command runs, and how many with `files` as they are on the base."""
+
+    command: str
+    now: int
+    then: int
+    files: tuple[str, ...]
+
+    @property
+    def account(self) -> str:
+        now, then = map(documents.count_of_tests, (self.now, self.then))
+        return _LEAVES_OUT.format(now=now, then=then, files=name_paths(self.files))
+
+
+def _left_out(trial: Trial, ran: Mapping[str, CountedTests]) -> Iterator[_LeftOut]:
     """Yield the commands that run more tests with what configures tests as it is on the base."""
+    before = _as_configured_before(trial)
+    for command, result in _tried(trial, tuple(ran), before, "as_configured_before").items():
+        now, then = ran[command].ran, _ran(result)
+        if then > now:
+            yield _LeftOut(command, now, then, tuple(before))
+
+
+def _are_of_other_files(trial: Trial, found: _LeftOut, plans: Sequence[str]) -> bool:
+    """Return whether a command is seen to leave out tests of files other than the plan's.
+
+    Its script or its options may have named such files before. Empty files in the place of the
+    plan's show how many tests are theirs. Node counts an empty file as a test, unless it is told
+    which tests to run, so that so few prove nothing.
+    """
+    empty: dict[str, str | None] = dict.fromkeys(plans, "")
+    before = {**_as_configured_before(trial), **empty}
+    command = found.command
+    now = _tried(trial, (command,), empty, "others")
+    then = _tried(trial, (command,), before, "others_before")
+    fewer = sum(map(_ran, then.values())) - sum(map(_ran, now.values()))
+    return fewer > len(plans) and fewer >= found.then - found.now
+
+
+def _as_configured_before(trial: Trial) -> dict[str, str | None]:
+    """Return what the base has of the files by which the change configures tests."""
     git, base = trial.bench.workspace.git, trial.task.base
     before = {path: trees.content_of(git, base, path) for path in trial.configuring}
-    texts = {
+    return {
         path: None if each is None else each.decode("utf-8", "replace")
         for path, each in before.items()
     }
-    for command, result in _tried(trial, tuple(ran), texts, "as_configured_before").items():
-        now, then = ran[command], result.tests
-        if then is not None and then.ran > now.ran:
-            counts = (documents.count_of_tests(each.ran) for each in (now, then))
-            yield command, _LEAVES_OUT.format(**dict(zip(("now", "then"), counts, strict=True)))
+
+
+def _ran(result: CmdResult) -> int:
+    return result.tests.ran if result.tests is not None else 0
 
 
 def _tried(

@@ -344,6 +344,7 @@ _PYTEST_WORDS = {"passed", "failed", "error", "errors", "skipped", "xfailed", "x
     "warnings",
 }
 _PYTEST_NAME = re.compile(r"(?:FAILED|ERROR) (\S.*?)(?: - .*)?$")
+_PYTEST_TEARDOWN = re.compile(r"_+ ERROR at teardown of .* _+$")
 _UNITTEST = re.compile(r"Ran (\d{1,9}) tests? in [\d.]+s$")
 _UNITTEST_RESULT = re.compile(r"(?:OK|FAILED) \((.*)\)$")
 _UNITTEST_PART = re.compile(r"([a-z ]{1,40})=(\d{1,9})")
@@ -356,6 +357,7 @@ _PYTEST_PROGRESS = re.compile(r"([.FEsxX]+) +\[ *\d+%\]$")
 def read_pytest(text: str) -> Counted | None:
     """Return the sum of pytest's summaries. A test that is expected to fail counts as skipped.
 
+    A test that ended well before its teardown failed is in a summary twice, and is counted once.
     Told twice to be quiet, by its configuration and by its command, it prints no summary: then a
     sign for each test is counted.
     """
@@ -376,8 +378,11 @@ def read_pytest(text: str) -> Counted | None:
         runs = [Counted(passed, failed, len(signs) - passed - failed, exact=False)] if signs else []
     if not runs:
         return None
+    total = add_up(runs)
+    twice = sum(1 for _ in matches(text, "ERROR at teardown of ", _PYTEST_TEARDOWN))
+    total = replace(total, passed=max(0, total.passed - twice))
     marked = (*matches(text, "FAILED ", _PYTEST_NAME), *matches(text, "ERROR ", _PYTEST_NAME))
-    return add_up((*runs, Counted(names=frozenset(each[1] for each in marked))))
+    return replace(total, names=frozenset(each[1] for each in marked))
 
 
 def read_unittest(text: str) -> Counted | None:

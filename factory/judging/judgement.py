@@ -5,6 +5,7 @@ The tree is what a proposal wrote or, later, what a landing merged.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -318,7 +319,7 @@ def _run_phase(
             phase.red[check.text] = now
             continue
         brief = _failed_command(phase, check, ended, trial)
-        phase.brief = _billed(_compared(brief, known, now), ended, trial)
+        phase.brief = _billed(_compared(brief, known, now), check, ended, trial)
         return
 
 
@@ -360,13 +361,22 @@ def _too_few(fewer: FewerTests, phase: _Phase, trial: Trial) -> FailureBrief | N
             why += (
                 " Nothing shows that a test ran: have the test runner print its summary as before."
             )
-    elif not takes_away(trial.order) and (left := left_out_by_configuration(trial, fewer)):
+    elif takes_away(trial.order) or _ran_as_defined_before(fewer, phase, trial):
+        return None
+    elif left := left_out_by_configuration(trial, fewer):
         why = left
     else:
         return None
     ran = zip(trial.checks, phase.results, strict=False)
     named = (result for check, result in ran if check.text == fewer.command)
     return brief_of_success(phase.stage, trial.order, why, next(named, phase.results[-1]))
+
+
+def _ran_as_defined_before(fewer: FewerTests, phase: _Phase, trial: Trial) -> bool:
+    """Return whether the script that the command had before the order ran all tests as well."""
+    old = (each.text for each in trial.checks if each.stands_for == fewer.command)
+    ran = (phase.tests[each].ran for each in old if each in phase.tests)
+    return bool(fewer.command) and any(each >= fewer.before.ran for each in ran)
 
 
 def _compared(brief: FailureBrief, known: KnownRed, now: RedCheck) -> FailureBrief:
@@ -378,12 +388,31 @@ def _compared(brief: FailureBrief, known: KnownRed, now: RedCheck) -> FailureBri
     return brief.model_copy(update={"primary_error_excerpt": cut(account)})
 
 
-def _billed(brief: FailureBrief, ended: Ended, trial: Trial) -> FailureBrief:
-    """Return the brief as a fault of the environment, if that is what made the command fail."""
+_OLD_SCRIPT: Final = (
+    "`{command}` ran this before the change, which has another script for it, and both have to pass"
+)
+_NEW_SCRIPT_ALONE: Final = (
+    "{why}; where it is to replace the test runner, pass --verify {quoted}, which runs the new "
+    "script alone"
+)
+
+
+def _billed(brief: FailureBrief, check: Check, ended: Ended, trial: Trial) -> FailureBrief:
+    """Return the brief as a fault of the environment, if that is what made the command fail.
+
+    What the old script of a command lacks, the change itself may have taken away.
+    """
     around = surroundings_of(trial.bench, trial.options, trial.task.base, trial.written)
     fault = find_fault(ended, around)
+    old = check.stands_for
+    why = _OLD_SCRIPT.format(command=old)
     if fault is not None:
+        if old and fault.besides is not None:
+            remedy = _NEW_SCRIPT_ALONE.format(why=why, quoted=shlex.quote(old))
+            fault = replace(fault, remedy=remedy)
         return brief_of_fault(fault, brief)
+    if old:
+        brief = with_facts(brief, (f"{why}.",))
     if trial.options.install_dependencies:
         return brief
     return with_facts(brief, not_installed(ended, trial.tree, tuple(trial.written)))

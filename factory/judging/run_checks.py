@@ -64,12 +64,15 @@ class Check:
     """Represent one command; `tolerated` pairs an exit code that passes with the reason.
 
     `is_new` says that the command does not verify the base, so what it finds there is not known.
+    `stands_for` is the command of the base whose script the tree has changed, if this is that
+    script.
     """
 
     text: str
     argv: tuple[str, ...]
     tolerated: tuple[tuple[int, str], ...] = ()
     is_new: bool = False
+    stands_for: str = ""
 
     def note_for(self, exit_code: int) -> str | None:
         """Return why `exit_code` passes although it is not 0, or `None`."""
@@ -129,11 +132,17 @@ class BaseVerification:
         if exempt := self._exempt(files, now):
             return exempt
         old = {each.text for each in self.found.commands}
+        scripts = {each.defined: each.text for each in self.found.commands if each.defined}
         commands = self._commands(files, now)
         if self.found.is_known:  # what no order can change has been seen on the base
             commands = tuple(each for each in commands if each.text != INSTALLER)
         checks = self._checks_of(commands)
-        return Checks(tuple(replace(each, is_new=each.text not in old) for each in checks))
+        return Checks(
+            tuple(
+                replace(each, is_new=each.text not in old, stands_for=scripts.get(each.text, ""))
+                for each in checks
+            )
+        )
 
     def _exempt(self, files: RepoFiles, now: Verification) -> Checks | None:
         before = TreeFacts(self.files.paths, self.found.is_known)

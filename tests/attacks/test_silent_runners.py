@@ -84,7 +84,8 @@ def test_a_change_that_has_pytest_leave_out_a_test_of_the_plan_proves_nothing(
     summary = factory.run(document, [reply], max_attempts=1)
     assert stages(summary) == [Stage.ACCEPTANCE_FAILED]
     assert summary.failure is not None
-    assert "must leave out none" in summary.failure.excerpt
+    said = "The command ran 1 test, and 2 tests with pyproject.toml as before"
+    assert said in summary.failure.excerpt
 
 
 @pytest.mark.rest
@@ -103,6 +104,101 @@ def test_a_change_does_not_have_the_verification_leave_out_a_test_that_it_breaks
     reply = proposal({"app.py": WRONG, "pyproject.toml": pytest_with(setting)})
     summary = factory.run(document, [reply], max_attempts=1)
     assert stages(summary) == [Stage.VERIFY_FAILED if not changes else ""]
+
+
+@pytest.mark.rest
+def test_a_change_answers_for_no_command_that_never_ran_the_plans_tests(factory: Factory) -> None:
+    """Such a command keeps something as it was, or runs what is no code."""
+    right = "def double(number):\n    return 2 * number\n"
+    old = {"tests/test_old.py": "def test_old():\n    assert True\n"}
+    commit_all(factory.repo, {"scripts/verify.sh": "true\n", "app.py": WRONG, **old})
+    without = "python -m pytest -q --ignore=tests/test_app.py"
+    commands = {"acceptance_commands": [*BY_PYTEST["acceptance_commands"], without]}
+    reply = proposal({"app.py": right, "pyproject.toml": pytest_with("xfail_strict = true")})
+    summary = factory.run(BY_PYTEST | commands | {"regression": [without]}, [reply])
+    assert (summary.verdict, stages(summary)) == ("PASS", [""])
+
+
+@pytest.mark.rest
+def test_a_change_may_leave_out_what_other_files_hold(factory: Factory) -> None:
+    """A command that names a test of the plan ran the folder of the options too."""
+    right = "def double(number):\n    return 2 * number\n"
+    tests = "".join(f"def test_{each}():\n    assert True\n" for each in "ab")
+    files = {
+        "scripts/verify.sh": "true\n",
+        "app.py": WRONG,
+        "tests/test_old.py": tests,
+        "pyproject.toml": configured("--strict-markers tests"),
+    }
+    commit_all(factory.repo, files)
+    setting = 'addopts = "--strict-markers"\ntestpaths = ["tests"]'
+    reply = proposal({"app.py": right, "pyproject.toml": pytest_with(setting)})
+    summary = factory.run(BY_PYTEST, [reply])
+    assert (summary.verdict, stages(summary)) == ("PASS", [""])
+
+
+OF_NODE = """\
+import test from 'node:test';
+import assert from 'node:assert';
+import {double} from '../app.mjs';
+
+test('easy', () => assert.equal(double(0), 0));
+test('hard', () => assert.equal(double(2), 4));
+"""
+
+
+def of_npm(script: str) -> str:
+    return f'{{"name": "shop", "version": "1.0.0", "scripts": {{"test": "{script}"}}}}\n'
+
+
+@pytest.mark.rest
+@pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
+def test_a_script_of_npm_may_name_fewer_files_and_leave_out_no_test_of_the_plan(
+    factory: Factory,
+) -> None:
+    code = "export const double = n => 0;\n"
+    old = "import test from 'node:test';\ntest('a', () => {});\ntest('b', () => {});\n"
+    files = {
+        "scripts/verify.sh": "true\n",
+        "app.mjs": code,
+        "test/old.test.mjs": old,
+        "package.json": of_npm("node --test test/old.test.mjs"),
+    }
+    commit_all(factory.repo, files)
+    document = writing(
+        "app.mjs",
+        allowed_files=["app.mjs", "package.json"],
+        acceptance_files=[{"path": "test/app.test.mjs", "content": OF_NODE}],
+        acceptance_commands=["npm test -- test/app.test.mjs"],
+    )
+    easy = of_npm("node --test --test-name-pattern=easy")
+    wrong = proposal({"app.mjs": f"{code}\n", "package.json": easy})
+    right = {"app.mjs": code.replace("0", "2 * n"), "package.json": of_npm("node --test")}
+    summary = factory.run(document, [wrong, proposal(right)], max_attempts=2)
+    assert (summary.verdict, stages(summary)) == ("PASS", [Stage.ACCEPTANCE_FAILED, ""])
+
+
+@pytest.mark.rest
+@pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
+def test_a_script_of_npm_may_leave_out_what_it_ran_once_more(factory: Factory) -> None:
+    """Node counts files beside the tests, too. A test that the change breaks still fails."""
+    (factory.repo / "scripts/verify.sh").unlink()
+    code = "export const double = n => 2 * n;\n"
+    files = {
+        "app.mjs": code,
+        "test/app.test.mjs": OF_NODE,
+        **{f"test/data/{each}.mjs": "export const two = 2;\n" for each in "ab"},
+        "package.json": of_npm("node --test test/"),
+    }
+    commit_all(factory.repo, files)
+    document = writing("app.mjs", allowed_files=["app.mjs", "package.json"])
+    script = of_npm("node --test --test-name-pattern=easy test/app.test.mjs")
+    wrong = proposal({"app.mjs": code.replace("2 * n", "0"), "package.json": script})
+    fewer = of_npm("node --test test/app.test.mjs")
+    right = proposal({"app.mjs": f"{code}\n", "package.json": fewer})
+    summary = factory.run(document, [wrong, right], max_attempts=2)
+    assert (summary.verdict, stages(summary)) == ("PASS", [Stage.VERIFY_FAILED, ""])
+    assert "`npm test` ran 4 tests before this order and 2 after it" in str(summary.warnings)
 
 
 @pytest.mark.rest

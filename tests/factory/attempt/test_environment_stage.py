@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -178,6 +179,20 @@ def test_a_node_program_is_to_be_called_by_npx(factory: Factory) -> None:
     commit_all(factory.repo, {"package.json": '{"devDependencies": {"jest": "1"}}'})
     summary = factory.run(order(acceptance_commands=["no-such-jest"]), [])
     assert "write `npx no-such-jest`" in remedy_of(summary)
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
+def test_a_change_that_takes_the_old_runner_away_is_told_so(factory: Factory) -> None:
+    """No installation brings it back: the change may be meant to replace it."""
+    (factory.repo / "scripts/verify.sh").unlink()
+    scripts = [{"test": "test -e old.json || no-such-runner"}, {"test": "true"}]
+    before, after = (json.dumps({"scripts": each}) for each in scripts)
+    commit_all(factory.repo, {"package.json": before, "old.json": "{}\n"})
+    document = writing("package.json", removed_files=["old.json"])
+    summary = factory.run(document, [proposal({"package.json": after})])
+    assert stages(summary) == [Stage.ENVIRONMENT]
+    assert remedy_of(summary).startswith("`npm test` ran this before the change")
+    assert "pass --verify 'npm test'" in remedy_of(summary)
 
 
 def test_a_plan_stops_at_the_environment(factory: Factory) -> None:
