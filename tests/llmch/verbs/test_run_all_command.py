@@ -97,7 +97,7 @@ def test_without_a_folder_the_latest_plan_is_meant_and_named(
 
 
 def test_a_plan_that_has_landed_needs_no_key(
-    run_all: RunAll, repo: Path, monkeypatch: pytest.MonkeyPatch
+    run_all: RunAll, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with model_server(monkeypatch, ONE, TWO, THREE):
         assert run_all().code == 0
@@ -107,6 +107,8 @@ def test_a_plan_that_has_landed_needs_no_key(
     assert (said.code, said.document["tip"]) == (0, git(repo, "rev-parse", factory_branch(repo)))
     elsewhere = run_all("--branch", "elsewhere", "--json")
     assert (elsewhere.code, elsewhere.error["name"]) == (3, "MODEL")
+    git(repo, "clone", "--quiet", ".", str(cwd / "clone"))
+    assert run_all("--repo", cwd / "clone", "--json").code == 0  # it goes on from origin's branch
     git(repo, "branch", "--force", factory_branch(repo), f"{factory_branch(repo)}~1")
     assert run_all("--json").code == 3
 
