@@ -15,6 +15,7 @@ from factory.run.recovery import find_run_leftovers
 from factory.sandbox.detect import find_backends
 from factory.sandbox.toolchains import Unshown
 from factory.workbench.dependencies import (
+    HELPS,
     Manifests,
     choose_python,
     is_remembered,
@@ -148,14 +149,19 @@ def _check_tool(name: str, path: str) -> Checkup | None:
 
 def warn_before_plan(
     folder: Path, settings: Settings, emit: Emit, *, branch: str | None = None
-) -> None:
-    """Report what `run-all` would refuse in the repo of `folder`, as far as it is seen cheaply."""
+) -> bool:
+    """Report what `run-all` would refuse in the repo of `folder`, as far as it is seen cheaply.
+
+    Return whether `--deps auto` would install packages that are missing.
+    """
     with contextlib.suppress(LlmchError):  # whoever plans then says it in other words
         place = find_repo(folder)
         for refused in find_refusals(place, allow_detached=branch is not None):
             emit(Warned(f"run-all would refuse this repo: {refused.message} ({refused.hint})"))
         if ways := ways_to_make_ready(place, settings):
-            emit(Warned(f"verification may need packages that are not here: {'; '.join(ways)}"))
+            emit(Warned(f"run-all may need packages that are not here: {'; '.join(ways)}"))
+            return any(HELPS in each for each in ways)
+    return False
 
 
 def ways_to_make_ready(place: RepoPlace, settings: Settings) -> tuple[str, ...]:

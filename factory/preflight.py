@@ -18,6 +18,7 @@ from pathlib import Path
 
 from shared.errors import Busy, CommandFailed, InvalidInput, PreflightRefused
 from shared.events.events import Emit, Warned
+from shared.files.atomic_io import write_refused
 from shared.files.paths import fold_path
 from shared.git import refs, repos, trees
 from shared.git.client import (
@@ -468,8 +469,11 @@ def hold(common_dir: Path) -> Iterator[int]:
         raise PreflightRefused(f"cannot write to {folder}: {error.strerror}", hint) from error
     try:
         _lock(descriptor)
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            raise write_refused(folder / "lock", error, hint="free some space there") from error
         yield descriptor
     finally:
         os.close(descriptor)

@@ -280,13 +280,11 @@ def model_choice(settings: Settings, forced: ReplyFormat | None = None) -> Model
     )
 
 
-def _whole(text: str) -> int:
-    if text.isascii() and text.isdigit() and len(text) < 4:
+def _whole(text: str, least: int = 0) -> int:
+    if text.isascii() and text.isdigit() and len(text) < 4 and int(text) >= least:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 to 999")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to 999")
 
 
 def _count(text: str) -> int:
-    if number := _whole(text):
-        return number
-    raise argparse.ArgumentTypeError("the number must be at least 1")
+    return _whole(text, 1)

@@ -162,7 +162,7 @@ def _commit(git: Git, name: str) -> str:
     shallow = " (this is a shallow clone: `git fetch --unshallow`)" if repos.is_shallow(git) else ""
     raise InvalidInput(
         f"{name!r} does not name a commit of this repo{shallow}",
-        "give a branch, a hash, or a range FROM..TO",
+        refs.hint_for_unknown(git, name, "give a branch, a hash, or a range FROM..TO"),
     )
 
 

@@ -115,9 +115,15 @@ class PlanOnBranch:
         tip = refs.tip_of_branch(git, self.branch)
         return find_landed(git, self.branch, tip, self.orders) if tip else LandedOrders()
 
-    def run_all(self, place: str) -> str:
-        """Return the command that makes the plan's orders; `place` is the option of the repo."""
-        return self.command("run-all", place)
+    def run_all(self, place: str, *, installs: bool | None = None) -> str:
+        """Return the command that makes the plan's orders; `place` is the option of the repo.
+
+        `installs` says whether packages are prepared for it. Without it, the latest run decides.
+        """
+        commands = self.latest.head.commands if self.latest else None
+        if installs is None:
+            installs = isinstance(commands, dict) and commands.get("install_dependencies") is True
+        return self.command("run-all", place) + (" --deps auto" if installs else "")
 
     def command(self, words: str, place: str) -> str:
         """Return a command about the plan; `place` is the option of the repo."""
@@ -277,7 +283,9 @@ def _take_up(plan: PlanOnBranch, name: str, hint: str | None, place: RepoPlace) 
 
 def _rest(plan: PlanOnBranch, name: str, place: RepoPlace, options: RunOptions) -> str:
     others = set(plan.still_to_make(place.git, place.common_dir)) - {name}
-    return plan.run_all(place_option(options.repo)) if others else ""
+    if not others:
+        return ""
+    return plan.run_all(place_option(options.repo), installs=options.install_dependencies)
 
 
 def _lacks(

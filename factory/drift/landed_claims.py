@@ -140,7 +140,8 @@ def commit_asked_for(git: Git, name: str) -> str:
         return found
     shallow = f" ({_UNSHALLOW})" if repos.is_shallow(git) else ""
     raise InvalidInput(
-        f"{name!r} does not name a commit of this repo{shallow}", "give a branch, a tag or a hash"
+        f"{name!r} does not name a commit of this repo{shallow}",
+        refs.hint_for_unknown(git, name, "give a branch, a tag or a hash"),
     )
 
 

@@ -31,7 +31,7 @@ from factory.record.journal_entries import (
 )
 from shared.errors import Busy, CommandFailed, PreflightRefused
 from shared.events.events import Ending, ending_of
-from shared.files.atomic_io import make_folder, sync_folder, write_json
+from shared.files.atomic_io import make_folder, sync_folder, write_json, write_refused
 from shared.files.typed_documents import read_as
 from shared.work_order import parse_order
 
@@ -68,10 +68,8 @@ class Journal:
             if sync:
                 self._sync()
         except OSError as error:
-            raise CommandFailed(
-                f"cannot write the run's journal: {error.strerror}",
-                "free some space; the same command then continues from here",
-            ) from error
+            hint = "free some space; the same command then continues from here"
+            raise write_refused(self._path, error, hint=hint) from error
         _die_if_asked(entry.step)
 
     @property

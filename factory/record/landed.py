@@ -138,10 +138,13 @@ def landed_on(
     """Return the commits of those `orders` that have landed on the branch, by the orders' ids.
 
     Without `branch`, it is the branch that `run-all` would choose for the plan. A branch that does
-    not exist yet would start from HEAD, which may have the orders by a merge.
+    not exist yet would go on from that of `origin`, or start from HEAD, which may have the orders
+    by a merge.
     """
     name = branch or plan_branch(git, orders)
-    tip = refs.tip_of_branch(git, name) or refs.commit_of(git, "HEAD")
+    elsewhere = (f"refs/remotes/origin/{name}", "HEAD")
+    tip = refs.tip_of_branch(git, name)
+    tip = tip or next(filter(None, (refs.commit_of(git, each) for each in elsewhere)), "")
     return find_landed(git, name, tip, orders).landed if tip else {}
 
 

@@ -243,7 +243,10 @@ def recover(git: Git, common_dir: Path, emit: Emit) -> tuple[EarlierRun, ...]:
     unlock_notes(common_dir)
     if last.half_landing is not None:
         undo_half_landing(git, common_dir, last.half_landing)
-    _end_records(last, "the next start")
+    try:
+        _end_records(last, "the next start")
+    except CommandFailed as refused:  # a full disk under old records must not keep from new ones
+        emit(Warned(f"run {last.begun.run_id} has no end on record: {refused.message}"))
     return tuple(each for each in last.earlier if each.transcript.is_file())
 
 

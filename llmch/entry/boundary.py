@@ -24,6 +24,7 @@ from llmch.console.plain_printer import runs_in_actions
 from llmch.entry.command_line import find_verb, output_arguments, parser_of
 from shared.errors import (
     CommandFailed,
+    EnvironmentFault,
     ExitCode,
     Interrupted,
     InterruptedRun,
@@ -31,6 +32,7 @@ from shared.errors import (
     LlmchError,
     how_to_install,
 )
+from shared.files.atomic_io import is_disk_full
 from shared.files.secret_values import masking
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -254,7 +256,8 @@ def _after_interruption(arguments: Sequence[str]) -> str:
 def _refused(error: OSError) -> LlmchError:
     """Return the error to report when the system refused something and no caller explained it."""
     what = f"{error.filename}: " if error.filename else ""
-    return CommandFailed(
+    refused = EnvironmentFault if is_disk_full(error) else CommandFailed
+    return refused(
         f"{what}{error.strerror or error}", "check the path, your permissions and the free space"
     )
 

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
+from factory import preflight
 from factory.batch import decide
 from factory.fleet import database
 from factory.orders import read_orders
@@ -249,7 +250,7 @@ def repo_meant(args: argparse.Namespace, emit: Emit, without: str) -> Path | Non
 
     Without either option, that is the current folder where it lies in a git repo. Elsewhere, one
     line says that no repo is used, and `without` says in it what that means to the verb. Raises
-    `GitFailed` if git refuses to look.
+    `GitFailed` if git refuses to look, and `PreflightRefused` in a bare repo.
     """
     if args.no_repo:
         return None
@@ -258,6 +259,8 @@ def repo_meant(args: argparse.Namespace, emit: Emit, without: str) -> Path | Non
     here = Path()
     if lies_in_repo(here):
         return here
+    if repos.is_bare(client.Git(here.resolve())):
+        preflight.find_repo(here)  # it refuses a bare repo, and says what helps
     emit(Noted(f"{here.resolve()} is not in a git repo: {without}"))
     return None
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,7 +15,7 @@ from factory.fleet import submission
 from factory.orders import documents
 from factory.orders.stages import Stage
 from factory.orders.task import RunOptions
-from factory.record import run_status
+from factory.record import landed, run_status
 from factory.record.runs_on_record import read_run_document
 from factory.run import run_order
 from factory.run.run_order import BaseTrial
@@ -35,18 +35,22 @@ from shared.errors import (
     InterruptedRun,
     InvalidInput,
     LlmchError,
+    ModelUnavailable,
     PreflightRefused,
     SandboxUnavailable,
 )
 from shared.events.events import Event, Noted, Warned
+from shared.llm import stack
 from shared.work_order.plan_folder import MANIFEST_NAME
 
 if TYPE_CHECKING:
     from factory.fleet.leases import Link
     from factory.orders.documents import BatchSummary, RunSummary
+    from factory.orders.read_orders import LoadedOrder
     from llmch.ci.pull_requests import PullRequestAnswer
     from llmch.ci.run_reports import Reports
     from llmch.previews.plan_preview import PlanPreview
+    from shared.llm.model_client import Completion, Request
     from shared.llm.stack import ModelSource
     from shared.settings.settings import Settings
 
@@ -62,17 +66,33 @@ def add_running_arguments(parser: argparse.ArgumentParser, *, pull_request: bool
 
 
 def options_and_source(
-    args: argparse.Namespace, console: Console, read_orders: Callable[[], object]
+    args: argparse.Namespace, console: Console, read_orders: Callable[[], Sequence[LoadedOrder]]
 ) -> tuple[RunOptions, ModelSource]:
     """Return the options for running orders, and the source of the model's replies.
 
     Where the model's key is missing and `read_orders` fails too, the error of `read_orders` is
-    raised: a key would not help.
+    raised: a key would not help. Where all orders have landed, no key is needed.
     """
     settings = wiring.settings_for(args, console, repo=args.repo)
-    with wiring.inputs_first(read_orders, lambda: preflight.find_repo(args.repo)):
-        source = wiring.model_source(args, settings, settings.factory)
-    return pull_requests.pushing(run_flags.run_options(args, settings), args), source
+    options = pull_requests.pushing(run_flags.run_options(args, settings), args)
+    try:
+        return options, wiring.model_source(args, settings, settings.factory)
+    except ModelUnavailable as unavailable:
+        orders, git = read_orders(), preflight.find_repo(args.repo).git
+        if len(landed.landed_on(git, orders, options.branch)) < len(orders):
+            raise
+        refusing = _Refusing(unavailable)
+        return options, stack.ModelSource(stack.Mode.LIVE, lambda _: refusing)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusing:
+    """Stand for a model that cannot be asked: a run that asks it all the same ends with `why`."""
+
+    why: ModelUnavailable
+
+    def complete(self, _request: Request) -> Completion:
+        raise self.why
 
 
 def latest_plan(repo: Path, artifacts: Path) -> Path:

@@ -25,6 +25,7 @@ from planner.rules.judge_plan import Report
 from shared.errors import ShownFinding
 from shared.git import refs
 from shared.git.client import Git
+from shared.work_order.parse_order import SchemaProblem
 from shared.work_order.work_order import (
     Asserted,
     Assumption,
@@ -295,7 +296,7 @@ def preview_of(
         files=counts,
         forecast=sized.forecast(to_do) if sized else None,
         findings=tuple(findings.get(None, ())),
-        problems=tuple(f"{each.field}: {each.message}" for each in plan.problems),
+        problems=tuple(map(_words, plan.problems)),
         assumptions=plan.assumptions,
     )
 
@@ -316,7 +317,11 @@ def _title(draft: Draft) -> str:
 def _problems(draft: Draft) -> tuple[str, ...]:
     if not draft.is_object:
         return ("the order is not an object",)
-    return tuple(f"{each.field}: {each.message}" for each in draft.problems)
+    return tuple(map(_words, draft.problems))
+
+
+def _words(problem: SchemaProblem) -> str:
+    return f"{problem.field}: {problem.message}" if problem.field else problem.message
 
 
 def _covers(

@@ -199,7 +199,13 @@ class _Asked:
     @property
     def has_others(self) -> bool:
         """Return whether other orders of the plan are still to be made."""
-        return bool(self.plan.still_to_make(self.place.git, self.place.common_dir))
+        left = self.plan.still_to_make(self.place.git, self.place.common_dir)
+        return not {self.name}.issuperset(left)
+
+    @property
+    def run_all(self) -> str:
+        """Return the command that makes the other orders."""
+        return self.plan.run_all(self.place_option, installs=self.options.install_dependencies)
 
 
 Answer = tuple[Outcome, list[run_reports.Annotation]]
@@ -219,7 +225,7 @@ def _accept_commit(args: argparse.Namespace, asked: _Asked) -> Answer:
     )
     document = AcceptDocument(
         accepted,
-        plan.run_all(asked.place_option),
+        asked.run_all,
         plan.command(f"accept {name} --undo", asked.place_option),
         asked.has_others,
     )
@@ -244,7 +250,7 @@ def _accept_proposals(args: argparse.Namespace, asked: _Asked) -> Answer:
         asked.console,
     )
     goes_on = not args.check and asked.has_others
-    run_all = plan.run_all(asked.place_option) if goes_on else ""
+    run_all = asked.run_all if goes_on else ""
     failures = [
         _annotation(name, each.by.name, record.failure_brief)
         for each, _, record in judged.rows()

@@ -107,6 +107,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
             return _run_order(known, options, args, ground, console, is_new=False)
         make_folder(planning.spec.parent)
         write_text(planning.spec, change.render())
+        _forget_old_texts(planning.spec.parent)
         runner = wiring.tool_runner(ground.settings, args.repo)
         made = known_plans.plan_anew(
             *(planning, ground.place.common_dir, ground.planner, console, runner),
@@ -186,6 +187,20 @@ def _planning(args: argparse.Namespace, ground: _Ground, change: Change) -> Plan
         change=change,
         anew=args.anew,
     )
+
+
+_KEPT_TEXTS: Final = 200
+
+
+def _forget_old_texts(folder: Path) -> None:
+    """Remove the texts of all changes but the latest ones.
+
+    Nothing but the same words again needs a text, and then the change is planned anew.
+    """
+    with contextlib.suppress(OSError):  # another process removes the same texts
+        newest_first = sorted(folder.iterdir(), key=lambda each: -each.stat().st_mtime_ns)
+        for each in newest_first[_KEPT_TEXTS:]:
+            each.unlink()
 
 
 def _change(args: argparse.Namespace, ground: _Ground) -> Change:

@@ -239,7 +239,7 @@ LAYOUT: Final = (
             "journal.jsonl": "each step of the latest run; the next start recovers from it",
             "state.json": "how far the latest run is, for `llmch status`",
             "plans.json": "the plans that `llmch build` and `llmch do` made",
-            "asked/*": "the words of the changes that `llmch do` was asked for",
+            "asked/*": "the words of the latest 200 changes that `llmch do` was asked for",
             "decisions.json": "hints, accepted commits and orders that were left out",
             "verified.json": "trees that passed their verification",
             "lock": "one run at a time holds it",

@@ -76,12 +76,12 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     files = {place.root / _CONFIG: render_config(place)}
     if kept_spec is None:
         files[spec] = render_spec(place.name, spec.suffix)
-    if args.agents:
-        skill = _place_of_skill(place.root)
-        files[skill] = render_skill()
-        with contextlib.suppress(OSError):  # the file is then refused, in words
-            skill.parent.mkdir(parents=True, exist_ok=True)
-    written = atomic_io.write_new_files(files)
+    with contextlib.ExitStack() as around:
+        if args.agents:
+            skill = _place_of_skill(place.root)
+            files[skill] = render_skill()
+            around.enter_context(_folder_of(skill))
+        written = atomic_io.write_new_files(files)
     kept = tuple(each for each in files if each not in written)
     base = None
     if place.git is GitState.READY and place.verify:
@@ -129,6 +129,20 @@ def _place_of_skill(root: Path) -> Path:
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
         raise InvalidInput(f"{path} leads out of the repo by a link", "remove the link")
     return path
+
+
+@contextlib.contextmanager
+def _folder_of(file: Path) -> Iterator[None]:
+    """Make the folder of a file that is about to be written; without the file, it goes again."""
+    made = [each for each in file.parents if not os.path.lexists(each)]
+    with contextlib.suppress(OSError):  # the file is then refused, in words
+        file.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # a folder that has a file stays
+            for each in made:
+                each.rmdir()
 
 
 def render_skill() -> str:

@@ -116,8 +116,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     review = wiring.reviews_plan(args)
     with wiring.inputs_first(lambda: read_spec.read_spec(args.spec)):
         source = wiring.planning_source(args, settings, review=review)
-    if repo is not None:
-        warn_before_plan(repo, settings, console, branch=args.branch)
+    installs = repo is not None and warn_before_plan(repo, settings, console, branch=args.branch)
     options = asking(plan_options(args, settings, repo, review=review), args, console)
     if args.follows is not None:
         options = wiring.following(
@@ -153,4 +152,6 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     preview = preview_document.read_preview(result.output_dir, repo, args.branch, settings)
     where = f" --repo {shlex.quote(str(args.repo))}" if args.repo else ""
     then = f"run-all{where} --workdir {shlex.quote(str(result.output_dir))}"
+    then += f" --branch {shlex.quote(args.branch)}" if args.branch else ""
+    then += " --deps auto" if installs else ""
     return Outcome(PlanDocument(result, preview, f"{this_program()} {then}" if repo else ""))

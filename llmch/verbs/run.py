@@ -24,7 +24,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     """Run the order. The exit code is 0 if its commit landed, and 1 if it failed."""
     file = args.work_order
     reports = reports_asked(args, file)
-    options, source = options_and_source(args, console, lambda: read_orders.read_order(file))
+    options, source = options_and_source(args, console, lambda: [read_orders.read_order(file)])
     return run_reported(
         lambda each: run_order.run_order(file, each, source, console), options, reports, console
     )

@@ -18,7 +18,7 @@ from planner.plan import parse_plan
 from planner.repo.looks import Looks
 from planner.rules import repair
 from planner.rules.judge_plan import Report, shown
-from shared.errors import CommandFailed, InvalidInput, LlmchError
+from shared.errors import CommandFailed, EnvironmentFault, InvalidInput, LlmchError
 from shared.events import events
 from shared.events.run_record import killed_runs
 from shared.files.atomic_io import write_json, write_text
@@ -307,9 +307,8 @@ def export_plan(outdir: Path, manifest: work_order.Manifest, output: Path) -> No
     try:
         replace_plan(outdir, manifest)
     except LlmchError as refused:
-        raise CommandFailed(
-            refused.message, f"the plan is not lost: copy it from {output}"
-        ) from refused
+        error = EnvironmentFault if isinstance(refused, EnvironmentFault) else CommandFailed
+        raise error(refused.message, f"the plan is not lost: copy it from {output}") from refused
 
 
 def _is_there(path: Path) -> bool:

@@ -41,6 +41,13 @@ def commit_of(git: Git, name: str) -> str:
     return "" if done.exit_code else text_of(done.stdout).strip()
 
 
+def hint_for_unknown(git: Git, name: str, otherwise: str) -> str:
+    """Return what helps where `name` names no commit: a clone has most branches as origin's."""
+    if commit_of(git, f"refs/remotes/origin/{name}"):
+        return f"only origin has that branch here: say origin/{name}"
+    return otherwise
+
+
 def tip_of_branch(git: Git, branch: str) -> str:
     """Return the id of the last commit of a branch; empty if the branch is missing."""
     return commit_of(git, f"refs/heads/{branch}") if branch_name_allowed(git, branch) else ""

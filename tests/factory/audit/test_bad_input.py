@@ -72,6 +72,16 @@ def test_a_shallow_clone_says_what_it_lacks(forger: Forger, tmp_path: Path) -> N
         Auditor(repo, NOWHERE).look("HEAD~3..HEAD")
 
 
+def test_a_branch_that_only_origin_has_is_named_as_such(forger: Forger, tmp_path: Path) -> None:
+    auditor = Auditor(clone(forger, tmp_path), NOWHERE)
+    with pytest.raises(InvalidInput, match="'main' does not name a commit") as refused:
+        auditor.look("main..HEAD")
+    assert (refused.value.hint or "").endswith("say origin/main")
+    with pytest.raises(InvalidInput) as refused:
+        auditor.look("nowhere..HEAD")
+    assert "origin" not in (refused.value.hint or "")
+
+
 @pytest.mark.parametrize("left_out", ["blob:none", "tree:0"])
 def test_a_partial_clone_decides_nothing_that_it_lacks(
     forger: Forger, tmp_path: Path, left_out: str

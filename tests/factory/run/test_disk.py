@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from shared.errors import LlmchError
-from shared.events.events import Event, StageStarted, UsageCounted
+from shared.events.events import Event, Noted, StageStarted, UsageCounted, Warned
 from shared.llm.model_client import Request
 from tests.fakes import proposal
 from tests.harness import Factory, fingerprint, git, order
@@ -103,3 +103,31 @@ def test_a_disk_that_is_full_after_landing_leaves_the_commit(factory: Factory, d
     assert git(factory.repo, "status", "--porcelain") == ""
     assert (factory.repo / "hello.txt").read_text() == "hello\n"
     assert list(factory.workspaces.glob("*")) == []
+
+
+def test_old_records_on_a_full_disk_do_not_keep_from_a_new_run(
+    factory: Factory, disk: Disk
+) -> None:
+    def fill_when_landed(event: Event) -> None:
+        if isinstance(event, UsageCounted):
+            disk.fill()
+
+    factory.on_event = fill_when_landed
+    with pytest.raises(LlmchError):
+        factory.run(ORDER, REPLIES, branch="work")
+    disk.free()
+    said: list[str] = []
+
+    def fill_while_the_last_run_is_ended(event: Event) -> None:
+        match event:
+            case Noted(text) if "was cut off" in text:
+                disk.fill()
+            case Warned(text):
+                disk.free()
+                said.append(text)
+            case _:
+                pass
+
+    factory.on_event = fill_while_the_last_run_is_ended
+    factory.run(ORDER, REPLIES, branch="work")
+    assert "has no end on record: cannot write" in said[0]

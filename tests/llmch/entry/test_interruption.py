@@ -456,6 +456,27 @@ def test_a_full_disk_ends_a_plan_in_words(cwd: Path, kilobytes: int) -> None:
     assert "disk/a" in said
 
 
+@needs_mount
+def test_a_repo_on_a_full_disk_is_named_before_a_model_is_asked(
+    repo: Path, cwd: Path, order_file: Path
+) -> None:
+    (repo / ".git" / "llmch").mkdir()
+    command = ("run", "--repo", repo, "--work-order", order_file, "--branch", "work")
+    mount = 'mount -t tmpfs -o size=4k tmpfs "$1" && head -c 4096 /dev/zero >"$1/full"'
+    script = f'{mount}; shift; exec "$@"'
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script, "sh", repo / ".git" / "llmch",
+         sys.executable, "-m", "llmch", *command],
+        cwd=cwd,
+        env=own_environment(OPENAI_BASE_URL="http://127.0.0.1:9/v1"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 5, done.stderr
+    assert "llmch/lock: No space left on device" in done.stderr
+
+
 @pytest.mark.rest
 @needs_mount
 @pytest.mark.parametrize("kilobytes", [4, 16, 40])

@@ -55,6 +55,13 @@ def test_outside_of_a_repo_a_line_says_what_that_means(say: Say, cwd: Path, plan
     assert "is not in a git repo: no commits are shown" in covered.out + covered.err
 
 
+def test_a_bare_repo_is_not_taken_for_no_repo(say: Say, cwd: Path, plan: Path) -> None:
+    git(cwd, "init", "--quiet", "--bare", ".")
+    said = say("check", plan, "--json")
+    assert (said.code, "is a bare repo" in said.error["message"]) == (5, True)
+    assert "findings" in say("check", plan, "--no-repo", "--json").document
+
+
 @pytest.mark.parametrize("verb", [["check"], ["report", "--coverage"]])
 def test_a_repo_cannot_be_named_and_left_out(say: Say, plan: Path, verb: list[str]) -> None:
     said = say(*verb, plan, "--repo", ".", "--no-repo", "--json")

@@ -228,6 +228,7 @@ def test_a_number_that_is_none_is_refused(say: Say, option: str) -> None:
     said = say("run-all", "--repo", ".", "--workdir", ".", option, "--json")
     assert (said.code, said.error["name"]) == (2, "INVALID")
     assert option.partition("=")[0] in said.error["message"]
+    assert f"from {int('jobs' in option)} to 999" in said.error["message"]
 
 
 # In processes of their own

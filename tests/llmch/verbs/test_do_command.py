@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from tests.harness import commit_all, git
 from tests.llmch.command_line import Said, Say, model_server, plan_reply
 from tests.llmch.entry.test_consent import answering, read_until
 from tests.llmch.shop import SHOP, writes
-from tests.shared.llm.edge import response_document, response_stream
+from tests.shared.llm.edge import error_answer, response_document, response_stream
 
 Do = Callable[..., Said]
 CHANGE = "Refuse a negative number of things with a ValueError"
@@ -296,6 +297,21 @@ def test_a_repo_that_is_refused_keeps_nothing_of_what_was_asked(
         said = do("--yes", "--branch", "main", "--json")
     assert (said.code, len(server.received)) == (5, 0)
     assert list((shop / ".git").rglob("asked")) == []
+
+
+def test_texts_of_changes_long_ago_are_forgotten(
+    do: Do, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = shop / ".git/llmch/asked"
+    asked.mkdir(parents=True)
+    for age in range(205):
+        (asked / f"{age}.md").write_text("a change")
+        os.utime(asked / f"{age}.md", (10**9 - age, 10**9 - age))
+    with model_server(monkeypatch, error_answer(401, "wrong key")):
+        assert do("--yes", "--json").code == 3
+    names = {each.name for each in asked.iterdir()}
+    assert len(names) == 200 and names.isdisjoint({"199.md", "204.md"})
+    assert CHANGE in next(each for each in asked.iterdir() if len(each.stem) > 3).read_text()
 
 
 @pytest.mark.rest

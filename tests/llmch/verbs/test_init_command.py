@@ -380,6 +380,16 @@ def test_a_file_in_the_place_of_agents_is_refused_with_a_hint_that_helps(
     assert not (repo / "llmch.toml").exists()
 
 
+def test_a_folder_for_agents_does_not_stay_without_its_file(
+    repo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (repo / ".agents").mkdir()
+    say = say_in(repo, capsys)
+    assert say("init", "--agents", "--spec", "nowhere/spec.yaml", "--json").error["code"] == 1
+    assert list((repo / ".agents").iterdir()) == []
+    assert not (repo / "llmch.toml").exists()
+
+
 def _parser(verb: str) -> VerbParser:
     return parser_of(verb, import_module(module_of(verb)))
 

@@ -443,10 +443,13 @@ def test_what_run_all_would_refuse_is_said_before_the_first_call(
     with model_server(monkeypatch, error_answer(401)):
         said = say("plan", *flags)
         on_branch = say("plan", *flags, "--branch", "work")
+    with model_server(monkeypatch, plan_reply(GOOD)):
+        planned = say("plan", *flags, "--branch", "my work")
     assert said.out.index("uncommitted changes: package.json") < said.out.index("attempt   1")
     assert f"HEAD of {repo} is detached" in said.out
     assert "pass --deps auto, which installs what is declared" in said.out
     assert "is detached" not in on_branch.out
+    assert planned.out.endswith(" --branch 'my work' --deps auto\n")
 
 
 @pytest.mark.rest

@@ -96,6 +96,23 @@ def test_without_a_folder_the_latest_plan_is_meant_and_named(
     assert (said.code, said.out.count(f"the plan is the one in {newest}")) == (0, 1)
 
 
+def test_a_plan_that_has_landed_needs_no_key(
+    run_all: RunAll, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, ONE, TWO, THREE):
+        assert run_all().code == 0
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    said = run_all("--json")
+    assert (said.code, said.document["tip"]) == (0, git(repo, "rev-parse", factory_branch(repo)))
+    elsewhere = run_all("--branch", "elsewhere", "--json")
+    assert (elsewhere.code, elsewhere.error["name"]) == (3, "MODEL")
+    git(repo, "clone", "--quiet", ".", str(cwd / "clone"))
+    assert run_all("--repo", cwd / "clone", "--json").code == 0  # it goes on from origin's branch
+    git(repo, "branch", "--force", factory_branch(repo), f"{factory_branch(repo)}~1")
+    assert run_all("--json").code == 3
+
+
 def test_files_that_have_changed_since_the_plan_are_refused_unless_allowed(
     say: Say, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

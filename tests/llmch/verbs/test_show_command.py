@@ -221,6 +221,11 @@ def test_what_can_be_read_of_an_invalid_plan_is_shown(say: Say, tmp_path: Path) 
     assert document["forecast"] is None
 
 
+def test_an_order_file_without_json_is_named(say: Say, tmp_path: Path) -> None:
+    (tmp_path / "WO-01.json").write_text("{")
+    assert "    ! WO-01.json: not JSON: " in say("show", tmp_path, "--no-repo").out
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"work_orders": []}'])
 def test_a_plan_without_orders_is_no_traceback(say: Say, tmp_path: Path, text: str) -> None:
     (tmp_path / "WORK_ORDERS_MANIFEST.json").write_text(text)

@@ -194,6 +194,23 @@ def test_an_order_is_left_out_and_taken_up_again(
 
 
 @pytest.mark.rest
+def test_the_command_that_goes_on_prepares_packages_as_the_run_did(
+    failed: Said, say: Say, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, TWO):
+        said = say("retry", "2", "--repo", repo, "--reply-format", "json", "--deps", "auto",
+                   "--sandbox", "off")  # fmt: skip
+    assert said.code == 0
+    command = f"--branch work --repo {repo} --deps auto`"
+    assert f"{command} goes on with the other orders" in said.out
+    assert say("skip", "3", "--repo", repo, "--reason", "not wanted").code == 0
+    assert f"{command} makes it" in say("skip", "3", "--repo", repo, "--undo").out
+    (tmp_path / "3.diff").write_text("--- a/README.md\n+++ b/README.md\n@@ -1 +1 @@\n-a\n+b\n")
+    refused = say("accept", "3", "--repo", repo, "--diff", tmp_path / "3.diff")
+    assert refused.code != 0 and "goes on with the other orders" not in refused.out
+
+
+@pytest.mark.rest
 def test_a_command_that_goes_on_is_named_only_where_something_is_left(
     failed: Said, say: Say, repo: Path, cwd: Path
 ) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
 from planner.compile.compile_record import check_export, export_plan
-from shared.errors import CommandFailed, InvalidInput
+from shared.errors import CommandFailed, EnvironmentFault, InvalidInput
 from shared.work_order.parse_order import parse_document
 from shared.work_order.work_order import Manifest
 from tests.planner.plans import order, plan
@@ -83,6 +84,18 @@ def test_an_export_cut_short_leaves_no_manifest(
         export_plan(tmp_path, PLAN, OUTPUT)
     assert str(OUTPUT) in failed.value.hint
     assert "WORK_ORDERS_MANIFEST.json" not in names(tmp_path)
+
+
+def test_an_export_onto_a_full_disk_ends_as_full_disks_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_args: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(EnvironmentFault) as failed:
+        export_plan(tmp_path / "plan", PLAN, OUTPUT)
+    assert str(OUTPUT) in failed.value.hint
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
