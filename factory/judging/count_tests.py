@@ -379,8 +379,9 @@ def read_pytest(text: str) -> Counted | None:
     if not runs:
         return None
     total = add_up(runs)
-    twice = sum(1 for _ in matches(text, "ERROR at teardown of ", _PYTEST_TEARDOWN))
-    total = replace(total, passed=max(0, total.passed - twice))
+    teardowns = sum(1 for _ in matches(text, "ERROR at teardown of ", _PYTEST_TEARDOWN))
+    twice = min(teardowns, total.failed, total.passed)
+    total = replace(total, passed=total.passed - twice)
     marked = (*matches(text, "FAILED ", _PYTEST_NAME), *matches(text, "ERROR ", _PYTEST_NAME))
     return replace(total, names=frozenset(each[1] for each in marked))
 
