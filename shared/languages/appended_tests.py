@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from shared.files.text_sources import MAX_SOURCE_BYTES
 from shared.languages.capabilities import DefinitionEdit, NamedCode, PlaceForTests, Splice
 from shared.languages.declared.declared_edits import IMPORTS, Refused
 from shared.languages.registry import language_of
@@ -87,7 +88,8 @@ def append_test(path: str, text: str | None, code: str, table: str = "") -> str:
     With a `table`, the code is cases of that test or variable.
     """
     if text is None:
-        raise CannotAppend("is not a text file that is there before the order")
+        size = f"{MAX_SOURCE_BYTES:,}"
+        raise CannotAppend(f"is no text of at most {size} bytes that is there before the order")
     if "\r" in text:
         raise CannotAppend("has CRLF line ends")
     place, language = _place(path, text), language_of(path)

@@ -162,7 +162,7 @@ def test_the_file_is_judged_as_it_will_be() -> None:
 @pytest.mark.parametrize(
     ("orders", "repo", "reason"),
     [
-        ([adding()], {}, "is not a text file that is there"),
+        ([adding()], {}, "is no text of at most 200,000 bytes that is there"),
         ([adding(ADDED.replace("new", "old"))], None, "has `test_old` already"),
         ([adding(), adding(number=2)], None, "has `test_new` already"),
         ([adding("import sys as score\n\n\ndef test_new(): pass\n")], None, "imports of the test"),

@@ -65,7 +65,7 @@ def test_a_test_is_added_below_the_others_and_its_imports_above(
 @pytest.mark.parametrize(
     ("path", "text", "code", "reason"),
     [
-        ("t.py", None, IN_PYTHON, "is not a text file that is there"),
+        ("t.py", None, IN_PYTHON, "is no text of at most 200,000 bytes that is there"),
         ("t.py", "x = 1\r\n", IN_PYTHON, "CRLF"),
         ("t.py", PYTHON, "def test_a(): pass\n", "has `test_a` already"),
         ("t.py", PYTHON, f"import os as pytest\n\n{IN_PYTHON}", "cannot have the imports"),
