@@ -348,7 +348,7 @@ def left_out_by_configuration(trial: Trial, fewer: FewerTests) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _LeftOut:
+class _Omission:
     """Hold how many tests a command runs, and how many with `files` as they are on the base."""
 
     command: str
@@ -362,16 +362,16 @@ class _LeftOut:
         return _LEAVES_OUT.format(now=now, then=then, files=name_paths(self.files))
 
 
-def _left_out(trial: Trial, ran: Mapping[str, CountedTests]) -> Iterator[_LeftOut]:
+def _left_out(trial: Trial, ran: Mapping[str, CountedTests]) -> Iterator[_Omission]:
     """Yield the commands that run more tests with what configures tests as it is on the base."""
     before = _as_configured_before(trial)
     for command, result in _tried(trial, tuple(ran), before, "as_configured_before").items():
         now, then = ran[command].ran, _ran(result)
         if then > now:
-            yield _LeftOut(command, now, then, tuple(before))
+            yield _Omission(command, now, then, tuple(before))
 
 
-def _are_of_other_files(trial: Trial, found: _LeftOut, plans: Sequence[str]) -> bool:
+def _are_of_other_files(trial: Trial, found: _Omission, plans: Sequence[str]) -> bool:
     """Return whether a command is seen to leave out tests of files other than the plan's.
 
     Its script or its options may have named such files before. Empty files in the place of the
