@@ -296,10 +296,7 @@ def command_without_tests(
     if unread := [each for each in runners if each in passing]:
         return unread[0], _RUNS_NONE
     naming = {each: tests[each] for each in runners if each in tests and _names(each, plans)}
-    for found in _left_out(trial, naming):
-        if not _are_of_other_files(trial, found, plans):
-            return found.command, found.account
-    return None
+    return next(_left_out(trial, naming), None)
 
 
 def _passing_on(
@@ -342,49 +339,24 @@ def left_out_by_configuration(trial: Trial, fewer: FewerTests) -> str:
     """
     if fewer.command and fewer.now is not None and trial.configuring:
         now = CountedTests(passed=fewer.now, failed=0, skipped=0)
-        for found in _left_out(trial, {fewer.command: now}):
-            return f"{found.account}{_MAY_LEAVE_OUT}"
+        for _, account in _left_out(trial, {fewer.command: now}):
+            return f"{account}{_MAY_LEAVE_OUT}"
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Omission:
-    """Hold how many tests a command runs, and how many with `files` as they are on the base."""
+def _left_out(trial: Trial, ran: Mapping[str, CountedTests]) -> Iterator[tuple[str, str]]:
+    """Yield the commands that run more tests with what configures tests as it is on the base.
 
-    command: str
-    now: int
-    then: int
-    files: tuple[str, ...]
-
-    @property
-    def account(self) -> str:
-        now, then = map(documents.count_of_tests, (self.now, self.then))
-        return _LEAVES_OUT.format(now=now, then=then, files=name_paths(self.files))
-
-
-def _left_out(trial: Trial, ran: Mapping[str, CountedTests]) -> Iterator[_Omission]:
-    """Yield the commands that run more tests with what configures tests as it is on the base."""
+    Those of other files count as well: what the change wrote could tell a count of them apart from
+    a real run, and have it say what suits it.
+    """
     before = _as_configured_before(trial)
     for command, result in _tried(trial, tuple(ran), before, "as_configured_before").items():
-        now, then = ran[command].ran, _ran(result)
-        if then > now:
-            yield _Omission(command, now, then, tuple(before))
-
-
-def _are_of_other_files(trial: Trial, found: _Omission, plans: Sequence[str]) -> bool:
-    """Return whether a command is seen to leave out tests of files other than the plan's.
-
-    Its script or its options may have named such files before. Empty files in the place of the
-    plan's show how many tests are theirs. Node counts an empty file as a test, unless it is told
-    which tests to run, so that so few prove nothing.
-    """
-    empty: dict[str, str | None] = dict.fromkeys(plans, "")
-    before = {**_as_configured_before(trial), **empty}
-    command = found.command
-    now = _tried(trial, (command,), empty, "others")
-    then = _tried(trial, (command,), before, "others_before")
-    fewer = sum(map(_ran, then.values())) - sum(map(_ran, now.values()))
-    return fewer > len(plans) and fewer >= found.then - found.now
+        now, then = ran[command], result.tests
+        if then is not None and then.ran > now.ran:
+            counts = {"now": now.ran, "then": then.ran}
+            said = {name: documents.count_of_tests(each) for name, each in counts.items()}
+            yield command, _LEAVES_OUT.format(**said, files=name_paths(tuple(before)))
 
 
 def _as_configured_before(trial: Trial) -> dict[str, str | None]:
@@ -395,10 +367,6 @@ def _as_configured_before(trial: Trial) -> dict[str, str | None]:
         path: None if each is None else each.decode("utf-8", "replace")
         for path, each in before.items()
     }
-
-
-def _ran(result: CmdResult) -> int:
-    return result.tests.ran if result.tests is not None else 0
 
 
 def _tried(

@@ -508,10 +508,16 @@ class Ending(StrEnum):
 
 
 def ending_of(error: BaseException) -> Ending:
+    """Return how a run ends that an error ends.
+
+    A library can turn an interrupt into another error, which then has it as its context.
+    """
     match error:
         case KeyboardInterrupt() | Interrupted():
             return Ending.INTERRUPTED
         case LlmchError():
             return Ending.ERROR
         case _:
-            return Ending.INTERNAL_ERROR
+            inner = error.__cause__ or error.__context__
+            is_interrupt = inner is not None and ending_of(inner) is Ending.INTERRUPTED
+            return Ending.INTERRUPTED if is_interrupt else Ending.INTERNAL_ERROR

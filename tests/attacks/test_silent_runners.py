@@ -120,21 +120,30 @@ def test_a_change_answers_for_no_command_that_never_ran_the_plans_tests(factory:
 
 
 @pytest.mark.rest
-def test_a_change_may_leave_out_what_other_files_hold(factory: Factory) -> None:
-    """A command that names a test of the plan ran the folder of the options too."""
-    right = "def double(number):\n    return 2 * number\n"
-    tests = "".join(f"def test_{each}():\n    assert True\n" for each in "ab")
-    files = {
-        "scripts/verify.sh": "true\n",
-        "app.py": WRONG,
-        "tests/test_old.py": tests,
-        "pyproject.toml": configured("--strict-markers tests"),
+def test_a_test_of_the_changes_own_does_not_stand_for_one_of_the_plan_that_is_left_out(
+    factory: Factory,
+) -> None:
+    """It is there only where the plan's file is empty, as in a count of the tests of others."""
+    old = "".join(f"def test_{each}():\n    assert True\n" for each in "ab")
+    base = {"pyproject.toml": configured("--strict-markers tests"), "tests/test_old.py": old}
+    commit_all(factory.repo, {"scripts/verify.sh": "true\n", "app.py": WRONG, **base})
+    forged = (
+        "from pathlib import Path\n\nif not Path(__file__).with_name('test_app.py').read_text():\n"
+        "    def test_more():\n        assert True\n"
+    )
+    document = BY_PYTEST | {
+        "allowed_files": ["app.py", "pyproject.toml", "tests/test_more.py"],
+        "acceptance_files": [
+            {
+                "path": "tests/test_app.py",
+                "content": f"{TEST}\n\ndef test_easy():\n    assert double(0) == 0\n",
+            }
+        ],
     }
-    commit_all(factory.repo, files)
-    setting = 'addopts = "--strict-markers"\ntestpaths = ["tests"]'
-    reply = proposal({"app.py": right, "pyproject.toml": pytest_with(setting)})
-    summary = factory.run(BY_PYTEST, [reply])
-    assert (summary.verdict, stages(summary)) == ("PASS", [""])
+    files = {"app.py": f"{WRONG}\n", "pyproject.toml": configured("--strict-markers -k easy")}
+    reply = proposal({**files, "tests/test_more.py": forged})
+    summary = factory.run(document, [reply], max_attempts=1)
+    assert stages(summary) == [Stage.ACCEPTANCE_FAILED]
 
 
 OF_NODE = """\
@@ -153,18 +162,10 @@ def of_npm(script: str) -> str:
 
 @pytest.mark.rest
 @pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
-def test_a_script_of_npm_may_name_fewer_files_and_leave_out_no_test_of_the_plan(
-    factory: Factory,
-) -> None:
+def test_a_script_of_npm_leaves_out_no_test_of_the_plan(factory: Factory) -> None:
     code = "export const double = n => 0;\n"
-    old = "import test from 'node:test';\ntest('a', () => {});\ntest('b', () => {});\n"
-    files = {
-        "scripts/verify.sh": "true\n",
-        "app.mjs": code,
-        "test/old.test.mjs": old,
-        "package.json": of_npm("node --test test/old.test.mjs"),
-    }
-    commit_all(factory.repo, files)
+    files = {"app.mjs": code, "package.json": of_npm("node --test")}
+    commit_all(factory.repo, {"scripts/verify.sh": "true\n", **files})
     document = writing(
         "app.mjs",
         allowed_files=["app.mjs", "package.json"],
@@ -173,8 +174,9 @@ def test_a_script_of_npm_may_name_fewer_files_and_leave_out_no_test_of_the_plan(
     )
     easy = of_npm("node --test --test-name-pattern=easy")
     wrong = proposal({"app.mjs": f"{code}\n", "package.json": easy})
-    right = {"app.mjs": code.replace("0", "2 * n"), "package.json": of_npm("node --test")}
-    summary = factory.run(document, [wrong, proposal(right)], max_attempts=2)
+    newer = of_npm("node --test").replace("1.0.0", "1.1.0")
+    right = proposal({"app.mjs": code.replace("0", "2 * n"), "package.json": newer})
+    summary = factory.run(document, [wrong, right], max_attempts=2)
     assert (summary.verdict, stages(summary)) == ("PASS", [Stage.ACCEPTANCE_FAILED, ""])
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from shared.errors import CommandFailed, ExitCode, Interrupted, InvalidInput
-from shared.events.events import Event, Noted, Warned
+from shared.events.events import Ending, Event, Noted, Warned, ending_of
 from shared.events.run_record import (
     EventLog,
     RunFolder,
@@ -163,3 +163,14 @@ def test_a_log_that_cannot_be_made_is_named(folder: RunFolder) -> None:
     (folder.path / "events.jsonl").mkdir()
     with pytest.raises(CommandFailed, match=r"cannot write .*events.jsonl: Is a directory"):
         EventLog(folder)
+
+
+def test_an_interrupt_that_a_library_turned_into_another_error_is_one() -> None:
+    with pytest.raises(ImportError) as turned:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise ImportError("cannot import name")  # noqa: B904 (as libraries do)
+    assert ending_of(turned.value) is Ending.INTERRUPTED
+    assert ending_of(ImportError("of its own")) is Ending.INTERNAL_ERROR
+    assert ending_of(CommandFailed("said in words", "")) is Ending.ERROR
