@@ -87,7 +87,8 @@ class ViewBuilder:
             layers = self._history.layers(path, self._position)
             source = self._files.get(path) or self._history.sources.get(path)
             for text in (source, *(each.stub.text for each in layers)):
-                root = tree_of(path, text) if text and is_code(path) else None
+                passes_on = text and is_code(path) and _STAR_EXPORT.search(text)
+                root = tree_of(path, text) if text and passes_on else None
                 for each in star_exports(root) if root is not None else ():
                     target = resolve(self._moment, path, each)
                     known = target.kind is Kind.FILE and target.name in self._seen
@@ -210,6 +211,7 @@ def exported(stub: Stub) -> str:
     return "\n".join(lines) + "\n"
 
 
+_STAR_EXPORT: Final = re.compile(r"\bexport\s+(?:type\s+)?\*")
 _UNDEFINED = re.compile(r"Cannot find (?:name|namespace) '([^']+)'")
 # Names that packages of types declare for all code.
 _OF_TYPE_PACKAGES: Final = frozenset(

@@ -267,13 +267,15 @@ class CodeFacts:
         """Return the imported names for which `is_own` holds, and names made from them."""
         return self.made_of(name for name, each in self.imported.items() if is_own(each))
 
-    def made_with(self, is_meant: Callable[[str], bool]) -> frozenset[str]:
-        """Return the names that are bound to values made with an attribute that is meant."""
+    def made_with(self, attributes: frozenset[str]) -> frozenset[str]:
+        """Return the names that are bound to values made with one of the attributes."""
+        if not attributes:
+            return frozenset()
         return frozenset(
             name
             for node in self._nodes
             for bound, value in value_bindings(node)
-            if any(isinstance(e, ast.Attribute) and is_meant(e.attr) for e in ast.walk(value))
+            if any(getattr(each, "attr", None) in attributes for each in ast.walk(value))
             for name in bound
         )
 

@@ -74,9 +74,8 @@ class ComplaintPlace:
         """Say whether the values here may become others, since an order may change their code."""
         nodes = [node for each in self.spot.near for node in ast.walk(each)]
         named = {each.attr for each in nodes if isinstance(each, ast.Attribute)}
-        return any(mentions(each, self.scene.loose) for each in self.spot.near) or any(
-            map(self.names.is_loose_member, named)
-        )
+        is_made_loosely = any(mentions(each, self.scene.loose) for each in self.spot.near)
+        return is_made_loosely or not self.names.loose_members.isdisjoint(named)
 
     def misuse(self, *, certain: bool) -> Verdict:
         """Return the verdict on a misused value: an error where the misuse is `certain`.

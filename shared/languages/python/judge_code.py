@@ -329,7 +329,7 @@ def _scene(
     located = [(read_complaint(each), facts.locate(each)) for each in diagnostics]
     stored = stored_names((complaint, spot) for complaint, spot in located if spot is not None)
     derived = facts.derived(names.is_own)
-    made_loosely = facts.made_with(names.is_loose_member)
+    made_loosely = facts.made_with(names.loose_members)
     loose = facts.derived(names.is_loose) | facts.made_of(made_loosely)
     stored |= facts.swapped_names()
     return Scene(question, facts, names, derived, loose, facts.made_of(stored))

@@ -92,13 +92,16 @@ class BackedNames:
             return False  # which name of the module is used is seen where it is used
         return self.backing(imported.attribute) is Backing.LOOSE
 
-    def is_loose_member(self, name: str) -> bool:
-        """Say whether a module or class that an order may change so has a member of this name."""
-        return any(
-            each.module.is_written and not _is_contracted(each, name, owner)
+    @cached_property
+    def loose_members(self) -> frozenset[str]:
+        """Return names, and names of members, that an order may change without declaring them."""
+        return frozenset(
+            name
             for owner, owners in self._owners.items()
             for each in owners
-            if owner == name or name in each.declaration.members
+            if each.module.is_written
+            for name in (owner, *each.declaration.members)
+            if not _is_contracted(each, name, owner)
         )
 
     @cached_property
