@@ -53,6 +53,8 @@ class Attempt:
     misfits: frozenset[tuple[str, Form]] = frozenset()
     """By path, the forms of blocks that could not be applied."""
     shown: tuple[ShownFile, ...] = ()
+    is_short: bool = False
+    """Whether the order has a short prompt, which small models are asked afresh."""
     conventions: Conventions | None = None
     """What the repo says to those who change it."""
     quoted: Conventions | None = None

@@ -250,6 +250,7 @@ def ask(
     models, complete = step.run.options.models, first
     order, shown = step.order, attempt.shown
     is_short = has_short_prompt(order, shown) or focus_of(order, shown) is not None
+    attempt = replace(attempt, is_short=is_short)
     asked = first_model(models, state["past"], attempt.number, is_short=is_short)
     dialogue = Dialogue(step, state, asked)
     doubtful: Attempt | None = None

@@ -21,7 +21,7 @@ from factory.judging.judgement import run_checks
 from factory.judging.run_checks import Trial
 from factory.judging.strength import Measured, measure, written_since
 from factory.orders.documents import AttemptRecord, FailureBrief, QuotedFile
-from factory.orders.model_choice import PastAttempt, is_stuck
+from factory.orders.model_choice import PastAttempt, first_model, is_stuck
 from factory.orders.stages import AttemptStage, Stage
 from factory.orders.task import Failed, Passed
 from factory.preflight import name_paths
@@ -213,9 +213,10 @@ def _fail(state: FactoryState, step: Step, brief: FailureBrief) -> StateUpdate:
     last = stuck or not can_retry or attempt.number >= max_attempts
     if attempt.touched and not last and not attempt.tree:  # else the pool does so
         step.bench.reset()
-    next_step = _NOTHING_MOVES if stuck else _next_step(attempt.number, max_attempts, brief)
-    if not last and (given := step.run.options.given):
-        next_step = f"nothing was kept; {given[attempt.number].by.name} is judged next"
+    if last or brief.remedy:
+        next_step = _NOTHING_MOVES if stuck else _why_it_ends(attempt, max_attempts, brief)
+    else:
+        next_step = f"nothing was kept; {_what_follows(attempt, past, max_attempts, step)}"
     step.progress.fail_attempt(attempt.number, brief, next_step)
     if last:
         return {"records": records, "verdict": Failed(brief)}
@@ -247,18 +248,23 @@ def _record_patch(attempt: Attempt, step: Step) -> None:
         write_bytes(path, patch, sync=False)
 
 
-def _next_step(attempt: int, max_attempts: int, brief: FailureBrief) -> str:
+def _why_it_ends(attempt: Attempt, max_attempts: int, brief: FailureBrief) -> str:
     if brief.remedy:
         return f"no attempt would fix this: {brief.remedy}"
-    if not brief.stage.retryable:
+    if not brief.stage.retryable or attempt.number < max_attempts:
         return "another attempt would not fix this: the order has failed"
-    if attempt >= max_attempts:
-        return (
-            "no attempt is left"
-            if max_attempts == 1
-            else f"all {max_attempts} attempts are used up"
-        )
-    return f"nothing was kept; attempt {attempt + 1} of {max_attempts} is shown this failure"
+    return "no attempt is left" if max_attempts == 1 else f"all {max_attempts} attempts are used up"
+
+
+def _what_follows(
+    attempt: Attempt, past: tuple[PastAttempt, ...], max_attempts: int, step: Step
+) -> str:
+    options, number = step.run.options, attempt.number + 1
+    if options.given:
+        return f"{options.given[attempt.number].by.name} is judged next"
+    is_afresh = first_model(options.models, past, number, is_short=attempt.is_short).afresh
+    what = "asks as if it were the first" if is_afresh else "is shown this failure"
+    return f"attempt {number} of {max_attempts} {what}"
 
 
 def attempt_record(attempt: Attempt, step: Step, drift: tuple[str, ...] = ()) -> AttemptRecord:

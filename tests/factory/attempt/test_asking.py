@@ -89,6 +89,8 @@ def test_a_small_model_is_asked_afresh_before_it_is_told_what_failed(factory: Fa
     asked_at = [each.temperature for each in factory.model.requests]
     assert asked_at == [0, 0.8, 1.0, 0.7, 0.9, 0.8]
     assert "What came of your earlier replies" in last.prompt
+    said = [each.next_step.rpartition(" 6 ")[2] for each in factory.seen(AttemptFailed)]
+    assert said == [*["asks as if it were the first"] * 4, "is shown this failure"]
 
 
 def test_no_prompt_is_sent_twice_at_temperature_0(factory: Factory) -> None:
