@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -37,6 +38,7 @@ from shared.files.secret_values import masking
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _AGAIN_SECONDS = 0.05
+_UNSEEN_SECONDS = 0.25
 
 
 @dataclass(slots=True)
@@ -58,11 +60,13 @@ def signals_as_exceptions() -> Iterator[Interruption]:
     interruption = Interruption()
     hook = sys.unraisablehook
     raised, seen = threading.Event(), threading.Event()
-    is_hooked = False
+    is_hooked = is_doubled = False
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         # A terminal that closes says so through the shell, and then itself.
-        is_new = not (is_hooked or (number == signal.SIGHUP and interruption.asked))
+        is_known = number == signal.SIGHUP and interruption.asked
+        is_known = is_known or (is_doubled and raised.is_set())
+        is_new = not (is_hooked or is_known)
         if is_new:
             raised.set()
         seen.set()
@@ -71,10 +75,20 @@ def signals_as_exceptions() -> Iterator[Interruption]:
             raise KeyboardInterrupt
 
     def ask_again() -> None:
+        nonlocal is_doubled
+        main = threading.main_thread().ident
+        assert main is not None, "it has started"
         while not raised.wait(_AGAIN_SECONDS):
             seen.clear()
-            os.kill(os.getpid(), signal.SIGINT)
-            seen.wait()  # two on their way would be two interrupts
+            signal.pthread_kill(main, signal.SIGINT)
+            # One that comes just before the main thread begins to wait is seen after that wait
+            # only, unless another one ends it. Two on their way are to be one interrupt.
+            while not seen.wait(_UNSEEN_SECONDS):
+                is_doubled = True
+                signal.pthread_kill(main, signal.SIGINT)
+        if is_doubled:
+            time.sleep(_UNSEEN_SECONDS)
+            is_doubled = False
 
     def raise_again(dropped: sys.UnraisableHookArgs) -> None:
         nonlocal is_hooked
