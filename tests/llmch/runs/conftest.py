@@ -8,18 +8,21 @@ import pytest
 
 from tests.harness import Factory, git
 from tests.llmch.runs.test_read_run import run_two
+from tests.once import made_once
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Return the records of one real run, and its repo; tests work on copies of the records."""
-    scratch = tmp_path_factory.mktemp("recorded")
+    scratch = made_once(tmp_path_factory, "recorded", _run)
+    return Factory(scratch / "repo", scratch).run_folder, scratch / "repo"
+
+
+def _run(scratch: Path) -> None:
     repo = scratch / "repo"
     repo.mkdir()
     git(repo, "init", "--quiet", "--initial-branch=main", "--template=")
     (repo / "README.md").write_text("# A project\n")
     git(repo, "add", ".")
     git(repo, "commit", "--quiet", "--message=start")
-    factory = Factory(repo, scratch)
-    run_two(factory)
-    return factory.run_folder, repo
+    run_two(Factory(repo, scratch))
