@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import FrameType
 from typing import TypeVar
@@ -57,61 +57,67 @@ def signals_as_exceptions() -> Iterator[Interruption]:
     turns it into another one. A dropped exception is raised again. Where it was turned into
     another one, the yielded value still says that the user asked for the end.
     """
-    interruption = Interruption()
-    hook = sys.unraisablehook
-    raised, seen = threading.Event(), threading.Event()
-    is_hooked = is_doubled = False
+    signals = _Signals(Interruption(), sys.unraisablehook)
+    # A signal that our parent process set to be ignored, as `nohup` does, stays ignored.
+    ours = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {each: signal.signal(each, signals.interrupt) for each in ours}
+    sys.unraisablehook = signals.raise_again
+    try:
+        yield signals.interruption
+    finally:
+        sys.unraisablehook = signals.hook
+        signals.raised.set()  # the command has ended by another way: its exit code is to stay
+        signals.seen.set()
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
-    def interrupt(number: int, frame: FrameType | None) -> None:
+
+@dataclass(slots=True)
+class _Signals:
+    """Raise an interrupt for a signal, and again where Python dropped it."""
+
+    interruption: Interruption
+    hook: Callable[[sys.UnraisableHookArgs], object]
+    raised: threading.Event = field(default_factory=threading.Event)
+    seen: threading.Event = field(default_factory=threading.Event)
+    _is_hooked: bool = False
+    _is_doubled: bool = False
+
+    def interrupt(self, number: int, frame: FrameType | None) -> None:
         # A terminal that closes says so through the shell, and then itself.
-        is_known = number == signal.SIGHUP and interruption.asked
-        is_known = is_known or (is_doubled and raised.is_set())
-        is_new = not (is_hooked or is_known)
+        is_known = number == signal.SIGHUP and self.interruption.asked
+        is_known = is_known or (self._is_doubled and self.raised.is_set())
+        is_new = not (self._is_hooked or is_known)
         if is_new:
-            raised.set()
-        seen.set()
+            self.raised.set()
+        self.seen.set()
         if is_new:
-            interruption.asked = True
+            self.interruption.asked = True
             raise KeyboardInterrupt
 
-    def ask_again() -> None:
-        nonlocal is_doubled
+    def raise_again(self, dropped: sys.UnraisableHookArgs) -> None:
+        if not isinstance(dropped.exc_value, KeyboardInterrupt):
+            self.hook(dropped)
+            return
+        self._is_hooked = True  # what is raised in here is dropped as well
+        self.raised.clear()
+        threading.Thread(target=self._ask_again, daemon=True).start()
+        self._is_hooked = False
+
+    def _ask_again(self) -> None:
         main = threading.main_thread().ident
         assert main is not None, "it has started"
-        while not raised.wait(_AGAIN_SECONDS):
-            seen.clear()
+        while not self.raised.wait(_AGAIN_SECONDS):
+            self.seen.clear()
             signal.pthread_kill(main, signal.SIGINT)
             # One that comes just before the main thread begins to wait is seen after that wait
             # only, unless another one ends it. Two on their way are to be one interrupt.
-            while not seen.wait(_UNSEEN_SECONDS):
-                is_doubled = True
+            while not self.seen.wait(_UNSEEN_SECONDS):
+                self._is_doubled = True
                 signal.pthread_kill(main, signal.SIGINT)
-        if is_doubled:
+        if self._is_doubled:
             time.sleep(_UNSEEN_SECONDS)
-            is_doubled = False
-
-    def raise_again(dropped: sys.UnraisableHookArgs) -> None:
-        nonlocal is_hooked
-        if not isinstance(dropped.exc_value, KeyboardInterrupt):
-            hook(dropped)
-            return
-        is_hooked = True  # what is raised in here is dropped as well
-        raised.clear()
-        threading.Thread(target=ask_again, daemon=True).start()
-        is_hooked = False
-
-    # A signal that our parent process set to be ignored, as `nohup` does, stays ignored.
-    ours = [each for each in _SIGNALS if signal.getsignal(each) is not signal.SIG_IGN]
-    before = {each: signal.signal(each, interrupt) for each in ours}
-    sys.unraisablehook = raise_again
-    try:
-        yield interruption
-    finally:
-        sys.unraisablehook = hook
-        raised.set()  # the command has ended by another way: its exit code is to stay
-        seen.set()
-        for each, handler in before.items():
-            signal.signal(each, handler)
+            self._is_doubled = False
 
 
 VARIABLE = "LLMCH_TELEMETRY"
