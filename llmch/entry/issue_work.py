@@ -277,6 +277,8 @@ class _Work:
         """Plan the issue as it is now, after its plan so far; show the plan and its questions."""
         if self.plan is not None and self.record.state.issue_sha256 == issue.sha256:
             if not self._take_answers():
+                if not self.record.state.comment:  # it could not be shown when it was made
+                    return self._shown("planned")
                 return self._end("planned already", "the plan is of the issue as it is")
         else:
             self._take_issue(issue)
@@ -493,13 +495,14 @@ class _Work:
 
     def _tell_error(self, error: LlmchError) -> None:
         """Say in a comment why the event came to nothing, once, and give the issue free."""
-        mark = text_sha256(self.event.key, error.message)[:16]
-        if mark in self.record.state.told:
-            self._let_go()
-            return
-        self._post(ErrorComment(error))
+        mark, told = text_sha256(self.event.key, error.message)[:16], self.record.state.told
+        if mark not in told:
+            # Whoever may not comment is told by the job; the issue is free for the next one.
+            with contextlib.suppress(LlmchError):
+                self._post(ErrorComment(error))
+                told = (*told, mark)[-_MOST_DONE:]
         if self.is_ours:
-            self._move({"claim": None, "told": (*self.record.state.told, mark)[-_MOST_DONE:]})
+            self._move({"claim": None, "told": told})
 
     def _shown(self, did: str) -> Outcome:
         """Show the plan in the one comment that does, and end."""

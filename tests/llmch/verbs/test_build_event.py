@@ -179,6 +179,16 @@ def test_an_issue_that_cannot_be_planned_stops_by_name_and_says_so_once(
     assert shop.record["claim"] is None
 
 
+def test_an_issue_is_free_for_the_next_job_where_no_comment_could_be_written(shop: Shop) -> None:
+    shop.forge.install("gh", rules=[("--method POST", 1, "gh: Forbidden (HTTP 403)")])
+    refused = shop.job(shop.labeled(), FIRST)
+    assert (refused["error"]["code"], shop.record["claim"]) == (5, None), refused
+    shop.forge.install("gh")
+    planned = shop.job(shop.commented("/llmch plan"))
+    assert (planned["did"], shop.paid, len(shop.posted)) == ("planned", 0, 1), planned
+    assert shop.job(shop.commented("/llmch plan"))["did"] == "planned already"
+
+
 def test_what_a_model_failed_at_is_begun_again_by_the_same_event(shop: Shop) -> None:
     event = shop.labeled()
     failed = shop.job(event, error_answer(401, "bad key"))
