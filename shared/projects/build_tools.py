@@ -111,7 +111,8 @@ LANDMARKS: Final = (
 PACKAGE_TOOLS: Final = frozenset({"npm", "pnpm", "yarn", "bun"})
 """The programs that run the scripts of a `package.json`."""
 
-BRINGING: Final = ("pyproject.toml", "setup.cfg", "setup.py", VERIFY_SCRIPT)
+_DECLARING: Final = ("pyproject.toml", "setup.cfg", "setup.py")
+BRINGING: Final = (*_DECLARING, VERIFY_SCRIPT)
 """The files of a project that may say which programs its installation brings."""
 
 
@@ -123,7 +124,8 @@ def may_come(
     `files` are the paths of the project, `allowed` those that the order may write, and `bringing`
     are the texts of its files named in `BRINGING`.
     """
-    if any(path in BRINGING for path in allowed):
+    # The verification is not among them: most plans write it, and it installs nothing by itself.
+    if any(path in _DECLARING for path in allowed):
         return True
     named = (PurePosixPath(path) for path in (*files, *allowed))
     if any(program in (path.name, path.stem) for path in named):

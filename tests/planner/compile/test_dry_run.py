@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -74,6 +75,18 @@ def tried(tmp_path: Path) -> Iterator[tuple[Planner, Counted, Tried]]:
         return run_plan(made, source, planner.events.append, None, runner)
 
     yield planner, runner, run
+
+
+def test_a_program_that_is_not_here_is_missed_where_an_order_writes_the_verification(
+    tried: tuple[Planner, Counted, Tried],
+) -> None:
+    if shutil.which("gradle"):
+        pytest.skip("gradle is here, and the test needs a build tool that is not")
+    _, _, run = tried
+    paths = ["build.gradle", "src/Score.java", "scripts/verify.sh"]
+    document = plan(creating(1, *paths, acceptance_commands=["gradle test --tests Score"]))
+    result = run(document, max_attempts=1)
+    assert [each.code for each in result.report.errors] == ["E401"]
 
 
 @pytest.mark.rest
