@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factory.judging.acceptance_evidence import Unfound, programs_not_found
-from shared.projects.build_tools import BRINGING, VERIFY_SCRIPT, may_come
+from shared.files.paths import VERIFY_SCRIPT
+from shared.projects.build_tools import BRINGING, may_come
 
 NAMES = st.from_regex(r"[a-z][a-z0-9_+-]{1,12}", fullmatch=True)
 COMMANDS = st.lists(NAMES | NAMES.map(lambda name: f"./{name}"))
