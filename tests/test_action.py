@@ -207,7 +207,9 @@ HOSTILE = "x$(touch pwned)`touch pwned`\";touch pwned;'"
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize("name", ["branch", "model", "max-cost", "plan", "args"])
+@pytest.mark.parametrize(
+    "name", ["branch", "model", "planner-model", "factory-model", "max-cost", "plan", "args"]
+)
 def test_no_input_is_run_as_a_script(tmp_path: Path, plan: Path, name: str) -> None:
     done = job(tmp_path, plan, **{name: HOSTILE})
     done.run()

@@ -230,7 +230,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--transcript", type=Path, metavar="FILE",
         help="the record to replay from, or to continue and record to",
     )  # fmt: skip
-    add_setting_flags(group, FlagGroup.BUDGET)
+    add_setting_flags(group, FlagGroup.MODEL)
 
 
 def add_record_arguments(parser: argparse.ArgumentParser) -> None:

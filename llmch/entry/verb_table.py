@@ -102,7 +102,8 @@ Topics of `llmch help TOPIC`:
   -h, --help     print this text; `llmch VERB --help` lists the options of a verb
   -V, --version  print the version
 
-Start with `llmch demo`. For a repo of your own, in its folder and with a key in OPENAI_API_KEY:
+Start with `llmch demo`. For a repo of your own, in its folder and with a key in OPENAI_API_KEY
+(another vendor's key: `llmch help environment`):
   llmch init
   llmch build --spec spec.yaml
 or step by step:

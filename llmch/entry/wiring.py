@@ -191,7 +191,9 @@ def live_source(
 
 
 def _access(role: RoleSettings, model: str | None = None) -> ModelAccess:
-    return check_access(os.environ, role.base_url, model or role.model, role.provider)
+    return check_access(
+        os.environ, role.base_url, model or role.model, role.provider, role.key_variable
+    )
 
 
 def tool_runner(settings: Settings, repo: Path | None) -> language_tools.ToolRunner:

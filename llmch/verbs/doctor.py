@@ -100,7 +100,7 @@ def _examine(settings: Settings, repo: Path | None, *, online: bool) -> Iterator
     yield from repos.check_tools(_paths_in(repo) if repo is not None else None)
     for name, role in _roles(settings).items():
         for model in role.models:
-            server = role.base_url, role.provider
+            server = role.base_url, role.provider, role.key_variable
             yield live_client.check_model(name, model, *server, online=online)
     yield repos.check_folder("records", settings.artifacts_dir, "--artifacts-dir")
     yield factory_health.check_workspaces()
@@ -131,7 +131,10 @@ def _roles(settings: Settings) -> dict[str, RoleSettings]:
     """Return the roles to ask; the reviewer only where it differs from the planner."""
     planner, reviewer = settings.planner, settings.reviewer
     roles = {"planner": planner, "factory": settings.factory}
-    asked = [(each.model, each.base_url, each.provider) for each in (planner, reviewer)]
+    asked = [
+        (each.model, each.base_url, each.provider, each.key_variable)
+        for each in (planner, reviewer)
+    ]
     if asked[0] != asked[1]:
         roles["reviewer"] = reviewer
     return roles

@@ -443,6 +443,7 @@ def check_model(
     model: str,
     base_url: str | None,
     provider: Provider = Provider.AUTO,
+    key_variable: str | None = None,
     *,
     online: bool,
 ) -> Checkup:
@@ -451,7 +452,7 @@ def check_model(
     `name` is the role that the model has, such as `planner`.
     """
     try:
-        access = check_access(os.environ, base_url, model, provider)
+        access = check_access(os.environ, base_url, model, provider, key_variable)
     except LlmchError as error:
         return Checkup(name, Health.BROKEN, error.message, error.hint)
     where = f"{model} at {access.display_url}"

@@ -26,7 +26,8 @@ class Vendor:
     """Hold how a vendor's models are reached, and how its keys and its models are called.
 
     Of several variables for the key, the first that is set counts. `version` is what paths of its
-    wire begin with, and `chat_path` is where it speaks Chat Completions too. `header` has the key.
+    wire begin with, and `chat_path` is where it speaks Chat Completions too. `header` has the key,
+    and `example` is a model.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Vendor:
     address: str
     key_begins: tuple[str, ...]
     models: re.Pattern[str]
+    example: str
     header: str = "authorization"
     version: str = "/v1"
     chat_path: str = "/v1/chat/completions"
@@ -50,6 +52,7 @@ VENDORS: Final[Mapping[Provider, Vendor]] = {
         "OPENAI_BASE_URL",
         ("sk-proj-", "sk-svcacct-", "sk-admin-"),
         re.compile(r"(?:ft:)?(?:gpt-|chatgpt-|codex-|o\d)"),
+        "gpt-5.2",
     ),
     Provider.ANTHROPIC: Vendor(
         "Anthropic",
@@ -59,6 +62,7 @@ VENDORS: Final[Mapping[Provider, Vendor]] = {
         "ANTHROPIC_BASE_URL",
         ("sk-ant-",),
         re.compile(r"claude-"),
+        "claude-opus-5-5",
         "x-api-key",
     ),
     Provider.GEMINI: Vendor(
@@ -69,6 +73,7 @@ VENDORS: Final[Mapping[Provider, Vendor]] = {
         "GOOGLE_GEMINI_BASE_URL",
         ("AIza",),
         re.compile(r"(?:models/)?gemini-"),
+        "gemini-3.1-pro-preview",
         "x-goog-api-key",
         "/v1beta",
         "/v1beta/openai/chat/completions",
@@ -230,17 +235,21 @@ def check_access(
     base_url: str | None = None,
     model: str = "",
     provider: Provider = Provider.AUTO,
+    key_variable: str | None = None,
 ) -> ModelAccess:
     """Return the access that the environment gives to a model; `base_url` wins over the variable.
 
+    `key_variable` names the variable of the key, in place of the vendor's own.
     Raises `ModelUnavailable` if a key is missing, and `InvalidInput` if the URL or the key
-    is malformed, or the key is another vendor's. Needs no network.
+    is malformed, the key is another vendor's, or it would leave its vendor without anybody having
+    said so. Needs no network.
     """
     chosen, why = choose_provider(environ, base_url, model, provider)
     vendor = VENDORS[chosen]
     url = base_url or environ.get(vendor.address, "").strip() or None
-    keys = {name: environ.get(name, "").strip() for name in vendor.keys}
-    name = next((each for each in vendor.keys if keys[each]), vendor.keys[0])
+    names = (key_variable,) if key_variable else vendor.keys
+    keys = {name: environ.get(name, "").strip() for name in names}
+    name = next((each for each in names if keys[each]), names[0])
     access = ModelAccess(url, keys[name], provider=chosen, key_name=name, why=why)
     if url is not None:
         _check_url(access)
@@ -251,6 +260,8 @@ def check_access(
             hint="copy the key again",
         )
     _check_vendor_of_key(access)
+    if base_url and not key_variable:
+        _check_stays_at_vendor(access)
     if access.api_key:
         return access
     if access.is_local:
@@ -272,19 +283,38 @@ def _check_vendor_of_key(access: ModelAccess) -> None:
             )
 
 
+def _check_stays_at_vendor(access: ModelAccess) -> None:
+    """Refuse to send a vendor's key to another's server, which a role's setting names.
+
+    A server in the vendor's own variable, beside its key, is a gateway that is meant to get it.
+    """
+    if access.is_local or _is_host_of(access.vendor, access.host):
+        return
+    for vendor in VENDORS.values():
+        if access.api_key.startswith(vendor.key_begins):
+            raise InvalidInput(
+                f"{access.key_name} holds a key of {vendor.name}'s, but the setting base_url "
+                f"names a server at {access.host}",
+                hint="put that server's key into a variable of its own, and the variable's name "
+                "into key_variable, beside base_url; if the server is meant to get this key, set "
+                f"key_variable to {access.key_name}",
+            )
+
+
 def _no_key(access: ModelAccess, environ: Mapping[str, str], model: str) -> ModelUnavailable:
     vendor = access.vendor
     asked = f" for {model}" if model else ""
     chosen = f" (the provider{asked} is {vendor.name}: {access.why})" if access.why else ""
     others = (
-        f"{VENDORS[each].keys[0]} is set: for {VENDORS[each].name}'s models, name one of them; "
+        f"{VENDORS[each].keys[0]} is set: for {VENDORS[each].name}'s models, name one, as by "
+        f"--model {VENDORS[each].example} or LLMCH_MODEL; "
         for each in VENDORS
         if each is not access.provider and any(environ.get(k) for k in VENDORS[each].keys)
     )
     version = "/v1" if access.provider is Provider.OPENAI else ""
     return ModelUnavailable(
-        f"no key for the model server at {access.host}: {vendor.keys[0]} is not set{chosen}",
-        hint=f"{''.join(others)}set {vendor.keys[0]}, or point {vendor.address} at a local server "
+        f"no key for the model server at {access.host}: {access.key_name} is not set{chosen}",
+        hint=f"{''.join(others)}set {access.key_name}, or point {vendor.address} at a local server "
         f"(http://127.0.0.1:PORT{version} needs no key), or replay a transcript with --llm replay",
     )
 

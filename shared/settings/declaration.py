@@ -31,7 +31,7 @@ class FlagGroup(StrEnum):
     ATTEMPTS = "attempts"
     COMMANDS = "commands"
     SANDBOX = "sandbox"
-    BUDGET = "budget"
+    MODEL = "model"
     RECORD = "record"
 
 
@@ -61,8 +61,10 @@ class Key:
     A target repo's own config may not set a `guarded` key, with two exceptions: entries of a list
     whose last path component is in `harmless`, and a text in `harmless_words`. A higher layer
     overrules a lower one unless `merge` combines their values. A key that nobody sets has the
-    value of the key named by `like`, where there is one. A key that `costs` decides what calls of
-    models cost: what a target repo's own config sets there is shown before the first call.
+    value of the key named by `like`, where there is one. The key named by `general` sets this one
+    too; of the two, the one in the higher layer counts, and in one layer this one. A key that
+    `costs` decides what calls of models cost: what a target repo's own config sets there is shown
+    before the first call.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Key:
     flag: Flag | None
     merge: Callable[[Any, Any], object] | None
     like: str
+    general: str
     costs: bool
 
     @property
@@ -115,6 +118,7 @@ def setting(
     flag: Flag | None = None,
     merge: Callable[[T, T], T] | None = None,
     like: str = "",
+    general: str = "",
     costs: bool = False,
 ) -> T:
     """Declare a setting as the field of a dataclass.
@@ -135,6 +139,7 @@ def setting(
         flag=flag,
         merge=merge,
         like=like,
+        general=general,
         costs=costs,
     )
     return field(default_factory=lambda: default, metadata={_DECLARED: key})
@@ -186,10 +191,11 @@ def fill(kind: Callable[..., T], value_of: Callable[[Key], object], table: str =
 VARIABLES: Final = {
     "OPENAI_API_KEY": "the key for the model's server; a server on this machine needs none",
     "OPENAI_BASE_URL": "the model's server, where it is not OpenAI's own",
-    "ANTHROPIC_API_KEY": "the key for Anthropic's server; `ANTHROPIC_AUTH_TOKEN` is a token in its "
-    "place, as gateways want it",
+    "ANTHROPIC_API_KEY": "the key for Anthropic's server, with a model of Anthropic's in "
+    "`LLMCH_MODEL`; `ANTHROPIC_AUTH_TOKEN` is a token in its place, as gateways want it",
     "ANTHROPIC_BASE_URL": "the server that speaks Anthropic Messages, where it is not Anthropic's",
-    "GEMINI_API_KEY": "the key for Google's server; so is `GOOGLE_API_KEY`",
+    "GEMINI_API_KEY": "the key for Google's server, with a model of Google's in `LLMCH_MODEL`; so "
+    "is `GOOGLE_API_KEY`",
     "GOOGLE_GEMINI_BASE_URL": "the server that speaks Gemini, where it is not Google's own",
     "LLMCH_CONFIG": "your own file of settings, in place of the `llmch.toml` beside the "
     "specification",

@@ -307,8 +307,8 @@ def _is_there(path: Path) -> bool:
 
 def _value_of(key: Key, layers: Sequence[Layer], cwd: Path, warnings: list[str]) -> object:
     """Return the value of one setting, and add to `warnings` where the value was clamped."""
-    given = [each[key.name] for each in layers if key.name in each]
-    if not given or (given[-1].of_repo and _is_own(key.like, layers)):
+    given = _given(key, layers)
+    if not given or (given[-1].of_repo and key.like and _is_own(KEYS[key.like], layers)):
         if key.like:
             return _value_of(KEYS[key.like], layers, cwd, warnings)
         return cwd / key.default if isinstance(key.default, Path) else key.default
@@ -322,15 +322,21 @@ def _value_of(key: Key, layers: Sequence[Layer], cwd: Path, warnings: list[str])
     return key.read(last)
 
 
-def _is_own(name: str, layers: Sequence[Layer]) -> bool:
-    return any(name in each and not each[name].of_repo for each in layers)
+def _given(key: Key, layers: Sequence[Layer]) -> list[RawValue]:
+    """Return the values that a setting was given, the one that counts last."""
+    names = (key.general, key.name)
+    return [each[name] for each in layers for name in names if name in each]
+
+
+def _is_own(key: Key, layers: Sequence[Layer]) -> bool:
+    return any(not given.of_repo for given in _given(key, layers))
 
 
 def _notices(layers: Sequence[Layer], cwd: Path) -> Iterator[str]:
     """Yield a sentence on each setting of a target repo that may make calls of models dearer."""
     own = [{n: given for n, given in each.items() if not given.of_repo} for each in layers]
     for key in KEYS.values():
-        set_by = [each[key.name] for each in layers if key.name in each]
+        set_by = _given(key, layers)
         if not (key.costs and set_by and set_by[-1].of_repo):
             continue
         value, otherwise = (_value_of(key, each, cwd, []) for each in (layers, own))

@@ -464,6 +464,22 @@ def read_variables(given: RawValue) -> tuple[str, ...]:
     return names
 
 
+def read_key_variable(given: RawValue) -> str:
+    """Return the name of a variable that holds a key.
+
+    Its name has to say so: what says so is kept from commands and out of records. The value is
+    not repeated, because it may be the key itself.
+    """
+    name = read_text(given)
+    if not _VARIABLE.fullmatch(name) or not names_a_secret(name):
+        raise InvalidInput(
+            f"{given.source}: {given.name} must be the name of a variable that holds a key, such "
+            "as GROQ_API_KEY; KEY or TOKEN has to be a word of it",
+            "put the key into such a variable, and its name here",
+        )
+    return name
+
+
 def _matching(given: RawValue, pattern: re.Pattern[str], wanted: str) -> tuple[str, ...]:
     names = read_texts(given, ",")
     if not all(pattern.fullmatch(name) for name in names):

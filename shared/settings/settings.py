@@ -42,6 +42,7 @@ from shared.settings.setting_values import (
     read_database,
     read_dollars,
     read_effort,
+    read_key_variable,
     read_ladder,
     read_links,
     read_model,
@@ -115,6 +116,7 @@ _TEMPERATURE = Number(0, 2)
 
 # The settings of all roles mean the same.
 _AN_EFFORT = "a word that the server knows"
+_WHOSE_KEY = "the name of the variable that holds the server's key"
 _WHOSE_WIRE = "whose wire the server speaks; `auto` follows the server, the model's name, the keys"
 _HOW_RANDOM = "how random replies are; not sent to a model that refuses it"
 
@@ -133,6 +135,7 @@ class RoleSettings:
     max_output_tokens: int | None
     temperature: float | None
     provider: Provider
+    key_variable: str | None
 
     @property
     def model(self) -> str:
@@ -153,18 +156,22 @@ class PlannerSettings(RoleSettings):
         ("gpt-5.2-codex",),
         "the model that plans",
         name="planner.model",
-        flag=Flag("--planner-model", FlagGroup.PLANNER, "M", old="--model"),
+        flag=Flag("--planner-model", FlagGroup.PLANNER, "M"),
+        general="model",
         costs=True,
     )
     base_url: str | None = setting(
         read_url, None, "the planner's server", default_words="the provider's", guarded=True
     )
     provider: Provider = setting(Choice(Provider), Provider.AUTO, _WHOSE_WIRE, guarded=True)
+    key_variable: str | None = setting(
+        read_key_variable, None, _WHOSE_KEY, default_words="the provider's", guarded=True
+    )
     reasoning_effort: str | None = setting(
         read_effort,
         "medium",
-        "a word that the server knows, such as low or high",
-        flag=Flag("--reasoning-effort", FlagGroup.PLANNER, "E"),
+        _AN_EFFORT,
+        general="reasoning_effort",
         costs=True,
     )
     max_output_tokens: int | None = setting(
@@ -208,6 +215,9 @@ class ReviewerSettings(RoleSettings):
     provider: Provider = setting(
         Choice(Provider), Provider.AUTO, _WHOSE_WIRE, guarded=True, like="planner.provider"
     )
+    key_variable: str | None = setting(
+        read_key_variable, None, _WHOSE_KEY, guarded=True, like="planner.key_variable"
+    )
     reasoning_effort: str | None = setting(
         read_effort, None, _AN_EFFORT, like="planner.reasoning_effort", costs=True
     )
@@ -247,14 +257,23 @@ class FactorySettings(RoleSettings):
         "the model that writes code; a list (`small,large`) escalates",
         name="factory.model",
         flag=Flag("--factory-model", FlagGroup.ATTEMPTS, "M", old="--llm-model"),
+        general="model",
         costs=True,
     )
     base_url: str | None = setting(
         read_url, None, "the factory's server", default_words="the provider's", guarded=True
     )
     provider: Provider = setting(Choice(Provider), Provider.AUTO, _WHOSE_WIRE, guarded=True)
+    key_variable: str | None = setting(
+        read_key_variable, None, _WHOSE_KEY, default_words="the provider's", guarded=True
+    )
     reasoning_effort: str | None = setting(
-        read_effort, None, _AN_EFFORT, default_words="the server's", costs=True
+        read_effort,
+        None,
+        _AN_EFFORT,
+        default_words="the server's",
+        general="reasoning_effort",
+        costs=True,
     )
     # A proposal's largest single file, 200 KB of code, is about 50,000 tokens; an order that needs
     # half of that is already too large. Reasoning counts too.
@@ -420,19 +439,33 @@ class Settings:
         guarded=True,
         flag=Flag("--artifacts-dir", FlagGroup.RECORD, "DIR"),
     )
+    model: tuple[str, ...] = setting(
+        read_model,
+        (),
+        "the model of each role that has none of its own",
+        default_words="each role's own",
+        flag=Flag("--model", FlagGroup.MODEL, "M"),
+    )
+    reasoning_effort: str | None = setting(
+        read_effort,
+        None,
+        "the reasoning effort of each role that has none of its own, such as low or high",
+        default_words="each role's own",
+        flag=Flag("--reasoning-effort", FlagGroup.MODEL, "E"),
+    )
     max_cost: Decimal | None = setting(
         read_dollars,
         None,
         "stop before model calls could cost more US dollars",
         default_words="none",
-        flag=Flag("--max-cost", FlagGroup.BUDGET, "USD"),
+        flag=Flag("--max-cost", FlagGroup.MODEL, "USD"),
     )
     max_tokens: int | None = setting(
         WholeNumber(0, 10**12),
         None,
         "stop before model calls take more tokens, input and output together",
         default_words="none",
-        flag=Flag("--max-tokens", FlagGroup.BUDGET, "N"),
+        flag=Flag("--max-tokens", FlagGroup.MODEL, "N"),
     )
     prices: Prices = setting(
         read_prices,

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
 
 import pytest
 
+from shared.llm.model_access import VENDORS
 from tests.harness import git, order, write_plan
 from tests.llmch.command_line import ROOT, Said, model_server, plan_reply, say_in, write_reply
+from tests.shared.llm.native_edge import PROVIDERS, Native, good
+from tests.shared.llm.scripted_server import scripted_server
 
-FINDS_NOTHING = plan_reply({"findings": []})
-PLAN = plan_reply({"work_orders": [order()]})
+NOTHING = json.dumps({"findings": []})
+FINDS_NOTHING = plan_reply(NOTHING)
+PLANNED = json.dumps({"work_orders": [order()]})
+PLAN = plan_reply(PLANNED)
 HELLO = write_reply({"hello.txt": "hello\n"})
+WRITTEN = "hello.txt\n```\nhello\n```\n"
 
 
-def first_plan() -> tuple[list[str], list[str]]:
-    """Return the lines of both blocks of commands: with a key, and with a local server."""
+def first_plan() -> tuple[list[str], list[str], list[str]]:
+    """Return the lines of the blocks of commands: with a key, another vendor's, a local server."""
     text = (ROOT / "README.md").read_text("utf-8")
     section = text.partition("## Your first plan\n")[2].partition("\n## ")[0]
-    with_key, local, _ = re.findall(r"```console\n(.*?)```", section, re.DOTALL)
-    return lines_of(with_key), lines_of(local)
+    with_key, others, local, _ = re.findall(r"```console\n(.*?)```", section, re.DOTALL)
+    return lines_of(with_key), lines_of(others), lines_of(local)
 
 
 def lines_of(block: str) -> list[str]:
@@ -45,9 +52,9 @@ def carry_out(
     for line in lines:
         program, *words = shlex.split(line)
         if program == "export":
-            name, _, value = words[0].partition("=")
-            if name != "OPENAI_BASE_URL":
-                monkeypatch.setenv(name, value)
+            for name, _, value in (each.partition("=") for each in words):
+                if name != "OPENAI_BASE_URL":
+                    monkeypatch.setenv(name, value)
             continue
         words = [each.replace("~", str(cwd), 1) for each in words]
         if program == "cd":
@@ -61,9 +68,27 @@ def carry_out(
 def test_with_a_key(
     cwd: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines, _ = first_plan()
+    lines, _, _ = first_plan()
     with model_server(monkeypatch, PLAN, FINDS_NOTHING, HELLO):
         said = carry_out(lines, cwd, capsys, monkeypatch)
+    assert [each.code for each in said] == [0, 0, 0], said[-1].err
+    (branch,) = git(cwd / "project", "branch", "--list", "factory/*").split()
+    assert git(cwd / "project", "show", f"{branch}:hello.txt") == "hello"
+
+
+@pytest.mark.parametrize(("way", "number"), [("messages", 0), ("gemini", 1)])
+def test_with_a_key_of_another_vendor_alone(
+    way: Native,
+    number: int,
+    cwd: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (go, _, *lines), others, _ = first_plan()
+    replies = (good(way, each) for each in (PLANNED, NOTHING, WRITTEN))
+    with scripted_server(*replies) as server:
+        monkeypatch.setenv(VENDORS[PROVIDERS[way]].address, server.base_url.removesuffix("/v1"))
+        said = carry_out([go, others[number], *lines], cwd, capsys, monkeypatch)
     assert [each.code for each in said] == [0, 0, 0], said[-1].err
     (branch,) = git(cwd / "project", "branch", "--list", "factory/*").split()
     assert git(cwd / "project", "show", f"{branch}:hello.txt") == "hello"
@@ -72,7 +97,7 @@ def test_with_a_key(
 def test_with_a_local_server(
     cwd: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with_key, lines = first_plan()
+    with_key, _, lines = first_plan()
     write_plan(cwd / "plan", {"work_orders": [order()]})
     with model_server(monkeypatch, HELLO) as server:
         said = carry_out([with_key[0], *lines], cwd, capsys, monkeypatch)

@@ -46,6 +46,8 @@ class World:
     other: ScriptedServer
     sandbox: str = "off"
     received: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    """The key that came with each request."""
     known: Known | None = None
     """The outcomes of earlier commands, where no setting is in force that could change them."""
 
@@ -71,7 +73,7 @@ class World:
         (spec := self.scratch / "spec.md").write_text("# Greeter\n\nSay hello.\n")
         with model_server(self.monkeypatch, *(acts or (plan_reply(PLAN), REVIEW))) as server:
             said = self.say("plan", "--spec", spec, "--review", "--json")
-        self.received = server.bodies
+        self._keep(server)
         return said
 
     def _run(
@@ -86,8 +88,12 @@ class World:
                 "run", "--repo", self.repo, "--work-order", file, "--branch", "work",
                 "--reply-format", "json", "--json", *sandbox,
             )  # fmt: skip
-        self.received = server.bodies
+        self._keep(server)
         return said
+
+    def _keep(self, server: ScriptedServer) -> None:
+        self.received = server.bodies
+        self.keys = [each.headers["authorization"] for each in server.received]
 
     def passes(self, *commands: str) -> bool:
         """Run an order with these commands, and say whether it passed."""
@@ -206,6 +212,19 @@ def asks_anthropic(of: str) -> Callable[[World], object]:
         else:
             world.plan(plan_reply(PLAN), REVIEW)
         return "/v1/messages" in [each.path for each in world.other.received]
+
+    return observe
+
+
+def keyed(of: str) -> Callable[[World], object]:
+    """Observe the keys that come with the requests of a plan, or of an order."""
+
+    def observe(world: World) -> object:
+        world.monkeypatch.setenv("THEIR_KEY", "k-2")
+        acts = (write_reply(HELLO),) if of == "factory" else (plan_reply(PLAN), REVIEW)
+        said = world.run(acts=acts) if of == "factory" else world.plan(*acts)
+        assert said.code == 0
+        return " ".join(world.keys).replace("Bearer ", "")
 
     return observe
 
@@ -336,6 +355,11 @@ def room(world: World) -> object:
 
 
 CASES = {
+    "model": Case("big", asked_by_factory("model"), "gpt-5.2", "big"),
+    "reasoning_effort": Case("low", asked(0, "reasoning", "effort"), "medium", "low"),
+    "planner.key_variable": Case("THEIR_KEY", keyed("planner"), "sk-test sk-test", "k-2 k-2"),
+    "reviewer.key_variable": Case("THEIR_KEY", keyed("planner"), "sk-test sk-test", "sk-test k-2"),
+    "factory.key_variable": Case("THEIR_KEY", keyed("factory"), "sk-test", "k-2"),
     "planner.model": Case("big", asked(0, "model"), "gpt-5.2-codex", "big"),
     "planner.base_url": Case("{other}", planner_elsewhere, (2, 0), (0, 2)),
     "planner.reasoning_effort": Case("high", asked(0, "reasoning", "effort"), "medium", "high"),

@@ -135,7 +135,7 @@ def test_a_flag_that_nobody_knows_is_refused(say: Say, verb: str) -> None:
     [
         (["plan", "--sepc", "s"], "did you mean --spec in place of --sepc?"),
         (["run-all", "--workdir=p", "--job=2"], "did you mean --jobs in place of --job?"),
-        (["run", "--work-order", "o", "--model", "m"], "did you mean --factory-model in place of"),
+        (["run", "--work-order", "o", "--factory-modle", "m"], "did you mean --factory-model"),
     ],
 )
 def test_a_misspelt_option_is_refused_with_what_may_be_meant(
@@ -148,9 +148,7 @@ def test_a_misspelt_option_is_refused_with_what_may_be_meant(
 @pytest.mark.parametrize(
     ("verb", "old", "new"),
     [
-        ("plan", "--model", "--planner-model"),
         ("run-all", "--llm-model", "--factory-model"),
-        ("build", "--model", "--planner-model"),
         ("build", "--llm-temperature", "--factory-temperature"),
     ],
 )

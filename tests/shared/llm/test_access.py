@@ -244,8 +244,36 @@ def test_a_key_of_another_vendor_is_not_sent(
         check_access(environ, None, model)
     assert key not in caught.value.message + caught.value.hint
     provider = next(each for each, vendor in VENDORS.items() if name in vendor.keys)
-    gateway = check_access(environ, "https://gate.example/v1", model, provider)
-    assert gateway.api_key == key, "a gateway's keys are its own"
+    gateway = environ | {VENDORS[provider].address: "https://gate.example/v1"}
+    assert check_access(gateway, None, model, provider).api_key == key, "a gateway's are its own"
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "owner"),
+    [
+        ("OPENAI_API_KEY", "sk-proj-abc", "OpenAI"),
+        ("ANTHROPIC_API_KEY", "sk-ant-abc", "Anthropic"),
+        ("GEMINI_API_KEY", "AIzaSyabc", "Google"),
+    ],
+)
+def test_a_vendor_s_key_leaves_it_only_where_somebody_says_so(
+    name: str, key: str, owner: str
+) -> None:
+    provider = next(each for each, vendor in VENDORS.items() if name in vendor.keys)
+    environ, elsewhere = {name: key, "THEIR_KEY": "gsk-1"}, "https://api.cheap.example/v1"
+    with pytest.raises(InvalidInput, match=f"{owner}'s, but the .* api.cheap.example") as caught:
+        check_access(environ, elsewhere, "m", provider)
+    assert key not in caught.value.message + caught.value.hint
+    assert check_access(environ, elsewhere, "m", provider, "THEIR_KEY").api_key == "gsk-1"
+    assert check_access(environ, elsewhere, "m", provider, name).api_key == key
+    assert check_access(environ, "http://127.0.0.1:1/v1", "m", provider).api_key == key
+    assert check_access({name: "plain-1"}, elsewhere, "m", provider).api_key == "plain-1"
+
+
+def test_the_variable_that_a_role_names_is_the_one_that_is_missed() -> None:
+    with pytest.raises(ModelUnavailable, match="THEIR_KEY is not set") as caught:
+        check_access({"OPENAI_API_KEY": "k"}, "https://a.example/v1", "m", key_variable="THEIR_KEY")
+    assert caught.value.hint.startswith("set THEIR_KEY")
 
 
 @pytest.mark.parametrize("name", [k for v in VENDORS.values() for k in (*v.keys, v.address)])

@@ -227,6 +227,61 @@ def test_the_reviewer_is_as_the_planner_but_for_what_is_said(tmp_path: Path) -> 
     assert settings.reviewer == ReviewerSettings(("p",), None, "medium", 64_000, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("user", "flags", "models"),
+    [
+        ('model = "all"', {}, ("all", "all", "all")),
+        ('model = "all"\n[factory]\nmodel = ["f", "g"]', {}, ("all", "all", "f")),
+        ('model = "all"\n[reviewer]\nmodel = "r"', {}, ("all", "r", "all")),
+        ('[planner]\nmodel = "p"', {"model": "all"}, ("all", "all", "all")),
+        ('[reviewer]\nmodel = "r"', {"model": "all"}, ("all", "r", "all")),
+        ('model = "all"', {"planner.model": "p"}, ("p", "p", "all")),
+        ("", {"model": "all", "factory.model": "f"}, ("all", "all", "f")),
+    ],
+)
+def test_the_model_of_all_roles_is_that_of_each_role_without_one_in_the_same_layer(
+    tmp_path: Path, user: str, flags: dict[str, object], models: tuple[str, str, str]
+) -> None:
+    settings = settings_of(tmp_path, user, flags=flags)
+    roles = (settings.planner, settings.reviewer, settings.factory)
+    assert tuple(each.model for each in roles) == models
+
+
+def test_the_effort_of_all_roles_reaches_the_factory(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path, "", flags={"reasoning_effort": "high"})
+    roles = (settings.planner, settings.reviewer, settings.factory)
+    assert [each.reasoning_effort for each in roles] == ["high"] * 3
+    settings = settings_of(tmp_path, 'reasoning_effort = "low"\n[factory]\nreasoning_effort = "x"')
+    assert (settings.planner.reasoning_effort, settings.factory.reasoning_effort) == ("low", "x")
+
+
+def test_a_repo_s_own_model_counts_only_where_the_person_has_none(tmp_path: Path) -> None:
+    (repo := tmp_path / "repo").mkdir()
+    (repo / ".git").mkdir()
+    (repo / "llmch.toml").write_text('model = "theirs"\n[reviewer]\nmodel = "r"')
+    loaded = load(tmp_path, repo=repo)
+    assert (loaded.settings.planner.model, loaded.settings.reviewer.model) == ("theirs", "r")
+    assert "planner.model is theirs, not gpt-5.2-codex" in " ".join(loaded.notices)
+    assert "factory.model is theirs, not gpt-5.2:" in " ".join(loaded.notices)
+    loaded = load(tmp_path, repo=repo, environ={"LLMCH_MODEL": "mine"})
+    settings = loaded.settings
+    assert {settings.planner.model, settings.reviewer.model, settings.factory.model} == {"mine"}
+    assert not loaded.notices
+
+
+@pytest.mark.parametrize("value", ["sk-proj-secretsecret", "abcdefabcdef", "LANG", "A B", ""])
+def test_what_is_no_name_of_a_key_s_variable_is_refused_and_not_repeated(
+    tmp_path: Path, value: str
+) -> None:
+    error = refusal_of(tmp_path, flags={"factory.key_variable": value})
+    assert not value or value not in error.message + error.hint
+
+
+def test_a_role_may_have_a_key_of_its_own(tmp_path: Path) -> None:
+    settings = settings_of(tmp_path, '[factory]\nkey_variable = "GROQ_API_KEY"')
+    assert (settings.factory.key_variable, settings.planner.key_variable) == ("GROQ_API_KEY", None)
+
+
 def test_protected_branches_add_up_over_all_layers(tmp_path: Path) -> None:
     settings = load(
         tmp_path,
@@ -625,7 +680,8 @@ def test_a_wrong_variable_is_refused_by_its_name(
             "",
             "--factory-model must be the name of a model, or several with commas",
         ),
-        ("planner.reasoning_effort", "?", "--reasoning-effort must be a word such as low"),
+        ("model", "a,b", "--model must be one model: only the factory takes several"),
+        ("reasoning_effort", "?", "--reasoning-effort must be a word such as low"),
     ],
 )
 def test_a_wrong_flag_is_refused_by_its_name(
