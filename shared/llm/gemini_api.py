@@ -185,7 +185,9 @@ class _CandidateParts:
                 case {"name": str(name), **call} if name:
                     args = call.get("args")
                     written = tool_calls.written_of(args if isinstance(args, dict) else {})
-                    yield ToolCall(text_of(call.get("id")) or f"call_{number}", name, written)
+                    yield ToolCall(
+                        text_of(call.get("id")) or tool_calls.numbered(number), name, written
+                    )
                 case _:
                     pass
 

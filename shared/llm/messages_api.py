@@ -226,7 +226,7 @@ class _MessageBlocks:
             block = self.blocks[index]
             if block.get("type") != "tool_use" or not (name := text_of(block.get("name"))):
                 continue
-            block |= {"id": text_of(block.get("id")) or f"call_{index}", "name": name}
+            block |= {"id": text_of(block.get("id")) or tool_calls.numbered(index), "name": name}
             written = self._piece(index, "partial_json")
             yield ToolCall(
                 block["id"], name, written or tool_calls.written_of(block.get("input") or {})

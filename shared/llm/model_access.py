@@ -173,6 +173,23 @@ def native_url(access: ModelAccess, path: str) -> str:
     return f"{base}{'' if has_version else access.vendor.version}{path}"
 
 
+# What base URLs end in, and paths of wires begin with.
+_VERSION = re.compile(r"(/v1(beta)?)?(/openai)?/*$")
+
+
+def relayed_url(access: ModelAccess, path: str) -> str:
+    """Return the URL of a path as agents ask for it, which begins with the version of its wire.
+
+    A wire of the provider's own is where llmch's own calls find it, such as a deployment of Azure.
+    """
+    below = path.removeprefix(access.vendor.version)
+    if access.provider is Provider.OPENAI and below in ("/chat/completions", "/responses"):
+        return access.plain_url.rstrip("/") + below
+    if access.provider is not Provider.OPENAI and below.startswith(("/messages", "/models/")):
+        return native_url(access, below)
+    return _VERSION.sub("", access.plain_url) + path
+
+
 def choose_provider(
     environ: Mapping[str, str], base_url: str | None, model: str, provider: Provider
 ) -> tuple[Provider, str]:

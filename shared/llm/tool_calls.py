@@ -8,6 +8,7 @@ read their calls.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -127,13 +128,24 @@ def gemini_turn(turn: ToolTurn) -> list[dict[str, Any]]:
     """Return an exchange as contents: what the model said, then the results of its calls."""
     said = _sealed(turn, "gemini") or [
         *([{"text": turn.text}] if turn.text.strip() else []),
-        *({"functionCall": {"name": e.name, "args": _arguments(e)}} for e in turn.calls),
+        *({"functionCall": {**_gemini_call(e), "args": _arguments(e)}} for e in turn.calls),
     ]
     results = [
-        {"functionResponse": {"name": call.name, "response": {"result": result}}}
+        {"functionResponse": {**_gemini_call(call), "response": {"result": result}}}
         for call, result in zip(turn.calls, turn.results, strict=True)
     ]
     return [{"role": "model", "parts": said}, {"role": "user", "parts": results}]
+
+
+def numbered(number: int) -> str:
+    """Return the id of a call whose server gave it none."""
+    return f"call_{number}"
+
+
+def _gemini_call(call: ToolCall) -> dict[str, str]:
+    """Return the name of a call and its id: newer models match a result with its call by it."""
+    given = {} if re.fullmatch(r"call_\d+", call.id) else {"id": call.id}
+    return given | {"name": call.name}
 
 
 def _sealed(turn: ToolTurn, wire: str) -> list[dict[str, Any]]:
@@ -201,7 +213,7 @@ class CallPieces:
     def calls(self) -> tuple[ToolCall, ...]:
         made = (self.found[each] for each in sorted(self.found))
         return tuple(
-            ToolCall(each["id"] or f"call_{number}", each["name"], each["arguments"])
+            ToolCall(each["id"] or numbered(number), each["name"], each["arguments"])
             for number, each in enumerate(made, 1)
             if each["name"]
         )
@@ -213,7 +225,7 @@ def calls_of_response(items: Iterable[Mapping[str, Any]]) -> tuple[ToolCall, ...
     named = (each for each in made if _text(each.get("name")))
     return tuple(
         ToolCall(
-            _text(each.get("call_id")) or f"call_{number}",
+            _text(each.get("call_id")) or numbered(number),
             _text(each.get("name")),
             _text(each.get("arguments")),
         )

@@ -8,7 +8,6 @@ page). Other wires need no SDK: their calls go through the same HTTP client, wit
 from __future__ import annotations
 
 import json
-import re
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +19,7 @@ from urllib.parse import urlencode, urlsplit
 from shared.errors import ModelUnavailable
 from shared.files.secret_values import redact
 from shared.llm.call_retry import Clock, parse_retry_after
-from shared.llm.model_access import ModelAccess, native_url
+from shared.llm.model_access import ModelAccess, native_url, relayed_url
 from shared.llm.model_client import Provider, ReplyBroken, ReplyFailed
 from shared.llm.reply_bodies import HttpReply
 from shared.llm.server_replies import Refusal, Unreachable, parse_error_body, well_formed
@@ -32,9 +31,6 @@ if TYPE_CHECKING:
     import openai
     from openai import APIResponse
 
-
-# What base URLs end in, and paths of wires begin with.
-_VERSION = re.compile(r"(/v1(beta)?)?(/openai)?/*$")
 
 _CONNECT_SECONDS = 20.0
 _BRIEF_SECONDS = 5.0
@@ -79,7 +75,7 @@ class Transport:
     ) -> AbstractContextManager[HttpReply]:
         """Call POST `path` below the server's address; a header without a value gets the key."""
         access = self._access
-        url = _VERSION.sub("", access.plain_url) + path
+        url = relayed_url(access, path)
         if access.provider is not Provider.OPENAI:
             # Beside its own wire, each of them speaks Chat Completions, whose key is a token.
             own = {**access.headers, **{name: each for name, each in headers.items() if each}}

@@ -18,6 +18,7 @@ from shared.llm.model_access import (
     check_access,
     choose_provider,
     is_loopback,
+    relayed_url,
 )
 from shared.llm.model_client import Provider
 from tests.shared.llm.edge import chat_document, chat_request
@@ -25,6 +26,8 @@ from tests.shared.llm.native_edge import good
 from tests.shared.llm.scripted_server import Send, scripted_server
 
 ROOT = Path(__file__).parents[3]
+CHAT = "/v1/chat/completions"
+GEMINI_PATH = "/v1beta/models/m:generateContent"
 
 
 def test_a_key_alone_means_openai() -> None:
@@ -280,6 +283,56 @@ def test_the_variable_that_a_role_names_is_the_one_that_is_missed() -> None:
 def test_nothing_that_is_started_gets_a_provider_s_variables(name: str) -> None:
     assert name.startswith(MODEL_VARIABLES)
     assert name not in clean_environment({name: "x"})
+
+
+AZURE = "https://own.openai.azure.com/openai"
+GOOGLE = "https://generativelanguage.googleapis.com"
+VERTEX = "https://aiplatform.googleapis.com/v1/publishers/google"
+
+
+@pytest.mark.parametrize(
+    ("base_url", "provider", "path", "url"),
+    [
+        ("http://h/v1", "openai", CHAT, "http://h/v1/chat/completions"),
+        ("http://h:4000", "openai", CHAT, "http://h:4000/chat/completions"),
+        ("http://h/v1/", "openai", "/v1/messages", "http://h/v1/messages"),
+        (f"{AZURE}/v1", "openai", CHAT, f"{AZURE}/v1/chat/completions"),
+        (f"{AZURE}/deployments/d", "openai", CHAT, f"{AZURE}/deployments/d/chat/completions"),
+        (f"{GOOGLE}/v1beta/openai", "openai", CHAT, f"{GOOGLE}/v1beta/openai/chat/completions"),
+        ("https://api.groq.com/openai/v1", "openai", CHAT,
+         "https://api.groq.com/openai/v1/chat/completions"),
+        ("http://h/v1", "openai", "/v1/responses", "http://h/v1/responses"),
+        ("http://h/v1", "openai", GEMINI_PATH, f"http://h{GEMINI_PATH}"),
+        ("http://h/anthropic", "anthropic", "/v1/messages", "http://h/anthropic/v1/messages"),
+        ("http://h/v1", "anthropic", CHAT, "http://h/v1/chat/completions"),
+        (VERTEX, "gemini", GEMINI_PATH, f"{VERTEX}/models/m:generateContent"),
+        (GOOGLE, "gemini", GEMINI_PATH, f"{GOOGLE}{GEMINI_PATH}"),
+        (GOOGLE, "gemini", "/v1beta/openai/chat/completions",
+         f"{GOOGLE}/v1beta/openai/chat/completions"),
+    ],
+)  # fmt: skip
+def test_an_agent_s_call_goes_where_llmch_s_own_go(
+    base_url: str, provider: str, path: str, url: str
+) -> None:
+    access = ModelAccess(base_url, "k", provider=Provider(provider))
+    assert relayed_url(access, path) == url
+
+
+def test_azure_gets_its_key_in_its_own_header_and_its_version_in_each_request(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    deployment = "http://own.openai.azure.com/openai/deployments/mine"
+    with scripted_server(Send(chat_document("hi"))) as server:
+        # A proxy is how a host of that name is reached on this machine.
+        monkeypatch.setenv("HTTP_PROXY", server.base_url.removesuffix("/v1"))
+        given = {"AZURE_OPENAI_API_KEY": "k-azure"}
+        url = f"{deployment}?api-version=2026-01-01"
+        access = check_access(given, url, "gpt-5.2", key_variable="AZURE_OPENAI_API_KEY")
+        with LiveClient(access) as client:
+            assert client.complete(chat_request()).text == "hi"
+        (received,) = server.received
+    assert received.path == f"{deployment}/chat/completions?api-version=2026-01-01"
+    assert received.headers["api-key"] == "k-azure"
 
 
 def test_azure_gets_its_key_and_its_version() -> None:

@@ -14,6 +14,7 @@ from shared.errors import ModelUnavailable
 from shared.llm.model_access import ModelAccess, native_url
 from shared.llm.model_client import ModelTool, ReplyFailed, Request, ToolCall, ToolTurn, Usage
 from shared.llm.replayed_replies import RecordingClient, ReplayClient
+from shared.llm.tool_calls import numbered
 from shared.llm.transcript import Transcript
 from shared.llm.transcript_lines import AUTHORED, request_key, request_to_json
 from tests.shared.llm.edge import SCHEMA, chat_request, edge, outcome, planner_request
@@ -181,7 +182,13 @@ def test_a_call_s_signed_reasoning_goes_back_as_it_came(way: Native, tmp_path: P
             said, answered = (each["parts"] for each in sent["contents"][1:])
             assert said == GEMINI_CALLED[1:]
             assert answered == [
-                {"functionResponse": {"name": "read", "response": {"result": "x = 1"}}}
+                {
+                    "functionResponse": {
+                        "id": "toolu_7",
+                        "name": "read",
+                        "response": {"result": "x = 1"},
+                    }
+                }
             ]
         assert "sealed" in json.dumps(request_to_json(request))
 
@@ -200,6 +207,14 @@ def test_a_call_is_sent_without_what_another_server_sealed(way: Native, sealed: 
     body = body_of(way, tools=(READ,), exchanges=(turn,))
     said = body["messages"][1]["content"] if way == "messages" else body["contents"][1]["parts"]
     assert said[0]["text"] == "Look." and len(said) == 2
+
+
+def test_a_result_for_gemini_has_the_id_of_its_call_where_the_server_gave_one() -> None:
+    calls = (ToolCall("fc-9", "read", "{}"), ToolCall(numbered(2), "read", "{}"))
+    body = body_of("gemini", tools=(READ,), exchanges=(ToolTurn("", calls, ("x", "y")),))
+    said, answered = (each["parts"] for each in body["contents"][1:])
+    assert [each["functionCall"].get("id") for each in said] == ["fc-9", None]
+    assert [each["functionResponse"].get("id") for each in answered] == ["fc-9", None]
 
 
 @each_wire
