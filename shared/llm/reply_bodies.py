@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from html import unescape
 from typing import Any
 
 from shared.files.secret_values import redact
@@ -129,9 +130,22 @@ def bounded(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield chunk
 
 
+_PAGE_STARTS = (b"<!doctype", b"<html", b"<head", b"<body")
+_TITLE = re.compile(r"<(title|h1)[^<>]{0,200}>([^<]{1,200})", re.IGNORECASE)
+
+
+def page_in_words(text: str) -> str:
+    """Return what an HTML page is, with its title; "" where a text is not a page."""
+    if not text[:200].lstrip().lower().encode().startswith(_PAGE_STARTS):
+        return ""
+    found = _TITLE.search(text)
+    title = " ".join(unescape(found[2]).split()) if found else ""
+    return f"an HTML page, {title!r}" if title else "an HTML page"
+
+
 def _not_json(body: bytes, media_type: str) -> Exception:
     start = body[:200].lstrip().lower()
-    if "html" in media_type or start.startswith((b"<!doctype", b"<html", b"<head", b"<body")):
+    if "html" in media_type or start.startswith(_PAGE_STARTS):
         return NotJson("an HTML page")
     if not start:
         return ReplyBroken("the reply's body is empty")

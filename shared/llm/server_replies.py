@@ -18,6 +18,7 @@ from shared.llm.model_client import (
     ToolCall,
     Usage,
 )
+from shared.llm.reply_bodies import page_in_words
 
 
 def well_formed(text: str) -> str:
@@ -34,6 +35,7 @@ def well_formed(text: str) -> str:
 
 
 _LONGEST_QUOTE = 500
+_PAGE = "html_page"
 _MAY_PASS = frozenset({408, 409, 425, 429})
 _NOT_IMPLEMENTED = 501
 _NO_MONEY = frozenset(
@@ -150,6 +152,8 @@ def parse_error_body(body: object, clean: Callable[[str], str] = str) -> ErrorBo
         case {"message": message, **rest}:
             said = _quote(message, clean)
             return ErrorBody(said, _code(rest), _word(rest, "param"), _wait_in(said))
+        case str() if page := page_in_words(body):
+            return ErrorBody(_quote(page, clean), _PAGE)
         case _:
             return ErrorBody("" if body is None else _quote(body, clean))
 
@@ -212,6 +216,11 @@ def final_error(refused: Refusal, model: str, server: ServerNames) -> LlmchError
         return ModelUnavailable(
             f"the account at {server.url} has no quota left{said}",
             hint="check the plan and billing of the account, or use another key or server",
+        )
+    if body.code == _PAGE:
+        return ModelUnavailable(
+            f"the model server at {server.url} answered {refused.message}",
+            hint=f"a proxy, a firewall or a login may have answered in its place; {server.hint}",
         )
     if refused.status in (401, 403) or _NO_KEY.search(f"{body.code} {body.text}".lower()):
         return ModelUnavailable(

@@ -207,6 +207,15 @@ def test_a_web_page_is_recognised_and_not_asked_again() -> None:
         assert it.requests == 1
 
 
+def test_a_web_page_under_an_error_is_named_by_its_title_and_blames_no_key() -> None:
+    text = "<!doctype html>\n<head><title>Access\n denied &amp; logged</title>" + "<p>x" * 999
+    page = Send(text, status=403, media_type="text/html")
+    with edge(page) as it, pytest.raises(ModelUnavailable) as caught:
+        it.ask(chat_request())
+    assert caught.value.message.endswith("HTTP 403: an HTML page, 'Access denied & logged'")
+    assert "OPENAI_BASE_URL" in caught.value.hint and "key" not in caught.value.hint
+
+
 def test_a_refused_parameter_is_dropped_once_and_remembered() -> None:
     refusal = error_answer(400, "Unsupported value", "unsupported_value", "temperature")
     with edge(refusal, chat_stream("a"), chat_stream("b")) as it:

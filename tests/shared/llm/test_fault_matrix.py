@@ -201,6 +201,14 @@ def of_any_way(way: Way) -> dict[str, Case]:
             "ModelUnavailable: the server at http://127.0.0.1",
             1,
         ),
+        "HTML that refuses": Case(
+            [Send(f"<!doctype html><title>Denied</title>{'<p>x' * 999}", status=403)],
+            "ModelUnavailable: the model server at http://127.0.0.1",
+            1,
+        ),
+        "HTML of a gateway": Case(
+            [Send("<html><h1>502 Bad Gateway</h1>", status=502), GOOD[way]], "good", 2, (1.0,)
+        ),
     }
 
 

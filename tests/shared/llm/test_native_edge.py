@@ -12,7 +12,15 @@ import pytest
 
 from shared.errors import ModelUnavailable
 from shared.llm.model_access import ModelAccess, native_url
-from shared.llm.model_client import ModelTool, ReplyFailed, Request, ToolCall, ToolTurn, Usage
+from shared.llm.model_client import (
+    ModelTool,
+    Provider,
+    ReplyFailed,
+    Request,
+    ToolCall,
+    ToolTurn,
+    Usage,
+)
 from shared.llm.replayed_replies import RecordingClient, ReplayClient
 from shared.llm.tool_calls import numbered
 from shared.llm.transcript import Transcript
@@ -207,6 +215,14 @@ def test_a_call_is_sent_without_what_another_server_sealed(way: Native, sealed: 
     body = body_of(way, tools=(READ,), exchanges=(turn,))
     said = body["messages"][1]["content"] if way == "messages" else body["contents"][1]["parts"]
     assert said[0]["text"] == "Look." and len(said) == 2
+
+
+def test_a_wrong_key_of_google_s_under_400_is_a_wrong_key() -> None:
+    details = ({"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": "API_KEY_INVALID"},)
+    body = error_body("gemini", 400, "API key not valid. Please pass a valid API key.", details)
+    with edge(Send(body, 400), provider=Provider.GEMINI) as it:
+        said = outcome(lambda: it.ask(asked("gemini")))
+        assert "refused the key" in said and it.requests == 1
 
 
 def test_a_result_for_gemini_has_the_id_of_its_call_where_the_server_gave_one() -> None:
