@@ -374,7 +374,7 @@ def _explained(said: str, forge: Forge, remote: Remote, path: str) -> LlmchError
             f"{path} of {remote.path} is not there, or was deleted: {said}",
             f"see that it still exists, and that {token} may read it",
         )
-    if re.search(r"auth login|\b401\b|not logged|authentication", low):
+    if re.search(r"auth login|\b401\b|not logged|authentication|(?:gh|gitlab)_token env", low):
         return PreflightRefused(
             f"{name} is not signed in at {remote.host}: {said}",
             f"set {token}, or sign in by `{name} auth login`",

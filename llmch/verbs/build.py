@@ -193,6 +193,8 @@ def _ground(args: argparse.Namespace, console: Console) -> _BuildContext:
     # An event's settings are told of already, and its specification is beside none of a person's.
     emit, spec = (console, args.spec) if args.event is None else (ignore, None)
     settings = wiring.settings_for(args, emit, repo=args.repo, spec=spec)
+    if args.event is not None and settings.max_tokens is None and settings.max_cost is None:
+        settings = replace(settings, max_tokens=settings.issue.max_tokens)
     issue_specs.take_issue(args, settings, console)
     with wiring.inputs_first(
         lambda: args.spec and read_spec.read_spec(args.spec), lambda: preflight.find_repo(args.repo)

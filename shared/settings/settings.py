@@ -392,7 +392,7 @@ class SandboxSettings:
 
 @dataclass(frozen=True, slots=True)
 class IssueSettings:
-    """Say who may have an issue worked on by an event, and by which label."""
+    """Say who may have an issue worked on by an event, by which label, and for how much."""
 
     allowed: tuple[str, ...] = setting(
         read_associations,
@@ -401,6 +401,12 @@ class IssueSettings:
         guarded=True,
     )
     label: str = setting(read_text, "llmch", "the label that has an issue planned", guarded=True)
+    max_tokens: int = setting(
+        WholeNumber(1, 10**12),
+        2_000_000,
+        "tokens that one event may take where neither `max_tokens` nor `max_cost` is set",
+        guarded=True,
+    )
 
 
 @dataclass(frozen=True, slots=True)

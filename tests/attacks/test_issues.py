@@ -175,6 +175,16 @@ def test_no_text_breaks_out_of_a_prompt_or_a_comment(shop: Shop) -> None:
     assert "\\# Heading" in shown and "@<!-- -->eve" in shown
 
 
+def test_an_event_has_a_cap_also_where_nobody_set_one(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LLMCH_ISSUE_MAX_TOKENS", "10")
+    ended = shop.job(shop.labeled(), FIRST)
+    assert ended["error"]["code"] == 7 and shop.paid == 0, ended
+    monkeypatch.setenv("LLMCH_MAX_TOKENS", "1000000")  # a cap of the workflow's own counts alone
+    assert shop.job(shop.labeled(), FIRST)["did"] == "planned"
+
+
 @pytest.mark.rest
 def test_a_repository_does_not_say_who_may_have_it_changed(
     shop: Shop, repo: Path, monkeypatch: pytest.MonkeyPatch

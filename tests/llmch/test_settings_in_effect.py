@@ -429,7 +429,7 @@ IN_A_FLEET = {"fleet.db", "fleet.remote", "fleet.lease_seconds", "fleet.train"}
 # These take effect where an agent works for long: see tests/factory/agents.
 OF_AN_AGENT = {"factory.agent.minutes", "factory.agent.tokens"}
 # These take effect where an event is dealt with: see tests/attacks/test_issues.py.
-OF_AN_EVENT = {"issue.allowed", "issue.label"}
+OF_AN_EVENT = {"issue.allowed", "issue.label", "issue.max_tokens"}
 
 
 def test_every_setting_has_a_case() -> None:

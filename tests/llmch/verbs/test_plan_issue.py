@@ -79,6 +79,12 @@ def test_an_issue_of_a_file_asks_nobody(
         (1, "gh: API rate limit exceeded (HTTP 403)", "takes no more requests for now"),
         (1, "gh: Resource not accessible by integration (HTTP 403)", "has no right to issues/33"),
         (4, "To get started with GitHub CLI, please run:  gh auth login", "gh is not signed in"),
+        (
+            4,
+            "gh: To use GitHub CLI in a GitHub Actions workflow, set the GH_TOKEN environment "
+            "variable. Example:\n  env:\n    GH_TOKEN: ${{ github.token }}",
+            "gh is not signed in",
+        ),
         (1, 'unknown command "api" for "gh"', "this gh is too old"),
         (0, "<html>Sign in</html>", "something that is not JSON"),
         (0, "[1]", "something else than an object"),
