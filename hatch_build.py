@@ -9,6 +9,10 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
+# `git archive`, and so the archive of a release that a host offers, puts the commit here.
+_ARCHIVED = "$Format:%H$"
+
+
 class CommitHook(BuildHookInterface[Any]):
     """Add the commit of the checkout, or pass on the one that a source archive has."""
 
@@ -17,7 +21,7 @@ class CommitHook(BuildHookInterface[Any]):
             return  # a checkout moves on, and is asked itself
         file = Path(self.root) / "COMMIT"  # as an archive has it
         if not file.is_file():
-            commit = _commit_of(Path(self.root))
+            commit = _commit_of(Path(self.root)) or ("" if _ARCHIVED.startswith("$") else _ARCHIVED)
             if not commit:
                 return
             file = self._made
@@ -35,15 +39,21 @@ class CommitHook(BuildHookInterface[Any]):
 
 
 def _commit_of(root: Path) -> str:
-    """Return the commit of the checkout, "" where `root` is not the root of one."""
+    """Return the commit of the checkout, "" where `root` is not the root of one.
+
+    A word after it says that tracked files differ from the commit.
+    """
     if not (root / ".git").exists():
         return ""
+    commit = _git(root, "rev-parse", "HEAD")
+    changed = commit and _git(root, "status", "--porcelain", "--untracked-files=no")
+    return f"{commit} changed" if changed else commit
+
+
+def _git(root: Path, *words: str) -> str:
     try:
         asked = subprocess.run(
-            ["git", "-C", str(root), "rev-parse", "HEAD"],
-            capture_output=True,
-            text=True,
-            check=False,
+            ["git", "-C", str(root), *words], capture_output=True, text=True, check=False
         )
     except OSError:
         return ""

@@ -97,11 +97,37 @@ def test_the_program_under_test_is_the_installed_one(installed: Installed) -> No
 
 def test_the_installed_program_answers(installed: Installed) -> None:
     first, extras = installed("--version").stdout.splitlines()
-    head = (ROOT / ".git").exists() and git(ROOT, "rev-parse", "HEAD")
-    assert first == f"llmch {llmch.__version__}" + (f" ({head[:12]})" if head else "")
+    has_git = (ROOT / ".git").exists()
+    head = has_git and git(ROOT, "rev-parse", "HEAD")
+    changed = ", changed" * bool(has_git and git(ROOT, "status", "--porcelain", "-uno"))
+    assert first == f"llmch {llmch.__version__}" + (f" ({head[:12]}{changed})" if head else "")
     assert extras == "extras: acp, fleet, html, mcp, otel"
     assert installed("explain", "E101").stdout.startswith("E101")
     assert installed("demo", "--list").returncode == 0
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a checkout")
+def test_an_archive_of_a_host_knows_its_commit(tmp_path: Path) -> None:
+    subprocess.run(
+        [
+            "git",
+            "-C",
+            str(ROOT),
+            "archive",
+            "--prefix=llmch/",
+            "--output",
+            tmp_path / "a.tar",
+            "HEAD",
+        ],
+        check=True,
+    )
+    with tarfile.open(tmp_path / "a.tar") as archive:
+        archive.extractall(tmp_path, filter="data")
+    source = tmp_path / "llmch"
+    quiet("-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(source))
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as built:
+        assert built.read("llmch/COMMIT").decode().strip() == git(ROOT, "rev-parse", "HEAD")
 
 
 def test_the_examples_travel(installed: Installed) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 from llmch import __version__
 
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
-_OBJECT_ID: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_OBJECT_ID: Final = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})(?: changed)?")
 _SHOWN: Final = 12
 
 _EXTRAS: Final = {
@@ -28,8 +28,8 @@ _EXTRAS: Final = {
 
 def render_version() -> str:
     """Return what `llmch --version` prints: a line with version and commit, and one with extras."""
-    commit = _commit()
-    known = f" ({commit[:_SHOWN]})" if commit else ""
+    commit, _, changed = _commit().partition(" ")
+    known = f" ({commit[:_SHOWN]}{f', {changed}' if changed else ''})" if commit else ""
     extras = ", ".join(installed_extras()) or "none"
     return f"llmch {__version__}{known}\nextras: {extras}\n"
 
@@ -40,7 +40,10 @@ def installed_extras() -> tuple[str, ...]:
 
 
 def _commit() -> str:
-    """Return the commit that is noted in a wheel, or that a checkout is at; "" if unknown."""
+    """Return the commit that is noted in a wheel, or that a checkout is at; "" if unknown.
+
+    A word after it says that the wheel was built of files that differ from the commit.
+    """
     try:
         return _checked((_PACKAGE / "COMMIT").read_text("ascii"))
     except (OSError, UnicodeDecodeError):
