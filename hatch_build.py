@@ -8,7 +8,6 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-
 # `git archive`, and so the archive of a release that a host offers, puts the commit here.
 _ARCHIVED = "$Format:%H$"
 
