@@ -16,10 +16,11 @@ from functools import partial
 from typing import Self
 
 from shared.errors import LlmchError, ModelUnavailable
-from shared.events.events import Channel, Emit, ModelTextArrived, Noted, ignore
+from shared.events.events import Channel, Emit, ModelTextArrived, Noted, Warned, ignore
 from shared.files.secret_values import redact
 from shared.git.repos import Checkup, Health
 from shared.llm import gemini_api, messages_api, relay_wires, server_apis, tool_calls
+from shared.llm.budget import asked_text, likely_tokens
 from shared.llm.call_retry import (
     Clock,
     OwnPace,
@@ -147,6 +148,8 @@ def _retrieve(transport: Transport, response_id: str) -> Document:
 
 _NATIVE = {Provider.ANTHROPIC: Api.MESSAGES, Provider.GEMINI: Api.GEMINI}
 
+# In tokens; Ollama's was 2,048 for long.
+_SMALLEST_CONTEXT = 2_000
 _USAGE_ESTIMATED = "the server reports no usage; tokens are estimated"
 _USAGE_NOT_BELIEVED = "the server reports a usage that cannot be true; tokens are estimated"
 
@@ -186,6 +189,7 @@ class LiveClient:
         self._transport = Transport(access, clock)
         self._lock = threading.Lock()
         self._learned: dict[tuple[str, Api, str], _Learned] = {}
+        self._cut: set[str] = set()
 
     def complete(self, request: Request) -> Completion:
         try:
@@ -200,6 +204,7 @@ class LiveClient:
                 "not with a model's reply",
                 hint=self._access.names.hint,
             ) from None
+        self._warn_where_cut(request, answer)
         usage = answer_usage(answer, request)
         if usage.estimated_calls:
             words = _USAGE_ESTIMATED if answer.usage is None else _USAGE_NOT_BELIEVED
@@ -213,6 +218,27 @@ class LiveClient:
             document=answer.document,
             calls=answer.calls or tool_calls.calls_in_text(answer.text, request.tools),
             sealed=self._cleaned(answer.sealed),
+        )
+
+    def _warn_where_cut(self, request: Request, answer: Answer) -> None:
+        """Warn once of a model whose server counts far fewer tokens than the prompt has.
+
+        Some servers drop what exceeds the context that they were started with, and say nothing.
+        """
+        counted = answer.usage.input_tokens if answer.usage else 0
+        asked = likely_tokens(len(asked_text(request).encode("utf-8", "replace")))
+        if not _SMALLEST_CONTEXT <= counted < asked / 2:
+            return
+        with self._lock:
+            if request.model in self._cut:
+                return
+            self._cut.add(request.model)
+        self._emit(
+            Warned(
+                f"{request.model}: the server counts {counted:,} tokens of a prompt that has about "
+                f"{asked:,}, so it may have read a part alone; start it with a longer context "
+                "(Ollama: OLLAMA_CONTEXT_LENGTH)"
+            )
         )
 
     def _cleaned(self, text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shared.errors import ModelUnavailable
-from shared.events.events import Noted
+from shared.events.events import Noted, Warned
 from shared.llm.budget import estimate_input
 from shared.llm.model_client import ReplyBroken, ReplyCutShort, ReplyFailed, Usage
 from tests.shared.llm.edge import (
@@ -128,6 +128,20 @@ def test_what_a_gateway_reports_twice_is_counted_once(
 ) -> None:
     with edge(Send(chat_document() | {"usage": reported})) as it:
         assert it.client.complete(chat_request()).usage == usage
+
+
+@pytest.mark.parametrize(
+    ("counted", "is_warned"), [(4_096, True), (9_000, False), (12_000, False), (30, False)]
+)
+def test_a_prompt_that_the_server_cut_is_warned_of_once(counted: int, is_warned: bool) -> None:
+    usage = {"prompt_tokens": counted, "completion_tokens": 1, "total_tokens": counted + 1}
+    reply = Send(chat_document() | {"usage": usage})
+    with edge(reply, reply) as it:
+        for _ in range(2):
+            it.client.complete(chat_request("a line of words\n" * 3_000))
+        warned = [each.message for each in it.events if isinstance(each, Warned)]
+    assert len(warned) == is_warned
+    assert not warned or "4,096 tokens of a prompt that has about 12,000" in warned[0]
 
 
 def test_missing_usage_is_estimated_and_said() -> None:
