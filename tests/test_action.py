@@ -7,7 +7,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from shared.llm.stack import Mode, ModelSource
 from tests.harness import git
 from tests.llmch.ci.test_junit import read
 from tests.llmch.command_line import ROOT, own_environment, say_in
-from tests.llmch.issues import FIRST, ORIGIN, open_shop, part
+from tests.llmch.issues import ASK_ID, FIRST, ORIGIN, again, open_shop, part
 from tests.shared.llm.edge import chat_stream, error_answer, response_stream
 from tests.shared.llm.scripted_server import Act, scripted_server
 
@@ -259,9 +259,20 @@ def test_an_event_is_dealt_with_as_a_job_has_it(
 ) -> None:
     shop = open_shop(repo, tmp_path, say_in(tmp_path, capsys), monkeypatch)
     inputs = {"plan": "", "event": "true", "max_tokens": "1000000"}
-    replies = [[FIRST], [part(1), part(2)]]
-    for number, acts in enumerate(replies):
-        event = shop.commented("/llmch build") if number else shop.labeled()
+
+    def review() -> tuple[dict[str, Any], list[Act]]:
+        event = shop.reviewed("A third part, too.")
+        (comment,) = (each["id"] for each in shop.forge.db["review_comments"])
+        return event, [again(3, f"RC-{comment}"), part(3)]
+
+    rounds: list[Callable[[], tuple[dict[str, Any], list[Act]]]] = [
+        lambda: (shop.labeled(), [FIRST]),
+        lambda: (shop.commented(f"{ASK_ID}: Members."), [again(1, "R1", ASK_ID)]),
+        lambda: (shop.commented("/llmch build"), [part(1), part(2)]),
+        review,
+    ]
+    for number, made in enumerate(rounds):
+        event, acts = made()
         (folder := tmp_path / f"run-{number}").mkdir()
         done = job(folder, Path(), **inputs)
         git(done.workspace.parent, "clone", "--quiet", str(shop.bare), "shop")
@@ -275,9 +286,11 @@ def test_an_event_is_dealt_with_as_a_job_has_it(
                 GITHUB_RUN_ID=str(number),
             )
         assert not done.failed, done.log
-        assert done.output("verdict") == ("PASS" if number else "NONE")
+        assert done.output("verdict") == ("PASS" if number > 1 else "NONE")
     assert done.output("branch") == "llmch/issue-33"
     assert done.output("pull-request").endswith("/pull/7") and len(shop.posted) == 2
+    assert {f"part_0{each}.txt" for each in (1, 2, 3)} <= shop.files()
+    assert len(shop.forge.db["replies"]) == 1
     assert done.output("tip") == git(shop.bare, "rev-parse", "llmch/issue-33")
     assert "verify" in done.codes
 

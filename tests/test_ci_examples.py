@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,10 @@ from shared.git import refs
 from shared.git.client import Git
 from tests.factory.drift.landed_shop import GREETING, make_shop
 from tests.harness import commit_all, git, manifest, write_plan, writing
-from tests.llmch.command_line import ROOT, run
+from tests.llmch.command_line import ROOT, own_environment, plan_reply, run, say_in
+from tests.llmch.issues import FIRST, open_shop
+from tests.shared.llm.edge import chat_stream
+from tests.shared.llm.scripted_server import Act, scripted_server
 
 JOBS = ROOT / "examples" / "ci"
 FILES = ("llmch.yml", ".gitlab-ci.yml")
@@ -183,6 +187,71 @@ def test_a_job_for_gitlab_pushes_by_its_own_token(repo: Path, tmp_path: Path, na
     assert git(repo, "remote", "get-url", "--push", "origin") == "https://gitlab.com/ada/shop.git"
     helper = git(repo, "config", "--file", str(home / ".gitconfig"), "credential.helper")
     assert "username=oauth2" in helper and "glpat-x" not in helper
+
+
+def run_phase(lines: list[str], folder: Path, environ: dict[str, str]) -> str:
+    """Run lines of a job as GitLab's runner does: in one shell, which ends at the first failure."""
+    done = subprocess.run(
+        ["bash", "-eo", "pipefail", "-c", "\n".join(lines)],
+        cwd=folder,
+        env=environ,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+@pytest.mark.rest
+def test_the_job_for_issues_of_gitlab_plans_and_builds_as_a_runner_runs_it(
+    repo: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    job = yaml.safe_load((JOBS / "issues.gitlab-ci.yml").read_text())["issue"]
+    installs = re.compile("python -I -m pip|apt-get")
+    first = [each for each in job["before_script"] if not installs.match(each)]
+    shop = open_shop(repo, tmp_path, say_in(tmp_path, capsys), monkeypatch)
+    url, user = "https://gitlab.com/ada/shop", {"username": "ada", "id": 1}
+    shop.forge.db |= {
+        "me": {"username": "project_1_bot", "id": 9},
+        "url": f"{url}/-/merge_requests",
+    }
+    both = {"project": {"web_url": url}, "user": user}
+    issue = {"object_attributes": {**shop.issue, "id": 900, "action": "update"},
+             "changes": {"labels": {"previous": [], "current": [{"title": "llmch"}]}}}  # fmt: skip
+    comment = shop.add("comments", body="/llmch build", user=user)
+    said = {**comment, "note": comment["body"], "action": "create"}
+    note = {"issue": shop.issue, "object_attributes": said}
+    written: list[Act] = [chat_stream(f"part_0{each}.txt\n```\ndone\n```\n") for each in (1, 2)]
+    rounds: list[tuple[str, dict[str, Any], list[Act]]] = [
+        ("issue", issue, [FIRST, plan_reply({"findings": []})]),
+        ("note", note, written),
+    ]
+    for kind, payload, replies in rounds:
+        folder = tmp_path / kind
+        folder.mkdir()
+        git(folder, "clone", "--quiet", str(shop.bare), "shop")
+        (folder / "payload").write_text(json.dumps({"object_kind": kind, **both, **payload}))
+        with scripted_server(*replies) as server:
+            environ = own_environment(
+                PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+                # The address by which the runner's clone reaches the fake host.
+                CI_PROJECT_URL="ssh://git@gitlab.com/ada/shop", CI_COMMIT_REF_NAME="main",
+                CI_SERVER_HOST="gitlab.com", CI_PROJECT_DIR=str(folder / "shop"), GITLAB_CI="true",
+                CI_PIPELINE_ID=kind, CI_JOB_ID=kind, TRIGGER_PAYLOAD=str(folder / "payload"),
+                PUSH_TOKEN="glpat-x", RECORDS=f"{folder / 'shop'}.llmch",
+                OPENAI_BASE_URL=server.base_url, LLMCH_SANDBOX_BACKEND="off",
+            )  # fmt: skip
+            run_phase([*first, *job["script"]], folder / "shop", environ)
+            run_phase(job["after_script"], folder / "shop", environ)
+            assert len(server.received) == 2
+        assert [*(folder / "shop/llmch-records").rglob("run.json")]
+    assert {"part_01.txt", "part_02.txt"} <= shop.files()
+    (request,) = shop.forge.db["pulls"]
+    assert request["description"].startswith("Closes #33")
 
 
 @pytest.mark.parametrize("name", ["accept.gitlab-ci.yml", "drift.gitlab-ci.yml"])

@@ -46,8 +46,8 @@ def _price(input_usd: str, cached_usd: str, output_usd: str, write_usd: str | No
     return Price(Decimal(input_usd), Decimal(cached_usd), Decimal(output_usd), written)
 
 
-# OpenAI's list prices of May 2026 for standard processing (of prompts under 270,000 tokens, for
-# the 5.4 family).
+# OpenAI's list prices of May 2026 for standard processing (platform.openai.com/docs/pricing, as
+# third parties copied it), those of the 5.4 family for prompts under 270,000 tokens.
 _OPENAI: Prices = {
     "gpt-4.1": _price("2.00", "0.50", "8.00"),
     "gpt-4.1-mini": _price("0.40", "0.10", "1.60"),
