@@ -1,9 +1,17 @@
-"""Bodies of Anthropic's Messages and of Gemini, as their API references have them; all authored."""
+"""Bodies of Anthropic's Messages and of Gemini, as their API references have them; all authored.
+
+`problems_of` holds them to the types of the vendors' own SDKs.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any, Final, Literal
+
+from jsonschema import Draft202012Validator
 
 from shared.llm.model_client import Provider
 from tests.shared.llm.scripted_server import Send, Stream
@@ -26,6 +34,41 @@ GEMINI_USAGE: Final = {
     "thoughtsTokenCount": 2,
     "totalTokenCount": 65,
 }
+
+
+_EXTRACT = Path(__file__).parent / "native_schemas" / "extract.json"
+
+
+@cache
+def _schemas() -> dict[str, Any]:
+    schemas: dict[str, Any] = json.loads(_EXTRACT.read_text("utf-8"))["schemas"]
+    return schemas
+
+
+@cache
+def _validator(name: str) -> Draft202012Validator:
+    return Draft202012Validator(_schemas()[name])
+
+
+def problems_of(name: str, document: object) -> list[str]:
+    """Return what the schema of a vendor's type says against the document."""
+    found = _validator(name).iter_errors(document)
+    return [f"{name} {each.json_path}: {each.message[:200]}" for each in found]
+
+
+def problems_of_request(way: Native, body: dict[str, Any]) -> list[str]:
+    """Return what a vendor's types say against the body of a request."""
+    if way == "messages":
+        # The SDK no longer has the temperature, which models up to Claude 4.6 take.
+        known = {*_schemas()["anthropic.Request"]["properties"], "temperature"}
+        return problems_of("anthropic.Request", {"stream": True} | body) + [
+            f"no such property: {each}" for each in body.keys() - known
+        ]
+    kinds = {"contents": "gemini.Content", "tools": "gemini.Tool"}
+    found = [f"no such property: {each}" for each in body.keys() - {*kinds, "generationConfig"}]
+    for key, kind in kinds.items():
+        found += [each for part in body.get(key, []) for each in problems_of(kind, part)]
+    return found + problems_of("gemini.GenerationConfig", body.get("generationConfig", {}))
 
 
 def message(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shared.errors import ModelUnavailable
-from shared.llm.model_access import ModelAccess, native_url
+from shared.llm.model_access import VENDORS, ModelAccess, native_url
 from shared.llm.model_client import (
     ModelTool,
     Provider,
@@ -43,6 +44,8 @@ from tests.shared.llm.native_edge import (
     message_end,
     message_stream,
     native_error,
+    problems_of,
+    problems_of_request,
     text_events,
 )
 from tests.shared.llm.scripted_server import Act, Send, Stream
@@ -105,6 +108,41 @@ def test_a_server_that_does_not_stream_is_read_all_the_same(way: Native) -> None
         assert "alt=sse" not in it.server.received[2].path
 
 
+TURN = ToolTurn("Look.", (ToolCall("toolu_7", "read", '{"path": "b.py"}'),), ("x = 1",))
+PARTS: dict[str, Any] = {
+    "temperature": 0.0,
+    "max_output_tokens": 4_000,
+    "reasoning_effort": "high",
+    "tools": (READ,),
+    "exchanges": (TURN,),
+    "reply_schema": SCHEMA,
+    "prompt": "A line of words.\n" * 2_000,
+    "shared": 20_000,
+}
+
+
+@each_wire
+@pytest.mark.parametrize("model", ["", "claude-opus-5-5", "gemini-3.1-pro-preview"])
+def test_every_request_is_of_the_form_that_the_vendor_s_sdk_has(way: Native, model: str) -> None:
+    if model and not VENDORS[PROVIDERS[way]].models.match(model):
+        return
+    for some in (*combinations(PARTS, 1), *combinations(PARTS, 3), [*PARTS]):
+        changes = {name: PARTS[name] for name in some} | {"model": model or MODELS[way]}
+        body = body_of(way, CALLS[way][0] if "tools" in some else None, **changes)
+        assert problems_of_request(way, body) == [], some
+    # The control: another form is not.
+    for wrong in ({"messages": [{"role": "model"}]}, {"contents": [{"parts": [{"txt": "x"}]}]}):
+        assert problems_of_request(way, body | wrong)
+
+
+def test_the_replies_of_this_suite_are_of_the_form_that_the_vendors_sdks_have() -> None:
+    events = [message_begin(), *CALLED, *text_events(4, "a", "b"), *message_end("tool_use")]
+    assert [p for each in events for p in problems_of("anthropic.Event", each)] == []
+    assert problems_of("anthropic.Message", message("hi", *CALLED_WHOLE, stop="tool_use")) == []
+    documents = [generated("hi"), generated("hi", finish=None), generated(*GEMINI_CALLED)]
+    assert [p for each in documents for p in problems_of("gemini.Response", each)] == []
+
+
 # Tools
 
 
@@ -127,6 +165,12 @@ CALLED = [
         {"type": "input_json_delta", "partial_json": '"b.py"}'},
     ),
 ]
+CALLED_WHOLE: list[dict[str, Any] | str] = [
+    {"type": "thinking", "thinking": "Look first.", "signature": "c2ln"},
+    {"type": "redacted_thinking", "data": "c2VhbGVk"},
+    "Let me look.",
+    {"type": "tool_use", "id": "toolu_7", "name": "read", "input": {"path": "b.py"}},
+]
 GEMINI_CALLED: list[dict[str, Any]] = [
     {"text": "Look first.", "thought": True},
     {"text": "Let me look."},
@@ -138,15 +182,7 @@ GEMINI_CALLED: list[dict[str, Any]] = [
 CALLS: dict[Native, tuple[Act, Act]] = {
     "messages": (
         message_stream(*CALLED, stop="tool_use"),
-        Send(
-            message(
-                {"type": "thinking", "thinking": "Look first.", "signature": "c2ln"},
-                {"type": "redacted_thinking", "data": "c2VhbGVk"},
-                "Let me look.",
-                {"type": "tool_use", "id": "toolu_7", "name": "read", "input": {"path": "b.py"}},
-                stop="tool_use",
-            )
-        ),
+        Send(message(*CALLED_WHOLE, stop="tool_use")),
     ),
     "gemini": (generated_stream(*GEMINI_CALLED), Send(generated(*GEMINI_CALLED))),
 }
