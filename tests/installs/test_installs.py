@@ -97,6 +97,23 @@ def test_pip_installs_the_wheel(built: Built, tmp_path: Path) -> None:
     check(tmp_path / "venv/bin/llmch", tmp_path, commit_of(built))
 
 
+def test_wheels_that_were_gathered_are_enough_without_an_index(
+    built: Built, tmp_path: Path
+) -> None:
+    wanted = f"llmch[html] @ {built.archive.as_uri()}"
+    words = ("wheel", "--quiet", "--constraint", built.versions, "--wheel-dir", tmp_path / "wheels")
+    run(sys.executable, "-m", "pip", *words, wanted)
+    run(sys.executable, "-m", "venv", tmp_path / "venv")
+    offline = {"PIP_NO_INDEX": "1", "PIP_CONFIG_FILE": os.devnull, "HTTPS_PROXY": "http://[::1]:1"}
+    words = ("install", "--quiet", "--no-index", "--find-links", tmp_path / "wheels", "llmch[html]")
+    run(tmp_path / "venv/bin/python", "-m", "pip", *words, **offline)
+    program = tmp_path / "venv/bin/llmch"
+    commit = commit_of(built)[:12]
+    said = run(program, "--version", cwd=tmp_path, **offline)
+    assert said == f"llmch {llmch.__version__} ({commit})\nextras: html\n"
+    assert "Hello, Ada!" in run(program, "demo", "hello", cwd=tmp_path, **offline)
+
+
 def test_uv_installs_the_source_archive_with_all_extras(built: Built, tmp_path: Path) -> None:
     names = EXTRAS.replace(" ", "")
     wanted = f"llmch[{names}] @ {built.archive.as_uri()}"
