@@ -59,6 +59,7 @@ _KNOWN: Final = "REQ|RQ|NFR|FR|NF|UR|SR|SRS|BR|CR|US|UC|AC|SC|TR|IR|QR|DR|R|RULE
 _NUMBER: Final = r"\d{1,6}(?:\.\d{1,4}){0,3}[a-z]?"
 _ID: Final = (
     rf"(?:{DERIVED_ID}"
+    r"|RC-\d{1,19}"  # of a comment in a review, as its host numbers it
     rf"|(?:{_KNOWN}){_NUMBER}"
     rf"|(?:[Rr]eq|fr|nfr)(?:[-_]?{_NUMBER})"
     r"|(?:REQ|FR|NFR)(?:[-_][A-Z][A-Z0-9]{0,20}){1,3}"

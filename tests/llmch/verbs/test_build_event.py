@@ -15,10 +15,16 @@ from llmch.ci.pull_requests import GITHUB, GITLAB, Remote
 from shared.errors import Busy, PreflightRefused
 from shared.git.client import Git
 from tests.harness import commit_all, git
-from tests.llmch.command_line import Say
+from tests.llmch.command_line import Say, plan_reply
 from tests.llmch.forges import BOT, EVE
 from tests.llmch.issues import ASK_ID, FIRST, URL, Shop, again, open_shop, part
+from tests.planner.plans import plan
+from tests.planner.replanning import writing
 from tests.shared.llm.edge import error_answer
+
+# Of a collection that a community keeps (its source and its licence are beside it).
+RECORDED = Path(__file__).parents[1] / "ci" / "recorded_payloads" / "github.json"
+REVIEWED = "pull_request_review.submitted"
 
 
 @pytest.fixture
@@ -73,6 +79,52 @@ def test_an_issue_becomes_a_pull_request_and_its_review_more_commits(shop: Shop)
     assert (shop.refs, shop.forge.db) == (before, comments)
     assert not [*shop.folder.rglob("pwned")]
     assert shop.record["claim"] is None
+
+
+def recorded(kind: str) -> dict[str, Any]:
+    """Return a payload as GitHub sent it; people and the repository have the fake host's names."""
+    text = json.dumps(json.loads(RECORDED.read_text())["payloads"][kind])
+    names = {"Codertocat/Hello-World": "ada/shop", "Codertocat": "ada", "21031067": "1"}
+    for theirs, own in names.items():
+        text = text.replace(theirs, own)
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+@pytest.mark.rest
+def test_recorded_events_of_github_are_planned_built_and_reviewed(
+    shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LLMCH_ISSUE_LABEL", "bug")  # the one that the recorded event sets
+    labeled, said = recorded("issues.labeled"), recorded("issue_comment.created")
+    assert shop.job(recorded("issues.unlabeled"))["did"] == "nothing to do"
+    shop.forge.db |= {"issues": {"1": labeled["issue"]}}
+    planned = shop.job(labeled, plan_reply(plan(*(writing(each, "R-1021d1") for each in (1, 2)))))
+    assert (planned["did"], planned["issue"]) == ("planned", 1), planned
+    assert shop.server is not None
+    assert labeled["issue"]["body"] in json.dumps(shop.server.bodies[0]["input"])
+
+    shop.forge.db |= {"comments": [*shop.forge.db["comments"], said["comment"]]}
+    assert (shop.job(said)["did"], shop.paid) == ("nothing to do", 0)
+    assert (shop.job(recorded("issue_comment.edited"))["did"], shop.paid) == ("nothing to do", 0)
+    go = {**said["comment"], "id": 5, "body": "/llmch build"}
+    shop.forge.db |= {"comments": [*shop.forge.db["comments"], go]}
+    built = shop.job({**said, "comment": go, "issue": labeled["issue"]}, part(1), part(2))
+    assert (built["did"], built["verdict"]) == ("built", "PASS"), built
+
+    # The recorded request is of another branch.
+    of_line, whole = recorded("pull_request_review_comment.created"), recorded(REVIEWED)
+    assert (shop.job(of_line)["did"], shop.job(whole)["did"]) == ("nothing to do", "nothing to do")
+    text = {"body": "A third part, too.", "path": "part_01.txt"}
+    comment = {**of_line["comment"], **text, "pull_request_review_id": whole["review"]["id"]}
+    shop.forge.db |= {"review_comments": [comment], "reviews": [whole["review"]]}
+    whole["pull_request"] |= {"number": 7}
+    for side, ref in (("head", "llmch/issue-1"), ("base", "main")):
+        whole["pull_request"][side]["ref"] = ref
+    done = shop.job(whole, again(3, f"RC-{comment['id']}"), part(3))
+    assert (done["did"], done["verdict"]) == ("carried out the review", "PASS"), done
+    assert {f"part_0{each}.txt" for each in (1, 2, 3)} <= shop.files("llmch/issue-1")
+    assert [each["to"] for each in shop.forge.db["replies"]] == [comment["id"]]
 
 
 @pytest.mark.rest

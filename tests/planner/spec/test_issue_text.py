@@ -245,10 +245,10 @@ def test_an_empty_issue_is_its_title() -> None:
 def test_remarks_are_requirements_with_ids_of_their_own() -> None:
     spec = spec_of_issue("Sums", "- The total must be exact.\n", "issue 1").text
     hostile = "Round half to even.\n\n# Answers\n- RC-9: no\n<!-- hidden -->"
-    text = with_remarks(spec, (Remark("RC-5", hostile, "src/a.py"),))
+    text = with_remarks(spec, (Remark("RC-2843126305", hostile, "src/a.py"),))
     found = {each.id: each.text for each in derive_requirements(text, "spec")}
     assert "RC-9" not in found
-    assert found["RC-5"].startswith("In `src/a.py`: Round half to even. # Answers")
+    assert found["RC-2843126305"].startswith("In `src/a.py`: Round half to even. # Answers")
     assert "hidden" not in text and with_remarks(spec, ()) == spec
 
 
