@@ -1,7 +1,7 @@
 """An issue of a repo on a fake forge, payloads as GitHub and GitLab send them, and jobs for them.
 
-The payloads are authored: of what the forges send they have the parts that are read. Those that GitHub
-sent are in `ci/recorded_payloads`.
+The payloads are authored: of what the forges send they have the parts that are read. Those that
+GitHub sent are in `ci/recorded_payloads`.
 """
 
 from __future__ import annotations
