@@ -15,6 +15,7 @@ from typing import Final
 
 import pytest
 
+from llmch.verbs.demo import find_example, make_repo
 from shared.errors import ExitCode
 from shared.llm.model_access import VENDORS
 from shared.llm.model_client import Provider
@@ -39,12 +40,12 @@ WRITES = [{"path": "greet.txt", "base_sha256": EMPTY_SHA256, "content": "hello\n
 PROPOSAL = json.dumps({"summary": "as asked", "writes": WRITES})
 
 
-def responses_and_chat(plan: str, proposal: str) -> list[Act]:
-    return [response_stream(plan), chat_stream(proposal)]
+def responses_and_chat(plan: str, *proposals: str) -> list[Act]:
+    return [response_stream(plan), *map(chat_stream, proposals)]
 
 
-def chat(plan: str, proposal: str) -> list[Act]:
-    return [error_answer(404, "no such endpoint"), chat_stream(plan), chat_stream(proposal)]
+def chat(*replies: str) -> list[Act]:
+    return [error_answer(404, "no such endpoint"), *map(chat_stream, replies)]
 
 
 def messages(*replies: str) -> list[Act]:
@@ -55,17 +56,18 @@ def gemini(*replies: str) -> list[Act]:
     return [generated_stream(each[:9], each[9:]) for each in replies]
 
 
-Script = Callable[[str, str], list[Act]]
+Script = Callable[..., list[Act]]
+# The last path is that of all further requests, one for each proposal.
 WIRES: Final[dict[str, tuple[Script, Provider, list[str]]]] = {
     "responses and chat": (responses_and_chat, Provider.OPENAI, ["responses", "completions"]),
     "chat": (chat, Provider.OPENAI, ["responses", "completions", "completions"]),
-    "messages": (messages, Provider.ANTHROPIC, ["messages"] * 2),
+    "messages": (messages, Provider.ANTHROPIC, ["messages", "messages"]),
     "gemini": (gemini, Provider.GEMINI, ["m:streamGenerateContent"] * 2),
 }
 
 
 def build(say: Say, repo: Path, model: str, **more: str) -> Said:
-    (spec := repo.parent / "spec.md").write_text("# Greeter\n\nWrite a greeting.\n")
+    (spec := repo.parent / "spec.md").write_text(more.get("spec", "# Greeter\n\nGreet.\n"))
     flags = ("--sandbox", "off", "--no-review", "--yes", "--json", "--branch", "work")
     models = ("--planner-model", model, "--factory-model", more.get("factory", model))
     return say("build", "--spec", spec, "--repo", repo, *flags, *models)
@@ -78,21 +80,29 @@ def acts(path: str) -> str:
 
 @pytest.mark.rest
 def test_the_commits_of_a_build_are_the_same_over_every_wire(
-    say: Say, repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The example is the demo's `hello`: three orders, and an attempt that fails."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
+    example = find_example("hello")
+    lines = map(json.loads, example.transcript.read_text().splitlines())
+    replies = [each["text"] for each in lines if "text" in each]
+    repo = make_repo(tmp_path / "repo", example.title)
     commits = {}
     for wire, (script, provider, paths) in WIRES.items():
         own = Path(shutil.copytree(repo, tmp_path / wire / "repo", symlinks=True))
-        with scripted_server(*script(PLAN, PROPOSAL)) as server:
+        with scripted_server(*script(*replies)) as server:
             monkeypatch.setenv(VENDORS[provider].address, server.base_url)
             for role in ("PLANNER", "FACTORY"):
                 monkeypatch.setenv(f"LLMCH_{role}_PROVIDER", provider)
-            said = build(say, own, "m")  # the hash of a plan has the model's name in it
+            # The hash of a plan has the model's name in it.
+            said = build(say, own, "m", spec=example.spec.read_text())
             assert said.code == 0, said
-            assert [acts(each.path) for each in server.received] == paths
+            asked = [acts(each.path) for each in server.received]
+            assert asked == [*paths, *paths[-1:] * (len(replies) - 2)]
         commits[wire] = git(own, "log", "--format=%H %T %s", "work")
     assert len({*commits.values()}) == 1, commits
+    assert len(commits["gemini"].splitlines()) == 4
 
 
 def test_each_role_asks_its_own_vendor(
