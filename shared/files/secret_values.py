@@ -13,6 +13,8 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 # "KEY" and "PAT" (a personal access token) count only as whole words: they are also parts of
 # innocent words such as KEYBOARD and PATH.
 _WORDS = frozenset({"KEY", "PAT"})
+# The settings that say which variable holds a key.
+_NAMES_A_KEY = re.compile(r"LLMCH_[A-Z]+_KEY_VARIABLE")
 _PARTS = re.compile(r"API_?KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE_?KEY|FLEET_DB")
 
 
@@ -20,6 +22,8 @@ _PARTS = re.compile(r"API_?KEY|TOKEN|SECRET|PASSW|CREDENTIAL|PRIVATE_?KEY|FLEET_
 def names_a_secret(name: str) -> bool:
     """Return whether the value of a variable called `name` is to be treated as a secret."""
     name = name.upper()
+    if _NAMES_A_KEY.fullmatch(name):
+        return False
     return bool(_PARTS.search(name)) or not _WORDS.isdisjoint(name.split("_"))
 
 

@@ -323,8 +323,8 @@ def _no_key(access: ModelAccess, environ: Mapping[str, str], model: str) -> Mode
     asked = f" for {model}" if model else ""
     chosen = f" (the provider{asked} is {vendor.name}: {access.why})" if access.why else ""
     others = (
-        f"{VENDORS[each].keys[0]} is set: for {VENDORS[each].name}'s models, name one, as by "
-        f"--model {VENDORS[each].example} or LLMCH_MODEL; "
+        f"{VENDORS[each].keys[0]} is set: name a model of {VENDORS[each].name}'s, by "
+        f"--model {VENDORS[each].example} or LLMCH_MODEL; or "
         for each in VENDORS
         if each is not access.provider and any(environ.get(k) for k in VENDORS[each].keys)
     )

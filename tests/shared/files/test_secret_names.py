@@ -47,3 +47,9 @@ def test_every_place_agrees_on_what_is_a_secret(name: str, secret: bool) -> None
     assert is_redacted(name) is secret
     assert is_refused_by_the_sandbox(name) is secret
     assert is_refused_as_a_setting(name) is secret
+
+
+def test_the_setting_that_names_a_key_s_variable_is_no_key() -> None:
+    """Errors name the variable, and would say `[redacted]`."""
+    assert not is_redacted("LLMCH_FACTORY_KEY_VARIABLE")
+    assert is_redacted("MY_KEY_VARIABLE")

@@ -217,7 +217,7 @@ def test_each_provider_has_its_own_key_and_address() -> None:
             "gpt-5.2",
             {"ANTHROPIC_API_KEY": "sk-ant-1"},
             "OPENAI_API_KEY is not set",
-            "ANTHROPIC_API_KEY is set: for Anthropic's models",
+            "ANTHROPIC_API_KEY is set: name a model of Anthropic's, by --model claude-",
         ),
     ],
 )
