@@ -28,6 +28,7 @@ from shared.errors import ExitCode, InvalidInput
 from shared.events.events import Noted
 from shared.llm.budget import SharedBudget
 from shared.llm.stack import Mode
+from shared.settings.settings import KEYS
 from shared.work_order.work_order import MAX_SAID, Assumption
 
 if TYPE_CHECKING:
@@ -154,4 +155,10 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     then = f"run-all{where} --workdir {shlex.quote(str(result.output_dir))}"
     then += f" --branch {shlex.quote(args.branch)}" if args.branch else ""
     then += " --deps auto" if installs else ""
+    # What was typed for all roles is meant for the factory, too.
+    then += "".join(
+        f" {KEYS[name].option} {shlex.quote(value)}"
+        for name in ("model", "reasoning_effort")
+        if (value := getattr(args, name))
+    )
     return Outcome(PlanDocument(result, preview, f"{this_program()} {then}" if repo else ""))

@@ -472,8 +472,12 @@ def test_a_plan_for_a_repo_ends_with_the_command_that_executes_it(
     say: Say, spec: Path, repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = plan_reply(plan(creating(1, "a.py")))
-    with model_server(monkeypatch, made):
-        said = say("plan", "--spec", spec, "--no-review", "--repo", repo, "--outdir", "a plan")
-    assert said.code == 0, said.out
-    step = said.out.splitlines()[-1]
-    assert step.strip() == f"llmch run-all --repo {repo} --workdir 'a plan'"
+    words = ("plan", "--spec", spec, "--no-review", "--repo", repo, "--outdir")
+    with model_server(monkeypatch, made, made):
+        said = say(*words, "a plan")
+        named = say(*words, "other", "--model", "m", "--reasoning-effort", "low")
+    assert said.code == named.code == 0, said.out
+    step, other = (each.out.splitlines()[-1].strip() for each in (said, named))
+    assert step == f"llmch run-all --repo {repo} --workdir 'a plan'"
+    then = " --model m --reasoning-effort low"
+    assert other == f"llmch run-all --repo {repo} --workdir other{then}"
