@@ -36,6 +36,7 @@ from shared.files import atomic_io
 from shared.files.text_sources import RepoSources
 from shared.git import refs, repos, trees
 from shared.git.client import Git
+from shared.llm.model_access import model_of_only_key
 from shared.projects.build_tools import find_verification
 from shared.projects.manifests import Project, VerifyCommand
 from shared.projects.project_tools import find_ci_checks
@@ -92,6 +93,9 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     steps = tuple(_steps(place, spec, cwd, "".join(flags), kept_spec, prepares=prepares))
     if base and not base.ok and not prepares:
         steps = ("make the base green, as said above", *steps)
+    model = model_of_only_key(os.environ)
+    if model and not any(each.startswith("LLMCH_") and "MODEL" in each for each in os.environ):
+        steps = (f"export LLMCH_MODEL={model}", *steps)
     return Outcome(InitDocument(place, written, kept, steps, cwd, base, kept_spec))
 
 

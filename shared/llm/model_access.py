@@ -217,6 +217,13 @@ def choose_provider(
     return Provider.OPENAI, "nothing names another one"
 
 
+def model_of_only_key(environ: Mapping[str, str]) -> str:
+    """Return a model to name where the one vendor whose key is set is not OpenAI; "" elsewhere."""
+    others = [each for each in VENDORS if _is_set(environ, each)]
+    is_other = len(others) == 1 and others[0] is not Provider.OPENAI
+    return VENDORS[others[0]].example if is_other else ""
+
+
 def _has_gateway(environ: Mapping[str, str]) -> bool:
     """Return whether the variable of OpenAI's wires names another server than OpenAI's own."""
     url = environ.get("OPENAI_BASE_URL", "").strip()

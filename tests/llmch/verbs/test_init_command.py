@@ -82,6 +82,28 @@ def test_in_a_repo_it_writes_both_files_and_says_what_to_do(
     assert git(repo, "status", "--porcelain").split() == ["??", "llmch.toml", "??", "spec.yaml"]
 
 
+@pytest.mark.parametrize(
+    ("environ", "first"),
+    [
+        ({"ANTHROPIC_API_KEY": "k"}, "export LLMCH_MODEL=claude-"),
+        ({"GOOGLE_API_KEY": "k"}, "export LLMCH_MODEL=gemini-"),
+        ({"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}, "edit "),
+        ({"ANTHROPIC_API_KEY": "k", "LLMCH_MODEL": "claude-x"}, "edit "),
+        ({}, "edit "),
+    ],
+)
+def test_with_the_key_of_another_vendor_alone_a_model_of_it_is_to_be_named(
+    repo: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    environ: dict[str, str],
+    first: str,
+) -> None:
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    assert say_in(repo, capsys)("init", "--json").document["next"][0].startswith(first)
+
+
 def test_json_is_one_document(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = say_in(repo, capsys)("init", "--json").document
     assert document["ok"] is True
