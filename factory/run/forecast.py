@@ -160,7 +160,7 @@ _ASSUMED_CALLS = 1.25
 
 # Without a record, an order that takes a further call with the same chance after each one, and
 # replies that are half as long again or half as long, as if both were known of four orders. A
-# record of few orders says little, so these four count beside it, and nothing varies less than that.
+# record of few orders says little: these four count beside it, and nothing varies less than that.
 _ASSUMED_ORDERS = 4
 _CALLS_DEVIATION = math.sqrt(_ASSUMED_CALLS * (_ASSUMED_CALLS - 1))
 _REPLY_DEVIATION = 0.5
