@@ -1,5 +1,7 @@
 """What a specification costs in tokens, by part: `python -m benchmarks.costs [NAME ...]`.
 
+With `--mutants N`, also how many of N small faults in the code of each order its tests notice.
+
 Each folder of `specs` has a specification and authored replies as a strong model gives them: a
 plan, and the files of each order. They are planned and carried out as by `llmch build`, with the
 review that a user has by default. A token is counted as four bytes.
@@ -32,7 +34,7 @@ from shared.events.events import ignore
 from shared.llm.budget import likely_tokens
 from shared.llm.model_client import Completion, Request, Role, Usage
 from shared.llm.stack import Mode, ModelSource
-from shared.settings.settings import Settings
+from shared.settings.settings import Settings, StrengthSettings
 
 SPECS = Path(__file__).parent / "specs"
 MODEL = "authored-strong"
@@ -91,13 +93,18 @@ class Authored:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Hold the tokens of one specification, by part, and how much of the input can be cached."""
+    """Hold the tokens of one specification, by part, and how much of the input can be cached.
+
+    `killed` are the mutants that the tests of the plan noticed, `of` so many that were tried.
+    """
 
     name: str
     spec: int
     calls: int
     parts: Mapping[str, int]
     cacheable: int
+    killed: int = 0
+    of: int = 0
 
     @property
     def sent(self) -> int:
@@ -108,13 +115,18 @@ class Cost:
         return sum(count for part, count in self.parts.items() if " out: " in part)
 
 
-def measure(folder: Path) -> Cost:
+# Above 0, so that strength is measured, and below what any tests reach that notice something.
+_ANY_STRENGTH = 0.001
+
+
+def measure(folder: Path, mutants: int = 0) -> Cost:
     """Plan and build the specification in `folder`; raises `SystemExit` where that fails."""
     model = Authored(folder)
     with tempfile.TemporaryDirectory() as scratch:
         repo = make_repo(Path(scratch) / "repo", folder.name)
         source = ModelSource(Mode.LIVE, lambda _: model, Path(scratch) / "made.jsonl")
-        settings = Settings(artifacts_dir=Path(scratch) / "artifacts")
+        strength = StrengthSettings(_ANY_STRENGTH, mutants) if mutants else StrengthSettings()
+        settings = Settings(artifacts_dir=Path(scratch) / "artifacts", strength=strength)
         planner = PlannerModel(MODEL, None, None)
         asked = PlanOptions(
             folder / "spec.md",
@@ -139,7 +151,10 @@ def measure(folder: Path) -> Cost:
         parts += Counter(dict(_parts(request, reply, by_id)))
     spec = tokens((folder / "spec.md").read_text("utf-8"))
     prompts = [request.prompt for request, _ in model.said]
-    return Cost(folder.name, spec, len(model.said), parts, _cacheable(prompts))
+    attempts = (attempt for each in summary.orders for attempt in each.attempt_records)
+    found = [each.strength for each in attempts if each.strength is not None]
+    killed, of = sum(each.killed for each in found), sum(each.of for each in found)
+    return Cost(folder.name, spec, len(model.said), parts, _cacheable(prompts), killed, of)
 
 
 def _cacheable(prompts: Sequence[str]) -> int:
@@ -245,6 +260,8 @@ def render(costs: Sequence[Cost]) -> str:
     shares = [f"**{each.cacheable:,} ({each.cacheable * 100 // each.sent}%)**" for each in costs]
     rows.append(("**of it cacheable**", shares))
     rows.append(("**output**", [f"**{each.replied:,}**" for each in costs]))
+    if any(each.of for each in costs):
+        rows.append(("mutants killed", [f"{each.killed} of {each.of}" for each in costs]))
     head = f"| tokens | {' | '.join(each.name for each in costs)} |\n|---|{'---:|' * len(costs)}\n"
     return head + "".join(f"| {name} | {' | '.join(cells)} |\n" for name, cells in rows)
 
@@ -259,9 +276,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     known = sorted(each.parent.name for each in SPECS.glob("*/spec.md"))
     parser = argparse.ArgumentParser(prog="python -m benchmarks.costs", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)} (all)")
-    names = parser.parse_args(argv).names or known
+    parser.add_argument(
+        "--mutants", type=int, default=0, metavar="N", help="faults to try in each order's code"
+    )
+    args = parser.parse_args(argv)
     with open_bench(quick=True):
-        sys.stdout.write(render([measure(SPECS / name) for name in names]))
+        found = [measure(SPECS / name, args.mutants) for name in args.names or known]
+    sys.stdout.write(render(found))
     return 0
 
 

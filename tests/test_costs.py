@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import costs
+from benchmarks.setting import open_bench
 from planner.plan.parse_plan import parse_plan
 from planner.plan.plan_edits import completed
 from planner.rules.judge_plan import judge
@@ -55,11 +56,63 @@ def test_a_prefix_counts_from_the_length_that_providers_serve_from_a_cache() -> 
     assert costs._cacheable(["word one", "word two"]) == 0
 
 
-@pytest.mark.rest
-@needs("node")
-def test_an_authored_program_is_planned_and_lands() -> None:
-    cost = costs.measure(costs.SPECS / "javascript")
+PAGE = Path(__file__).parents[1] / "docs" / "costs.md"
 
-    assert cost.calls == 5
+
+def columns(table: str) -> dict[str, dict[str, str]]:
+    """Return the rows of a table by the heading of the column, without those that have a 0."""
+    cells = [
+        [each.strip() for each in line.strip("|").split("|")]
+        for line in table.splitlines()
+        if line.startswith("|") and "---" not in line
+    ]
+    (_, *names), *rows = cells
+    return {
+        name: {row[0]: row[at] for row in rows if row[at] != "0"}
+        for at, name in enumerate(names, 1)
+    }
+
+
+@pytest.mark.parametrize(
+    ("row", "of", "words"),
+    [
+        ("**input**", "before", "Input is {}% and {}% of what it was"),
+        ("**output**", "before", "output {}% and {}%."),
+        ("plan out: acceptance files", "**output**", "{}% and {}% of it are tests of the plan"),
+        ("orders out: code", "**output**", "{}% and {}% are code"),
+    ],
+)
+def test_the_shares_below_the_table_are_those_of_the_table(row: str, of: str, words: str) -> None:
+    text = PAGE.read_text()
+    on_page = columns(text)
+
+    def figure(column: str, row: str) -> int:
+        return int(on_page[column][row].strip("*").replace(",", ""))
+
+    shares = []
+    for name in ("Python", "Go"):
+        whole = figure(f"{name} before", row) if of == "before" else figure(f"{name} after", of)
+        shares.append(round(100 * figure(f"{name} after", row) / whole))
+    assert words.format(*shares) in text
+
+
+MADE = {"python": "Python after", "go": "Go after", "javascript": "JavaScript"}
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize(
+    "name",
+    [
+        "python",
+        pytest.param("go", marks=needs("go")),
+        pytest.param("javascript", marks=needs("node")),
+    ],
+)
+def test_an_authored_program_lands_and_the_page_has_what_that_costs(name: str) -> None:
+    with open_bench(quick=True):
+        cost = costs.measure(costs.SPECS / name)
+
     assert cost.sent <= 25_000
     assert cost.replied <= 14_000
+    (made,) = columns(costs.render([cost])).values()
+    assert columns(PAGE.read_text())[MADE[name]] == made, "make it: python -m benchmarks.costs"

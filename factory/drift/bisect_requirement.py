@@ -141,12 +141,12 @@ class RequirementHistory:
     @cached_property
     def asserting(self) -> tuple[ExpectedOrder, ...]:
         """Return the orders with tests or commands that assert the requirement."""
-        telling = (Asserted.TEST, Asserted.COMMAND)
+        name, known = self.demanded.id, self.assertions
+        there = (each for each in self.demanded.orders if not each.retired_by)
         return tuple(
             each
-            for each in self.demanded.orders
-            if not each.retired_by
-            and self.assertions[each.landed.identity].get(self.demanded.id) in telling
+            for each in there
+            if known[each.landed.identity].get(name, Asserted.NOTHING).can_fail
         )
 
     # Fallen: broken or weakened

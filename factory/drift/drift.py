@@ -59,7 +59,6 @@ Assertions = Mapping[OrderIdentity, Mapping[str, Asserted]]
 """What of each order asserts each requirement that it covers."""
 
 _MOST_AT_ONCE: Final = 4
-_ASSERTS: Final = (Asserted.TEST, Asserted.COMMAND)
 
 
 def find_drift(
@@ -189,7 +188,7 @@ def _found(claims: LandedClaims, assertions: Assertions, runs: CommandRuns) -> D
 
 def _asserts(expected: ExpectedOrder, assertions: Assertions) -> bool:
     asserted = assertions[expected.landed.identity].values()
-    return any(each in _ASSERTS for each in asserted)
+    return any(each.can_fail for each in asserted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,19 +201,20 @@ class _Row:
 
     def at_rev(self) -> RequirementAtRev:
         told = {each.landed.identity: self._told(each) for each in self.demanded.orders}
-        asserting = [e for e in self.demanded.orders if told[e.landed.identity] in _ASSERTS]
+        asserting = [e for e in self.demanded.orders if told[e.landed.identity].can_fail]
         states = [self.found[each.landed.identity] for each in asserting]
         there = tuple(each for each in states if each is not None)
+        strongest = next(each for each in Asserted if each in told.values())
         why = ""
         if not asserting:
-            why = next(each for each in Asserted if each in told.values()).describe()
+            why = strongest.describe()
         elif not there:
             why = f"{_taken_by(asserting)} gave up what asserted it"
         orders = there or tuple(
             OrderAtRev(each.landed.name, each.landed.commit, RequirementState.UNPROVEN)
             for each in self.demanded.orders
         )
-        return RequirementAtRev(self.demanded.id, self.demanded.text, orders, why)
+        return RequirementAtRev(self.demanded.id, self.demanded.text, orders, strongest, why)
 
     def _told(self, expected: ExpectedOrder) -> Asserted:
         asserted = self.assertions[expected.landed.identity]

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from shared.work_order.work_order import Asserted
+
 
 class RequirementState(StrEnum):
     """Name the state of a requirement, or of one order that carries it out. The worst comes last.
@@ -114,6 +116,7 @@ class RequirementAtRev:
     id: str
     text: str
     orders: tuple[OrderAtRev, ...]
+    asserted_by: Asserted
     unasserted: str = ""
     """Why no test and no command asserts it; "" where one does."""
     strength: MeasuredStrength | None = None

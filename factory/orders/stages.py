@@ -7,6 +7,7 @@ all say the same. `status` reads the journal by these types, so nothing here imp
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -246,9 +247,11 @@ def next_step(
     place: str = "",
     remedy: str = "",
     plan: PlanAtHand | None = None,
+    beside: Sequence[str] = (),
 ) -> str:
     """Return what a person does next about an order that failed at `stage`, as a clause.
 
+    The orders `beside` failed at the same stage: where it helps, all are planned again at once.
     `place` is the option with which verbs find the repo, after a space; "" in the repo itself.
     `remedy` is what the failure itself says; it goes first. `plan` is the plan of the order, `None`
     if the order has no manifest with a hash. The result is "" if the error that ended the run
@@ -261,7 +264,7 @@ def next_step(
     if stage is Stage.PREFLIGHT:
         return _correct(order, plan)
     if stage in (Stage.IMPOSSIBLE, Stage.WEAK_TESTS):
-        return _plan_again(stage, order, place, plan)
+        return _plan_again(stage, (order, *beside), place, plan)
     return TEXT_OF[stage].next_step.format(order=order, place=place)
 
 
@@ -275,13 +278,19 @@ def _correct(order: str, plan: PlanAtHand | None) -> str:
     return f"correct {order} and take the edit by {command}, or plan again"
 
 
-def _plan_again(stage: Stage, order: str, place: str, plan: PlanAtHand | None) -> str:
-    """Return how an order is planned again that contradicts itself, or whose tests are weak."""
+_MOST_NAMED: Final = 8
+
+
+def _plan_again(stage: Stage, orders: Sequence[str], place: str, plan: PlanAtHand | None) -> str:
+    """Return how orders are planned again that contradict themselves, or whose tests are weak."""
+    named, more = ", ".join(orders[:_MOST_NAMED]), len(orders) - _MOST_NAMED
+    named += f" and {more} more" if more > 0 else ""
+    them, this = ("it", "this reason") if len(orders) == 1 else ("them", "these reasons")
     folder = shlex.quote(str(plan.folder)) if plan else "PLAN"
     command = f"llmch plan --spec SPEC --from {folder}{place}"
     if stage is Stage.WEAK_TESTS:
-        return f"plan {order} alone again, with these faults in the prompt: `{command}`"
-    return f"correct {order}, or plan it alone again with this reason in the prompt: `{command}`"
+        return f"plan {named} alone again, with these faults in the prompt: `{command}`"
+    return f"correct {named}, or plan {them} alone again with {this} in the prompt: `{command}`"
 
 
 class OrderState(StrEnum):

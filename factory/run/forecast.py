@@ -160,7 +160,7 @@ _ASSUMED_CALLS = 1.25
 
 # Without a record, an order that takes a further call with the same chance after each one, and
 # replies that are half as long again or half as long, as if both were known of four orders. A
-# record of few orders says little of how much they vary, so nothing varies less than that.
+# record of few orders says little: these four count beside it, and nothing varies less than that.
 _ASSUMED_ORDERS = 4
 _CALLS_DEVIATION = math.sqrt(_ASSUMED_CALLS * (_ASSUMED_CALLS - 1))
 _REPLY_DEVIATION = 0.5
@@ -199,7 +199,8 @@ def foresee(
     sizes = [each for each in sizes if each.asks_model]
     ladder = parse_ladder(",".join(settings.factory.ladder))
     most_calls = float(settings.factory_attempts * QUESTIONS)
-    calls = min(most_calls, max(1.0, past.calls_per_order)) if past else _ASSUMED_CALLS
+    calls = _weighed(past, past.calls_per_order if past else 0.0, _ASSUMED_CALLS)
+    calls = min(most_calls, max(1.0, calls))
     models = tuple(rung.model for rung in ladder)
     more_calls, longer = _margins(len(sizes), calls, past)
     bound = min(most_calls, calls + more_calls)
@@ -213,6 +214,12 @@ def foresee(
         calls_per_order=calls,
         past=past,
     )
+
+
+def _weighed(past: PastUsage | None, known: float, assumed: float) -> float:
+    """Return a figure of the record, together with what is assumed as if of four orders more."""
+    orders = past.orders if past else 0
+    return (orders * known + _ASSUMED_ORDERS * assumed) / (orders + _ASSUMED_ORDERS)
 
 
 def _margins(orders: int, calls: float, past: PastUsage | None) -> tuple[float, float]:
@@ -242,7 +249,8 @@ def _expected(
     """
     attempts = settings.factory_attempts
     room = settings.factory.max_output_tokens or DEFAULT_OUTPUT_LIMIT
-    usual = (past.reply_tokens if past else each.reply for each in sizes)
+    known = past.reply_tokens if past else 0.0
+    usual = (_weighed(past, known, each.reply) for each in sizes)
     replies = sum(min(room, longer * each) for each in usual)
     total = Usage()
     for number in range(1, math.ceil(calls) + 1):
@@ -404,7 +412,7 @@ def forecast_lines(forecast: Forecast, what: str = "the plan") -> tuple[str, ...
         return (f"cost of running {what}: none, because no model is asked",)
     models, rate = ", ".join(forecast.models), f"{forecast.calls_per_order:.1f} calls an order"
     basis = (
-        f"{rate}, as in {_count(forecast.past.orders, 'order')} of earlier runs"
+        f"{rate}, by {_count(forecast.past.orders, 'order')} of earlier runs"
         if forecast.past
         else f"assumed: {rate} and files of usual size, as no earlier run of this repo with "
         f"{forecast.models[0]} is on record"

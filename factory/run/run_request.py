@@ -292,7 +292,8 @@ def after_the_orders(
         return ""  # the same replay ends in the same way, and the error says what helps
     if error is not None:
         return f"once the error below is dealt with, {goes_on}"
-    failed = next((each for each in orders if each.state is OrderState.FAILED), None)
+    all_failed = [e for e in orders if e.state is OrderState.FAILED and e.failure]
+    failed = next(iter(all_failed), None)
     if failed is None or failed.failure is None:
         return _after_left_out(orders, continuation.place) or goes_on
     stage, order = failed.failure.stage, failed.work_order
@@ -300,7 +301,14 @@ def after_the_orders(
         return f"{goes_on} and makes {order} again"
     stage = Stage(stage)
     remedy = failed.failure.remedy
-    step = next_step(stage, order, place=continuation.place, remedy=remedy, plan=continuation.plan)
+    step = next_step(
+        stage,
+        order,
+        place=continuation.place,
+        remedy=remedy,
+        plan=continuation.plan,
+        beside=[e.work_order for e in all_failed[1:] if e.failure and e.failure.stage == stage],
+    )
     if remedy:
         return f"{step}; then {goes_on}"
     match stage:

@@ -230,7 +230,7 @@ class OrderNarrator:
         self._cwd = cwd
         self._max_attempts: dict[str, int] = {}
         self._failures: dict[str, AttemptFailed] = {}
-        self._batch_failure = ""
+        self._batch_failures: list[str] = []
 
     def lines(self, event: OrderEvent) -> Iterator[Line]:
         match event:
@@ -251,7 +251,7 @@ class OrderNarrator:
             case OrderEnded():
                 yield from self._order_ended(event)
             case BatchStarted(orders, branch, base):
-                self._whole.name, self._batch_failure = BATCH, ""
+                self._whole.name, self._batch_failures = BATCH, []
                 text = f"{count(orders, 'order')} on {branch}"
                 yield Line(Mark.HEAD, text, BATCH, "start", f"from {short(base)}")
             case BatchEnded():
@@ -339,7 +339,7 @@ class OrderNarrator:
         passed, in_batch = event.verdict == "PASS", self._whole.in_batch
         text = self._result_text(event)
         if in_batch and not passed:
-            self._batch_failure = f"; {event.order} {text}"
+            self._batch_failures.append(f"{event.order} {text}")
         yield Line(
             Mark.DONE if passed else Mark.FAILED,
             text,
@@ -366,9 +366,12 @@ class OrderNarrator:
         text = f"{event.landed} of {count(event.orders, 'order')} on {event.branch}"
         if event.landed:
             text += f" at {short(event.tip)}"
+        if self._batch_failures:
+            first, *others = self._batch_failures
+            text += f"; {first}" + (f", and {len(others)} more failed" if others else "")
         yield Line(
             Mark.DONE if passed else Mark.FAILED,
-            text + self._batch_failure,
+            text,
             BATCH,
             event.verdict,
             duration(event.seconds),

@@ -185,6 +185,7 @@ def render_asserted(rows: Sequence[CoveredRequirement]) -> str:
     return (
         f"{counts[Asserted.TEST]} asserted by a test of the plan, "
         f"{counts[Asserted.COMMAND]} by a command, "
+        f"{counts[Asserted.ORDER]} tested with an order, "
         f"{counts[Asserted.COMMENT]} mentioned only, {counts[Asserted.NOTHING]} claimed only"
     )
 
@@ -194,7 +195,7 @@ def is_proven(row: CoveredRequirement, trials: Mapping[str, bool]) -> bool | Non
 
     `trials` says so of orders; the assertion of one of them is enough.
     """
-    if row.asserted_by not in (Asserted.TEST, Asserted.COMMAND):
+    if row.asserted_by is None or not row.asserted_by.can_fail:
         return None
     tried = [
         trials[each.id]
@@ -214,12 +215,16 @@ _ON_HOLLOW_CODE: Final = {
 def render_assertions(
     rows: Sequence[CoveredRequirement], trials: Mapping[str, bool]
 ) -> tuple[str, ...]:
-    """Return a line for each requirement that an order covers and no sound test asserts.
+    """Return a line for each requirement that an order covers and no sound test is known to test.
 
     It says what asserts it, and where. The others are counted, so that these are seen.
     """
     proofs = {row.id: is_proven(row, trials) for row in rows}
-    tested = [r for r in rows if r.asserted_by is Asserted.TEST and proofs[r.id] is not False]
+    sound = {
+        level: [row for row in rows if row.asserted_by is level and proofs[row.id] is not False]
+        for level in (Asserted.TEST, Asserted.ORDER)
+    }
+    tested = [*sound[Asserted.TEST], *sound[Asserted.ORDER]]
     lines = [
         f"{row.id}: {row.asserted_by.describe() if row.asserted_by else _REMOVED}"
         f"{_ON_HOLLOW_CODE[proofs[row.id]]} "
@@ -227,11 +232,29 @@ def render_assertions(
         for row in rows
         if row not in tested and (row.asserted_by is not None or row.removed)
     ]
-    if tested:
-        proven = sum(proofs[row.id] is True for row in tested)
-        more = f", {proven} of them{_ON_HOLLOW_CODE[True][1:]}" if proven else ""
-        lines.append(f"{count(len(tested), 'requirement')} {Asserted.TEST.describe()}{more}")
+    for level, found in sound.items():
+        if found:
+            words = f"{count(len(found), 'requirement')} {_COUNTED[level]}"
+            ids = listed([row.id for row in found], _MOST_LISTED)
+            which = f" ({ids})" if level is Asserted.ORDER else ""
+            lines.append(f"{words}{_trials_of([proofs[row.id] for row in found])}{which}")
     return tuple(lines)
+
+
+_COUNTED: Final = {
+    Asserted.TEST: Asserted.TEST.describe(),
+    Asserted.ORDER: "tested with an order, not by name",
+}
+
+
+def _trials_of(proofs: Sequence[bool | None]) -> str:
+    """Return how many of some requirements hold on trial, as the end of a sentence."""
+    proven = sum(each is True for each in proofs)
+    if not proven:
+        return ", not tried on code that does nothing"
+    untried = len(proofs) - proven
+    more = f", {untried} not tried on it" if untried else ""
+    return f", {proven} of them{_ON_HOLLOW_CODE[True][1:]}{more}"
 
 
 def _row_lines(row: CoveredRequirement) -> Iterator[str]:

@@ -32,12 +32,13 @@ from llmch.console.document import (
     Shape,
     Sign,
 )
-from llmch.console.line import count, short, shorten, this_program
+from llmch.console.line import count, listed, short, shorten, this_program
 from llmch.entry import run_orders, wiring
 from llmch.entry.command_line import add_record_arguments
 from shared.errors import ExitCode, InvalidInput, LlmchError
 from shared.events.events import Noted
 from shared.git import commits, refs
+from shared.work_order.work_order import Asserted
 
 if TYPE_CHECKING:
     from factory.drift.bisect_requirement import Bisected
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from factory.drift.requirement_states import Drift, RequirementAtRev
     from factory.orders.order_commit import OrderIdentity
     from shared.settings.settings import Settings
-    from shared.work_order.work_order import Asserted
 
 _STATES = tuple(map(str, RequirementState))
 _TEXT_CHARACTERS = 60
@@ -56,6 +56,7 @@ _REQUIREMENT = Shape(
     "id",
     "text",
     "state",
+    "asserted_by",
     "work_orders",
     "tests",
     "detail",
@@ -92,11 +93,14 @@ class DriftDocument(Document):
     def blocks(self) -> Iterator[Block]:
         rows = self.drift.requirements
         if rows:
-            listed = tuple((each.state, each.id, _text(each), _orders(each)) for each in rows)
-            yield Rows(listed, ("state", "requirement", "text", "orders"))
+            cells = tuple((each.state, each.id, _text(each), _orders(each)) for each in rows)
+            yield Rows(cells, ("state", "requirement", "text", "orders"))
         told = tuple(_item(each, self.gated) for each in rows if each.detail or each.strength)
         if told:
             yield Section("why", told)
+        unnamed = [each.id for each in rows if each.asserted_by is Asserted.ORDER]
+        if unnamed:
+            yield Remark((f"{Asserted.ORDER.describe()}: {listed(unnamed, _LISTED)}",))
         if not rows and not self.drift.gaps:
             yield Remark(("no order has landed in the history of this commit: nothing to look at",))
         verification = self.drift.verification
@@ -250,9 +254,13 @@ class _LazyAssertions(Mapping["OrderIdentity", "Mapping[str, Asserted]"]):
         if identity not in self._known:
             expected = self.orders[identity]
             order = expected.order
-            if not order.covers:  # it stands for itself
-                order = order.model_copy(update={"covers": (order.id,)})
-            self._known[identity] = assertions_of(order, _tests_before(expected))
+            if order.covers:
+                found = assertions_of(order, _tests_before(expected))
+            else:  # it stands for itself, and its tests need no name for it
+                asked = order.model_copy(update={"covers": (order.id,)})
+                told = assertions_of(asked, _tests_before(expected)).items()
+                found = {name: Asserted.TEST if e.can_fail else e for name, e in told}
+            self._known[identity] = found
         return self._known[identity]
 
     def __iter__(self) -> Iterator[OrderIdentity]:

@@ -162,7 +162,7 @@ def _blocks(document: dict[str, Any], place: str) -> Iterator[Block]:
 
 def _ways_to_look(document: dict[str, Any], place: str) -> Iterator[str]:
     """Yield the commands that say more of the first order that failed and is not on the branch."""
-    order = _first_failed(document)
+    order = _failed(document)[0]
     failure = order["failure"]
     attempt = (failure["repeats"] or failure)["attempt"]
     name = f"{order['id']} {attempt}" if attempt else order["id"]
@@ -175,9 +175,9 @@ def _ways_to_look(document: dict[str, Any], place: str) -> Iterator[str]:
         yield f"`{program} explain {failure['stage']}`"
 
 
-def _first_failed(document: dict[str, Any]) -> dict[str, Any]:
+def _failed(document: dict[str, Any]) -> list[dict[str, Any]]:
     failed = (each for each in document["orders"] if each["failure"] and not each["commit"])
-    return next(each for each in failed if not run_status.is_left_out(each))
+    return [each for each in failed if not run_status.is_left_out(each)]
 
 
 def _next_step(document: dict[str, Any], place: str, plan: PlanAtHand | None) -> Iterator[Block]:
@@ -186,10 +186,15 @@ def _next_step(document: dict[str, Any], place: str, plan: PlanAtHand | None) ->
         run_status.render_failures(document)
     ):
         return
-    order = _first_failed(document)
+    order, *others = _failed(document)
     failure = order["failure"]
     step = stages.next_step(
-        failure["stage"], order["id"], place=place, remedy=failure["remedy"], plan=plan
+        failure["stage"],
+        order["id"],
+        place=place,
+        remedy=failure["remedy"],
+        plan=plan,
+        beside=[e["id"] for e in others if e["failure"]["stage"] == failure["stage"]],
     )
     if failure["stage"] == "error" and not (step and document["replayed"]):
         dealt_with = f"{step}; then" if step else "once that is dealt with,"

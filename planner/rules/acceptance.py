@@ -151,6 +151,7 @@ def _names_what_is_built(words: Set[str], path: str) -> bool:
     return any(made == stem and other not in ("", suffix) for made, other in paths)
 
 
+@lru_cache(maxsize=256)
 def _words(text: str) -> frozenset[str]:
     """Return the words of a text as normal paths, and each module that a dotted name is in."""
     found: set[str] = set()

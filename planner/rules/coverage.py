@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -167,31 +168,34 @@ E303 = Rule(
 
 
 _NOT_OF_A_NAME = re.compile(r"[^a-z0-9]+")
+_IN_A_NAME: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[0-9])(?=[A-Z][a-z])")
 
 
 def assertions_of(order: WorkOrder, earlier: Mapping[str, str]) -> Mapping[str, Asserted]:
     """Return what in an order asserts each of the requirements that it covers.
 
-    A test or command counts for every requirement of its order. Where tests or commands of the
-    order name its requirements by their ids, each counts for those that it names; a comment only
-    mentions them. Tests that the executor writes itself count for nothing. `earlier` has the texts
-    of the acceptance files of earlier orders by path: the commands may run them again.
+    A test or command counts for the requirements that it names by their ids. Where none of them is
+    named, not even in a comment, they test the order as a whole. Tests that the executor writes
+    itself count for nothing. `earlier` has the texts of the acceptance files of earlier orders by
+    path: the commands may run them again.
     """
     commands = [analyse_command(each) for each in order.acceptance_commands]
-    texts = {**earlier, **{each.path: each.content for each in order.acceptance_files}}
+    texts = {**earlier, **{each.path: each.text for each in order.acceptance_files}}
     tests = {path: texts[path] for path in sorted(run_files(commands, texts))}
-    code = [_without_comments(*each) for each in tests.items()]
+    tables = {each.path for each in order.acceptance_files if each.table}
+    code = [_asserting_text(*each, is_table=each[0] in tables) for each in tests.items()]
     asserting = [each.text for each in commands if _asserts(each)]
     by_test, by_command = _named(code, order.covers), _named(asserting, order.covers)
     mentioned = _named(tests.values(), order.covers)
-    if not mentioned | by_command:
-        by_test = frozenset(order.covers if tests else ())
-        by_command = frozenset(order.covers if asserting else ())
+    is_tested = any(code) or bool(asserting)
+    by_order = frozenset(order.covers if is_tested and not mentioned | by_command else ())
     return {
         name: work_order.Asserted.TEST
         if name in by_test
         else work_order.Asserted.COMMAND
         if name in by_command
+        else work_order.Asserted.ORDER
+        if name in by_order
         else work_order.Asserted.COMMENT
         if name in mentioned
         else work_order.Asserted.NOTHING
@@ -212,35 +216,42 @@ def _asserts(command: Command) -> bool:
             return False
 
 
-_COMMENTS: Final = {
-    "#": re.compile(r"(?:^|(?<=\s))#.*$", re.MULTILINE),
-    "//": re.compile(r"(?:^|(?<=\s))//.*$|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/", re.MULTILINE),
-}
+_COMMENT: Final = re.compile(r"(?:^|(?<=\s))(?:#|//).*$", re.MULTILINE)
 
 
-def _without_comments(path: str, text: str) -> str:
-    """Return a test without its comments; a mark in a string may take the rest of its line."""
+@lru_cache(maxsize=256)  # later orders run the tests again
+def _asserting_text(path: str, text: str, *, is_table: bool) -> str:
+    """Return what of a test can fail; of cases of a table, and where no language reads it, all.
+
+    There, a mark of a comment in a string may take the rest of its line.
+    """
     language = language_of(path)
-    mark = language.outliner.comment if language else "#"
-    return _COMMENTS[mark].sub("", text) if mark in _COMMENTS else text
+    if is_table or language is None or language.plans is None:
+        return _COMMENT.sub("", text).strip()
+    return language.plans.asserting_text(path, text)
 
 
 def _named(texts: Iterable[str], requirements: Iterable[str]) -> frozenset[str]:
-    """Return the requirements that a text names, also as a part of a name, as `test_r_2`.
+    """Return the requirements that a text names, also as a part of a name: `test_r_2`, `TestR2`.
 
     An id that is only a number, such as 1.2, counts after a word such as `requirement` alone.
     """
-    spelled = _spelled("\n".join(texts))
+    spelled = [_with_parts_of_names(each) for each in texts]
     return frozenset(
         each
         for each in requirements
         for words in (_BEFORE_NUMBER if _IS_NUMBER.fullmatch(each) else ("",))
-        if f"{words}{_spelled(each)}" in spelled
+        if any(f"{words}{_spelled(each)}" in text for text in spelled)
     )
 
 
 _IS_NUMBER: Final = re.compile(r"[\d.]+")
 _BEFORE_NUMBER: Final = ("requirement", "requirements", "criterion", "req", "ac")
+
+
+@lru_cache(maxsize=512)
+def _with_parts_of_names(text: str) -> str:
+    return _spelled(f"{text}\n{_IN_A_NAME.sub('_', text)}")
 
 
 def _spelled(text: str) -> str:
@@ -317,7 +328,7 @@ def _assertions(orders: Sequence[WorkOrder]) -> Iterator[Mapping[str, Asserted]]
         yield assertions_of(order, dict(islice(reversed(earlier.items()), _MAX_EARLIER)))
         for each in order.acceptance_files:
             earlier.pop(each.path, None)  # so that it comes last
-            earlier[each.path] = each.content
+            earlier[each.path] = each.text
 
 
 RULES: Final = (E301, E302, E303, W302)

@@ -346,6 +346,13 @@ class Plans(Protocol):
     def is_test_file(self, path: str) -> bool:
         """Return whether a file of this language holds tests, or code that only tests use."""
 
+    def asserting_text(self, path: str, text: str) -> str:
+        """Return what in a test file can fail, with all that it names. Never raises.
+
+        Comments, docstrings, and tests that are skipped or assert nothing are left out. Empty where
+        nothing is left that can fail, or the file does not parse.
+        """
+
     def module_name(self, path: str) -> str:
         """Return the word by which other texts mention the file at `path`."""
 

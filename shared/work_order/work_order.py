@@ -450,15 +450,22 @@ def order_id(number: int) -> str:
 
 
 class Asserted(StrEnum):
-    """Name what of an order asserts a requirement: a test of the plan, a command, or nothing.
+    """Name what of an order asserts a requirement, the strongest first.
 
-    A test that names it in a comment alone mentions it.
+    A test or a command of the plan names it. Or they name none of the order's requirements, and
+    test the order as a whole. Or a comment, or a test that cannot fail, mentions it.
     """
 
     TEST = "test"
     COMMAND = "command"
+    ORDER = "order"
     COMMENT = "comment"
     NOTHING = "nothing"
+
+    @property
+    def can_fail(self) -> bool:
+        """Return whether something runs that may fail where the requirement is not met."""
+        return self in (Asserted.TEST, Asserted.COMMAND, Asserted.ORDER)
 
     @property
     def short(self) -> str:
@@ -473,9 +480,13 @@ class Asserted(StrEnum):
 _ASSERTED: Final = {
     Asserted.TEST: ("by a test", "asserted by a test of the plan"),
     Asserted.COMMAND: ("by a command", "asserted by a command"),
+    Asserted.ORDER: (
+        "by its order's tests, not by name",
+        "tested with its order, not by name",
+    ),
     Asserted.COMMENT: (
-        "by a comment only",
-        "mentioned only: a test has it in a comment, which asserts nothing",
+        "by a mention only",
+        "mentioned only: in a comment, or in a test that is skipped or asserts nothing",
     ),
     Asserted.NOTHING: (
         "by a claim only",

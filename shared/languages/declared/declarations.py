@@ -80,12 +80,17 @@ class Declared:
 class TestFunction:
     """Represent one test of a file; a `skipped` one is not run, and a test that asserts can fail.
 
-    In Rust, the name has the modules around the test: `tests::scores`.
+    In Rust, the name has the modules around the test: `tests::scores`. `at` are its bytes.
     """
 
     name: str
     skipped: bool
     can_fail: bool
+    at: tuple[int, int] = (0, 0)
+
+    @property
+    def is_idle(self) -> bool:
+        return self.skipped or not self.can_fail
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +247,24 @@ def walk(root: Node, *, into: Callable[[Node], bool] = lambda _: True) -> Iterat
         yield node
         if into(node):
             pending.extend(reversed(node.children))
+
+
+def text_without(root: Node, parts: Iterable[tuple[int, int]]) -> str:
+    """Return the text of a file without its comments and these parts, which are in bytes."""
+    comments = (each for each in walk(root) if "comment" in each.type)
+    spans = sorted([*parts, *((each.start_byte, each.end_byte) for each in comments)])
+    code, at, kept = root.text or b"", root.start_byte, bytearray()
+    for start, end in [*spans, (root.end_byte, root.end_byte)]:
+        kept += code[at - root.start_byte : max(start, at) - root.start_byte] + b" "
+        at = max(at, end)
+    return kept.decode("utf-8", "replace")
+
+
+def failing_text(root: Node | None, tests: Sequence[TestFunction]) -> str:
+    """Return what `Plans.asserting_text` does, of a file with these tests."""
+    if root is None or root.has_error or all(each.is_idle for each in tests):
+        return ""
+    return text_without(root, [each.at for each in tests if each.is_idle])
 
 
 def table_at(node: Node, names: Iterable[str], offsets: Offsets) -> CaseTable:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import text_of
+from shared.languages.declared.declarations import name_of, text_of, text_without, walk
 from shared.languages.ecmascript.assertions import assertions_in, can_fail, weakness_of_assertions
 from shared.languages.ecmascript.ecmascript_syntax import (
     SUFFIXES,
@@ -40,6 +40,7 @@ _CONTEXTS: Final = frozenset({"t", "ctx", "context", "this"})
 _FUNCTIONS: Final = frozenset(
     {"arrow_function", "function_expression", "generator_function", "function"}
 )
+_NAMED: Final = frozenset({"function_declaration", "variable_declarator", "method_definition"})
 _MAX_DEPTH: Final = 60  # of suites and functions within each other
 
 
@@ -47,13 +48,15 @@ _MAX_DEPTH: Final = 60  # of suites and functions within each other
 class TestCase:
     """Represent one test. `title` holds those of the suites around it, separated by spaces.
 
-    `title` is `None` if code makes it. `is_skipped` says that the test is never run.
+    `title` is `None` if code makes it. `is_skipped` says that the test is never run. `at` are the
+    bytes of its call.
     """
 
     title: str | None
     is_skipped: bool
     is_focused: bool
     body: Node | None
+    at: tuple[int, int]
 
 
 def cases_of(root: Node) -> tuple[TestCase, ...]:
@@ -84,7 +87,30 @@ def _below(
                 )
             continue
         skipped = skipped or body is None or _skips_itself(body)
-        yield TestCase(whole, skipped, focused, body)
+        yield TestCase(whole, skipped, focused, body, (call.start_byte, call.end_byte))
+
+
+def asserting_text(path: str, text: str) -> str:
+    """Return what `Plans.asserting_text` does."""
+    root = tree_of(path, text)
+    if root is None or find_fault(root) is not None:
+        return ""
+    named = (each for each in walk(root) if each.type in _NAMED)
+    failing = frozenset(name_of(each) for each in named if can_fail(each))
+    cases = cases_of(root)
+    idle = [each.at for each in cases if each.is_skipped or not _may_fail(each.body, failing)]
+    nothing = len(idle) == len(cases) if cases else not can_fail(root)
+    return "" if nothing else text_without(root, idle)
+
+
+def _may_fail(body: Node | None, failing: frozenset[str]) -> bool:
+    """Return whether a test can fail, itself or by a function of the file that is `failing`."""
+    if body is None or body.type not in _FUNCTIONS:
+        return body is not None
+    if any(each.type == "identifier" and text_of(each) in failing for each in walk(body)):
+        return True
+    weak = weakness_of_assertions(assertions_in(body))
+    return can_fail(body) and (weak is None or weak.code != "W232")
 
 
 def _plain(name: str) -> str:

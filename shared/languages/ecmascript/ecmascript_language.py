@@ -23,6 +23,7 @@ from shared.languages.declared import declared_edits
 from shared.languages.ecmascript import (
     assertions,
     chain_code,
+    chosen_tests,
     conformance_check,
     declaration_stubs,
     definitions,
@@ -222,6 +223,9 @@ class EcmaCode:
 
     def is_test_file(self, path: str) -> bool:
         return is_test_file(path)
+
+    def asserting_text(self, path: str, text: str) -> str:
+        return chosen_tests.asserting_text(path, text)
 
     def module_name(self, path: str) -> str:
         """Return the last part of the path without its suffix, as imports name the file."""

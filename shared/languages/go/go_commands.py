@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from shared.languages.declared.declarations import TestFunction, name_of, read_root, text_of, walk
+from shared.languages.declared.declarations import (
+    TestFunction,
+    failing_text,
+    name_of,
+    read_root,
+    text_of,
+    walk,
+)
 from shared.languages.language_tools import LESS_INDENTED, Tool
 from shared.languages.planned_code import CannotRun, PlannedFiles, Rehearsal
 from shared.languages.read_commands import Command, Weakness, program_words, split_flags
@@ -149,12 +156,19 @@ _OUTPUT: Final = re.compile(r"//\s*(?:unordered )?output:", re.IGNORECASE)
 @lru_cache(maxsize=64)
 def test_functions(text: str) -> tuple[TestFunction, ...] | None:
     """Return the tests of a file in their order; `None` if the file cannot be read."""
+    root = _root(text)
+    return None if root is None or root.has_error else tuple(_functions(root))
+
+
+def asserting_text(path: str, text: str) -> str:
+    """Return what `Plans.asserting_text` does."""
+    return failing_text(_root(text), test_functions(text) or ())
+
+
+def _root(text: str) -> Node | None:
     import tree_sitter_go
 
-    root = read_root(tree_sitter_go.language, text)
-    if root is None or root.has_error:
-        return None
-    return tuple(_functions(root))
+    return read_root(tree_sitter_go.language, text)
 
 
 def taken(tests: Iterable[TestFunction], run: str | None, skip: str | None) -> list[TestFunction]:
@@ -190,7 +204,8 @@ def _functions(root: Node) -> Iterator[TestFunction]:
         can_fail = any(_may_fail(each, parameter) for each in walk(body))
         if name.startswith("Example"):
             can_fail = bool(_OUTPUT.search(text_of(body)))
-        yield TestFunction(name, called.rpartition(".")[2] in _SKIPS, can_fail)
+        skipped, at = called.rpartition(".")[2] in _SKIPS, (node.start_byte, node.end_byte)
+        yield TestFunction(name, skipped, can_fail, at)
 
 
 def _parameter_of(node: Node) -> str:

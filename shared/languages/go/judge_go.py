@@ -13,6 +13,7 @@ from shared.languages.declared.declared_plans import Asked, Judged, PlannedCode
 from shared.languages.go.go_commands import (
     NO_TEST,
     GoCommand,
+    asserting_text,
     is_measured,
     read_go_command,
     taken,
@@ -50,7 +51,8 @@ from shared.languages.read_commands import Weakness
 if TYPE_CHECKING:
     from shared.languages.language_tools import ToolResult
 
-__all__ = ["has_names_to_declare", "is_test_file", "module_name", "read_chain"]  # of `Plans`
+# of `Plans`
+__all__ = ["asserting_text", "has_names_to_declare", "is_test_file", "module_name", "read_chain"]
 
 SUFFIX: Final = ".go"
 # The oldest Go that knows what today's tests use. A `go.mod` of the repository says it itself.

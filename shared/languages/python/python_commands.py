@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from shared.languages.python.python_code import ROOTS, last_part, parse_code, read_code
@@ -234,6 +234,68 @@ def _can_fail(node: ast.AST) -> bool:
             return checked or name in _FAILING_CALLS or "assert" in name.lower()
         case _:
             return False
+
+
+_ASSERTING_NAME: Final = re.compile(r"(?:check|verify|expect|ensure|should|warns|require)", re.I)
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def asserting_text(source: str) -> str:
+    """Return what `Plans.asserting_text` does: the names and texts of such code, one a line."""
+    tree = parse_code(source)
+    if isinstance(tree, CodeProblem):
+        return ""
+    nodes = list(ast.walk(tree))
+    functions = [each for each in nodes if isinstance(each, _Function)]
+    asserting = _asserting_functions(functions)
+    tests = [each for each in functions if each.name.startswith("test")]
+    idle = {each for each in tests if each not in asserting or _is_skipped(each)}
+    if not (tests and len(idle) < len(tests)) and (tests or not any(map(_asserts, nodes))):
+        return ""
+    left_out: set[ast.AST] = {*idle}
+    for each in nodes:
+        if isinstance(each, ast.ClassDef) and not idle.isdisjoint(each.body):
+            if idle.issuperset(set(each.body).intersection(tests)):
+                left_out.add(each)
+        elif isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
+            left_out.add(each)  # a docstring
+    return "\n".join(_words(tree, left_out))
+
+
+def _asserting_functions(functions: Sequence[_Function]) -> set[_Function]:
+    """Return the functions that can fail, themselves or by another one that they use."""
+    asserting = {each for each in functions if any(map(_asserts, ast.walk(each)))}
+    others = {e: frozenset(_words(e, ())) - {e.name} for e in functions if e not in asserting}
+    names: set[str] = set()
+    while more := {each.name for each in asserting} - names:
+        names |= more
+        asserting |= {each for each, used in others.items() if not names.isdisjoint(used)}
+    return asserting
+
+
+def _asserts(node: ast.AST) -> bool:
+    match node:
+        case ast.Assert(test=test):
+            return not _always_holds(test)
+        case ast.Call(func=function):
+            return _can_fail(node) or bool(_ASSERTING_NAME.match(last_part(function)))
+        case _:
+            return _can_fail(node)
+
+
+def _is_skipped(function: _Function) -> bool:
+    marks = (e.func if isinstance(e, ast.Call) else e for e in function.decorator_list)
+    return any(last_part(each) == "skip" for each in marks)
+
+
+def _words(root: ast.AST, left_out: Collection[ast.AST]) -> Iterator[str]:
+    """Yield the names and texts of code in its order, without those of some of its parts."""
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if node not in left_out:
+            yield from (each for _, each in ast.iter_fields(node) if isinstance(each, str))
+            pending.extend(reversed([*ast.iter_child_nodes(node)]))
 
 
 def _imported(nodes: Iterable[ast.AST]) -> frozenset[str]:

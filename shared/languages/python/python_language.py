@@ -172,6 +172,9 @@ class PythonPlans:
     def is_test_file(self, path: str) -> bool:
         return python_code.is_test_file(path)
 
+    def asserting_text(self, path: str, text: str) -> str:
+        return python_commands.asserting_text(text)
+
     def module_name(self, path: str) -> str:
         return posixpath.basename(path).removesuffix(".py")
 

@@ -20,6 +20,7 @@ from shared.languages.planned_code import (
 from shared.languages.read_commands import Weakness
 from shared.languages.rust.rust_commands import (
     CargoCommand,
+    asserting_text,
     read_cargo_command,
     taken,
     test_functions,
@@ -35,7 +36,7 @@ from shared.languages.rust.rust_plans import (
 from shared.languages.rust.rust_skeletons import values_of, write_file
 from shared.languages.rust.rust_source import is_test_file, read_rust
 
-__all__ = ["has_names_to_declare", "is_test_file", "module_name", "read_chain"]
+__all__ = ["asserting_text", "has_names_to_declare", "is_test_file", "module_name", "read_chain"]
 
 _MANIFEST: Final = '[package]\nname = "{}"\nversion = "0.0.0"\nedition = "2021"\n'
 _COMMAND: Final = ("cargo", "check", "--offline", "--keep-going", "--message-format=json")

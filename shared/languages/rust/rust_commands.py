@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import (
     TestFunction,
+    failing_text,
     name_of,
     read_root,
     text_of,
@@ -107,12 +108,24 @@ def test_functions(text: str) -> tuple[TestFunction, ...] | None:
     They are not known, and the result is `None`, if the file cannot be read or macros may make
     tests.
     """
-    import tree_sitter_rust
-
-    root = read_root(tree_sitter_rust.language, text)
+    root = _root(text)
     if root is None or root.has_error or any(map(_may_make_tests, root.named_children)):
         return None
-    return tuple(_functions(root.named_children, "", _MAX_DEPTH))
+    functions = (each for each in walk(root) if each.type == "function_item")
+    failing = frozenset(name_of(each) for each in functions if _can_fail(each, frozenset()))
+    return tuple(_functions(root.named_children, "", failing, _MAX_DEPTH))
+
+
+def asserting_text(path: str, text: str) -> str:
+    """Return what `Plans.asserting_text` does; tests that macros make are taken to assert."""
+    tests = test_functions(text)
+    return failing_text(_root(text), [TestFunction("", False, True)] if tests is None else tests)
+
+
+def _root(text: str) -> Node | None:
+    import tree_sitter_rust
+
+    return read_root(tree_sitter_rust.language, text)
 
 
 def taken(
@@ -139,7 +152,10 @@ def _may_make_tests(node: Node) -> bool:
     return inner.type == "macro_invocation"
 
 
-def _functions(nodes: Sequence[Node], around: str, depth: int) -> Iterator[TestFunction]:
+def _functions(
+    nodes: Sequence[Node], around: str, failing: frozenset[str], depth: int
+) -> Iterator[TestFunction]:
+    """Yield the tests among nodes; functions of the file that are `failing` assert something."""
     attributes: list[str] = []
     for node in nodes:
         if node.type == "attribute_item":
@@ -150,14 +166,16 @@ def _functions(nodes: Sequence[Node], around: str, depth: int) -> Iterator[TestF
         name = name_of(node)
         body = node.child_by_field_name("body")
         if node.type == "mod_item" and body is not None and depth:
-            yield from _functions(body.named_children, f"{around}{name}::", depth - 1)
+            yield from _functions(body.named_children, f"{around}{name}::", failing, depth - 1)
         elif node.type == "function_item" and any(map(_TEST.match, attributes)):
-            can_fail = any(map(_PANICS.match, attributes)) or _can_fail(node, body)
-            yield TestFunction(f"{around}{name}", any(map(_IGNORE.match, attributes)), can_fail)
+            can_fail = any(map(_PANICS.match, attributes)) or _can_fail(node, failing)
+            skipped, at = any(map(_IGNORE.match, attributes)), (node.start_byte, node.end_byte)
+            yield TestFunction(f"{around}{name}", skipped, can_fail, at)
         attributes = []
 
 
-def _can_fail(function: Node, body: Node | None) -> bool:
+def _can_fail(function: Node, failing: frozenset[str]) -> bool:
+    body = function.child_by_field_name("body")
     if body is None:
         return False
     returns = "Result" in tokens_of(function.child_by_field_name("return_type"))
@@ -172,9 +190,9 @@ def _can_fail(function: Node, body: Node | None) -> bool:
             if text_of(node.child_by_field_name("field")) in _UNWRAPS:
                 return True
         elif node.type == "call_expression":
-            # A function of the test file itself, such as `check(...)`, may assert something.
+            # Another function may assert something, such as `check(...)` of another file.
             called = text_of(node.child_by_field_name("function"))
-            if re.search(r"(?:assert|check|verify|expect|exit)\w*$", called):
+            if called in failing or re.search(r"(?:assert|check|verify|expect|exit)\w*$", called):
                 return True
     return False
 

@@ -364,3 +364,21 @@ def test_orders_that_only_remove_files_ride_along(factory: Factory, jobs: int) -
     assert counted(factory) == {"WO-01": 2, "WO-03": 1}
     files = git(factory.repo, "ls-tree", "--name-only", "work").split()
     assert [each for each in files if each.endswith(".txt")] == ["3.txt"]
+
+
+def test_with_one_job_a_reply_is_judged_before_the_next_order_is_asked_for(
+    factory: Factory,
+) -> None:
+    def judged_before(number: int) -> Reply:
+        def reply(request: Request) -> str:
+            there = landed_on(factory.repo) if factory.tip() else []
+            assert there == [f"WO-{each:02d}" for each in range(1, number)]
+            return answer(wrote(number), request)
+
+        return reply
+
+    replies: dict[str, Sequence[Reply]] = {f"WO-0{n}": [judged_before(n)] for n in (1, 2, 3)}
+    replies["WO-02"] = [wrote(2, "wrong\n"), judged_before(2)]
+    plan = manifest([step(n, acceptance_commands=[f"grep -q {n} {n}.txt"]) for n in (1, 2, 3)])
+    assert factory.run_all(plan, replies, jobs=1).verdict == "PASS"
+    assert asked(factory) == ["WO-01", "WO-02", "WO-02", "WO-03"]

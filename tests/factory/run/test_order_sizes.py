@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,16 +14,17 @@ from hypothesis import strategies as st
 from factory.orders.documents import MAX_CONTEXT_BYTES
 from factory.orders.read_orders import LoadedOrder
 from factory.proposal.request import NEW_FILE_BYTES
-from factory.run.forecast import foresee, measure_orders, size_orders
+from factory.record.past_usage import PastUsage
+from factory.run.forecast import OrderSize, foresee, measure_orders, size_orders
 from shared.git import refs
 from shared.git.client import Git
 from shared.llm.budget import estimate_input, likely_tokens, total_tokens
-from shared.llm.model_client import extract_json_object
 from shared.settings.settings import Settings
 from shared.work_order.parse_order import parse_document
 from shared.work_order.work_order import WorkOrder
 from tests.fakes import proposal
 from tests.harness import Factory, commit_all, order
+from tests.test_examples import accepted_plan
 
 
 def loaded(number: int = 1, **fields: object) -> LoadedOrder:
@@ -100,23 +103,62 @@ def test_without_a_commit_there_are_no_files(tmp_path: Path) -> None:
     assert measure_orders(orders, Git(tmp_path), "") == size_orders(orders, {})
 
 
-@pytest.mark.parametrize("name", ["hello", "maze", "wordgame-ts"])
-def test_what_is_expected_without_history_is_near_to_what_a_demo_takes(name: str) -> None:
-    """Both by the same guess of tokens from bytes: no demo was ever answered by a live model."""
+# What was used, and what is expected: both by the same guess of tokens from bytes, because no demo
+# was ever answered by a live model.
+
+DEMOS = ("hello", "maze", "wordgame", "wordgame-ts")
+
+
+@dataclass(frozen=True)
+class Used:
+    """The orders of a demo, each with its size and with the prompt and reply of each call."""
+
+    sizes: Sequence[OrderSize]
+    calls: Sequence[Sequence[tuple[int, int]]]
+
+    def tokens(self, begin: int = 0) -> int:
+        return sum(sum(call) for order in self.calls[begin:] for call in order)
+
+    def past(self, end: int) -> PastUsage:
+        """What is on record once so many orders have landed."""
+        done = self.calls[:end]
+        replies = [reply for order in done for _, reply in order]
+        return PastUsage(end, len(replies) / end, sum(replies) / len(replies))
+
+
+def used_by(name: str) -> Used:
     path = Path(__file__).parents[3] / "examples" / name / "transcript.jsonl"
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     asked = {each["key"]: each for each in lines if "request" in each}
-    taken, plan = 0, ""
+    calls: dict[str, list[tuple[int, int]]] = {}
     for each in lines:
-        if each["record"] != "response":
-            continue
-        request, text = asked[each["key"]], each["text"]
-        if request["place"]["role"] == "planner":
-            plan = extract_json_object(text)
-        elif request["place"]["role"] == "factory":
-            texts = (request["request"]["prompt"], text)
-            taken += sum(likely_tokens(len(part.encode())) for part in texts)
-    documents = json.loads(plan)["work_orders"]
-    orders = [LoadedOrder(parse_document(WorkOrder, each), None) for each in documents]
-    expected = total_tokens(foresee(size_orders(orders, {}), Settings()).expected)
-    assert taken / 1.5 <= expected <= 1.5 * taken
+        place = asked[each["key"]]["place"] if each["record"] == "response" else {}
+        if place.get("role") == "factory":
+            texts = (asked[each["key"]]["request"]["prompt"], each["text"])
+            prompt, reply = (likely_tokens(len(text.encode())) for text in texts)
+            calls.setdefault(place["order"], []).append((prompt, reply))
+    drafts = accepted_plan(name).drafts
+    orders = [LoadedOrder(each.order, None) for each in drafts if each.order]
+    return Used(size_orders(orders, {}), [calls[each.order.id] for each in orders])
+
+
+def expected(sizes: Sequence[OrderSize], past: PastUsage | None = None) -> int:
+    return total_tokens(foresee(sizes, Settings(), past).expected)
+
+
+@pytest.mark.parametrize("name", DEMOS)
+def test_what_is_expected_of_a_demo_is_near_to_what_it_takes(name: str) -> None:
+    used = used_by(name)
+    for past in (None, used.past(len(used.calls))):
+        assert used.tokens() / 1.5 <= expected(used.sizes, past) <= 1.5 * used.tokens()
+        bound = total_tokens(foresee(used.sizes, Settings(), past).likely)
+        assert used.tokens() <= bound <= 3 * used.tokens()
+
+
+@pytest.mark.parametrize("landed", [1, 2])
+def test_what_is_expected_after_some_orders_is_near_to_what_the_others_take(landed: int) -> None:
+    """Of all demos together: a single order has one call or two, and nobody knows which."""
+    demos = [used_by(name) for name in DEMOS]
+    taken = sum(each.tokens(landed) for each in demos)
+    foreseen = sum(expected(each.sizes[landed:], each.past(landed)) for each in demos)
+    assert taken / 1.5 <= foreseen <= 1.5 * taken

@@ -42,7 +42,7 @@ def test_orders_that_have_landed_cost_nothing_and_are_learned_from(factory: Fact
     factory.run_all(two, {"WO-02": [wrote(2, "three\n"), wrote(2, "four\n")]}, max_attempts=2)
     expected, worst = forecasts(factory)
     assert expected.startswith("expected cost of running the plan: 2 calls, ")
-    assert "(1.5 calls an order, as in 2 orders of earlier runs)" in expected
+    assert "(1.3 calls an order, by 2 orders of earlier runs)" in expected
     assert "(1 order x 2 attempts x 3 questions; " in worst
 
 
@@ -60,7 +60,7 @@ def test_a_single_order_begins_with_what_it_costs(factory: Factory) -> None:
     assert worst.startswith("worst case: 15 calls, ")
     factory.run(step(2), each_writes(2)["WO-02"])
     expected, _ = forecasts(factory)
-    assert "(1.0 calls an order, as in 1 order of earlier runs)" in expected
+    assert "(1.2 calls an order, by 1 order of earlier runs)" in expected
 
 
 def test_a_replay_of_an_order_costs_nothing(factory: Factory) -> None:

@@ -248,13 +248,12 @@ def test_an_assertion_that_was_tried_on_code_that_does_nothing_is_said_to_hold_o
     two = proposal({"other.py": "def two() -> int:\n    return 2\n"})
     factory.run_all(document, {"WO-01": [RIGHT], "WO-02": [two]})
     said = say(*command)
-    assert "R1: asserted by a command, failing on code that does nothing (WO-01)" in said.out
+    proven = "1 requirement tested with an order, not by name, 1 of them failing on code that do"
+    assert proven in said.out
     rows = say(*command, "--json").document["requirements"]
-    assert rows[0] == {"id": "R1", "asserted_by": "command", "fails_on_hollow_code": True}
+    assert rows[0] == {"id": "R1", "asserted_by": "order", "fails_on_hollow_code": True}
     assert rows[1]["fails_on_hollow_code"] is False
-    not_all = (
-        "R2: asserted by a command, but not all of its commands fail on code that does nothing"
-    )
+    not_all = "R2: tested with its order, not by name, but not all of its commands fail on code th"
     assert not_all in said.out
     edited = write_plan(factory.scratch / "edited", both("two() == 2"))
     rows = say(*command[:1], edited, *command[2:], "--json").document["requirements"]

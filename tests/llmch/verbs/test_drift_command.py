@@ -37,6 +37,9 @@ def test_one_look_is_shown_in_every_way(say: Say, shop: Path, cwd: Path) -> None
         "R3": "broken",
         "R4": "unproven",
     }
+    assert {name: each["asserted_by"] for name, each in rows.items()} == {
+        **dict.fromkeys(("R1", "R2", "R3"), "order"), "R4": "nothing"
+    }  # fmt: skip
     assert rows["R3"]["text"] == "A total is the sum of the prices."
     assert (rows["R3"]["work_orders"], rows["R3"]["tests"]) == (["WO-03"], [SHOP_TEST])
     assert "test_total" in rows["R3"]["detail"] and rows["R3"]["strength"] is None
@@ -54,6 +57,7 @@ def test_one_look_is_shown_in_every_way(say: Say, shop: Path, cwd: Path) -> None
     lines = [each.split()[:2] for each in shown.out.splitlines() if " R" in each]
     assert lines[:4] == [["broken", "R3"], ["unproven", "R4"], ["proven", "R1"], ["proven", "R2"]]
     assert "4 requirements: 2 proven, 1 unproven, 1 broken" in shown.out
+    assert "tested with its order, not by name: R3, R1, R2" in shown.out
     assert "| broken | R3 |" in say(*asked, "--markdown").out
     for flags, code in (
         (("--fail-on", "gone,weakened"), 0),

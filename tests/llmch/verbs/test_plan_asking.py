@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from planner.prompts.prompt_templates import MAX_REPLY_CHARACTERS
 from shared.work_order.work_order import question_id
 from tests.harness import commit_all
 from tests.llmch.command_line import Say, model_server, plan_reply
@@ -174,3 +175,22 @@ def test_what_the_model_asks_before_it_plans_is_asked_at_once(
         (cwd.parent / "spec.json.answers.yaml").unlink()
         say(*command, "--anew", "--json")
     assert "nobody is here to answer" in json.dumps(s.bodies[1]["input"])
+
+
+def test_a_thousand_assumptions_are_refused_in_a_line_and_fill_no_prompt(
+    say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = [{**USUAL, "text": f"Question {number}? {'x' * 400}"} for number in range(1000)]
+    replies = (plan_reply({**FIRST, "assumptions": many[:most]}) for most in (1000, 50))
+    command = ("plan", "--spec", spec, "--no-review", "--no-repo", "--outdir", "plan", "--no-ask")
+    with model_server(monkeypatch, *replies) as server:
+        said = say(*command)
+    assert said.code == 0
+    assert said.out.count("[E000] plan assumptions: is not a list of at most 50 entries") == 1
+    first, second = (len(json.dumps(each["input"])) for each in server.bodies)
+    assert second - first < MAX_REPLY_CHARACTERS * 1.1 < len(json.dumps(many))
+    assert (
+        len(json.loads((cwd / "plan/WORK_ORDERS_MANIFEST.json").read_text())["assumptions"]) == 50
+    )
+    for verb in ("show", "check"):
+        assert len(say(verb, "plan", "--no-repo").out) < 50 * 700

@@ -64,32 +64,45 @@ def test_a_landed_order_is_found_by_its_trailer(
 def test_a_requirement_that_nothing_asserts_is_told_from_one_that_a_test_asserts(
     say: Say, tmp_path: Path
 ) -> None:
-    test = {"path": "test_hello.py", "content": "def test_hello():\n    assert 1 == 1\n"}
+    test = {"path": "test_hello.py", "content": "def test_r2():\n    assert 1 + 1 == 2\n"}
+    idle = {"path": "test_idle.py", "content": "def test_r4():\n    pass\n"}
     orders = [
         order(1, covers=["R1"]),
         order(2, covers=["R2"], acceptance_files=[test], acceptance_commands=["pytest -q"]),
         order(3, covers=["R1", "R3"], acceptance_commands=["grep -q hello hello.txt"]),
+        order(
+            4,
+            covers=["R4", "R5"],
+            acceptance_files=[idle],
+            acceptance_commands=["pytest -q test_idle.py", "grep -q R5 hello.txt"],
+        ),
     ]
     folder = write_plan(tmp_path / "plan", {**manifest(orders), "requirements": REQUIREMENTS})
     rows = say("report", "--coverage", folder, "--json").document["requirements"]
     assert [(each["id"], each["asserted_by"]) for each in rows] == [
-        ("R1", "command"), ("R2", "test"), ("R3", "command"),
+        ("R1", "order"), ("R2", "test"), ("R3", "order"), ("R4", "comment"), ("R5", "command"),
     ]  # fmt: skip
-    assert [each["asserted_by"] for each in rows[0]["orders"]] == ["nothing", "command"]
+    assert [each["asserted_by"] for each in rows[0]["orders"]] == ["nothing", "order"]
     shown = say("report", "--coverage", folder).out
     assert "        claimed only: no test of the plan and no command asserts it\n" in shown
     assert (
-        "1 asserted by a test of the plan, 2 by a command, 0 mentioned only, 0 claimed only"
-        in shown
+        "1 asserted by a test of the plan, 1 by a command, 2 tested with an order, "
+        "1 mentioned only, 0 claimed only" in shown
     )
     checked = say("check", folder)
-    assert "R1: asserted by a command (WO-01, WO-03)" in checked.out + checked.err
-    assert "R2:" not in checked.out + checked.err
-    assert "1 requirement asserted by a test of the plan" in checked.out + checked.err
+    said = checked.out + checked.err
+    assert "R4: mentioned only: in a comment, or in a test that is skipped or asserts not" in said
+    assert "R5: asserted by a command (WO-04)" in said
+    assert not {"R1:", "R2:", "R3:"}.intersection(said.split())
+    untried = "not tried on code that does nothing"
+    assert f"1 requirement asserted by a test of the plan, {untried}\n" in said
+    assert f"2 requirements tested with an order, not by name, {untried} (R1, R3)\n" in said
     assert say("check", folder, "--json").document["requirements"] == [
-        {"id": "R1", "asserted_by": "command", "fails_on_hollow_code": None},
+        {"id": "R1", "asserted_by": "order", "fails_on_hollow_code": None},
         {"id": "R2", "asserted_by": "test", "fails_on_hollow_code": None},
-        {"id": "R3", "asserted_by": "command", "fails_on_hollow_code": None},
+        {"id": "R3", "asserted_by": "order", "fails_on_hollow_code": None},
+        {"id": "R4", "asserted_by": "comment", "fails_on_hollow_code": None},
+        {"id": "R5", "asserted_by": "command", "fails_on_hollow_code": None},
     ]
 
 

@@ -21,6 +21,7 @@ from tests.harness import (
 )
 from tests.llmch.command_line import Said, Say, model_server, snapshot, write_reply
 from tests.shared.llm.edge import chat_stream
+from tests.shared.llm.scripted_server import Act
 
 KEYS = {"verdict", "branch", "base", "tip", "orders", "usage"}
 ONE, TWO, THREE = (write_reply({f"{number}.txt": "text\n"}) for number in (1, 2, 3))
@@ -353,3 +354,36 @@ def test_what_does_not_go_with_onto_is_refused(
     said = run_all("--onto", "main", *more)
     assert said.code == 2
     assert "--onto begins on this machine" in said.err
+
+
+def impossible(number: int) -> Act:
+    claim = {"reason": f"part {number} contradicts itself", "command": f"grep -qv x {number}.txt"}
+    return chat_stream(json.dumps({"impossible": claim}))
+
+
+@pytest.mark.parametrize("flags", [(), ("--keep-going",)])
+def test_a_plan_of_which_every_order_is_impossible_is_paid_for_once_an_order(
+    say: Say, repo: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+) -> None:
+    orders = [
+        writing(f"{n}.txt", n, acceptance_commands=[f"grep -q x {n}.txt", f"grep -qv x {n}.txt"])
+        for n in range(1, 5)
+    ]
+    folder = write_plan(cwd.parent / "plan", manifest(orders))
+    before = snapshot(repo)
+    command = ["run-all", "--sandbox", "off", "--reply-format", "json", "--max-attempts", "5"]
+    with model_server(monkeypatch, *map(impossible, range(1, 5))) as server:
+        said = say(*command, *flags, "--repo", repo, "--workdir", folder)
+    names = [f"WO-0{n}" for n in range(1, 5 if flags else 2)]
+    assert (said.code, len(server.received)) == (1, len(names))
+    assert snapshot(repo) == before
+    assert all(f"{name}    FAIL      impossible: grep" in said.out for name in names)
+    verdict = next(each for each in said.out.splitlines() if "run-all  FAIL" in each)
+    assert "0 of 4 orders" in verdict
+    assert "WO-01 impossible: grep -qv x 1.txt" in verdict
+    assert (", and 3 more failed" in verdict) is bool(flags)
+    step = next(each for each in said.out.splitlines() if "llmch plan --spec" in each)
+    assert f"correct {', '.join(names)}, or plan {'them' if flags else 'it'} alone again" in step
+    assert f"--from {folder}" in step
+    status = say("status", "--repo", repo)
+    assert f"next: correct {', '.join(names)}, or plan" in status.out

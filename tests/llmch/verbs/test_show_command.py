@@ -28,7 +28,7 @@ from tests.harness import (
 from tests.llmch.command_line import Say, snapshot
 from tests.llmch.verbs.test_agreement import mutated_plans
 
-TEST = {"path": "tests/test_hello.py", "content": "def test_r2():\n    assert 1 == 1\n"}
+TEST = {"path": "tests/test_hello.py", "content": "def test_r2():\n    assert 1 + 1 == 2\n"}
 REQUIREMENTS = [
     {"id": "R1", "text": "Say hello."},
     {"id": "R2", "text": "Test it."},

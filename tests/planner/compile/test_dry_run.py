@@ -8,13 +8,14 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from factory.run.reproduce import DryRunner
 from planner.run_plan import PlanResult, run_plan
-from shared.events.events import Noted
+from shared.events.events import Noted, Warned
 from shared.languages.language_tools import ToolMissing, ToolResult
 from shared.llm.replayed_replies import NotOnRecord
 from shared.llm.stack import Mode, ModelSource
@@ -180,6 +181,52 @@ def test_a_replay_repeats_what_was_found_and_tries_nothing(
     source = ModelSource(Mode.REPLAY, transcript=before.run_dir / "transcript.jsonl")
     again = run_plan(planner.options(), source, planner.events.append)
     assert (again.ok, again.attempts) == (True, 2)
+
+
+@pytest.mark.parametrize(("orders", "most"), [(10, 20.0), (30, 60.0)])
+def test_what_takes_for_ever_is_left_out_once_the_time_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, orders: int, most: float
+) -> None:
+    """Time is the runner's: each run takes all that it is given, and is killed then."""
+    taken = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: sum(taken))
+    for module in ("planner.repo.machine", "planner.compile.dry_run"):
+        monkeypatch.setattr(f"{module}.time", clock)
+
+    class Endless:
+        def run(
+            self, files: Mapping[str, str], argv: Sequence[str], *, seconds: float
+        ) -> ToolResult:
+            taken.append(seconds)
+            return ToolResult(None, "", "")
+
+        def close(self) -> None: ...
+
+    paths = [f"tests/test_score_{number}.py" for number in range(orders)]
+    each = [
+        creating(
+            number,
+            f"score_{number}.py",
+            interfaces=[{**STUB, "path": f"score_{number}.py"}],
+            acceptance_files=[
+                {"path": path, "content": TEST.replace("score ", f"score_{number} ")}
+            ],
+            acceptance_commands=[f"python -m pytest -q {path} -k {number}"],
+        )
+        for number, path in enumerate(paths, 1)
+    ]
+    planner = Planner(tmp_path)
+    planner.spec.write_text("# Scores\n")
+    model = ScriptedModel({"planner": [json.dumps(plan(*each))]})
+    source = ModelSource(Mode.LIVE, lambda emit: model)
+    result = run_plan(planner.options(), source, planner.events.append, None, Endless())
+    assert (result.ok, result.attempts) == (True, 1), "nothing is concluded from such a run"
+    version, *runs = taken[1:]
+    assert version <= 10.0
+    assert sum(runs) == pytest.approx(most)
+    assert max(runs) <= 10.0
+    (left,) = planner.seen(Warned)
+    assert left.message.startswith("the dry run of the plan took too long: ")
 
 
 def test_it_can_be_left_out(tried: tuple[Planner, Counted, Tried]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import indent
 from typing import Any
 
 import pytest
@@ -25,16 +26,25 @@ def covering(*commands: str, tests: tuple[str, ...] = (), **fields: Any) -> Work
 
 
 def asserted_by(order: WorkOrder, requirement: str, *earlier: WorkOrder) -> Asserted:
-    texts = {file.path: file.content for each in earlier for file in each.acceptance_files}
+    texts = {file.path: file.text for each in earlier for file in each.acceptance_files}
     return assertions_of(order, texts)[requirement]
 
 
 TEST = "def test_score():\n    assert score('a') == 1\n"
+JS = "test('score', () => { assert.equal(score('a'), 1); });\n"
+GO = 'func TestScore(t *testing.T) {\n\tif score("a") != 1 {\n\t\tt.Error(1)\n\t}\n}\n'
+RUST = '#[test]\nfn scores() {\n    assert_eq!(score("a"), 1);\n}\n'
 
 
-def test_a_test_of_the_plan_that_a_command_runs_asserts() -> None:
-    assert asserted_by(covering(RUN, tests=(TEST,)), "R1") is Asserted.TEST
-    assert asserted_by(covering(CODE, tests=(TEST,)), "R1") is Asserted.COMMAND
+def running(path: str) -> str:
+    commands = {"py": f"python -m pytest -q {path}", "go": "go test ./...", "rs": "cargo test"}
+    return commands.get(path.rpartition(".")[2], f"node --test {path}")
+
+
+def test_what_names_no_requirement_tests_its_order_alone() -> None:
+    assert asserted_by(covering(RUN, tests=(TEST,)), "R1") is Asserted.ORDER
+    assert asserted_by(covering(CODE, tests=(TEST,)), "R1") is Asserted.ORDER
+    assert asserted_by(covering(CODE.replace("score('a')", "r1('a')")), "R1") is Asserted.COMMAND
 
 
 def test_tests_that_the_executor_writes_assert_nothing() -> None:
@@ -45,10 +55,11 @@ def test_tests_that_the_executor_writes_assert_nothing() -> None:
 @pytest.mark.parametrize(
     ("command", "wanted"),
     [
-        (CODE, Asserted.COMMAND),
-        ("grep -q hello hello.txt", Asserted.COMMAND),
-        ("diff wanted.txt out.txt", Asserted.COMMAND),
-        ("bash -c 'test $(cat x) = 1'", Asserted.COMMAND),
+        (CODE, Asserted.ORDER),
+        ("grep -q hello hello.txt", Asserted.ORDER),
+        ("grep -q R1 hello.txt", Asserted.COMMAND),
+        ("diff wanted.txt out.txt", Asserted.ORDER),
+        ("bash -c 'test $(cat x) = 1'", Asserted.ORDER),
         ("python -c 'import score'", Asserted.NOTHING),
         ("test -f score.py", Asserted.NOTHING),
         ("python score.py", Asserted.NOTHING),
@@ -71,7 +82,7 @@ def test_a_test_that_names_requirements_asserts_these_alone() -> None:
     assert asserted_by(by_function, "R-2") is Asserted.TEST
     assert asserted_by(by_function, "R1") is Asserted.NOTHING
     longer = covering(RUN, tests=(f"R11 = 1\n{TEST}",))
-    assert asserted_by(longer, "R1") is Asserted.TEST, "another id is no id of the order"
+    assert asserted_by(longer, "R1") is Asserted.ORDER, "another id is no id of the order"
 
 
 @pytest.mark.parametrize(
@@ -80,26 +91,110 @@ def test_a_test_that_names_requirements_asserts_these_alone() -> None:
         ("tests/test_score.py", "# R1: standard library only\n" + TEST, Asserted.COMMENT),
         ("tests/test_score.py", TEST.replace("== 1", "== 1  # R1"), Asserted.COMMENT),
         ("tests/test_score.py", TEST.replace("score()", "r1()", 1), Asserted.TEST),
-        ("tests/score.test.js", "// R1\ntest('score', () => {});\n", Asserted.COMMENT),
+        ("tests/test_score.py", f'"""R1: standard library only."""\n{TEST}', Asserted.COMMENT),
+        ("tests/test_score.py", TEST.replace("\n", "\n    'R1'\n", 1), Asserted.COMMENT),
+        ("tests/score.test.js", f"// R1\n{JS}", Asserted.COMMENT),
         ("tests/score.test.js", "/* R1\n * and ** more */\ntest('s', f);\n", Asserted.COMMENT),
-        ("tests/score.test.js", "test('R1: see http://a.b', () => {});\n", Asserted.TEST),
+        ("tests/score.test.js", JS.replace("score", "R1: see http://a.b", 1), Asserted.TEST),
+        ("tests/score.test.ts", JS.replace("score", "R1: see http://a.b", 1), Asserted.TEST),
+        ("score_test.go", f"package a\n// R1\n{GO}", Asserted.COMMENT),
+        ("score_test.go", f"package a\n{GO.replace('Score', 'R1', 1)}", Asserted.TEST),
+        ("tests/score.rs", f"/// R1\n{RUST}", Asserted.COMMENT),
+        ("tests/score.rs", RUST.replace("scores", "r1_scores", 1), Asserted.TEST),
     ],
 )
 def test_a_comment_mentions_a_requirement_and_asserts_nothing(
     path: str, text: str, wanted: Asserted
 ) -> None:
-    run = RUN if path.endswith(".py") else f"node --test {path}"
-    made = covering(run, acceptance_files=[{"path": path, "content": text}])
+    made = covering(running(path), acceptance_files=[{"path": path, "content": text}])
     assert asserted_by(made, "R1") is wanted
     assert asserted_by(made, "R-2") is Asserted.NOTHING
 
 
-def test_a_test_of_an_earlier_order_that_is_run_again_asserts() -> None:
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("tests/test_score.py", "def test_r1():\n    pass\n"),
+        ("tests/test_score.py", "def test_r1():\n    assert True\n"),
+        ("tests/test_score.py", "class TestR1:\n    def test_a(self):\n        score('a')\n"),
+        ("tests/test_score.py", "@pytest.mark.skip\ndef test_r1():\n    assert score('a') == 1\n"),
+        ("tests/test_score.py", "def idle():\n    pass\n\ndef test_r1():\n    idle()\n"),
+        ("tests/score.test.js", "test('R1', () => {});\n"),
+        ("tests/score.test.js", "test('R1', () => { assert.ok(true); });\n"),
+        ("tests/score.test.ts", "describe('a', () => { it.skip('R1', () => { f(1); }); });\n"),
+        ("score_test.go", "func TestR1(t *testing.T) {\n\tscore()\n}\n"),
+        ("score_test.go", "func TestR1(t *testing.T) {\n\tt.Skip()\n\tt.Fatal()\n}\n"),
+        ("tests/score.rs", "#[test]\nfn r1() {\n    score();\n}\n"),
+        ("tests/score.rs", "#[test]\n#[ignore]\nfn r1() {\n    assert_eq!(score(), 1);\n}\n"),
+    ],
+)
+def test_a_test_that_cannot_fail_only_mentions_what_it_names(path: str, text: str) -> None:
+    sound = {"py": TEST, "js": JS, "ts": JS, "go": GO, "rs": RUST}[path.rpartition(".")[2]]
+    head = "package a\n" if path.endswith(".go") else ""
+    for code in (text, f"{sound}\n{text}"):
+        made = covering(running(path), acceptance_files=[{"path": path, "content": head + code}])
+        assert asserted_by(made, "R1") is Asserted.COMMENT
+        assert asserted_by(made, "R-2") is Asserted.NOTHING
+    alone = text.replace("R1", "A").replace("r1", "a")
+    idle = covering(running(path), acceptance_files=[{"path": path, "content": head + alone}])
+    assert asserted_by(idle, "R1") is Asserted.NOTHING
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("tests/test_score.py", "@pytest.mark.requirement('R1')\n" + TEST),
+        ("tests/test_score.py", TEST.replace("== 1", "== 1, 'R1'")),
+        ("tests/test_score.py", f"class TestR1:\n{indent(TEST.replace('()', '(self)'), '  ')}"),
+        ("tests/test_score.py", "def same(a):\n    assert a\n\ndef test_r1():\n    same(1)\n"),
+        (
+            "tests/test_score.py",
+            "def test_r1():\n    with pytest.warns(UserWarning):\n        f()\n",
+        ),
+        (
+            "tests/test_score.py",
+            f"CASES = [('R1', 1)]\n{TEST.replace('score()', 'score(c=CASES)')}",
+        ),
+        (
+            "tests/score.test.js",
+            "const same = (a) => { assert.ok(a); };\ntest('R1', () => same(1));\n",
+        ),
+        ("tests/score.test.js", "test('R1', made('a'));\n"),
+        ("score_test.go", "package a\nfunc TestR1(t *testing.T) {\n\tsame(t, 1)\n}\n"),
+        ("tests/score.rs", "proptest! {\n    #[test]\n    fn r1(a in 0..9) { f(a); }\n}\n"),
+        (
+            "tests/score.rs",
+            "fn same(a: u8) { assert!(a > 1); }\n#[test]\nfn r1() {\n    same(1);\n}\n",
+        ),
+    ],
+)
+def test_a_test_names_a_requirement_in_any_of_its_code(path: str, text: str) -> None:
+    made = covering(running(path), acceptance_files=[{"path": path, "content": text}])
+    assert asserted_by(made, "R1") is Asserted.TEST
+    assert asserted_by(made, "R-2") is Asserted.NOTHING
+
+
+@pytest.mark.parametrize(
+    ("added", "wanted"),
+    [
+        ({"append": "def test_r1():\n    assert score('a') == 1\n"}, Asserted.TEST),
+        ({"append": TEST}, Asserted.ORDER),
+        ({"append": "def test_r1():\n    pass\n"}, Asserted.COMMENT),
+        ({"append": "('R1', 1),\n", "table": "test_score"}, Asserted.TEST),
+        ({"append": "('a', 1),  # R1\n", "table": "test_score"}, Asserted.COMMENT),
+    ],
+)
+def test_what_is_added_to_a_file_asserts_as_well(added: Any, wanted: Asserted) -> None:
+    file = {"path": "tests/test_score.py", **added}
+    assert asserted_by(covering(RUN, acceptance_files=[file]), "R1") is wanted
+
+
+def test_a_test_of_an_earlier_order_that_is_run_again_counts() -> None:
     first = covering(RUN, tests=(TEST,))
-    assert asserted_by(covering(RUN), "R1", first) is Asserted.TEST
+    assert asserted_by(covering(RUN), "R1", first) is Asserted.ORDER
 
 
 def test_the_strongest_assertion_comes_first() -> None:
     assert list(Asserted) == [
-        *(Asserted.TEST, Asserted.COMMAND, Asserted.COMMENT, Asserted.NOTHING)
+        *(Asserted.TEST, Asserted.COMMAND, Asserted.ORDER, Asserted.COMMENT, Asserted.NOTHING)
     ]

@@ -267,7 +267,7 @@ def test_a_removed_test_asserts_nothing_any_more() -> None:
     ]
     orders = [parse_document(WorkOrder, each) for each in documents]
     found = [dict(each) for each in _assertions(orders)]
-    assert found == [{"R1": Asserted.TEST}, {"R2": Asserted.TEST}, {"R3": Asserted.NOTHING}]
+    assert found == [{"R1": Asserted.ORDER}, {"R2": Asserted.ORDER}, {"R3": Asserted.NOTHING}]
 
 
 def test_an_order_that_also_removes_files_is_not_left_out_as_bootstrap() -> None:
