@@ -131,8 +131,8 @@ def run_plan(
     """Compile the spec and return the outcome.
 
     `runner` has the compilers that judge a plan, and `trial` tries its commands on the files that
-    the plan begins with. Where the model asks and a person answers, the planning begins anew with
-    the answers, as a run of its own.
+    the plan begins with; without it, `runner` says what is installed. Where the model asks and a
+    person answers, the planning begins anew with the answers, as a run of its own.
 
     Raises `InvalidInput` before any model call where an input or the export cannot be used, and
     the model layer's errors where asking again would not help.
@@ -140,7 +140,9 @@ def run_plan(
     with contextlib.ExitStack() as opened:
         if trial is not None:
             opened.callback(trial.close)
-        machine = _machine(source, trial)
+        if runner is not None:
+            opened.callback(runner.close)
+        machine = _machine(source, trial, runner)
         for _ in range(options.look_rounds):
             with contextlib.suppress(SpecAnswered):
                 return _run_plan(options, source, emit, runner, machine)
@@ -249,11 +251,11 @@ def _compile(
     return attempts
 
 
-def _machine(source: ModelSource, trial: ToolRunner | None) -> Machine:
+def _machine(source: ModelSource, trial: ToolRunner | None, own: ToolRunner | None) -> Machine:
     """Return what tries commands; in a replay it only repeats what was found then."""
     if source.mode is Mode.REPLAY:
         return Machine(None, known_answers(source.transcript) if source.transcript else {})
-    return Machine(trial)
+    return Machine(trial, own=own)
 
 
 def _copied(task: FollowUp, options: PlanOptions) -> Path:

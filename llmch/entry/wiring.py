@@ -20,7 +20,7 @@ from factory.orders import read_orders, stages
 from factory.record import journal
 from factory.record import landed as landings
 from factory.run import reproduce
-from factory.workbench import judging_tools
+from factory.workbench import dependencies, judging_tools
 from planner import plan_flags
 from planner.compile import dry_run as plan_trial
 from planner.compile import inputs
@@ -202,7 +202,11 @@ def tool_runner(settings: Settings, repo: Path | None) -> language_tools.ToolRun
     Nothing is opened before the first question. `repo` is the checkout, from which no tool is
     taken.
     """
-    return judging_tools.SandboxRunner(settings.sandbox, repo)
+    python = None
+    if settings.sandbox.backend is SandboxBackend.OFF:  # what a plan is told is asked there, too
+        with contextlib.suppress(InvalidInput):
+            python = dependencies.choose_python(settings.python, repo).python
+    return judging_tools.SandboxRunner(settings.sandbox, repo, python)
 
 
 def trial_runner(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import platform
 import shutil
@@ -13,12 +14,14 @@ from typing import Any
 import pytest
 
 from factory.run.reproduce import DryRunner
+from factory.workbench.judging_tools import SandboxRunner
+from planner.repo.machine import Machine, describe_machine
 from planner.run_plan import PlanResult, run_plan
 from shared.events.events import Noted
 from shared.languages.language_tools import ToolMissing, ToolResult
 from shared.llm.replayed_replies import NotOnRecord
 from shared.llm.stack import Mode, ModelSource
-from shared.settings.settings import Settings
+from shared.settings.settings import SandboxBackend, SandboxSettings, Settings
 from tests.fakes import Reply, ScriptedModel
 from tests.harness import commit_all, fingerprint, git
 from tests.planner.planning import Planner
@@ -282,6 +285,65 @@ def test_a_spec_is_told_of_its_own_language_alone(tried: tuple[Planner, Counted,
     run(scored("python -m pytest -q tests/test_score.py"))
     assert ("go", "version") in runner.ran
     assert "Python 3." not in planner.prompts[0]
+
+
+WITHOUT_CARGO = "/usr/bin:/bin"  # rustup has its programs in the home of a person
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("backend", [SandboxBackend.AUTO, SandboxBackend.OFF])
+def test_a_toolchain_that_is_not_here_is_named_and_a_replay_names_it_too(
+    backend: SandboxBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if shutil.which("cargo", path=WITHOUT_CARGO):
+        pytest.skip("cargo is here for everybody, and the test needs a toolchain that is not")
+    monkeypatch.setenv("PATH", WITHOUT_CARGO)
+    planner = Planner(tmp_path)
+    planner.spec.write_text("# Scores\n\nA library in Rust, with a script in Python.\n")
+    good = json.dumps(scored("python -m pytest -q tests/test_score.py"))
+    model = ScriptedModel({"planner": [good]})
+    settings = Settings(sandbox=SandboxSettings(backend=backend))
+    own, off = SandboxRunner(settings.sandbox), backend is SandboxBackend.OFF
+    trial = None if off else DryRunner(settings, None, None, None)
+    source = ModelSource(Mode.LIVE, lambda emit: model)
+    made = run_plan(planner.options(), source, planner.events.append, own, trial)
+    prompt = model.requests[0].prompt
+    assert "- `cargo` is not here: nothing in Rust can run." in prompt
+    assert f"- Python {platform.python_version()}, pytest" in prompt
+    transcript = made.run_dir / "transcript.jsonl"
+    again = ModelSource(Mode.REPLAY, transcript=transcript)
+    assert run_plan(planner.options(), again, planner.events.append).ok
+
+
+def test_without_a_sandbox_nothing_of_the_repo_or_the_plan_runs(repo: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    bad = f"open({str(mark)!r}, 'w')\n"
+    commit_all(repo, {"platform.py": bad, "requirements.txt": "nothing-of-this-name\n"})
+    planner = Planner(tmp_path)
+    planner.spec.write_text("# Scores\n\nA program in Python.\n")
+    command = "python -m pytest -q tests/test_score.py"
+    model = ScriptedModel({"planner": [json.dumps(scored(command, f"{bad}{TEST}"))]})
+    source = ModelSource(Mode.LIVE, lambda emit: model)
+    own = SandboxRunner(SandboxSettings(backend=SandboxBackend.OFF), repo)
+    made = run_plan(planner.options(repo=repo), source, planner.events.append, own)
+    assert made.ok
+    assert f"- Python {platform.python_version()}, pytest" in model.requests[0].prompt
+    assert not mark.exists()
+
+
+def test_a_toolchain_that_does_not_work_is_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "error: rustup could not choose a version of cargo to run"
+    program = tmp_path / "bin" / "cargo"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho '{words}' >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{WITHOUT_CARGO}")
+    settings = SandboxSettings(backend=SandboxBackend.OFF)
+    with contextlib.closing(SandboxRunner(settings)) as own:
+        said = describe_machine("A tool in Rust.", (), {}, Machine(None, own=own))
+    assert said.splitlines()[2:] == [f"- `cargo` fails here: {words}"]
 
 
 @pytest.mark.rest
