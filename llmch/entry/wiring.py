@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from factory import preflight
+from factory import preflight, run_flags
 from factory.batch import decide
 from factory.fleet import submission
 from factory.orders import read_orders, stages
@@ -354,7 +354,8 @@ def tried(
             "sandbox",
             "leave out --dry-run, or set `sandbox.backend` to another value than off",
         )
-    target = TargetRepo(frozenset(tree.files.paths), tree.files, plan_flags.allowed_by(settings))
+    allowed = plan_flags.allowed_by(settings, installs=run_flags.installs(args, repo))
+    target = TargetRepo(frozenset(tree.files.paths), tree.files, allowed)
     history = _history_on(args.dir, repo, args.branch)
     with contextlib.closing(runner):
         trial = plan_trial.DryRun(machine.Machine(runner), target, emit)

@@ -95,6 +95,7 @@ class DryRun:
             repo=self.target.sources,
             listing=self.target.files,
             dependencies=self.target.allowed.dependencies,
+            installs=self.target.allowed.installs,
         )
 
     def _trials(

@@ -278,6 +278,8 @@ class CompileInputs:
     change: Change | None = None
     surroundings: str = ""
     """The machine and the repo, as the prompt describes them."""
+    machine: str = ""
+    """The machine alone."""
 
 
 def gather_inputs(
@@ -290,7 +292,9 @@ def gather_inputs(
         template, spec = replan_template("CHANGE_PROMPT.md"), replace(spec, requirements=())
     task = _follow_up(options, spec, emit)
     repo = _read_repo(options.repo, options, spec, task, emit) if options.repo else RepoInputs()
-    here = describe_machine(spec.text, repo.files, repo.sources, machine)
+    here = describe_machine(
+        spec.text, repo.files, repo.sources, machine, installs=options.allowed.installs
+    )
     shown = repo.hints.strip("\n") or (NO_REPO if options.change is None else "")
     rules = quote_conventions(spec.rules) if spec.rules else ""
     if spec.untouched and options.follows is None:
@@ -304,6 +308,7 @@ def gather_inputs(
         repo=repo,
         compile_hash=_compile_hash(options, spec, template, here),
         surroundings="\n\n".join(filter(None, (shown, rules, here))),
+        machine=here,
         require_coverage=options.require_coverage,
         allowed=options.allowed,
         task=task,

@@ -22,7 +22,7 @@ from shared.errors import InvalidInput
 from shared.files.atomic_io import write_json
 from shared.files.strict_documents import JsonProblem, parse_json
 from shared.files.text_sources import read_text_input
-from shared.languages.capabilities import Language
+from shared.languages.capabilities import INSTALLED, Language
 from shared.languages.language_tools import ToolMissing, ToolResult, ToolRunner
 from shared.languages.registry import LANGUAGES, languages_at_hand
 
@@ -127,16 +127,22 @@ _MOST_NAMES: Final = 60
 _MOST_MANIFESTS: Final = 20
 _MOST_WORDS: Final = 600
 _MOST_LINE: Final = 160
-_INTRODUCTION: Final = "Commands run here, and nothing else can be had:"
+_NOTHING_ELSE: Final = "and nothing else can be had"
 
 
 def describe_machine(
-    spec_text: str, paths: Collection[str], sources: Mapping[str, str], machine: Machine
+    spec_text: str,
+    paths: Collection[str],
+    sources: Mapping[str, str],
+    machine: Machine,
+    *,
+    installs: bool = False,
 ) -> str:
     """Return a paragraph on the toolchains that the spec and the files of a repo concern.
 
     Each is described by itself, with those of the packages that the repo declares and that commands
-    do not find; one that is not here is named. The result is empty where the machine says nothing.
+    do not find; one that is not here is named. `installs` says that a run installs what manifests
+    declare. The result is empty where the machine says nothing.
     """
     # The first language is that of the interpreter which every sandbox has.
     meant = languages_at_hand(spec_text, paths) or LANGUAGES[:1]
@@ -152,7 +158,8 @@ def describe_machine(
         return ""
     settings = "\n".join(_settings(paths, sources))[:_MOST_SETTINGS]
     quoted = ("", _SETTINGS, "", fenced(settings)) if settings else ()
-    return "\n".join((_INTRODUCTION, "", *said, *quoted))
+    introduction = f"Commands run here, {INSTALLED if installs else _NOTHING_ELSE}:"
+    return "\n".join((introduction, "", *said, *quoted))
 
 
 def _toolchain(tried: Rehearsals, packages: Sequence[str], named: str, machine: Machine) -> str:

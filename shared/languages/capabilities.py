@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from shared.work_order.work_order import Interface, WorkOrder
 
 
+INSTALLED: Final = "and packages that a manifest declares are installed"
+"""Says in the machine's description that orders may bring packages."""
+
+
 @dataclass(frozen=True, slots=True)
 class Advice:
     """Say where a language's rules for plans are, and which words ask for them.
@@ -33,9 +37,9 @@ class Advice:
     `package` has the `file`, and one on tests on generated inputs, which has PROPERTIES in its name
     for PLANNING. A specification asks for the language by one of `words`, which are
     matched whole and with their letters as they are, suffixes also at the end of a file's name.
-    By `hints` it does so only where nothing else asks for a language. Each of `adapted` holds words
-    of the machine's description (`Rehearsals.version_argv`), a text of the rules, and what replaces
-    it there.
+    By `hints` it does so only where nothing else asks for a language. Each of `adapted` holds a
+    pattern in the machine's description (`Rehearsals.version_argv`), a text of the rules, and what
+    replaces it there.
     """
 
     package: str
@@ -76,7 +80,7 @@ class Advice:
 
         text = resources.files(self.package).joinpath(name).read_text("utf-8")
         for words, usual, here in self.adapted:
-            if words in machine:
+            if re.search(words, machine):
                 text = text.replace(usual, here)
         return text
 

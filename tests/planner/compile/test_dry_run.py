@@ -15,6 +15,7 @@ import pytest
 
 from factory.run.reproduce import DryRunner
 from factory.workbench.judging_tools import SandboxRunner
+from planner.plan.file_projection import Allowed
 from planner.repo.machine import Machine, describe_machine
 from planner.run_plan import PlanResult, run_plan
 from shared.events.events import Noted
@@ -240,6 +241,33 @@ def test_a_runner_that_cannot_read_the_language_refuses_the_plan(
     if not strips:
         assert "ERR_UNKNOWN_FILE_EXTENSION" in planner.prompts[1]
         assert "/tmp/" not in planner.prompts[1]
+
+
+@needs("node")
+def test_a_runner_that_only_an_answer_of_the_user_would_install_refuses_the_plan(
+    tried: tuple[Planner, Counted, Tried],
+) -> None:
+    _, _, run = tried
+    command, test = (
+        "npx nothing-of-this-name score.test.js",
+        "import { score } from './score.js';\n",
+    )
+    document = plan(
+        creating(
+            1,
+            "package.json",
+            "score.js",
+            interfaces=[{"path": "score.js", "stub": "export function score(): number;"}],
+            acceptance_files=[{"path": "score.test.js", "content": f"{test}\nscore();\n"}],
+            acceptance_commands=[command],
+        )
+    )
+    result = run(document, max_attempts=1)
+    (found,) = result.report.errors
+    assert found.code == "E402"
+    assert "only --deps auto would install it" in found.message
+    allowed = Allowed(installs=True)
+    assert run(document, max_attempts=1, allowed=allowed).ok
 
 
 SLOW = "def pytest_addoption(parser):\n    parser.addoption('--runslow', action='store_true')\n"

@@ -23,7 +23,7 @@ from planner.prompts.prompt_templates import (
     render_replan,
 )
 from planner.rules.judge_plan import judge
-from shared.languages.capabilities import Advice, Language, PlanningRules
+from shared.languages.capabilities import INSTALLED, Advice, Language, PlanningRules
 from shared.languages.ecmascript import node_rehearsals
 from shared.languages.registry import LANGUAGES, languages_at_hand
 from tests.real_tools import compiled_go, needs
@@ -216,11 +216,27 @@ def test_the_example_for_node_runs_on_each_version(name: str, major: int, tmp_pa
     node = node_of(major)
     argv = (node, *node_rehearsals.version_argv(())[1:])
     said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-    command, ended = run_example(advice, node, said, tmp_path)
+    assert run_example(advice, node, said, tmp_path)[1] == 0
+    with_packages = f"Commands run here, {INSTALLED}:\n\n- {said}"
+    command, ended = run_example(advice, node, with_packages, tmp_path / "with packages")
     if name == "TypeScript" and major < 22:
         assert (command, ended) == ("npx vitest run tests/greeting.test.ts", None)
     else:
         assert ended == 0
+
+
+def test_where_nothing_runs_typescript_the_plan_is_for_javascript_and_says_so() -> None:
+    (advice,) = (each.advice for each in ADVISED if each.name == "TypeScript")
+    assert advice is not None
+    none = "no TypeScript: it fails, and no package is here that runs it"
+    here = advice.read(f"Commands run here:\n\n- Node v20.1.0, which runs JavaScript and {none}")
+    assert "say so in `assumptions`, as a contradiction" in here.text
+    assert "`.d.ts`" in here.text
+    assert "tests/score.test.js" in here.text
+    assert ".ts" not in here.example
+    whole = completed(parse_plan(example_of(here.example))).document
+    report = judge(parse_plan(whole))
+    assert [each.render() for each in report.findings if each.code not in UNJUDGED] == []
 
 
 def test_where_node_cannot_run_typescript_nothing_says_that_it_does() -> None:
