@@ -22,7 +22,7 @@ from shared.errors import InvalidInput
 from shared.files.atomic_io import write_json
 from shared.files.strict_documents import JsonProblem, parse_json
 from shared.files.text_sources import read_text_input
-from shared.languages.capabilities import INSTALLED, Language
+from shared.languages.capabilities import INSTALLED, NESTED, Language
 from shared.languages.language_tools import ToolMissing, ToolResult, ToolRunner
 from shared.languages.registry import LANGUAGES, languages_at_hand
 
@@ -156,7 +156,7 @@ def describe_machine(
     said = [f"- {each}" for each in lines if each]
     if not said:
         return ""
-    settings = "\n".join(_settings(paths, sources))[:_MOST_SETTINGS]
+    settings = "\n".join(_settings(spec_text, paths, sources))[:_MOST_SETTINGS]
     quoted = ("", _SETTINGS, "", fenced(settings)) if settings else ()
     introduction = f"Commands run here, {INSTALLED if installs else _NOTHING_ELSE}:"
     return "\n".join((introduction, "", *said, *quoted))
@@ -191,16 +191,35 @@ _SETTINGS: Final = "Lines of the repository's settings, as data:"
 _MOST_READ: Final = 20_000
 _MOST_LINES: Final = 20  # of one file
 _MOST_SETTINGS: Final = 2_000
+_MOST_NESTED: Final = 5  # manifests of a monorepo
 
 
-def _settings(paths: Collection[str], sources: Mapping[str, str]) -> Iterator[str]:
-    """Yield the telling lines of the files in the root folder, each with the name of its file."""
-    telling_lines = (each for language in LANGUAGES for each in language.telling)
-    for path, telling in (*telling_lines, *_IGNORED):
-        text = (sources.get(path) or "")[:_MOST_READ] if path in paths else ""
-        for line in re.findall(telling, text, re.MULTILINE)[:_MOST_LINES]:
-            shown = "".join(each if each.isprintable() else " " for each in line.strip())
-            yield f"{path}: {shown[:_MOST_LINE]}"
+def _settings(spec_text: str, paths: Collection[str], sources: Mapping[str, str]) -> Iterator[str]:
+    """Yield the telling lines of files, each with the path of its file.
+
+    They are in the root folder, or in a folder that the spec names.
+    """
+    telling_lines = [each for language in LANGUAGES for each in language.telling]
+    names = {name.removeprefix(NESTED) for name, _ in telling_lines}
+    nested = [each for each in paths if "/" in each and each.rpartition("/")[2] in names]
+    found = {each: _place_in(spec_text, each.rpartition("/")[0]) for each in nested}
+    meant = sorted((found[each], each) for each in nested if found[each])[:_MOST_NESTED]
+    for name, telling in (*telling_lines, *_IGNORED):
+        inside = f"/{name.removeprefix(NESTED)}"
+        for path in (name, *(each for _, each in meant if each.endswith(inside))):
+            text = (sources.get(path) or "")[:_MOST_READ] if path in paths else ""
+            for line in re.findall(telling, text, re.MULTILINE)[:_MOST_LINES]:
+                shown = "".join(each if each.isprintable() else " " for each in line.strip())
+                yield f"{path}: {shown[:_MOST_LINE]}"
+
+
+def _place_in(spec_text: str, folder: str) -> int:
+    """Return 1 where a spec has the path of a folder, 2 where it has its name, 0 otherwise."""
+    name = folder.rpartition("/")[2]
+    for place, words in enumerate((folder, name), 1):
+        if len(words) > 2 and re.search(rf"(?<![\w/-]){re.escape(words)}(?![\w-])", spec_text):
+            return place
+    return 0
 
 
 def _declared(

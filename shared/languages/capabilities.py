@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from shared.work_order.work_order import Interface, WorkOrder
 
 
+NESTED: Final = "*/"
+"""Begins the names of telling files (`Language.telling`) that count below the root alone."""
 INSTALLED: Final = "and packages that a manifest declares are installed"
 """Says in the machine's description that orders may bring packages."""
 
@@ -545,9 +547,10 @@ class Language:
     finds small changes that tests should notice. `reports` reads what the language's tools print of
     faults. `advice` is for the model that plans; a language without it is
     not described. `examples` are for the person who looks up
-    a rule that the language decides. `telling` has names of files in the root folder, each with a
-    pattern of the lines that decide what can run. `chance` has what makes the inputs of a test
-    others on each run. `new_test` says how a source file gets a new test file. `own_imports` takes
+    a rule that the language decides. `telling` has names of manifests, each with a pattern of the
+    lines that decide what can run; after `NESTED`, of those in folders alone. `chance` has what
+    makes the inputs of a test others on each run. `new_test` says how a source file gets a new test
+    file. `own_imports` takes
     out what no file can import.
     """
 

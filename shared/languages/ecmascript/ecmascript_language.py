@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from shared.files.strict_documents import table
 from shared.languages.capabilities import (
     INSTALLED,
+    NESTED,
     Advice,
     Examples,
     Installable,
@@ -395,7 +396,10 @@ JAVASCRIPT: Final = Language(
     ),
     examples=Examples(_FOLDER, "JAVASCRIPT_EXAMPLES.toml"),
     chance=_CHANCE,
-    telling=((MANIFEST, r'^\s*"(?:type|engines|node|packageManager)"\s*:.*'),),
+    telling=(
+        (MANIFEST, r'^\s*"(?:type|engines|node|packageManager|workspaces)"\s*:.*'),
+        (NESTED + MANIFEST, r'^\s*"(?:name|test)"\s*:.*'),
+    ),
 )
 
 TYPESCRIPT: Final = Language(

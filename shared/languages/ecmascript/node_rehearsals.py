@@ -58,9 +58,18 @@ _RAN_NONE = re.compile(r"^\S tests 0$", re.MULTILINE)
 
 
 _VERSIONS: Final = """
-const { existsSync } = require('node:fs');
+const { existsSync, readdirSync } = require('node:fs');
+const inside = (folder) => {
+  try { return readdirSync(folder, { withFileTypes: true }); } catch { return []; }
+};
+const below = (folder) => inside(folder)
+  .filter((each) => each.isDirectory() && !/^\\.|^node_modules$/.test(each.name))
+  .map((each) => `${folder}/${each.name}`).slice(0, 100);
+const places = ['.', ...below('.')].flatMap((each) => [each, ...below(each)]);
+const roots = places.map((each) => `${each}/node_modules`).filter((each) => existsSync(each));
+const found = (each) => roots.some((root) => existsSync(`${root}/${each}`));
 const flag = '--experimental-strip-types';
-const missed = process.argv.slice(1).filter((each) => !existsSync(`node_modules/${each}`));
+const missed = process.argv.slice(1).filter((each) => !found(each));
 let typed = 'no TypeScript: `node --test x.test.ts` fails';
 if (missed.length === process.argv.length - 1) typed += ', and no package is here that runs it';
 if (process.features.typescript) typed = 'TypeScript files too, as they are';

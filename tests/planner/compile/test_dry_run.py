@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import platform
 import shutil
@@ -19,6 +20,7 @@ from planner.plan.file_projection import Allowed
 from planner.repo.machine import Machine, describe_machine
 from planner.run_plan import PlanResult, run_plan
 from shared.events.events import Noted
+from shared.languages.ecmascript import node_rehearsals
 from shared.languages.language_tools import ToolMissing, ToolResult
 from shared.llm.replayed_replies import NotOnRecord
 from shared.llm.stack import Mode, ModelSource
@@ -372,6 +374,47 @@ def test_a_toolchain_that_does_not_work_is_quoted(
     with contextlib.closing(SandboxRunner(settings)) as own:
         said = describe_machine("A tool in Rust.", (), {}, Machine(None, own=own))
     assert said.splitlines()[2:] == [f"- `cargo` fails here: {words}"]
+
+
+MONOREPO = {
+    "package.json": '{\n  "workspaces": ["packages/*"]\n}\n',
+    "packages/api/package.json": '{\n  "name": "@a/api",\n  "type": "module",\n'
+    '  "scripts": {\n    "test": "node --test",\n    "build": "tsc"\n  },\n'
+    '  "dependencies": {\n    "left-pad": "1"\n  }\n}\n',
+    "packages/web/package.json": '{\n  "name": "@a/web",\n  "type": "commonjs"\n}\n',
+    "crates/core/Cargo.toml": '[package]\nname = "core"\nedition = "2024"\n',
+}
+
+
+def test_the_manifests_of_folders_that_the_spec_names_are_quoted_too() -> None:
+    def ask(spec: str) -> list[str]:
+        machine = Machine(None)
+        argv = node_rehearsals.version_argv(("left-pad",))
+        key = hashlib.sha256(json.dumps([[*argv], {}], sort_keys=True).encode()).hexdigest()
+        machine.known[key] = "Node v22.18.0"
+        said = describe_machine(f"{spec}, in JavaScript", [*MONOREPO], MONOREPO, machine)
+        return [each for each in said.splitlines() if ".json: " in each or ".toml: " in each]
+
+    root = 'package.json: "workspaces": ["packages/*"]'
+    api = "packages/api/package.json: "
+    about_api = [
+        f'{api}"type": "module",',
+        f'{api}"name": "@a/api",',
+        f'{api}"test": "node --test",',
+    ]
+    assert ask("The server of packages/api answers") == [root, *about_api]
+    assert ask("The api answers") == [root, *about_api]
+    assert ask("A webhook of apis") == [root]
+    core = "crates/core/Cargo.toml: "
+    assert ask("`crates/core` counts")[1:] == [f'{core}edition = "2024"', f'{core}name = "core"']
+
+
+@needs("node")
+def test_packages_of_a_folder_in_a_monorepo_are_installed_there(tmp_path: Path) -> None:
+    (tmp_path / "packages/api/node_modules/left-pad").mkdir(parents=True)
+    argv = node_rehearsals.version_argv(("left-pad", "right-pad"))
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("declared and not installed: right-pad")
 
 
 @pytest.mark.rest
