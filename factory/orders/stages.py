@@ -6,7 +6,6 @@ all say the same. `status` reads the journal by these types, so nothing here imp
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -277,8 +276,7 @@ def _correct(order: str, plan: PlanAtHand | None) -> str:
 
 def _plan_again(stage: Stage, order: str, place: str, plan: PlanAtHand | None) -> str:
     """Return how an order is planned again that contradicts itself, or whose tests are weak."""
-    folder = shlex.quote(str(plan.folder)) if plan else "PLAN"
-    command = f"llmch plan --spec SPEC --from {folder}{place}"
+    command = f"{plan_folder.plan_again(plan.folder if plan else None)}{place}"
     if stage is Stage.WEAK_TESTS:
         return f"plan {order} alone again, with these faults in the prompt: `{command}`"
     return f"correct {order}, or plan it alone again with this reason in the prompt: `{command}`"
