@@ -6,7 +6,6 @@ import json
 import os
 import pwd
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from planner.rules.judge_plan import judge
 from shared.languages.capabilities import INSTALLED, Advice, Language, PlanningRules
 from shared.languages.ecmascript import node_rehearsals
 from shared.languages.registry import LANGUAGES, languages_at_hand
-from tests.real_tools import compiled_go, needs
+from tests.real_tools import compiled_go, needs, node_of
 
 ADVISED = [each for each in LANGUAGES if each.advice is not None]
 # Without a compiler, types are not judged, and a plan of one order can have weak spots.
@@ -144,7 +143,6 @@ def test_the_rules_stand_between_those_on_tests_and_those_on_verification() -> N
     assert "\n\n# Example\n\nA plan.\n\n# House rules\n" in prompt
 
 
-NODES = os.environ.get("LLMCH_TEST_NODES", "").split(":")  # read before a test clears it
 NODE_TEXT = "export const greeting = (name) => (name ? `Hello, ${name}!` : 'Hello, world!');\n"
 NODE_LINE = (
     "import { greeting } from './greeting.SUFFIX';\n"
@@ -195,17 +193,6 @@ def run_example(advice: Advice, program: str, said: str, folder: Path) -> tuple[
             ended = subprocess.run(argv, cwd=folder, check=False).returncode
             assert ended == 0, command
     return command, ended
-
-
-def node_of(major: int) -> str:
-    """Return the Node of this version, on PATH or in the folders that LLMCH_TEST_NODES names."""
-    for folder in (*NODES, os.environ["PATH"]):
-        node = shutil.which("node", path=folder)
-        if node is not None:
-            done = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
-            if done.stdout.startswith(f"v{major}."):
-                return node
-    pytest.skip(f"needs Node {major}")
 
 
 @pytest.mark.parametrize("major", [18, 20, 22, 24])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from shared.languages.acceptance_commands import analyse_command
 from shared.languages.ecmascript.node_rehearsals import rehearsal
 from shared.languages.language_tools import ToolResult
 from shared.languages.planned_code import PlannedFiles, Rehearsal
+from tests.real_tools import node_of
 
 MODULE = "import { test } from 'node:test';\n"
 SCRIPT = "const { test } = require('node:test');\n"
@@ -89,6 +92,46 @@ def test_a_run_of_all_tests_finds_a_test_at_the_place_of_each(
 
 def test_a_run_of_all_tests_is_not_made_beside_the_repo_s_own() -> None:
     assert tried("node --test", {"t/a.test.js": MODULE}, own__test__js=MODULE) is None
+
+
+@pytest.mark.parametrize("major", [18, 20, 22, 24])
+@pytest.mark.parametrize(
+    ("command", "path", "runs_from"),
+    [
+        ("node --test t/a.test.js", "t/a.test.js", 18),
+        ("node --test t/a.test.ts", "t/a.test.ts", 22),
+        ("node --test", "t/a.test.js", 18),
+        ("node --test", "t/a.test.ts", 22),
+        ("node --test 't/*.test.js'", "t/a.test.js", 22),
+    ],
+)
+def test_what_each_version_of_node_runs_is_concluded(
+    command: str, path: str, runs_from: int, major: int, tmp_path: Path
+) -> None:
+    found = tried(command, {path: MODULE}, "package.json")
+    assert found is not None
+    for name, text in found.files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text(text)
+    argv = (node_of(major), *found.argv[1:])
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    refused = found.refusal(ToolResult(done.returncode, done.stdout, done.stderr))
+    assert (refused is None) == (major >= runs_from)
+
+
+@pytest.mark.parametrize("major", [20, 22])
+def test_a_folder_of_tests_is_a_pattern_that_matches_nothing_since_node_22(
+    major: int, tmp_path: Path
+) -> None:
+    found = tried("node --test t/", {"t/a.test.js": MODULE}, "package.json")
+    assert found is not None
+    for name, text in found.files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text(text)
+    argv = (node_of(major), *found.argv[1:])
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    refused = found.refusal(ToolResult(done.returncode, done.stdout, done.stderr))
+    assert (refused is None) == (major < 22)
 
 
 @pytest.mark.parametrize(
