@@ -39,7 +39,7 @@ from planner.plan.file_projection import TargetRepo
 from planner.plan.manifest import PlanOrigin, build_manifest, no_base, with_open_points
 from planner.replan.merge_plans import PlanChange, change_of, no_change
 from planner.repo.looks import SpecAnswered
-from planner.repo.machine import Machine, known_answers, recorded
+from planner.repo.machine import Machine, OwnQuestions, known_answers, recorded
 from planner.rules.judge_plan import Report
 from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events.events import Emit, Noted, PlanEnded, PlanStarted, Warned
@@ -126,13 +126,13 @@ def run_plan(
     source: ModelSource,
     emit: Emit,
     runner: ToolRunner | None = None,
-    trial: ToolRunner | None = None,
+    trial: ToolRunner | OwnQuestions | None = None,
 ) -> PlanResult:
     """Compile the spec and return the outcome.
 
     `runner` has the compilers that judge a plan, and `trial` tries its commands on the files that
-    the plan begins with; without it, `runner` says what is installed. Where the model asks and a
-    person answers, the planning begins anew with the answers, as a run of its own.
+    the plan begins with. Where the model asks and a person answers, the planning begins anew with
+    the answers, as a run of its own.
 
     Raises `InvalidInput` before any model call where an input or the export cannot be used, and
     the model layer's errors where asking again would not help.
@@ -140,9 +140,7 @@ def run_plan(
     with contextlib.ExitStack() as opened:
         if trial is not None:
             opened.callback(trial.close)
-        if runner is not None:
-            opened.callback(runner.close)
-        machine = _machine(source, trial, runner)
+        machine = _machine(source, trial)
         for _ in range(options.look_rounds):
             with contextlib.suppress(SpecAnswered):
                 return _run_plan(options, source, emit, runner, machine)
@@ -251,11 +249,13 @@ def _compile(
     return attempts
 
 
-def _machine(source: ModelSource, trial: ToolRunner | None, own: ToolRunner | None) -> Machine:
+def _machine(source: ModelSource, trial: ToolRunner | OwnQuestions | None) -> Machine:
     """Return what tries commands; in a replay it only repeats what was found then."""
     if source.mode is Mode.REPLAY:
         return Machine(None, known_answers(source.transcript) if source.transcript else {})
-    return Machine(trial, own=own)
+    if isinstance(trial, OwnQuestions):
+        return Machine(None, own=trial.runner)
+    return Machine(trial)
 
 
 def _copied(task: FollowUp, options: PlanOptions) -> Path:

@@ -202,22 +202,25 @@ def tool_runner(settings: Settings, repo: Path | None) -> language_tools.ToolRun
     Nothing is opened before the first question. `repo` is the checkout, from which no tool is
     taken.
     """
-    python = None
-    if settings.sandbox.backend is SandboxBackend.OFF:  # what a plan is told is asked there, too
-        with contextlib.suppress(InvalidInput):
-            python = dependencies.choose_python(settings.python, repo).python
-    return judging_tools.SandboxRunner(settings.sandbox, repo, python)
+    return judging_tools.SandboxRunner(settings.sandbox, repo)
 
 
 def trial_runner(
     settings: Settings, options: inputs.PlanOptions
-) -> language_tools.ToolRunner | None:
+) -> language_tools.ToolRunner | machine.OwnQuestions:
     """Return what tries the commands of a plan where a run would execute them.
 
-    Nothing is opened before the first command. Without a sandbox nothing is tried: nobody has read
-    the plan yet.
+    Nothing is opened before the first command. Without a sandbox nothing is tried, since nobody has
+    read the plan yet, and versions are asked in an empty folder.
     """
-    return _trial_runner(settings, options.repo, options.branch, options.start)
+    trial = _trial_runner(settings, options.repo, options.branch, options.start)
+    if trial is not None:
+        return trial
+    python = None
+    with contextlib.suppress(InvalidInput):  # the run says it
+        python = dependencies.choose_python(settings.python, options.repo).python
+    runner = judging_tools.SandboxRunner(settings.sandbox, options.repo, python)
+    return machine.OwnQuestions(runner)
 
 
 def _trial_runner(

@@ -19,7 +19,7 @@ from planner.prompts.prompt_templates import fenced, render_looks
 from planner.repo.machine import FOLDERS, Machine
 from planner.repo.repo_outlines import counted, fitting, with_outlines
 from shared.errors import LlmchError
-from shared.files.paths import PathProblem, check_path, is_git_path, path_inside
+from shared.files.paths import VERIFY_SCRIPT, PathProblem, check_path, is_git_path, path_inside
 from shared.files.secret_values import holds_private_key, names_a_secret_file, redact, secret_values
 from shared.files.strict_documents import JsonObject, JsonProblem, JsonValue, parse_json
 from shared.git.trees import CommitSources, files_with
@@ -218,7 +218,8 @@ _CODE: Final = re.compile(
 
 def has_code(paths: Collection[str]) -> bool:
     """Return whether one of the paths is that of code, in whatever language."""
-    return bool(with_outlines(paths)) or any(map(_CODE.search, paths))
+    others = (each for each in paths if each != VERIFY_SCRIPT)
+    return bool(with_outlines(paths)) or any(map(_CODE.search, others))
 
 
 def redacted(text: str) -> str:

@@ -95,6 +95,16 @@ class Machine:
 NO_MACHINE: Final = Machine(None)
 
 
+@dataclass(frozen=True, slots=True)
+class OwnQuestions:
+    """Say that only llmch's own questions are answered, by `runner`: there is no sandbox."""
+
+    runner: ToolRunner
+
+    def close(self) -> None:
+        self.runner.close()
+
+
 @contextlib.contextmanager
 def recorded(machine: Machine, transcript: Path) -> Iterator[None]:
     """Record the answers beside the transcript when the block ends."""

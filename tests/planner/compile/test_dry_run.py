@@ -17,7 +17,7 @@ import pytest
 from factory.run.reproduce import DryRunner
 from factory.workbench.judging_tools import SandboxRunner
 from planner.plan.file_projection import Allowed
-from planner.repo.machine import Machine, describe_machine
+from planner.repo.machine import Machine, OwnQuestions, describe_machine
 from planner.run_plan import PlanResult, run_plan
 from shared.events.events import Noted
 from shared.languages.ecmascript import node_rehearsals
@@ -333,10 +333,10 @@ def test_a_toolchain_that_is_not_here_is_named_and_a_replay_names_it_too(
     good = json.dumps(scored("python -m pytest -q tests/test_score.py"))
     model = ScriptedModel({"planner": [good]})
     settings = Settings(sandbox=SandboxSettings(backend=backend))
-    own, off = SandboxRunner(settings.sandbox), backend is SandboxBackend.OFF
-    trial = None if off else DryRunner(settings, None, None, None)
+    own = OwnQuestions(SandboxRunner(settings.sandbox))
+    trial = own if backend is SandboxBackend.OFF else DryRunner(settings, None, None, None)
     source = ModelSource(Mode.LIVE, lambda emit: model)
-    made = run_plan(planner.options(), source, planner.events.append, own, trial)
+    made = run_plan(planner.options(), source, planner.events.append, None, trial)
     prompt = model.requests[0].prompt
     assert "- `cargo` is not here: nothing in Rust can run." in prompt
     assert f"- Python {platform.python_version()}, pytest" in prompt
@@ -354,8 +354,8 @@ def test_without_a_sandbox_nothing_of_the_repo_or_the_plan_runs(repo: Path, tmp_
     command = "python -m pytest -q tests/test_score.py"
     model = ScriptedModel({"planner": [json.dumps(scored(command, f"{bad}{TEST}"))]})
     source = ModelSource(Mode.LIVE, lambda emit: model)
-    own = SandboxRunner(SandboxSettings(backend=SandboxBackend.OFF), repo)
-    made = run_plan(planner.options(repo=repo), source, planner.events.append, own)
+    own = OwnQuestions(SandboxRunner(SandboxSettings(backend=SandboxBackend.OFF), repo))
+    made = run_plan(planner.options(repo=repo), source, planner.events.append, None, own)
     assert made.ok
     assert f"- Python {platform.python_version()}, pytest" in model.requests[0].prompt
     assert not mark.exists()
