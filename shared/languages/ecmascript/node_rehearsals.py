@@ -167,11 +167,14 @@ def _renamed(run: node_commands.TestRun, planned: PlannedFiles) -> _Renamed | No
     tests = [each for each in (*planned.tests, *sorted(planned.written)) if is_test_file(each)]
     own = [each for each in planned.listing if is_test_file(each)]
     if not below:  # Node looks everywhere, and would run the repo's own tests
-        return _Renamed({each: each for each in tests[:_MOST_TESTS]}, {}) if not own else None
+        return (
+            _Renamed({each: _alike(each) for each in tests[:_MOST_TESTS]}, {}) if not own else None
+        )
     inside = [each for each in (*tests, *own) if each.startswith(below)]
     if not inside or (is_code(folder) and fixed == folder):
         return None
-    moved = {each: f"{_ELSEWHERE}/{each}" for each in inside[:_MOST_TESTS]}
+    places = {each: _alike(each) if fixed == folder else each for each in inside[:_MOST_TESTS]}
+    moved = {old: f"{_ELSEWHERE}/{new}" for old, new in places.items()}
     return _Renamed(moved, {run.patterns[0]: f"{_ELSEWHERE}/{folder}"})
 
 
@@ -202,6 +205,12 @@ def _name(word: str) -> str:
 def _short(path: str) -> str:
     name = _name(path)
     return f"nothing{name[name.find('.') :]}"
+
+
+def _alike(path: str) -> str:
+    """Return a path that Node finds as it finds this one, so that one run answers for many."""
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}{_short(path)}" if re.search(r"\.test\.\w+$", name) else path
 
 
 def _is_configured_later(planned: PlannedFiles) -> bool:
