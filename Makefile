@@ -9,7 +9,7 @@ JOBS   ?= $(shell echo $$(($$(nproc 2>/dev/null || echo 2) + 2)))
 # The tests start llmch a thousand times; without compiled modules each start takes twice as long.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-rest test-full test-changed node-tools go-seeds test-kill test-fleet test-drift test-agents agents-lock test-installs installs-lock image test-live record check coverage bench bench-model race format lock clean
+.PHONY: demo test test-rest test-full test-changed node-tools go-seeds test-kill test-fleet test-drift test-nodes test-agents agents-lock test-installs installs-lock image test-live record check coverage bench bench-model race format lock clean
 
 demo: $(RUNTIME)
 	$(BIN)/llmch demo $(NAME)
@@ -61,6 +61,17 @@ test-fleet: $(READY)
 # Tries all of the planted histories, bisections and hostile mutants, of which the suite has a sample.
 test-drift: $(READY)
 	LLMCH_TEST_DRIFT=full $(BIN)/python -m pytest tests/factory/drift tests/factory/judging/test_strength.py tests/attacks/test_mutants.py -n $(JOBS)
+
+# Runs the example of a plan for Node, and what the dry run concludes, on Node 18, 20, 22 and 24, which
+# it installs from npm's registry by hash and without scripts (700 MB, Linux on x64).
+NODES := build/nodes
+test-nodes: $(READY) $(NODES)/.installed
+	LLMCH_TEST_NODES=$$(printf '%s:' $(NODES)/node_modules/*/bin) $(BIN)/python -m pytest tests/planner/prompts/test_languages.py tests/shared/languages/ecmascript/test_node_rehearsals.py -rs $(ARGS)
+
+$(NODES)/.installed: tests/nodes/package-lock.json tests/nodes/package.json
+	rm -rf $(NODES) && mkdir -p $(NODES) && cp $^ $(NODES)
+	cd $(NODES) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
 
 # Has the agents that llmch knows land an order of the demo, each as it is published, against a
 # scripted server: no key, no cost. Installs them by hash into AGENTS, which takes 1.7 GB.

@@ -114,7 +114,7 @@ def judging_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
         python=chosen.python,
         python_why=chosen.why,
         retry_flaky=args.retry_flaky,
-        install_dependencies=_installs(args, args.repo),
+        install_dependencies=installs(args, args.repo),
         allow_verify_exempt=args.allow_verify_exempt,
         allow_red=args.allow_red,
         allow_repo_filters=args.allow_repo_filters,
@@ -137,7 +137,7 @@ def run_options(args: argparse.Namespace, settings: Settings) -> RunOptions:
         policy=_policy(args),
         start=args.commit_hash,
         retry_flaky=args.retry_flaky,
-        install_dependencies=_installs(args, args.repo),
+        install_dependencies=installs(args, args.repo),
         jobs=getattr(args, "jobs", 1),
         keep_going=getattr(args, "keep_going", False),
         allow_verify_exempt=args.allow_verify_exempt,
@@ -222,10 +222,11 @@ def _add_command_arguments(group: argparse._ArgumentGroup) -> None:
         "--retry-flaky", type=_whole, default=0, metavar="N",
         help="run a failing command up to N more times on the same tree (0)",
     )  # fmt: skip
-    _add_deps(group)
+    add_deps_argument(group)
 
 
-def _add_deps(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+def add_deps_argument(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Add the flag that says whether what manifests declare is installed for commands."""
     group.add_argument(
         "--deps", choices=("off", _AUTO),
         help="auto: install what the target's manifests and locks declare, without running any of "
@@ -233,8 +234,9 @@ def _add_deps(group: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     )  # fmt: skip
 
 
-def _installs(args: argparse.Namespace, repo: Path) -> bool:
-    return args.deps == _AUTO or (args.deps is None and is_remembered(repo))
+def installs(args: argparse.Namespace, repo: Path | None) -> bool:
+    """Return whether what manifests declare is installed, by the flag or the person's answer."""
+    return args.deps == _AUTO or bool(args.deps is None and repo and is_remembered(repo))
 
 
 def add_trial_arguments(parser: argparse.ArgumentParser) -> None:
@@ -243,16 +245,16 @@ def add_trial_arguments(parser: argparse.ArgumentParser) -> None:
         "--base", action=argparse.BooleanOptionalAction,
         help="run the verification once on HEAD, as run-all would (asked in a terminal)",
     )  # fmt: skip
-    _add_deps(parser)
+    add_deps_argument(parser)
     add_setting_flags(parser.add_argument_group("sandbox"), FlagGroup.SANDBOX)
 
 
 def trial_options(args: argparse.Namespace, repo: Path, settings: Settings) -> RunOptions:
     """Return the options for verifying HEAD of a repo. Raises as `run_options` does."""
     chosen = choose_python(settings.python, repo)
-    installs = _installs(args, repo)
+    install = installs(args, repo)
     return RunOptions(
-        repo, settings, model_choice(settings), chosen.python, install_dependencies=installs
+        repo, settings, model_choice(settings), chosen.python, install_dependencies=install
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from planner.compile import inputs
 from planner.prompts.prompt_templates import load_template
 from planner.replan.predecessor import read_predecessor
+from planner.repo import machine
 from planner.run_plan import PlanResult, run_plan
 from planner.spec.read_spec import read_spec
 from planner.spec.spec_difference import compare_requirements
@@ -41,7 +42,7 @@ def plan_once(
     source: stack.ModelSource,
     emit: Emit,
     runner: language_tools.ToolRunner | None = None,
-    trial: language_tools.ToolRunner | None = None,
+    trial: language_tools.ToolRunner | machine.OwnQuestions | None = None,
 ) -> BuildPlan:
     """Return the plan for these inputs: the one this repo was built from before, else a new one.
 
@@ -65,7 +66,7 @@ def plan_anew(
     source: stack.ModelSource,
     emit: Emit,
     runner: language_tools.ToolRunner | None = None,
-    trial: language_tools.ToolRunner | None = None,
+    trial: language_tools.ToolRunner | machine.OwnQuestions | None = None,
 ) -> PlanResult:
     """Plan, whatever is on file, and put a valid plan on file; raises as `run_plan` does."""
     result = run_plan(options, source, emit, runner, trial)

@@ -80,17 +80,30 @@ def add_planner_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def plan_options(
-    args: argparse.Namespace, settings: Settings, repo: Path | None, *, review: bool
+    args: argparse.Namespace,
+    settings: Settings,
+    repo: Path | None,
+    *,
+    review: bool,
+    installs: bool = False,
 ) -> PlanOptions:
     """Return the options of `plan`, from its flags and from the settings."""
-    options = compile_options(args, settings, repo, review=review)
+    options = compile_options(args, settings, repo, review=review, installs=installs)
     return replace(options, outdir=args.outdir, overwrite=args.overwrite)
 
 
 def compile_options(
-    args: argparse.Namespace, settings: Settings, repo: Path | None, *, review: bool
+    args: argparse.Namespace,
+    settings: Settings,
+    repo: Path | None,
+    *,
+    review: bool,
+    installs: bool = False,
 ) -> PlanOptions:
-    """Return the options of a compilation for `repo` that is not exported to a folder."""
+    """Return the options of a compilation for `repo` that is not exported to a folder.
+
+    `installs` says that runs of the plan install what manifests declare.
+    """
     asked = [(each.model, each.base_url) for each in (settings.planner, settings.reviewer)]
     return PlanOptions(
         spec=args.spec,
@@ -104,7 +117,7 @@ def compile_options(
         verify=settings.verify,
         template=args.template,
         require_coverage=args.require_coverage,
-        allowed=allowed_by(settings),
+        allowed=allowed_by(settings, installs=installs),
         hints_tokens=settings.planner.hints_tokens,
         look_rounds=settings.planner.look_rounds,
         look_tokens=settings.planner.look_tokens,
@@ -114,9 +127,9 @@ def compile_options(
     )
 
 
-def allowed_by(settings: Settings) -> Allowed:
+def allowed_by(settings: Settings, *, installs: bool = False) -> Allowed:
     """Return the programs and packages that commands may use beyond what the repo declares."""
-    return Allowed(settings.programs, settings.dependencies)
+    return Allowed(settings.programs, settings.dependencies, installs)
 
 
 def planning_model(role: RoleSettings) -> PlannerModel:

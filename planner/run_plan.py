@@ -39,7 +39,7 @@ from planner.plan.file_projection import TargetRepo
 from planner.plan.manifest import PlanOrigin, build_manifest, no_base, with_open_points
 from planner.replan.merge_plans import PlanChange, change_of, no_change
 from planner.repo.looks import SpecAnswered
-from planner.repo.machine import Machine, known_answers, recorded
+from planner.repo.machine import Machine, OwnQuestions, known_answers, recorded
 from planner.rules.judge_plan import Report
 from shared.errors import LlmchError, ModelUnavailable, ReplyUnparseable
 from shared.events.events import Emit, Noted, PlanEnded, PlanStarted, Warned
@@ -126,7 +126,7 @@ def run_plan(
     source: ModelSource,
     emit: Emit,
     runner: ToolRunner | None = None,
-    trial: ToolRunner | None = None,
+    trial: ToolRunner | OwnQuestions | None = None,
 ) -> PlanResult:
     """Compile the spec and return the outcome.
 
@@ -249,10 +249,12 @@ def _compile(
     return attempts
 
 
-def _machine(source: ModelSource, trial: ToolRunner | None) -> Machine:
+def _machine(source: ModelSource, trial: ToolRunner | OwnQuestions | None) -> Machine:
     """Return what tries commands; in a replay it only repeats what was found then."""
     if source.mode is Mode.REPLAY:
         return Machine(None, known_answers(source.transcript) if source.transcript else {})
+    if isinstance(trial, OwnQuestions):
+        return Machine(None, own=trial.runner)
     return Machine(trial)
 
 

@@ -21,6 +21,22 @@ NODE_TOOLS = ROOT / "build" / "node" / "node_modules"
 """Packages of npm's registry, which `make test` installs where it can."""
 
 
+# Read before a test clears it.
+_NAMED_NODES = filter(None, os.environ.get("LLMCH_TEST_NODES", "").split(":"))
+NODES = [str(Path(each).absolute()) for each in _NAMED_NODES]
+
+
+def node_of(major: int) -> str:
+    """Return the Node of this version, on PATH or in the folders that LLMCH_TEST_NODES names."""
+    for folder in (*NODES, os.environ["PATH"]):
+        node = shutil.which("node", path=folder)
+        if node is not None:
+            done = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
+            if done.stdout.startswith(f"v{major}."):
+                return node
+    pytest.skip(f"needs Node {major}")
+
+
 def needs(*programs: str) -> pytest.MarkDecorator:
     """Return a mark that skips a test where one of these programs is missing, and names it."""
     missing = [each for each in programs if shutil.which(each) is None]

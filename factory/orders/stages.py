@@ -6,7 +6,6 @@ all say the same. `status` reads the journal by these types, so nothing here imp
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -286,8 +285,7 @@ def _plan_again(stage: Stage, orders: Sequence[str], place: str, plan: PlanAtHan
     named, more = ", ".join(orders[:_MOST_NAMED]), len(orders) - _MOST_NAMED
     named += f" and {more} more" if more > 0 else ""
     them, this = ("it", "this reason") if len(orders) == 1 else ("them", "these reasons")
-    folder = shlex.quote(str(plan.folder)) if plan else "PLAN"
-    command = f"llmch plan --spec SPEC --from {folder}{place}"
+    command = f"{plan_folder.plan_again(plan.folder if plan else None)}{place}"
     if stage is Stage.WEAK_TESTS:
         return f"plan {named} alone again, with these faults in the prompt: `{command}`"
     return f"correct {named}, or plan {them} alone again with {this} in the prompt: `{command}`"

@@ -42,7 +42,6 @@ from factory.workbench.pool import Workbench, WorkbenchPool
 from shared.errors import PreflightRefused
 from shared.events.events import CommandEnded, CommandStarted, Emit, Noted
 from shared.files.atomic_io import make_folder, write_json, write_refused
-from shared.files.paths import VERIFY_SCRIPT
 from shared.git import trees
 from shared.projects.build_tools import Verification
 from shared.projects.manifests import holds_only_documents, required_versions
@@ -185,9 +184,7 @@ class Baseline:
         `orders` are those to be made, in their sequence.
         """
         found = self.look(commit)
-        writing = [n for n, each in enumerate(orders) if VERIFY_SCRIPT in each.allowed_files]
-        maker = orders[writing[0]].id if writing else ""
-        described = found.describe(maker, is_first=writing[:1] == [0])
+        described = found.describe([(each.id, each.allowed_files) for each in orders])
         for line in (described, *found.notes):
             self.emit(Noted(line))
         return found

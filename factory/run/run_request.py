@@ -44,6 +44,7 @@ from shared.llm.stack import Mode, ModelSource, transcript_of
 from shared.projects.build_tools import find_verification
 from shared.settings.settings import CommitSettings
 from shared.work_order.parse_order import order_key
+from shared.work_order.plan_folder import plan_again
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,8 +408,7 @@ def _refusal(
         "files have changed since the plan was made for them:\n" + "\n".join(lines),
         "look at what changed: --allow-changed goes on where the orders still fit, and "
         "`llmch accept ORDER --commit SHA` says that a commit is the work of an order; once the "
-        f"specification says something else, `llmch plan --spec SPEC --from "
-        f"{shlex.quote(str(path))}"
+        f"specification says something else, `{plan_again(path)}"
         f"{place_option(options.repo)}{branch}` plans for the files as they are now",
     )
 

@@ -5,7 +5,6 @@ means.
 from __future__ import annotations
 
 import contextlib
-import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -190,8 +189,7 @@ def _refuse_landed(
             f"{folder}: edited or removed, but landed already: {names}; "
             "an edited order would be made again",
             "undo these edits, and put the change into an order that has not landed; "
-            f"`llmch plan --spec SPEC --from {shlex.quote(str(folder))}` plans a change of what "
-            "landed",
+            f"`{plan_folder.plan_again(folder)}` plans a change of what landed",
         )
 
 

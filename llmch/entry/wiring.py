@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from factory import preflight
+from factory import preflight, run_flags
 from factory.batch import decide
 from factory.fleet import submission
 from factory.orders import read_orders, stages
 from factory.record import journal
 from factory.record import landed as landings
 from factory.run import reproduce
-from factory.workbench import judging_tools
+from factory.workbench import dependencies, judging_tools
 from planner import plan_flags
 from planner.compile import dry_run as plan_trial
 from planner.compile import inputs
@@ -207,13 +207,20 @@ def tool_runner(settings: Settings, repo: Path | None) -> language_tools.ToolRun
 
 def trial_runner(
     settings: Settings, options: inputs.PlanOptions
-) -> language_tools.ToolRunner | None:
+) -> language_tools.ToolRunner | machine.OwnQuestions:
     """Return what tries the commands of a plan where a run would execute them.
 
-    Nothing is opened before the first command. Without a sandbox nothing is tried: nobody has read
-    the plan yet.
+    Nothing is opened before the first command. Without a sandbox nothing is tried, since nobody has
+    read the plan yet, and versions are asked in an empty folder.
     """
-    return _trial_runner(settings, options.repo, options.branch, options.start)
+    trial = _trial_runner(settings, options.repo, options.branch, options.start)
+    if trial is not None:
+        return trial
+    python = None
+    with contextlib.suppress(InvalidInput):  # the run says it
+        python = dependencies.choose_python(settings.python, options.repo).python
+    runner = judging_tools.SandboxRunner(settings.sandbox, options.repo, python)
+    return machine.OwnQuestions(runner)
 
 
 def _trial_runner(
@@ -350,7 +357,8 @@ def tried(
             "sandbox",
             "leave out --dry-run, or set `sandbox.backend` to another value than off",
         )
-    target = TargetRepo(frozenset(tree.files.paths), tree.files, plan_flags.allowed_by(settings))
+    allowed = plan_flags.allowed_by(settings, installs=run_flags.installs(args, repo))
+    target = TargetRepo(frozenset(tree.files.paths), tree.files, allowed)
     history = _history_on(args.dir, repo, args.branch)
     with contextlib.closing(runner):
         trial = plan_trial.DryRun(machine.Machine(runner), target, emit)

@@ -26,7 +26,7 @@ from planner.spec.read_spec import read_spec
 from shared.errors import CommandFailed, InvalidInput, PreflightRefused
 from shared.events.events import Emit, Warned
 from shared.languages.registry import language_of
-from shared.work_order.plan_folder import PlanFacts
+from shared.work_order.plan_folder import PlanFacts, plan_again
 from shared.work_order.work_order import WorkOrder
 
 _SHOWN: Final = 5
@@ -79,7 +79,7 @@ class Overlap:
         if self.otherwise or self.reworded:
             return (
                 "one of the two has to give way: agree which, or wait until it is merged and plan "
-                f"again by `llmch plan --spec SPEC --from {plan}`"
+                f"again by `{plan_again(folder)}`"
             )
         begin = f", or begin on it by `--commit-hash {branch}`" if self.other.is_complete else ""
         return (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from factory import preflight
 from factory.batch import batch
 from factory.orders.task import RunOptions
-from factory.run_flags import add_batch_arguments, run_options
+from factory.run_flags import add_batch_arguments, installs, run_options
 from llmch.ci.finding_reports import annotate_spec
 from llmch.ci.pull_requests import pushing
 from llmch.ci.run_reports import Reports, reporting, reports_asked
@@ -102,9 +102,7 @@ class _EventMaker:
         args = self._args
         args.spec, args.branch = spec, branch
         ground = self._ground
-        planning = compile_options(
-            args, ground.settings, args.repo, review=wiring.reviews_plan(args)
-        )
+        planning = _compile_options(args, ground)
         if before is not None:
             planning = wiring.following(planning, before, ground.place)
         return known_plans.plan_anew(
@@ -204,12 +202,16 @@ def _ground(args: argparse.Namespace, console: Console) -> _BuildContext:
     return _BuildContext(settings, reports, place, *sources)
 
 
+def _compile_options(args: argparse.Namespace, ground: _BuildContext) -> inputs.PlanOptions:
+    review, prepares = wiring.reviews_plan(args), installs(args, args.repo)
+    return compile_options(args, ground.settings, args.repo, review=review, installs=prepares)
+
+
 def _planning(args: argparse.Namespace, ground: _BuildContext) -> inputs.PlanOptions:
     """Return the options to plan with: after the repo's last plan, where the spec follows it."""
     # Orders work from HEAD beside uncommitted changes, so their plan is made for HEAD too.
     start = args.commit_hash or ("HEAD" if args.allow_dirty else None)
-    options = compile_options(args, ground.settings, args.repo, review=wiring.reviews_plan(args))
-    options = replace(options, start=start)
+    options = replace(_compile_options(args, ground), start=start)
     common_dir = ground.place.common_dir
     if args.anew or args.template or known_plans.known_plan(options, common_dir) is not None:
         return options

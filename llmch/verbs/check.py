@@ -10,6 +10,7 @@ from pathlib import Path
 
 from factory import preflight
 from factory.record.runs_on_record import runs_on_record
+from factory.run_flags import add_deps_argument
 from llmch.ci.finding_reports import (
     FindingFiles,
     add_finding_arguments,
@@ -108,6 +109,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true",
         help="also try, in the sandbox, whether its commands and tests can run here",
     )  # fmt: skip
+    add_deps_argument(parser)
     add_finding_arguments(parser)
 
 

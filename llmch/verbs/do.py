@@ -17,7 +17,7 @@ from factory import preflight
 from factory.orders import read_orders
 from factory.record import landed
 from factory.run import run_order
-from factory.run_flags import run_options
+from factory.run_flags import installs, run_options
 from llmch.ci.pull_requests import pushing
 from llmch.ci.run_reports import reporting, reports_asked
 from llmch.console import Console
@@ -183,7 +183,7 @@ def _planning(args: argparse.Namespace, ground: _Ground, change: Change) -> Plan
         branch=None,
         start=ground.start or None,
         verify=settings.verify,
-        allowed=allowed_by(settings),
+        allowed=allowed_by(settings, installs=installs(args, args.repo)),
         change=change,
         anew=args.anew,
     )

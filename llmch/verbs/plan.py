@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from factory import preflight
 from factory.factory_checkups import warn_before_plan
+from factory.run_flags import add_deps_argument, installs
 from llmch.ci.finding_reports import annotate_spec
 from llmch.console import Console, Format
 from llmch.console.console import answer_to, someone_is_there
@@ -103,6 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     issue_specs.add_spec_arguments(parser)
     add_plan_arguments(parser)
     add_question_arguments(parser)
+    add_deps_argument(parser)
     command_line.add_optional_repo(parser, "the repo that the plan is for")
     command_line.add_record_arguments(parser)
     command_line.add_model_arguments(parser)
@@ -117,8 +119,10 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     review = wiring.reviews_plan(args)
     with wiring.inputs_first(lambda: read_spec.read_spec(args.spec)):
         source = wiring.planning_source(args, settings, review=review)
-    installs = repo is not None and warn_before_plan(repo, settings, console, branch=args.branch)
-    options = asking(plan_options(args, settings, repo, review=review), args, console)
+    lacks = repo is not None and warn_before_plan(repo, settings, console, branch=args.branch)
+    prepares = installs(args, repo)
+    options = plan_options(args, settings, repo, review=review, installs=prepares)
+    options = asking(options, args, console)
     if args.follows is not None:
         options = wiring.following(
             options, args.follows, preflight.find_repo(repo) if repo else None
@@ -154,7 +158,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     where = f" --repo {shlex.quote(str(args.repo))}" if args.repo else ""
     then = f"run-all{where} --workdir {shlex.quote(str(result.output_dir))}"
     then += f" --branch {shlex.quote(args.branch)}" if args.branch else ""
-    then += " --deps auto" if installs else ""
+    then += " --deps auto" if lacks or args.deps == "auto" else ""
     # What was typed for all roles is meant for the factory, too.
     then += "".join(
         f" {KEYS[name].option} {shlex.quote(value)}"

@@ -83,7 +83,7 @@ def first_prompt(inputs: CompileInputs) -> str:
         inputs.surroundings,
         render_requirements(spec.requirements, all_needed=inputs.require_coverage),
         render_commands(inputs.repo.verification),
-        render_languages(spec.text, inputs.repo.files, inputs.surroundings, inputs.repo.sources),
+        render_languages(spec.text, inputs.repo.files, inputs.machine, inputs.repo.sources),
     )
 
 
@@ -109,7 +109,7 @@ def _change_prompt(inputs: CompileInputs, task: FollowUp) -> str:
         render_languages(
             replan_prompt.relevant_words(task),
             inputs.repo.files,
-            inputs.surroundings,
+            inputs.machine,
             inputs.repo.sources,
         ).text,
     )

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 _LEAST_IN_ALL: Final = 20.0
 _SECONDS_AN_ORDER: Final = 2.0
 _MOST_WORDS: Final = 300
-_LOOK: Final = 'for each; do command -v -- "$each" >/dev/null || echo "$each"; done'
 
 
 @dataclass(slots=True)
@@ -80,15 +79,11 @@ class DryRun:
         programs = sorted(each for each in named if "/" not in each)
         if not programs:
             return frozenset()
-        said = self.machine.ask(
-            ("sh", "-c", _LOOK, "sh", *programs), {}, lambda done: done.stdout, self._ends
-        )
+        missing = self.machine.missing(programs, self._ends)
         repo = self.target
         texts = [repo.sources.get(path) or "" for path in BRINGING if path in repo.files]
         allowed = [path for each in meant if each.order for path in each.order.allowed_files]
-        return frozenset(
-            each for each in said.split() if not may_come(each, repo.files, allowed, texts)
-        )
+        return frozenset(each for each in missing if not may_come(each, repo.files, allowed, texts))
 
     def _scene(self, drafts: Sequence[Draft], position: int) -> PlannedFiles:
         orders = [each.order for each in drafts if each.order is not None]
@@ -100,6 +95,7 @@ class DryRun:
             repo=self.target.sources,
             listing=self.target.files,
             dependencies=self.target.allowed.dependencies,
+            installs=self.target.allowed.installs,
         )
 
     def _trials(

@@ -28,7 +28,7 @@ from planner.prompts.prompt_templates import (
 )
 from planner.replan.predecessor import FollowUp, Predecessor
 from planner.replan.replan_prompt import relevant_words
-from planner.repo.looks import Looks
+from planner.repo.looks import Looks, has_code
 from planner.repo.machine import NO_MACHINE, Machine, describe_machine
 from planner.repo.planned_repo import (
     BaseTree,
@@ -40,7 +40,6 @@ from planner.repo.planned_repo import (
     read_repo_hints,
     render_conventions,
 )
-from planner.repo.repo_outlines import with_outlines
 from planner.spec.answers import answers_path
 from planner.spec.read_spec import Spec, read_spec
 from planner.spec.spec_difference import compare_requirements
@@ -278,6 +277,8 @@ class CompileInputs:
     change: Change | None = None
     surroundings: str = ""
     """The machine and the repo, as the prompt describes them."""
+    machine: str = ""
+    """The machine alone."""
 
 
 def gather_inputs(
@@ -290,7 +291,9 @@ def gather_inputs(
         template, spec = replan_template("CHANGE_PROMPT.md"), replace(spec, requirements=())
     task = _follow_up(options, spec, emit)
     repo = _read_repo(options.repo, options, spec, task, emit) if options.repo else RepoInputs()
-    here = describe_machine(spec.text, repo.files, repo.sources, machine)
+    here = describe_machine(
+        spec.text, repo.files, repo.sources, machine, installs=options.allowed.installs
+    )
     shown = repo.hints.strip("\n") or (NO_REPO if options.change is None else "")
     rules = quote_conventions(spec.rules) if spec.rules else ""
     if spec.untouched and options.follows is None:
@@ -304,6 +307,7 @@ def gather_inputs(
         repo=repo,
         compile_hash=_compile_hash(options, spec, template, here),
         surroundings="\n\n".join(filter(None, (shown, rules, here))),
+        machine=here,
         require_coverage=options.require_coverage,
         allowed=options.allowed,
         task=task,
@@ -403,7 +407,7 @@ def looks_of(options: PlanOptions, inputs: CompileInputs, machine: Machine) -> L
     They are for repositories with code. The short prompt of a single change offers none.
     """
     repo = inputs.repo
-    if inputs.change is not None or not options.look_tokens or not with_outlines(repo.files):
+    if inputs.change is not None or not options.look_tokens or not has_code(repo.files):
         return Looks(0, 0)
     script = (f"bash {VERIFY_SCRIPT}",) if VERIFY_SCRIPT in repo.files else ()
     return Looks(

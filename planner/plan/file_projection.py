@@ -298,10 +298,14 @@ def exempted_orders(
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """Hold the programs and packages that `[tool.llmch]` allows besides the repo's own."""
+    """Hold the programs and packages that `[tool.llmch]` allows besides the repo's own.
+
+    `installs` says that a run installs what manifests declare.
+    """
 
     programs: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
+    installs: bool = False
 
 
 NOTHING_MORE: Final = Allowed()

@@ -17,13 +17,14 @@ from typing import Final
 
 from planner.prompts.prompt_templates import fenced, render_looks
 from planner.repo.machine import FOLDERS, Machine
-from planner.repo.repo_outlines import counted, fitting
+from planner.repo.repo_outlines import counted, fitting, with_outlines
 from shared.errors import LlmchError
-from shared.files.paths import PathProblem, check_path, is_git_path, path_inside
+from shared.files.paths import VERIFY_SCRIPT, PathProblem, check_path, is_git_path, path_inside
 from shared.files.secret_values import holds_private_key, names_a_secret_file, redact, secret_values
 from shared.files.strict_documents import JsonObject, JsonProblem, JsonValue, parse_json
 from shared.git.trees import CommitSources, files_with
 from shared.languages.acceptance_commands import analyse_command
+from shared.languages.capabilities import OutlineEntry
 from shared.languages.language_tools import ToolResult
 from shared.languages.registry import language_of
 from shared.llm.model_client import ReplyMalformed, Usage, extract_json_object
@@ -209,6 +210,18 @@ class Looks:
         return _quoted("The verification on the base", text[-max(0, room - 80) :])
 
 
+_CODE: Final = re.compile(
+    r"\.(?:java|kts?|scala|groovy|rb|php|pl|pm|lua|c|h|cc|cpp|hpp|cxx|m|mm|cs|fs|vb|swift|dart|exs?"
+    r"|erl|hs|ml|clj|jl|r|R|nim|zig|cr|elm|sh|sql|vue|svelte)$"
+)
+
+
+def has_code(paths: Collection[str]) -> bool:
+    """Return whether one of the paths is that of code, in whatever language."""
+    others = (each for each in paths if each != VERIFY_SCRIPT)
+    return bool(with_outlines(paths)) or any(map(_CODE.search, others))
+
+
 def redacted(text: str) -> str:
     """Return the text without the secrets of this process's environment."""
     return redact(text, secret_values(os.environ))
@@ -303,24 +316,65 @@ def _rows(name: str, rows: Sequence[str], first: int, last: int, room: int) -> s
 
 def _definitions(tree: CommitSources | None, wanted: str, name: str, room: int) -> str:
     """Return the code of the definitions that have a qualified name: `Game.play`, `game.play`."""
-    parts = [each for each in re.split(r"\.|::|/", wanted.strip("`() ")) if each]
+    parts = [each for each in re.split(r"\.|::|/|#", wanted.strip("`() ")) if each]
     if tree is None or not parts or not all(each.isidentifier() for each in parts):
         return f"{name}: is not a name."
     found: list[str] = []
     parsed = _MOST_PARSED
     for path, text in _holding(tree, parts[-1], "", parts):
-        language = language_of(path)
-        if language is None or language.edits is None or (parsed := parsed - len(text)) < 0:
+        language, rows = language_of(path), _lines(text)
+        if language is None or language.edits is None:
+            about = all(re.search(rf"\b{each}\b", f"{path} {text}") for each in parts)
+            entries = (*_likely(rows, parts[-1]),) if about else ()
+        elif (parsed := parsed - len(text)) < 0:
             continue
-        rows = _lines(text)
-        for each in language.edits.outline(text):
-            if _is_meant(each.name.split("."), parts, path):
-                block = _rows(f"`{path}`", rows, each.first, each.last, room // 2)
-                found.append(block)
-                room -= len(block)
+        else:
+            outline = language.edits.outline(text)
+            entries = tuple(e for e in outline if _is_meant(e.name.split("."), parts, path))
+        for each in entries:
+            block = _rows(f"`{path}`", rows, each.first, each.last, room // 2)
+            found.append(block)
+            room -= len(block)
             if len(found) == _MOST_DEFINITIONS or room < _LEAST_ROOM:
                 return "\n\n".join(found)
-    return "\n\n".join(found) or f"{name}: is not defined in a language that is read."
+    return "\n\n".join(found) or f"{name}: is not defined in a file that is read."
+
+
+_DEFINES: Final = (
+    "class|interface|struct|enum|record|trait|type|module|object|protocol|extension|namespace|union"
+    "|function|func|fun|fn|def|defp|defmodule|sub|proc|macro|TABLE|VIEW|FUNCTION|PROCEDURE"
+)
+_NO_TYPE: Final = "return|else|throw|new|await|yield|case|in|not|and|or|import|package|using|goto"
+_MOST_ROWS: Final = 60  # of a definition whose end is guessed
+
+
+def _likely(rows: Sequence[str], name: str) -> Iterator[OutlineEntry]:
+    """Yield what seems to define a name, in a file of any language."""
+    begins = re.compile(
+        rf"(?!\s*(?:\*|//|#|--)).*\b(?:{_DEFINES})\s+&?(?:\w+[.:]+)?{name}\b"
+        rf"|\s*(?:(?!(?:{_NO_TYPE})\b)[\w.<>\[\],?*&:@]+\s+)*[*&]*(?:\w+::)*{name}\s*\("
+        r"[^;]*[{(,=]\s*$"
+    )
+    for number, row in enumerate(rows, 1):
+        opens = " {" if rows[number : number + 1] == [f"{row[: _margin(row)]}{{"] else ""
+        if name in row and begins.match(f"{row[:_MOST_LINE]}{opens}"):
+            yield OutlineEntry(name, number, _likely_end(rows, number))
+
+
+def _likely_end(rows: Sequence[str], first: int) -> int:
+    """Return the last line of what begins at a line: all that is indented more, and its end."""
+    margin, last = _margin(rows[first - 1]), first
+    for number in range(first + 1, min(len(rows), first + _MOST_ROWS) + 1):
+        row = rows[number - 1]
+        closes = re.match(r"\s*(?:[]{})]|(?:end|else|catch|rescue)\b)", row)
+        if row.strip() and _margin(row) <= margin and not (closes and _margin(row) == margin):
+            break
+        last = number if row.strip() else last
+    return last
+
+
+def _margin(row: str) -> int:
+    return len(row) - len(row.lstrip())
 
 
 def _is_meant(own: Sequence[str], parts: Sequence[str], path: str) -> bool:

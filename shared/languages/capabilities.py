@@ -26,6 +26,12 @@ if TYPE_CHECKING:
     from shared.work_order.work_order import Interface, WorkOrder
 
 
+NESTED: Final = "*/"
+"""Begins the names of telling files (`Language.telling`) that count below the root alone."""
+INSTALLED: Final = "and packages that a manifest declares are installed"
+"""Says in the machine's description that orders may bring packages."""
+
+
 @dataclass(frozen=True, slots=True)
 class Advice:
     """Say where a language's rules for plans are, and which words ask for them.
@@ -33,9 +39,9 @@ class Advice:
     `package` has the `file`, and one on tests on generated inputs, which has PROPERTIES in its name
     for PLANNING. A specification asks for the language by one of `words`, which are
     matched whole and with their letters as they are, suffixes also at the end of a file's name.
-    By `hints` it does so only where nothing else asks for a language. Each of `adapted` holds words
-    of the machine's description (`Rehearsals.version_argv`), a text of the rules, and what replaces
-    it there.
+    By `hints` it does so only where nothing else asks for a language. Each of `adapted` holds a
+    pattern in the machine's description (`Rehearsals.version_argv`), a text of the rules, and what
+    replaces it there.
     """
 
     package: str
@@ -76,7 +82,7 @@ class Advice:
 
         text = resources.files(self.package).joinpath(name).read_text("utf-8")
         for words, usual, here in self.adapted:
-            if words in machine:
+            if re.search(words, machine):
                 text = text.replace(usual, here)
         return text
 
@@ -541,9 +547,10 @@ class Language:
     finds small changes that tests should notice. `reports` reads what the language's tools print of
     faults. `advice` is for the model that plans; a language without it is
     not described. `examples` are for the person who looks up
-    a rule that the language decides. `telling` has names of files in the root folder, each with a
-    pattern of the lines that decide what can run. `chance` has what makes the inputs of a test
-    others on each run. `new_test` says how a source file gets a new test file. `own_imports` takes
+    a rule that the language decides. `telling` has names of manifests, each with a pattern of the
+    lines that decide what can run; after `NESTED`, of those in folders alone. `chance` has what
+    makes the inputs of a test others on each run. `new_test` says how a source file gets a new test
+    file. `own_imports` takes
     out what no file can import.
     """
 

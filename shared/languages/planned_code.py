@@ -279,7 +279,8 @@ class PlannedFiles:
 
     `tests` are the texts of the plan's test files, and `written` the paths of what its orders may
     write. `repo` has the texts of the repository's files, whose paths are `listing`. The user
-    allows the packages `dependencies` besides those that the repository declares.
+    allows the packages `dependencies` besides those that the repository declares. `installs` says
+    that what manifests declare is installed, also what an order adds to one.
     """
 
     tests: Mapping[str, str] = field(default_factory=dict)
@@ -287,6 +288,7 @@ class PlannedFiles:
     repo: Mapping[str, str] = field(default_factory=dict)
     listing: frozenset[str] = frozenset()
     dependencies: tuple[str, ...] = ()
+    installs: bool = False
 
     def may_write(self, name: str) -> bool:
         """Return whether an order may write a file of this name, in whatever folder."""

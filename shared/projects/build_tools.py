@@ -235,17 +235,17 @@ class Verification:
         """Return whether the user or the repository says how it is verified."""
         return self.ground not in (Ground.USUAL, Ground.NOTHING)
 
-    def describe(self, maker: str = "", *, is_first: bool = True) -> str:
+    def describe(self, writes: Sequence[tuple[str, Collection[str]]] = ()) -> str:
         """Return the commands, and where they come from, as one line.
 
-        `maker` is the order of a plan that writes the verification script, if one does, and
-        `is_first` says that no order is made before it.
+        `writes` are the orders to be made, with the paths that each may write.
         """
-        if not self.is_known and maker:
+        if not self.is_known and (found := _to_come(writes)):
+            maker, what, is_first = found
             before = "" if is_first else "; those before it rest on their acceptance commands alone"
             return (
-                f"nothing says yet how this repo is verified: {maker} writes {VERIFY_SCRIPT}, "
-                f"which verifies it and each order after it{before}"
+                f"nothing says yet how this repo is verified: {maker} writes {what} "
+                f"it and each order after it{before}"
             )
         if not self.is_known:
             return (
@@ -258,6 +258,24 @@ class Verification:
         for origin in dict.fromkeys(each.origin for each in self.commands):
             texts = [f"`{each.text}`" for each in self.commands if each.origin == origin]
             yield f"{' and '.join(texts)} ({origin})"
+
+
+_BY_MANIFEST: Final = {
+    VERIFY_SCRIPT: "which verifies",
+    "go.mod": "so `go test` verifies",
+    "Cargo.toml": "so `cargo test` verifies",
+    "pom.xml": "so Maven verifies",
+    "package.json": "whose test script, if it has one, verifies",
+}
+
+
+def _to_come(writes: Sequence[tuple[str, Collection[str]]]) -> tuple[str, str, bool] | None:
+    """Return the first order that says how a repo is verified, by what, and if it comes first."""
+    for path, how in _BY_MANIFEST.items():
+        for index, (maker, paths) in enumerate(writes):
+            if path in paths:
+                return maker, f"{path}, {how}", index == 0
+    return None
 
 
 def find_verification(

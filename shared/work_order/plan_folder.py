@@ -94,6 +94,22 @@ def accept_edits(folder: Path) -> str:
     return f"llmch check {shlex.quote(str(folder))} --accept-edits"
 
 
+def plan_again(folder: Path | None) -> str:
+    """Return the command that plans after the plan in `folder`, as far as its words are known.
+
+    The record of the planning, in the folder above, names the specification.
+    """
+    spec = ""
+    if folder is not None:
+        with contextlib.suppress(InvalidInput, OSError):
+            record = read_document(folder.absolute().parent / "run.json", "record")
+            said = record.get("spec") if isinstance(record, dict) else None
+            if isinstance(said, str) and said.isprintable() and Path(said).exists():
+                spec = said
+    plan = shlex.quote(str(folder or "PLAN"))
+    return f"llmch plan --spec {shlex.quote(spec or 'SPEC')} --from {plan}"
+
+
 _HASH = re.compile("[0-9a-f]{64}")
 
 

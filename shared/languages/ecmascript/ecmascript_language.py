@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from shared.files.strict_documents import table
 from shared.languages.capabilities import (
+    INSTALLED,
+    NESTED,
     Advice,
     Examples,
     Installable,
@@ -332,7 +334,8 @@ class NodeFailures:
 
 _FOLDER: Final = "shared.languages.ecmascript"
 # The example, where node cannot run it (`node_rehearsals.version_argv`).
-_UNREADABLE: Final = "no TypeScript:"
+_UNREADABLE: Final = rf"(?:{INSTALLED}[\s\S]*no TypeScript:|no TypeScript:(?!.*no package is))"
+_NOTHING_READS: Final = rf"\A(?![\s\S]*{INSTALLED})[\s\S]*no TypeScript:.*no package is"
 _ADAPTED: Final = (
     ("files with --experimental", "node --test", "node --experimental-strip-types --test"),
     (_UNREADABLE, ", or `node --test` where the project has no other", ""),
@@ -344,6 +347,15 @@ _ADAPTED: Final = (
     (_UNREADABLE, "), 'Hello", ")).toBe('Hello"),
     (_UNREADABLE, "type module", "type module, devDependencies vitest and tsx"),
     (_UNREADABLE, "node src/greet.ts", "npx tsx src/greet.ts"),
+    (
+        _NOTHING_READS,
+        "## TypeScript files\n\n- `interfaces`: for each TypeScript file",
+        "## JavaScript files in place of TypeScript\n\n- Nothing here runs TypeScript, and no "
+        "package can be had: write JavaScript with types in JSDoc, and say so in `assumptions`, as "
+        "a contradiction.\n- `interfaces`: for each file",
+    ),
+    (_NOTHING_READS, ".ts", ".js"),
+    (_NOTHING_READS, ".d.js", ".d.ts"),
 )
 
 _SCRIPTS: Final = EcmaCode(SCRIPT_SUFFIXES, reads_commands=True)
@@ -388,7 +400,10 @@ JAVASCRIPT: Final = Language(
     ),
     examples=Examples(_FOLDER, "JAVASCRIPT_EXAMPLES.toml"),
     chance=_CHANCE,
-    telling=((MANIFEST, r'^\s*"(?:type|engines|node|packageManager)"\s*:.*'),),
+    telling=(
+        (MANIFEST, r'^\s*"(?:type|engines|node|packageManager|workspaces)"\s*:.*'),
+        (NESTED + MANIFEST, r'^\s*"(?:name|test)"\s*:.*'),
+    ),
 )
 
 TYPESCRIPT: Final = Language(

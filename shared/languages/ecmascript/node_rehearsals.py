@@ -8,14 +8,23 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.ecmascript import node_commands
-from shared.languages.ecmascript.ecmascript_syntax import MANIFEST, TYPED_SUFFIXES, is_code
+from shared.languages.ecmascript.ecmascript_syntax import (
+    MANIFEST,
+    TYPED_SUFFIXES,
+    is_code,
+    is_test_file,
+    package_of,
+    read_manifest,
+)
 from shared.languages.ecmascript.node_commands import Runner
 from shared.languages.planned_code import CannotRun, PlannedFiles, Rehearsal
 from shared.languages.read_commands import Command, program_argv
+from shared.processes.shell_words import UnsplittableError, split_words
 
 if TYPE_CHECKING:
     from shared.languages.language_tools import ToolResult
@@ -29,17 +38,42 @@ _SAYS = re.compile(
     r"\bE[A-Z]+_[A-Z_]+\]|Error\b|bad option|[Uu]nknown|[Cc]annot |[Cc]ould not|not found"
     r"|No tests?\b"
 )
-_NOT_INSTALLED = re.compile(r"ENOTCACHED|could not determine executable|EAI_AGAIN|ENOTFOUND")
+_NOT_INSTALLED = re.compile(
+    r"ENOTCACHED|could not determine executable|EAI_AGAIN|ENOTFOUND"
+    r"|Cannot find (?:package|module) '"
+)
+_PACKAGE: Final = re.compile(r"(?:@[\w.-]+/)?\w[\w.-]*")
+_MOST_TESTS: Final = 20
+_ELSEWHERE: Final = "llmchnothing"
+# Where `npx` finds packages: beside the files of the repo, or beside Node.
+_FIND: Final = """
+const { existsSync } = require('node:fs');
+const { join } = require('node:path');
+const own = join(process.execPath, '../../lib');
+const roots = ['.', own, '/usr/local/lib', '/usr/lib'].map((each) => join(each, 'node_modules'));
+const missed = (each) => !roots.some((root) => existsSync(join(root, each)));
+console.log(process.argv.slice(1).filter(missed).join(' '));
+"""
 _RAN_NONE = re.compile(r"^\S tests 0$", re.MULTILINE)
 
 
 _VERSIONS: Final = """
-const { existsSync } = require('node:fs');
+const { existsSync, readdirSync } = require('node:fs');
+const inside = (folder) => {
+  try { return readdirSync(folder, { withFileTypes: true }); } catch { return []; }
+};
+const below = (folder) => inside(folder)
+  .filter((each) => each.isDirectory() && !/^\\.|^node_modules$/.test(each.name))
+  .map((each) => `${folder}/${each.name}`).slice(0, 100);
+const places = ['.', ...below('.')].flatMap((each) => [each, ...below(each)]);
+const roots = places.map((each) => `${each}/node_modules`).filter((each) => existsSync(each));
+const found = (each) => roots.some((root) => existsSync(`${root}/${each}`));
 const flag = '--experimental-strip-types';
+const missed = process.argv.slice(1).filter((each) => !found(each));
 let typed = 'no TypeScript: `node --test x.test.ts` fails';
+if (missed.length === process.argv.length - 1) typed += ', and no package is here that runs it';
 if (process.features.typescript) typed = 'TypeScript files too, as they are';
 else if (process.allowedNodeEnvironmentFlags.has(flag)) typed = `TypeScript files with ${flag}`;
-const missed = process.argv.slice(1).filter((each) => !existsSync(`node_modules/${each}`));
 const lacks = missed.length ? `; declared and not installed: ${missed.join(', ')}` : '';
 console.log(`Node ${process.version}, which runs JavaScript and ${typed}${lacks}`);
 """
@@ -50,24 +84,30 @@ def version_argv(packages: Sequence[str]) -> tuple[str, ...]:
 
 
 def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
-    """Return a run of the command on a test that passes, where it runs files of the plan."""
-    read = node_commands.read_command(program_argv(command))
+    """Return a run of the command on tests that pass, where it runs files of the plan.
+
+    Of a package that an order may bring, it is only asked whether it is there.
+    """
+    words = program_argv(command)
+    before = command.argv[: len(command.argv) - len(words)]
+    if script := _script(words, planned):
+        words, before = script, ()
+    read = node_commands.read_command(words)
     if read is None or read.problem or len(read.runs) != 1:
         return None
-    run = read.runs[0]
-    if not isinstance(run, node_commands.TestRun) or run.only_lists or not run.patterns:
+    run, needed = read.runs[0], (*read.packages, *map(package_of, read.required))
+    if "" in needed:
+        return None  # a file of the project is loaded first
+    renamed = _renamed(run, planned) if isinstance(run, node_commands.TestRun) else None
+    if needed and (renamed is None or _is_configured_later(planned)):
+        return _search(needed, planned)
+    if renamed is None or not isinstance(run, node_commands.TestRun):
         return None
-    if run.runner is not Runner.NODE and _is_configured_later(planned):
-        return None
-    if not all(is_code(each) and planned.has(each) for each in run.patterns):
-        return None
-    # The path does not matter to Node, so that one run can answer for many commands.
-    renamed = {each: _short(each) if run.runner is Runner.NODE else each for each in run.patterns}
     title = next(iter(run.filters), "nothing")
-    files = {renamed[each]: _test(each, run.runner, title, planned) for each in run.patterns}
-    if MANIFEST not in planned.listing and (kind := _kind(run.patterns, planned)):
+    files = {new: _test(old, run.runner, title, planned) for old, new in renamed.files.items()}
+    if MANIFEST not in planned.listing and (kind := _kind(renamed.files, planned)):
         files[MANIFEST] = f'{{"private": true, "type": "{kind}"}}\n'
-    declared = _declares(planned, read.packages)
+    declared = _declares(planned, needed)
 
     def refusal(done: ToolResult) -> CannotRun | None:
         said = f"{done.stdout}\n{done.stderr}"
@@ -75,12 +115,87 @@ def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
             return CannotRun("E402", "it ran no test")
         if done.exit_code in {0, None}:
             return None
-        if read.packages and _NOT_INSTALLED.search(said):
-            package = f"the package {read.packages[0]} is not installed, and {MANIFEST} has it not"
-            return None if declared else CannotRun("E402", package)
+        if needed and _NOT_INSTALLED.search(said):
+            return None if declared else CannotRun("E402", _not_installed(needed[0]))
         return CannotRun("E402", _words(said))
 
-    return Rehearsal(tuple(renamed.get(each, each) for each in command.argv), files, refusal)
+    argv = (*before, *(renamed.words.get(each, each) for each in words))
+    return Rehearsal(argv, files, refusal)
+
+
+def _script(words: Sequence[str], planned: PlannedFiles) -> tuple[str, ...]:
+    """Return what a script of the repo's manifest runs, where no order may change that."""
+    read = node_commands.read_command(words)
+    match read.runs if read is not None and not planned.may_write(MANIFEST) else ():
+        case (node_commands.PackageScriptRun(name=name, arguments=arguments),):
+            manifest = read_manifest(MANIFEST, planned.repo.get(MANIFEST))
+        case _:
+            return ()
+    try:
+        split = split_words(manifest.scripts.get(name, "") if manifest is not None else "")
+    except UnsplittableError:
+        return ()
+    if split.operator or not split.texts:
+        return ()
+    npx = ("npx",) if split.texts[0] in node_commands.READERS else ()
+    return (*npx, *split.texts, *arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class _Renamed:
+    """Hold the files whose places tests take, with the paths of these, and words to replace."""
+
+    files: Mapping[str, str]
+    words: Mapping[str, str]
+
+
+def _renamed(run: node_commands.TestRun, planned: PlannedFiles) -> _Renamed | None:
+    """Return where the tests of a run are; `None` where nothing can be learnt of them."""
+    if run.only_lists:
+        return None
+    if run.patterns and all(is_code(each) and planned.has(each) for each in run.patterns):
+        # The path does not matter to Node, so that one run can answer for many commands.
+        is_free = run.runner is Runner.NODE
+        paths = {each: _short(each) if is_free else each for each in run.patterns}
+        return _Renamed(paths, paths)
+    if run.runner is not Runner.NODE or len(run.patterns) > 1:
+        return None
+    folder = next(iter(run.patterns), "").removeprefix("./")
+    fixed = re.split(r"[*?\[{]", folder)[0]
+    below = folder if fixed == folder else fixed.rpartition("/")[0]
+    below = f"{below.rstrip('/')}/" if below not in {"", "."} else ""
+    tests = [each for each in (*planned.tests, *sorted(planned.written)) if is_test_file(each)]
+    own = [each for each in planned.listing if is_test_file(each)]
+    if not below:  # Node looks everywhere, and would run the repo's own tests
+        return (
+            _Renamed({each: _alike(each) for each in tests[:_MOST_TESTS]}, {}) if not own else None
+        )
+    inside = [each for each in (*tests, *own) if each.startswith(below)]
+    if not inside or (is_code(folder) and fixed == folder):
+        return None
+    places = {each: _alike(each) if fixed == folder else each for each in inside[:_MOST_TESTS]}
+    moved = {old: f"{_ELSEWHERE}/{new}" for old, new in places.items()}
+    return _Renamed(moved, {run.patterns[0]: f"{_ELSEWHERE}/{folder}"})
+
+
+def _search(packages: Sequence[str], planned: PlannedFiles) -> Rehearsal | None:
+    """Return a look for packages that only the user's answer would install, if for any."""
+    brought = planned.may_write(MANIFEST)
+    known = {*planned.dependencies, *(each for each in packages if _declares(planned, (each,)))}
+    asked = [each for each in packages if each not in known and _PACKAGE.fullmatch(each)]
+    if not asked or (brought and planned.installs):
+        return None
+
+    def refusal(done: ToolResult) -> CannotRun | None:
+        missed = done.stdout.split() if done.exit_code == 0 else []
+        return CannotRun("E402", _not_installed(missed[0], brought=brought)) if missed else None
+
+    return Rehearsal(("node", "-e", _FIND, *asked), {}, refusal)
+
+
+def _not_installed(package: str, *, brought: bool = False) -> str:
+    why = "only --deps auto would install it" if brought else f"{MANIFEST} has it not"
+    return f"the package {package} is not installed, and {why}"
 
 
 def _name(word: str) -> str:
@@ -90,6 +205,12 @@ def _name(word: str) -> str:
 def _short(path: str) -> str:
     name = _name(path)
     return f"nothing{name[name.find('.') :]}"
+
+
+def _alike(path: str) -> str:
+    """Return a path that Node finds as it finds this one, so that one run answers for many."""
+    folder, slash, name = path.rpartition("/")
+    return f"{folder}{slash}{_short(path)}" if re.search(r"\.test\.\w+$", name) else path
 
 
 def _is_configured_later(planned: PlannedFiles) -> bool:
@@ -133,6 +254,7 @@ def _declares(planned: PlannedFiles, packages: Collection[str]) -> bool:
 
 
 def _words(said: str) -> str:
+    said = said.replace(f"{_ELSEWHERE}/", "")
     lines = [line.strip().lstrip("# ").strip() for line in said.splitlines()]
     telling = (line for line in lines if _SAYS.search(line) and not line.startswith("at "))
     return next(telling, next(filter(None, lines), "it fails without a word"))

@@ -6,7 +6,7 @@ import posixpath
 import re
 from typing import Final
 
-from shared.languages.capabilities import Advice, Examples, Language, NewTest, Outliner
+from shared.languages.capabilities import NESTED, Advice, Examples, Language, NewTest, Outliner
 from shared.languages.go import (
     go_commands,
     go_conformance,
@@ -100,5 +100,9 @@ GO: Final = Language(
         "go test ./{folder}",
         "a file {path} of the same package, with functions `func TestX(t *testing.T)`",
     ),
-    telling=(("go.mod", r"^(?:go|toolchain)\s.*"),),
+    telling=(
+        ("go.mod", r"^(?:go|toolchain)\s.*"),
+        (f"{NESTED}go.mod", r"^module\s.*"),
+        ("go.work", r"^(?:use\s+\S.*|\s+\./\S+)"),
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -19,12 +19,13 @@ from shared.languages.declared.declarations import (
     walk,
 )
 from shared.languages.language_tools import BLANK_LINE, Tool
-from shared.languages.read_commands import split_flags
+from shared.languages.planned_code import CannotRun, PlannedFiles, Rehearsal
+from shared.languages.read_commands import program_words, split_flags
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from shared.languages.planned_code import PlannedFiles, Rehearsal
+    from shared.languages.language_tools import ToolResult
     from shared.languages.read_commands import Command
 
 
@@ -222,6 +223,70 @@ def version_argv(packages: Sequence[str]) -> tuple[str, ...]:
     return ("cargo", "--version")
 
 
+_EMPTY: Final = "llmchnothing"
+_EDITION: Final = re.compile(r'^\s*edition\s*=\s*"(\d{4})"', re.MULTILINE)
+_TEST_OF_NOTHING: Final = "#[test]\nfn nothing() {}\n"
+# These choose among what the project has, or bind it to its lock; an empty crate has neither.
+_OF_THE_PROJECT: Final = frozenset(
+    {"p", "package", "exclude", "bin", "bins", "example", "examples", "test", "bench", "benches",
+     "F", "features", "manifest-path", "C", "locked", "frozen", "lockfile-path", "target-dir",
+     "profile"}
+)  # fmt: skip
+_OWN_VERBS: Final = frozenset(
+    {*_SHORT_VERBS.values(), "bench", "add", "clean", "fetch", "fix", "generate-lockfile", "help",
+     "init", "install", "locate-project", "metadata", "new", "package", "pkgid", "publish",
+     "remove", "report", "rustc", "rustdoc", "search", "tree", "uninstall", "update", "vendor",
+     "verify-project", "version"}
+)  # fmt: skip
+_CONFIG: Final = ".cargo/config.toml"
+_NOT_THERE: Final = re.compile(r"no such (?:sub)?command|is not installed|unknown proxy")
+_SAID: Final = re.compile(r"^error\b.*", re.MULTILINE)
+
+
 def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
-    """Return nothing: an empty crate has to be compiled with all that the project depends on."""
-    return None
+    """Return `cargo test` with the command's flags, on an empty crate without dependencies.
+
+    Of another command, it is asked whether Cargo has that.
+    """
+    words = program_words(command) or ()
+    read = read_cargo_command(words)
+    if command.argv[:1] != ("cargo",) or not read.verb:
+        return None
+    toolchain = tuple(each for each in words[:1] if each.startswith(_TOOLCHAIN))
+    if read.verb not in _OWN_VERBS:
+        if planned.may_write("config.toml") or read.verb in (planned.repo.get(_CONFIG) or ""):
+            return None  # it may be an alias for anything
+        return Rehearsal(("cargo", *toolchain, read.verb, "--version"), {}, _refusal(_NOT_THERE))
+    if read.verb != "test":
+        return None
+    manifest = planned.repo.get("Cargo.toml") if "Cargo.toml" in planned.listing else None
+    edition = _EDITION.search(manifest or "")
+    head = f'[package]\nname = "{_EMPTY}"\nversion = "0.1.0"\n'
+    head += f'edition = "{edition[1] if edition else "2021"}"\n\n[workspace]\n'
+    files = {f"{_EMPTY}/Cargo.toml": head, f"{_EMPTY}/src/lib.rs": _TEST_OF_NOTHING}
+    own = {name: value for name, value in read.flags.items() if name not in _OF_THE_PROJECT}
+    place = ("--offline", "--manifest-path", f"{_EMPTY}/Cargo.toml")
+    runner = {name: value for name, value in read.runner.items() if name != "skip"}
+    behind = ("--", *_flags(runner)) if runner else ()
+    argv = ("cargo", *toolchain, "test", *place, *_flags(own), *behind)
+    return Rehearsal(argv, files, _refusal(_SAID))
+
+
+def _flags(flags: Mapping[str, str]) -> Iterator[str]:
+    for name, value in flags.items():
+        yield f"-{name}" if len(name) == 1 else f"--{name}{'=' if value else ''}{value}"
+        if len(name) == 1 and value:
+            yield value
+
+
+def _refusal(certain: re.Pattern[str]) -> Callable[[ToolResult], CannotRun | None]:
+    """Return what reads the words of a run that failed; without `certain` ones, nothing is said."""
+
+    def refusal(done: ToolResult) -> CannotRun | None:
+        said = f"{done.stderr}\n{done.stdout}"
+        if not done.exit_code or not certain.search(said):
+            return None
+        found = _SAID.search(said)
+        return CannotRun("E402", found[0] if found else said.strip().partition("\n")[0])
+
+    return refusal

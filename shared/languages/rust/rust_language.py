@@ -6,7 +6,7 @@ import posixpath
 import re
 from typing import Final
 
-from shared.languages.capabilities import Advice, Examples, Language, Outliner
+from shared.languages.capabilities import NESTED, Advice, Examples, Language, Outliner
 from shared.languages.language_tools import LockedPackages, NamedManifests, ToolReports
 from shared.languages.property_tests import MOST_INPUTS, TOO_MANY, ChanceMark
 from shared.languages.read_commands import BuildToolCommands, Command, Weakness, program_words
@@ -81,5 +81,8 @@ RUST: Final = Language(
     advice=Advice("shared.languages.rust", ("Rust", "Cargo.toml", ".rs")),
     examples=Examples("shared.languages.rust"),
     chance=_CHANCE,
-    telling=(("Cargo.toml", r"^(?:edition|rust-version)\b.*"),),
+    telling=(
+        ("Cargo.toml", r"^(?:edition|rust-version|members)\b.*"),
+        (f"{NESTED}Cargo.toml", r"^name\b.*"),
+    ),
 )

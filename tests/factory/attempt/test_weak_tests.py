@@ -83,3 +83,16 @@ def test_the_next_step_plans_the_order_again() -> None:
         "plan WO-02 alone again, with these faults in the prompt: "
         "`llmch plan --spec SPEC --from 'my plan'`"
     )
+
+
+def test_the_command_has_the_specification_that_the_planning_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "run.json").write_text('{"command": "plan", "spec": "my spec.md"}')
+    plan = tmp_path / "output"
+    said = next_step(Stage.WEAK_TESTS, "WO-02", plan=PlanAtHand(plan))
+    assert f"`llmch plan --spec SPEC --from {plan}`" in said, "the file is not here any more"
+    (tmp_path / "my spec.md").write_text("# Shop\n")
+    said = next_step(Stage.WEAK_TESTS, "WO-02", plan=PlanAtHand(plan))
+    assert f"`llmch plan --spec 'my spec.md' --from {plan}`" in said

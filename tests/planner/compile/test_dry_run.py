@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import platform
 import shutil
@@ -14,12 +16,16 @@ from typing import Any
 import pytest
 
 from factory.run.reproduce import DryRunner
+from factory.workbench.judging_tools import SandboxRunner
+from planner.plan.file_projection import Allowed
+from planner.repo.machine import Machine, OwnQuestions, describe_machine
 from planner.run_plan import PlanResult, run_plan
 from shared.events.events import Noted, Warned
+from shared.languages.ecmascript import node_rehearsals
 from shared.languages.language_tools import ToolMissing, ToolResult
 from shared.llm.replayed_replies import NotOnRecord
 from shared.llm.stack import Mode, ModelSource
-from shared.settings.settings import Settings
+from shared.settings.settings import SandboxBackend, SandboxSettings, Settings
 from tests.fakes import Reply, ScriptedModel
 from tests.harness import commit_all, fingerprint, git
 from tests.planner.planning import Planner
@@ -286,6 +292,33 @@ def test_a_runner_that_cannot_read_the_language_refuses_the_plan(
         assert "/tmp/" not in planner.prompts[1]
 
 
+@needs("node")
+def test_a_runner_that_only_an_answer_of_the_user_would_install_refuses_the_plan(
+    tried: tuple[Planner, Counted, Tried],
+) -> None:
+    _, _, run = tried
+    command, test = (
+        "npx nothing-of-this-name score.test.js",
+        "import { score } from './score.js';\n",
+    )
+    document = plan(
+        creating(
+            1,
+            "package.json",
+            "score.js",
+            interfaces=[{"path": "score.js", "stub": "export function score(): number;"}],
+            acceptance_files=[{"path": "score.test.js", "content": f"{test}\nscore();\n"}],
+            acceptance_commands=[command],
+        )
+    )
+    result = run(document, max_attempts=1)
+    (found,) = result.report.errors
+    assert found.code == "E402"
+    assert "only --deps auto would install it" in found.message
+    allowed = Allowed(installs=True)
+    assert run(document, max_attempts=1, allowed=allowed).ok
+
+
 SLOW = "def pytest_addoption(parser):\n    parser.addoption('--runslow', action='store_true')\n"
 
 
@@ -329,6 +362,106 @@ def test_a_spec_is_told_of_its_own_language_alone(tried: tuple[Planner, Counted,
     run(scored("python -m pytest -q tests/test_score.py"))
     assert ("go", "version") in runner.ran
     assert "Python 3." not in planner.prompts[0]
+
+
+WITHOUT_CARGO = "/usr/bin:/bin"  # rustup has its programs in the home of a person
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("backend", [SandboxBackend.AUTO, SandboxBackend.OFF])
+def test_a_toolchain_that_is_not_here_is_named_and_a_replay_names_it_too(
+    backend: SandboxBackend, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if shutil.which("cargo", path=WITHOUT_CARGO):
+        pytest.skip("cargo is here for everybody, and the test needs a toolchain that is not")
+    monkeypatch.setenv("PATH", WITHOUT_CARGO)
+    planner = Planner(tmp_path)
+    planner.spec.write_text("# Scores\n\nA library in Rust, with a script in Python.\n")
+    good = json.dumps(scored("python -m pytest -q tests/test_score.py"))
+    model = ScriptedModel({"planner": [good]})
+    settings = Settings(sandbox=SandboxSettings(backend=backend))
+    own = OwnQuestions(SandboxRunner(settings.sandbox))
+    trial = own if backend is SandboxBackend.OFF else DryRunner(settings, None, None, None)
+    source = ModelSource(Mode.LIVE, lambda emit: model)
+    made = run_plan(planner.options(), source, planner.events.append, None, trial)
+    prompt = model.requests[0].prompt
+    assert "- `cargo` is not here: nothing in Rust can run." in prompt
+    assert f"- Python {platform.python_version()}, pytest" in prompt
+    transcript = made.run_dir / "transcript.jsonl"
+    again = ModelSource(Mode.REPLAY, transcript=transcript)
+    assert run_plan(planner.options(), again, planner.events.append).ok
+
+
+def test_without_a_sandbox_nothing_of_the_repo_or_the_plan_runs(repo: Path, tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    bad = f"open({str(mark)!r}, 'w')\n"
+    commit_all(repo, {"platform.py": bad, "requirements.txt": "nothing-of-this-name\n"})
+    planner = Planner(tmp_path)
+    planner.spec.write_text("# Scores\n\nA program in Python.\n")
+    command = "python -m pytest -q tests/test_score.py"
+    model = ScriptedModel({"planner": [json.dumps(scored(command, f"{bad}{TEST}"))]})
+    source = ModelSource(Mode.LIVE, lambda emit: model)
+    own = OwnQuestions(SandboxRunner(SandboxSettings(backend=SandboxBackend.OFF), repo))
+    made = run_plan(planner.options(repo=repo), source, planner.events.append, None, own)
+    assert made.ok
+    assert f"- Python {platform.python_version()}, pytest" in model.requests[0].prompt
+    assert not mark.exists()
+
+
+def test_a_toolchain_that_does_not_work_is_quoted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = "error: rustup could not choose a version of cargo to run"
+    program = tmp_path / "bin" / "cargo"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\necho '{words}' >&2\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{WITHOUT_CARGO}")
+    settings = SandboxSettings(backend=SandboxBackend.OFF)
+    with contextlib.closing(SandboxRunner(settings)) as own:
+        said = describe_machine("A tool in Rust.", (), {}, Machine(None, own=own))
+    assert said.splitlines()[2:] == [f"- `cargo` fails here: {words}"]
+
+
+MONOREPO = {
+    "package.json": '{\n  "workspaces": ["packages/*"]\n}\n',
+    "packages/api/package.json": '{\n  "name": "@a/api",\n  "type": "module",\n'
+    '  "scripts": {\n    "test": "node --test",\n    "build": "tsc"\n  },\n'
+    '  "dependencies": {\n    "left-pad": "1"\n  }\n}\n',
+    "packages/web/package.json": '{\n  "name": "@a/web",\n  "type": "commonjs"\n}\n',
+    "crates/core/Cargo.toml": '[package]\nname = "core"\nedition = "2024"\n',
+}
+
+
+def test_the_manifests_of_folders_that_the_spec_names_are_quoted_too() -> None:
+    def ask(spec: str) -> list[str]:
+        machine = Machine(None)
+        argv = node_rehearsals.version_argv(("left-pad",))
+        key = hashlib.sha256(json.dumps([[*argv], {}], sort_keys=True).encode()).hexdigest()
+        machine.known[key] = "Node v22.18.0"
+        said = describe_machine(f"{spec}, in JavaScript", [*MONOREPO], MONOREPO, machine)
+        return [each for each in said.splitlines() if ".json: " in each or ".toml: " in each]
+
+    root = 'package.json: "workspaces": ["packages/*"]'
+    api = "packages/api/package.json: "
+    about_api = [
+        f'{api}"type": "module",',
+        f'{api}"name": "@a/api",',
+        f'{api}"test": "node --test",',
+    ]
+    assert ask("The server of packages/api answers") == [root, *about_api]
+    assert ask("The api answers") == [root, *about_api]
+    assert ask("A webhook of apis") == [root]
+    core = "crates/core/Cargo.toml: "
+    assert ask("`crates/core` counts")[1:] == [f'{core}edition = "2024"', f'{core}name = "core"']
+
+
+@needs("node")
+def test_packages_of_a_folder_in_a_monorepo_are_installed_there(tmp_path: Path) -> None:
+    (tmp_path / "packages/api/node_modules/left-pad").mkdir(parents=True)
+    argv = node_rehearsals.version_argv(("left-pad", "right-pad"))
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("declared and not installed: right-pad")
 
 
 @pytest.mark.rest

@@ -267,6 +267,41 @@ def ask(text: str = "Which score?", reading: str = "Points.") -> dict[str, Any]:
     return {"ask": [{"text": text, "reading": reading}]}
 
 
+OTHERS = {
+    "java/Game.java": "/** Plays. */\nclass Game {\n    private int left = 6;\n\n"
+    "    public int play(String word)\n    {\n        return count(word);\n    }\n\n"
+    "    static int count(String word) {\n        return word.length();\n    }\n}\n",
+    "lib/board.rb": "class Board\n  def draw(size)\n    size.times do\n      puts '#'\n    end\n"
+    "  end\n\n  def clear\n    draw(0)\n  end\nend\n",
+    "src/play.c": "static int\nhelp(void);\n\nint score(const char *word) {\n\tif (word)\n"
+    "\t\treturn 1;\n\treturn 0;\n}\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "shown", "hidden"),
+    [
+        ("Game.play", "lines 5 to 8 of 13", "word.length"),
+        ("count", "lines 10 to 12 of 13", "int left"),
+        ("Game", "lines 2 to 13 of 13", "Plays"),
+        ("Board#draw", "lines 2 to 6 of 11", "def clear"),
+        ("score", "lines 4 to 8 of 8", "help(void)"),
+        ("help", "is not defined in a file that is read", "static int"),
+        ("Board.play", "is not defined in a file that is read", "return"),
+    ],
+)
+def test_a_definition_is_found_in_a_language_that_has_no_outlines(
+    planner: Planner, tmp_path: Path, wanted: str, shown: str, hidden: str
+) -> None:
+    folder = tmp_path / "others"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    commit_all(folder, OTHERS)
+    found = seen(planner, folder, {"definition": wanted}, hints_tokens=0)
+    assert shown in found
+    assert hidden not in found
+
+
 def test_a_question_that_nobody_can_answer_takes_the_reading(planner: Planner, repo: Path) -> None:
     found = looking(planner, repo, {**ask(), **look("src/other.py")}, PLAN)
     assert found.ok

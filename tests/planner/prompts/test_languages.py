@@ -6,7 +6,6 @@ import json
 import os
 import pwd
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,10 @@ from planner.prompts.prompt_templates import (
     render_replan,
 )
 from planner.rules.judge_plan import judge
-from shared.languages.capabilities import Advice, Language, PlanningRules
+from shared.languages.capabilities import INSTALLED, Advice, Language, PlanningRules
 from shared.languages.ecmascript import node_rehearsals
 from shared.languages.registry import LANGUAGES, languages_at_hand
-from tests.real_tools import compiled_go, needs
+from tests.real_tools import compiled_go, needs, node_of
 
 ADVISED = [each for each in LANGUAGES if each.advice is not None]
 # Without a compiler, types are not judged, and a plan of one order can have weak spots.
@@ -144,7 +143,6 @@ def test_the_rules_stand_between_those_on_tests_and_those_on_verification() -> N
     assert "\n\n# Example\n\nA plan.\n\n# House rules\n" in prompt
 
 
-NODES = os.environ.get("LLMCH_TEST_NODES", "").split(":")  # read before a test clears it
 NODE_TEXT = "export const greeting = (name) => (name ? `Hello, ${name}!` : 'Hello, world!');\n"
 NODE_LINE = (
     "import { greeting } from './greeting.SUFFIX';\n"
@@ -197,17 +195,6 @@ def run_example(advice: Advice, program: str, said: str, folder: Path) -> tuple[
     return command, ended
 
 
-def node_of(major: int) -> str:
-    """Return the Node of this version, on PATH or in the folders that LLMCH_TEST_NODES names."""
-    for folder in (*NODES, os.environ["PATH"]):
-        node = shutil.which("node", path=folder)
-        if node is not None:
-            done = subprocess.run([node, "--version"], capture_output=True, text=True, check=True)
-            if done.stdout.startswith(f"v{major}."):
-                return node
-    pytest.skip(f"needs Node {major}")
-
-
 @pytest.mark.parametrize("major", [18, 20, 22, 24])
 @pytest.mark.parametrize("name", ["JavaScript", "TypeScript"])
 def test_the_example_for_node_runs_on_each_version(name: str, major: int, tmp_path: Path) -> None:
@@ -216,11 +203,27 @@ def test_the_example_for_node_runs_on_each_version(name: str, major: int, tmp_pa
     node = node_of(major)
     argv = (node, *node_rehearsals.version_argv(())[1:])
     said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
-    command, ended = run_example(advice, node, said, tmp_path)
+    assert run_example(advice, node, said, tmp_path)[1] == 0
+    with_packages = f"Commands run here, {INSTALLED}:\n\n- {said}"
+    command, ended = run_example(advice, node, with_packages, tmp_path / "with packages")
     if name == "TypeScript" and major < 22:
         assert (command, ended) == ("npx vitest run tests/greeting.test.ts", None)
     else:
         assert ended == 0
+
+
+def test_where_nothing_runs_typescript_the_plan_is_for_javascript_and_says_so() -> None:
+    (advice,) = (each.advice for each in ADVISED if each.name == "TypeScript")
+    assert advice is not None
+    none = "no TypeScript: it fails, and no package is here that runs it"
+    here = advice.read(f"Commands run here:\n\n- Node v20.1.0, which runs JavaScript and {none}")
+    assert "say so in `assumptions`, as a contradiction" in here.text
+    assert "`.d.ts`" in here.text
+    assert "tests/score.test.js" in here.text
+    assert ".ts" not in here.example
+    whole = completed(parse_plan(example_of(here.example))).document
+    report = judge(parse_plan(whole))
+    assert [each.render() for each in report.findings if each.code not in UNJUDGED] == []
 
 
 def test_where_node_cannot_run_typescript_nothing_says_that_it_does() -> None:

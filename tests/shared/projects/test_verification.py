@@ -64,6 +64,23 @@ def test_all_languages_count_and_a_makefile_only_alone() -> None:
     assert commands(verified({"Makefile": "test:\n"})) == ["make test"]
 
 
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("scripts/verify.sh", "scripts/verify.sh, which verifies it and each order after it"),
+        ("go.mod", "go.mod, so `go test` verifies it"),
+        ("Cargo.toml", "Cargo.toml, so `cargo test` verifies it"),
+        ("package.json", "package.json, whose test script, if it has one, verifies it"),
+    ],
+)
+def test_where_nothing_says_it_yet_an_order_to_come_does(path: str, words: str) -> None:
+    said = verified({}).describe([("WO-01", ["a.txt"]), ("WO-02", ["b.txt", path])])
+    assert f"WO-02 writes {words}" in said
+    assert said.endswith("those before it rest on their acceptance commands alone")
+    assert "those before" not in verified({}).describe([("WO-01", [path])])
+    assert "WO-01" not in verified(EVERYTHING).describe([("WO-01", [path])])
+
+
 def test_a_script_behind_a_link_is_not_run_and_named() -> None:
     found = verified({"scripts/verify.sh": None, "package.json": NODE})
     assert commands(found) == ["npm test"]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +13,7 @@ from shared.languages.acceptance_commands import analyse_command
 from shared.languages.ecmascript.node_rehearsals import rehearsal
 from shared.languages.language_tools import ToolResult
 from shared.languages.planned_code import PlannedFiles, Rehearsal
+from tests.real_tools import node_of
 
 MODULE = "import { test } from 'node:test';\n"
 SCRIPT = "const { test } = require('node:test');\n"
@@ -21,9 +25,11 @@ UNREADABLE = """# node:internal/modules/esm/get_format:189
 """
 
 
-def tried(command: str, tests: Mapping[str, str], *written: str, **repo: str) -> Rehearsal | None:
+def tried(
+    command: str, tests: Mapping[str, str], *written: str, installs: bool = False, **repo: str
+) -> Rehearsal | None:
     files = {path.replace("__", "."): text for path, text in repo.items()}
-    planned = PlannedFiles(tests, frozenset(written), files, frozenset(files))
+    planned = PlannedFiles(tests, frozenset(written), files, frozenset(files), installs=installs)
     return rehearsal(analyse_command(command), planned)
 
 
@@ -59,16 +65,130 @@ def test_other_runners_find_the_test_at_its_place_and_by_its_title() -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["node --test", "node --test t", "node a.js", "npm test", "npx tsc --noEmit", "tsx a.ts"],
+    ["node --test u", "node --test t u", "node a.js", "npm test", "npm run build", "tsx a.ts"],
 )
 def test_nothing_is_learnt_where_no_test_of_the_plan_is_named(command: str) -> None:
     assert tried(command, {"t/a.test.ts": MODULE}, "package.json", "a.ts") is None
 
 
-def test_a_runner_that_an_order_brings_or_configures_is_not_tried() -> None:
+@pytest.mark.parametrize(
+    ("command", "argv"),
+    [
+        ("node --test", ("node", "--test")),
+        ("node --test t/", ("node", "--test", "llmchnothing/t/")),
+        ("node --test './t/**/*.test.js'", ("node", "--test", "llmchnothing/t/**/*.test.js")),
+        ("env A=1 node --test t", ("env", "A=1", "node", "--test", "llmchnothing/t")),
+    ],
+)
+def test_a_run_of_all_tests_finds_a_test_at_the_place_of_each(
+    command: str, argv: tuple[str, ...]
+) -> None:
+    found = tried(command, {"t/a.test.js": MODULE}, "u/helper.js", "t/more/b.test.js")
+    assert found is not None
+    assert found.argv == argv
+    top = "" if len(argv) == 2 else "llmchnothing/"
+    name = "a" if "*" in command else "nothing"
+    other = "b" if "*" in command else "nothing"
+    assert [*found.files] == [f"{top}t/{name}.test.js", f"{top}t/more/{other}.test.js"]
+
+
+def test_a_run_of_all_tests_is_not_made_beside_the_repo_s_own() -> None:
+    assert tried("node --test", {"t/a.test.js": MODULE}, own__test__js=MODULE) is None
+
+
+@pytest.mark.parametrize("major", [18, 20, 22, 24])
+@pytest.mark.parametrize(
+    ("command", "path", "runs_from"),
+    [
+        ("node --test t/a.test.js", "t/a.test.js", 18),
+        ("node --test t/a.test.ts", "t/a.test.ts", 22),
+        ("node --test", "t/a.test.js", 18),
+        ("node --test", "t/a.test.ts", 22),
+        ("node --test 't/*.test.js'", "t/a.test.js", 22),
+    ],
+)
+def test_what_each_version_of_node_runs_is_concluded(
+    command: str, path: str, runs_from: int, major: int, tmp_path: Path
+) -> None:
+    found = tried(command, {path: MODULE}, "package.json")
+    assert found is not None
+    for name, text in found.files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text(text)
+    argv = (node_of(major), *found.argv[1:])
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    refused = found.refusal(ToolResult(done.returncode, done.stdout, done.stderr))
+    assert (refused is None) == (major >= runs_from)
+
+
+@pytest.mark.parametrize("major", [20, 22])
+def test_a_folder_of_tests_is_a_pattern_that_matches_nothing_since_node_22(
+    major: int, tmp_path: Path
+) -> None:
+    found = tried("node --test t/", {"t/a.test.js": MODULE}, "package.json")
+    assert found is not None
+    for name, text in found.files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text(text)
+    argv = (node_of(major), *found.argv[1:])
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    refused = found.refusal(ToolResult(done.returncode, done.stdout, done.stderr))
+    assert (refused is None) == (major < 22)
+
+
+@pytest.mark.parametrize(
+    ("script", "argv"),
+    [
+        ("node --test", ("node", "--test", "nothing.test.ts")),
+        ("jest --ci", ("npx", "jest", "--ci", "t/a.test.ts")),
+        ("node build.js && node --test", None),
+        ("node --test 'a", None),
+    ],
+)
+def test_a_script_of_the_repo_s_manifest_is_tried_as_what_it_runs(
+    script: str, argv: tuple[str, ...] | None
+) -> None:
+    tests, command = {"t/a.test.ts": MODULE}, "npm test -- t/a.test.ts"
+    text = json.dumps({"scripts": {"test": script}})
+    found = tried(command, tests, package__json=text)
+    assert (found.argv if found else None) == argv
+    assert tried(command, tests, "package.json", package__json=text) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "package"),
+    [
+        ("npx vitest run t/a.test.ts", "vitest"),
+        ("npx vitest run", "vitest"),
+        ("npx tsc --noEmit", "typescript"),
+        ("node --import tsx/esm --test t/a.test.ts", "tsx"),
+    ],
+)
+def test_a_package_that_an_order_brings_is_looked_for(command: str, package: str) -> None:
     tests = {"t/a.test.ts": MODULE}
-    assert tried("npx vitest run t/a.test.ts", tests, "package.json") is None
-    assert tried("npx vitest run t/a.test.ts", tests, "vitest.config.ts", package__json="") is None
+    found = tried(command, tests, "package.json")
+    assert found is not None
+    assert found.argv[::3] == ("node", package)
+    assert found.refusal(ToolResult(0, "\n", "")) is None
+    refused = found.refusal(ToolResult(0, f"{package}\n", ""))
+    assert refused is not None
+    words = f"the package {package} is not installed, and only --deps auto would install it"
+    assert refused.words == words
+    assert tried(command, tests, "package.json", installs=True) is None
+
+
+def test_a_runner_that_an_order_configures_is_only_looked_for() -> None:
+    tests, command = {"t/a.test.ts": MODULE}, "npx vitest run t/a.test.ts"
+    found = tried(command, tests, "vitest.config.ts", package__json="{}")
+    assert found is not None
+    assert found.argv[::3] == ("node", "vitest")
+    declared = '{"devDependencies": {"vitest": "^3"}}'
+    assert tried(command, tests, "vitest.config.ts", package__json=declared) is None
+
+
+def test_a_file_that_is_loaded_first_may_be_the_plan_s() -> None:
+    command = "node --import ./t/setup.mjs --test t/a.test.ts"
+    assert tried(command, {"t/a.test.ts": MODULE}, "t/setup.mjs") is None
 
 
 @pytest.mark.parametrize(
