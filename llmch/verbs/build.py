@@ -177,7 +177,8 @@ def _answered(
     if stated and plan_verb.may_ask(args):
         preview = preview_document.read_preview(folder, args.repo, args.branch, ground.settings)
         is_asked = plan.result is not None or not run_orders.has_begun(preview, common_dir)
-        if is_asked and plan_verb.changed_by_answers(args.spec, stated, console):
+        goes_on = "the same command again asks the rest"
+        if is_asked and any(plan_verb.ask_open(args.spec, stated, console, goes_on)):
             following = wiring.following(planning, folder, ground.place)
             plan = _planned(following, args, ground, console)
             stated = plan.result.assumptions if plan.result is not None else ()

@@ -173,8 +173,10 @@ class PlanOptions:
     """How many replies of the model may ask to see more of the repo instead of being a plan."""
     look_tokens: int = 12_000
     """How much it is shown then, in all."""
-    ask_person: Callable[[Sequence[Assumption]], object] | None = None
-    """Asks what such a reply asks, and adds the answers to the spec; `None` where nobody is."""
+    ask_person: Callable[[Sequence[Assumption]], bool] | None = None
+    """Asks what such a reply asks, adds the answers to the spec, and says whether there are any.
+
+    It is `None` where nobody is."""
     follows: Predecessor | None = None
     """The plan that the new one follows; `None` for a plan of the whole specification."""
     change: Change | None = None
