@@ -202,7 +202,8 @@ def _until_valid(
     """Make at least one attempt, numbered from `number`, until one is valid or none is left.
 
     The first of these attempts asks `asks`, for a revision of `refused` where there is one. A plan
-    that was refused before ends the attempts: asking again would bring it once more.
+    that was refused before ends the attempts: asking again would bring it once more. So does a
+    reply that was cut, where nothing less can be asked for: the client gave it more room already.
     """
     seen: dict[str, int] = {}
     begun = number - 1 if refused is not None and refused.is_outline else 0
@@ -224,6 +225,9 @@ def _until_valid(
                 refused = judged
         if refused is not None and (judged.plan is not None or judged.lost):
             asks = next_asks(stage, refused, judged)
+        if stage.again is None and any(each.prompt in judged.cut for each in asks):
+            compilation.record.stop_cut(attempt)
+            return
 
 
 def _refusal(plan: Plan, judged: Judged) -> str:
@@ -241,6 +245,7 @@ def _attempt(
 ) -> Judged:
     """Ask once: prompts -> replies -> plan -> report; a patch is put into the `refused` reply."""
     record, may_look = compilation.record, refused is None and stage.kind is not StageKind.DETAILS
+    prompts = [each.prompt for each in asks]
     if may_look:
         asks = [replace(each, prompt=stage.looks.offered(stage.prompt)) for each in asks]
     record.begin_attempt(attempt, asks, stage.kind)
@@ -267,8 +272,8 @@ def _attempt(
         judged = _judged(compilation, stage, said, attempt, refused.reply if refused else "")
     else:
         judged = no_reply(attempt, failures[0])
-    is_cut = not said and any(isinstance(each, ReplyCutShort) for each in outcomes)
-    judged = replace(judged, lost=tuple(lost), is_cut=is_cut)
+    cut = (each for each, o in zip(prompts, outcomes, strict=True) if isinstance(o, ReplyCutShort))
+    judged = replace(judged, lost=tuple(lost), cut=frozenset(cut))
     record.end_attempt(judged, stage.kind)
     return judged
 

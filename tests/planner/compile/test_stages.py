@@ -337,8 +337,54 @@ def test_a_plan_that_turns_out_too_long_for_one_reply_is_made_in_stages(
     }
 
 
-def test_a_plan_that_is_wanted_in_one_reply_is_asked_for_in_one_again(
+def test_a_plan_that_is_wanted_in_one_reply_is_not_asked_for_again_where_that_is_cut(
     planner: Planner, staged: Staged
 ) -> None:
-    result = staged(too_long_at_once, staged=False)
-    assert (result.ok, result.attempts, planner.prompts[0]) == (True, 2, planner.prompts[1])
+    result = staged(too_long_at_once, staged=False, max_attempts=5)
+    assert (result.ok, result.attempts) == (False, 1)
+    assert result.error is not None and "--staged" in result.error.hint
+    assert "no further attempt is paid for" in planner.seen(Warned)[-1].message
+
+
+@pytest.mark.parametrize(("names", "attempts"), [((), 1), (("WO-05",), 4)])
+def test_a_stage_that_is_cut_ends_where_nothing_less_can_be_asked_for(
+    planner: Planner, staged: Staged, names: tuple[str, ...], attempts: int
+) -> None:
+    def too_long(request: Request) -> str | None:
+        asked = asked_for(request)
+        if set(names) <= set(asked) and bool(names) is bool(asked):
+            raise ReplyCutShort("the reply reached its limit")
+        return None
+
+    result = staged(too_long, max_attempts=10)
+    assert (result.ok, result.attempts) == (False, attempts)
+    assert "was cut and would be again" in planner.seen(Warned)[-1].message
+
+
+def test_a_revision_that_is_cut_is_not_asked_for_again(planner: Planner) -> None:
+    planner.spec.write_text(SPEC)
+    wrong = large_plan(8, 4)
+    wrong["work_orders"][5]["acceptance_commands"] = ["true | cat"]
+    cut = ReplyCutShort("the reply reached its limit")
+    result = planner.plan(wrong, cut, wrong, staged=False, max_attempts=10)
+    assert (result.ok, result.attempts) == (False, 2)
+
+
+def test_a_revision_of_details_that_is_cut_is_asked_for_in_halves(
+    planner: Planner, staged: Staged
+) -> None:
+    wrong = {"acceptance_commands": ["true | cat"], "acceptance_files": []}
+
+    def once(request: Request) -> str | None:
+        names = asked_for(request)
+        if request.place.order == "WO-05+1":
+            raise ReplyCutShort("the reply reached its limit")
+        return json.dumps(details_of(PLAN, *names, WO_05=wrong, WO_06=wrong)) if names else None
+
+    result = staged(once)
+    assert (result.ok, result.attempts) == (True, 4)
+    assert sorted(calls(planner)[3:]) == [
+        "planner WO-05 attempt 4",
+        "planner WO-05+1 attempt 3",
+        "planner WO-06 attempt 4",
+    ]
