@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from factory import preflight
 from factory.batch import batch
+from factory.orders.read_orders import read_workdir
 from factory.orders.task import RunOptions
 from factory.run_flags import add_batch_arguments, run_options
 from llmch.ci.finding_reports import annotate_spec
@@ -29,7 +30,6 @@ from llmch.verbs import plan as plan_verb
 from planner import known_plans, run_plan
 from planner.compile import inputs
 from planner.plan_flags import add_acceptance_arguments, add_planner_flags, compile_options
-from planner.spec import read_spec
 from planner.spec.spec_folders import spec_place
 from shared.errors import ExitCode, InterruptedRun, InvalidInput
 from shared.events.events import ignore
@@ -79,9 +79,14 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     args.spec = args.spec and spec_place(args.spec)
     ground = _ground(args, console)
     planning = _planning(args, ground)
-    is_known = known_plans.known_plan(planning, ground.place.common_dir) is not None
-    is_paid = ground.planner.mode is stack.Mode.LIVE and not is_known
+    known = known_plans.known_plan(planning, ground.place.common_dir)
+    is_paid = ground.planner.mode is stack.Mode.LIVE and known is None
     options = pushing(run_options(args, ground.settings), args)
+    run_orders.check_key(
+        ground.planner,
+        lambda: read_workdir(known) if known else (),
+        *(ground.place.git, options.branch),
+    )
     with reporting(options, ground.reports, console):
         options = run_orders.check_first(options, console, verify=is_paid)
         return _plan_and_run(planning, options, args, ground, console)
@@ -96,7 +101,9 @@ class _EventMaker:
 
     @cached_property
     def _ground(self) -> _BuildContext:
-        return _ground(self._args, self._console)
+        ground = _ground(self._args, self._console)
+        run_orders.check_key(ground.planner, tuple, ground.place.git, None)
+        return ground
 
     def plan(self, spec: Path, before: Path | None, branch: str) -> run_plan.PlanResult:
         args = self._args
@@ -195,10 +202,7 @@ def _ground(args: argparse.Namespace, console: Console) -> _BuildContext:
     emit, spec = (console, args.spec) if args.event is None else (ignore, None)
     settings = wiring.settings_for(args, emit, repo=args.repo, spec=spec)
     issue_specs.take_issue(args, settings, console)
-    with wiring.inputs_first(
-        lambda: args.spec and read_spec.read_spec(args.spec), lambda: preflight.find_repo(args.repo)
-    ):
-        sources = wiring.sources_of_both(args, settings, review=wiring.reviews_plan(args))
+    sources = wiring.sources_of_both(args, settings, review=wiring.reviews_plan(args))
     place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
     return _BuildContext(settings, reports, place, *sources)
 

@@ -72,6 +72,15 @@ def test_where_the_plan_is_wrong_the_status_says_how_a_correction_is_taken(
     assert taken.code == 0, taken.out
 
 
+def test_an_order_that_has_landed_needs_no_key(
+    failed: Said, say: Say, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert say("retry", "1", "--repo", repo).code == 0
+    assert say("retry", "2", "--repo", repo, "--json").error["name"] == "MODEL"
+
+
 @pytest.mark.rest
 def test_after_an_error_of_the_model_the_status_names_what_there_is(
     failed: Said, say: Say, repo: Path, monkeypatch: pytest.MonkeyPatch
