@@ -224,7 +224,7 @@ def _until_valid(
             if refused is None or judged.plan.is_json:
                 refused = judged
         if refused is not None and (judged.plan is not None or judged.lost):
-            asks = next_asks(stage, refused, judged)
+            asks = next_asks(stage, refused, judged) or asks
         if stage.again is None and any(each.prompt in judged.cut for each in asks):
             compilation.record.stop_cut(attempt)
             return
@@ -249,11 +249,8 @@ def _attempt(
     if may_look:
         asks = [replace(each, prompt=stage.looks.offered(stage.prompt)) for each in asks]
     record.begin_attempt(attempt, asks, stage.kind)
-    model, failures, said, lost = _model_for(compilation, attempt), [], [], []
-    shared = stage.shared(attempt)
-    requests = [
-        replace(model.request(e.prompt, attempt, order=e.name), shared=shared) for e in asks
-    ]
+    requests = _requests(compilation, stage, asks, attempt)
+    failures, said, lost = [], [], []
     outcomes = _side_by_side(compilation.client, requests, compilation.at_once)
     if may_look:
         outcomes = [_looked(compilation, stage, attempt, requests[0].prompt, outcomes[0])]
@@ -276,6 +273,21 @@ def _attempt(
     judged = replace(judged, lost=tuple(lost), cut=frozenset(cut))
     record.end_attempt(judged, stage.kind)
     return judged
+
+
+def _requests(
+    compilation: Compilation, stage: Stage, asks: Sequence[Ask], attempt: int
+) -> list[Request]:
+    model, shared = _model_for(compilation, attempt), stage.shared(attempt)
+    model = model.for_details() if stage.kind is StageKind.DETAILS else model
+    return [
+        replace(
+            model.request(each.prompt, attempt, order=each.name),
+            shared=shared,
+            in_parts=len(each.orders) > 1,
+        )
+        for each in asks
+    ]
 
 
 def _model_for(compilation: Compilation, attempt: int) -> PlannerModel:

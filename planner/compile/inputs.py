@@ -50,6 +50,7 @@ from shared.files import atomic_io
 from shared.files.paths import VERIFY_SCRIPT
 from shared.llm.budget import likely_tokens
 from shared.llm.model_client import Api, CallPlace, Request, Role
+from shared.llm.request_forms import NO_THINKING, thinking_tokens
 from shared.processes.pinned_tools import cache_folder
 
 if TYPE_CHECKING:
@@ -120,6 +121,18 @@ class PlannerModel:
     reasoning_effort: str | None
     max_output_tokens: int | None
     temperature: float | None = None
+
+    def for_details(self) -> PlannerModel:
+        """Return the model as it is asked for the details of a few orders.
+
+        A reply that runs away is cut early: it has a quarter of the room, at least what a reply
+        should have, and what the reasoning may take.
+        """
+        most, effort = self.max_output_tokens, self.reasoning_effort
+        room = max(MAX_REPLY_TOKENS, (most or 0) // 4)
+        if effort is not None and effort not in NO_THINKING:
+            room += thinking_tokens(effort, most or 4 * MAX_REPLY_TOKENS)
+        return replace(self, max_output_tokens=min(room, most or room))
 
     def request(
         self, prompt: str, attempt: int, role: Role = Role.PLANNER, order: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -293,6 +294,44 @@ def test_a_plan_in_stages_is_reviewed_and_revised(planner: Planner, staged: Stag
     assert (result.ok, result.attempts) == (True, 3)
     assert "planner WO-03 attempt 3" in calls(planner)
     assert written(planner)[2]["notes"].startswith("Corrected.\n\nThe spec")
+
+
+def test_a_revision_for_the_reviewer_that_is_cut_leaves_the_plan_as_it_was(
+    planner: Planner, staged: Staged
+) -> None:
+    claim = {"work_order": "WO-03", "claim": "Wrong", "evidence": "value_9 returns 63."}
+
+    def reviewed(request: Request) -> str | None:
+        if str(request.place.role) == "reviewer":
+            return json.dumps({"findings": [claim]})
+        if "A reviewer makes" in request.prompt:
+            raise ReplyCutShort("the reply reached its limit")
+        return None
+
+    result = staged(reviewed, reviewer=planner.options().model, max_attempts=5)
+    assert (result.ok, result.work_orders) == (True, 8)
+    assert "stays as it was before the review" in planner.seen(Warned)[-1].message
+
+
+@pytest.mark.parametrize(
+    ("effort", "setting", "room"),
+    [
+        (None, 64_000, 16_000),
+        ("none", None, 16_000),
+        ("medium", 64_000, 24_192),
+        (None, 8_000, 8_000),
+        ("low", 200_000, 52_048),
+    ],
+)
+def test_details_that_run_away_are_cut_early(
+    planner: Planner, staged: Staged, effort: str | None, setting: int | None, room: int
+) -> None:
+    model = replace(planner.options().model, reasoning_effort=effort, max_output_tokens=setting)
+    assert staged(model=model).ok
+    outline, *details = planner.model.requests
+    assert outline.max_output_tokens == setting
+    assert {each.max_output_tokens for each in details} == {room}
+    assert (outline.in_parts, {each.in_parts for each in details}) == (False, {True})
 
 
 @pytest.mark.parametrize(
