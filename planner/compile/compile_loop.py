@@ -187,7 +187,7 @@ def _in_stages(compilation: Compilation, details: Stage, number: int) -> Iterato
     last: Judged | None = None
     for last in _until_valid(compilation, outline, (Ask(outline.first),), number):
         yield last
-    if last is not None and last.plan is not None and last.report.ok:
+    if last is not None and last.plan is not None and last.report.ok and not last.ok:
         asks = next_asks(details, last)
         yield from _until_valid(compilation, details, asks, last.attempt + 1, last)
 

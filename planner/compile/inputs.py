@@ -223,17 +223,19 @@ MAX_REPLY_TOKENS: Final = 16_000
 def plans_in_stages(options: PlanOptions, inputs: CompileInputs) -> bool | None:
     """Return whether the outline of a plan is asked for before its details.
 
-    That is so where the whole plan would take more tokens than one reply should have. A plan that
-    follows another one, and one of a single change, are small. The result is `None` where one reply
-    is expected to do, but need not.
+    That is so where the whole reply would take more tokens than one should have. Of a plan that
+    follows another one, what was changed and added counts. The plan of a single change is small.
+    The result is `None` where one reply is expected to do, but need not.
     """
-    if inputs.task is not None or inputs.change is not None:
+    if inputs.change is not None:
         return False
     if options.staged is not None:
         return options.staged
-    spec = inputs.spec
-    expected = _REQUIREMENT_TOKENS * len(spec.requirements)
-    if not expected:
+    spec, planned = inputs.spec, len(inputs.spec.requirements)
+    if inputs.task is not None:
+        planned = len(inputs.task.difference.changed) + len(inputs.task.difference.added)
+    expected = _REQUIREMENT_TOKENS * planned
+    if not expected and inputs.task is None:
         expected = _PROSE_SHARE * likely_tokens(len(spec.text.encode()))
     limit = min(MAX_REPLY_TOKENS, options.model.max_output_tokens or MAX_REPLY_TOKENS)
     return True if expected > limit else None

@@ -257,7 +257,8 @@ def judge_outlined(
     reply, joins = replace(made.reply, plan=plan), kind is StageKind.OUTLINE
     judged = judge_reply(attempt, text, reply, inputs, judge_so_far, joins=joins)
     if kind is StageKind.OUTLINE:
-        return replace(judged, is_outline=True)
+        lacks = judged.plan is None or any(is_outlined(each.raw) for each in judged.plan.drafts)
+        return replace(judged, is_outline=lacks)  # a model may write a whole plan all the same
     assert judged.plan is not None, "it was parsed"
     found = [*judged.report.findings, *_missing(judged.plan, made.clashes)]
     return replace(judged, report=Report(tuple(sorted(found, key=lambda each: each.position))))
