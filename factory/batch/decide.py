@@ -59,6 +59,8 @@ class PlanOnBranch:
     branch: str
     latest: LatestRun | None = None
     """The repo's latest run, if it was of this plan."""
+    flags: str = ""
+    """The options that say how commands run, each after a space, for the commands that follow."""
 
     def named(self, name: str) -> LoadedOrder:
         """Return the order with the id `name`. Raises `InvalidInput`, which lists the ids."""
@@ -123,7 +125,8 @@ class PlanOnBranch:
         commands = self.latest.head.commands if self.latest else None
         if installs is None:
             installs = isinstance(commands, dict) and commands.get("install_dependencies") is True
-        return self.command("run-all", place) + (" --deps auto" if installs else "")
+        more = self.flags + (" --deps auto" if installs else "")
+        return self.command("run-all", place) + more
 
     def command(self, words: str, place: str) -> str:
         """Return a command about the plan; `place` is the option of the repo."""

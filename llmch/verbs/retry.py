@@ -46,7 +46,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     if source.missing and name not in plan.landed(place.git, place.common_dir):
         raise source.missing
     options = run_options(args, settings)
-    options = command_line.as_in_the_latest_run(args, plan, options, place, console)
+    plan, options = command_line.as_in_the_latest_run(args, plan, options, place, console)
     reports = replace(reports, plan=plan.path)
     return run_reported(
         lambda each: decide.retry_order(plan, name, hint, place, each, source, console),
