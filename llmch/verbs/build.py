@@ -30,6 +30,7 @@ from llmch.verbs import plan as plan_verb
 from planner import known_plans, run_plan
 from planner.compile import inputs
 from planner.plan_flags import add_acceptance_arguments, add_planner_flags, compile_options
+from planner.spec import read_spec
 from planner.spec.spec_folders import spec_place
 from shared.errors import ExitCode, InterruptedRun, InvalidInput
 from shared.events.events import ignore
@@ -203,6 +204,8 @@ def _ground(args: argparse.Namespace, console: Console) -> _BuildContext:
     settings = wiring.settings_for(args, emit, repo=args.repo, spec=spec)
     issue_specs.take_issue(args, settings, console)
     sources = wiring.sources_of_both(args, settings, review=wiring.reviews_plan(args))
+    if sources[0].missing and args.spec:
+        read_spec.read_spec(args.spec)  # a key would not help against a fault of it
     place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
     return _BuildContext(settings, reports, place, *sources)
 
