@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from planner.compile.compile_loop import Compilation, compile_plan
 from planner.compile.compile_record import (
+    AFTER_CUT,
     CompileRecord,
     check_export,
     earlier_replies,
@@ -342,9 +343,8 @@ def _write(manifest: Manifest | None, options: PlanOptions, run_dir: Path) -> Pa
 def _error(outcome: Judged, run_dir: Path) -> LlmchError | None:
     """Return the error that ends the command where the last reply could not even be judged."""
     if outcome.failure:
-        return ModelUnavailable(
-            f"the model gave no usable reply: {outcome.failure}", f"the prompts are in {run_dir}"
-        )
+        hint = f"the prompts are in {run_dir}" + (f"; {AFTER_CUT}" if outcome.is_cut else "")
+        return ModelUnavailable(f"the model gave no usable reply: {outcome.failure}", hint)
     if outcome.plan is not None and not outcome.plan.is_json:
         return ReplyUnparseable(
             "the model's last reply was not a JSON document",

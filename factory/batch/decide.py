@@ -30,7 +30,7 @@ from factory.record.run_status import read_status
 from factory.record.runs_on_record import RunDocument, read_run_document
 from factory.run.run_request import Request, place_option
 from shared.errors import InvalidInput, PreflightRefused
-from shared.events.events import Emit
+from shared.events.events import Emit, Warned
 from shared.git import refs
 from shared.git.client import Git
 from shared.llm.stack import ModelSource
@@ -59,6 +59,8 @@ class PlanOnBranch:
     branch: str
     latest: LatestRun | None = None
     """The repo's latest run, if it was of this plan."""
+    flags: str = ""
+    """The options that say how commands run, each after a space, for the commands that follow."""
 
     def named(self, name: str) -> LoadedOrder:
         """Return the order with the id `name`. Raises `InvalidInput`, which lists the ids."""
@@ -123,7 +125,8 @@ class PlanOnBranch:
         commands = self.latest.head.commands if self.latest else None
         if installs is None:
             installs = isinstance(commands, dict) and commands.get("install_dependencies") is True
-        return self.command("run-all", place) + (" --deps auto" if installs else "")
+        more = self.flags + (" --deps auto" if installs else "")
+        return self.command("run-all", place) + more
 
     def command(self, words: str, place: str) -> str:
         """Return a command about the plan; `place` is the option of the repo."""
@@ -230,7 +233,16 @@ def retry_order(
     landed, and as `factory.batch.batch.run_all` does.
     """
     with hold(place.common_dir):
-        _take_up(plan, name, hint, place)
+        landed = _take_up(plan, name, hint, place)
+        if landed and hint:
+            instead = f"`llmch do TEXT --branch {shlex.quote(plan.branch)}`"
+            emit(
+                Warned(
+                    f"{name} has landed as {landed[:12]} on {plan.branch}, so the hint is not "
+                    f"used: {instead} changes what the order made, and so does a plan of a "
+                    "changed specification (`llmch plan --from`)"
+                )
+            )
         rest = _rest(plan, name, place, options)
     options = replace(options, branch=plan.branch)
     command: Literal["accept", "retry"] = "accept" if options.given else "retry"
@@ -266,11 +278,12 @@ def _decide(plan: PlanOnBranch, name: str, reason: str, place: RepoPlace) -> Lef
         return LeftOut(name, plan.branch, reason, blocked, others)
 
 
-def _take_up(plan: PlanOnBranch, name: str, hint: str | None, place: RepoPlace) -> None:
+def _take_up(plan: PlanOnBranch, name: str, hint: str | None, place: RepoPlace) -> str:
+    """Record that an order is to be made, with the hint; return its commit where it has landed."""
     key = plan.key_of(name)
     landed = plan.landed(place.git, place.common_dir)
     if name in landed:
-        return
+        return landed[name]
     decisions = plan.decisions(place.common_dir)
     graph = derive_graph([each.order for each in plan.orders])
     needed = (graph.ids[each] for each in sorted(graph.needs[graph.ids.index(name)]))
@@ -279,6 +292,7 @@ def _take_up(plan: PlanOnBranch, name: str, hint: str | None, place: RepoPlace) 
     before = decisions.get(name, NOTHING_DECIDED)
     kept = before.hint if hint is None else hint
     write_decision(place.common_dir, key, replace(NOTHING_DECIDED, hint=kept))
+    return ""
 
 
 def _rest(plan: PlanOnBranch, name: str, place: RepoPlace, options: RunOptions) -> str:

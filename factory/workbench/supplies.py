@@ -256,13 +256,14 @@ class Supplies:
 class Supplier:
     """Find the supplies of trees for one run. Threads may share the supplier.
 
-    Each warning is emitted once.
+    Each warning is emitted once, and what manifests are prepared is said once.
     """
 
     options: RunOptions
     emit: Emit
     linking: Linking = field(default_factory=Linking)
     _warned: set[str] = field(default_factory=set)
+    _prepared: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def supplies_of(self, workspace: Workspace, before: Supplies | None = None) -> Supplies:
@@ -277,7 +278,7 @@ class Supplier:
         if before and before.fingerprint == fingerprint:
             return before
         linked = self._links(workspace)
-        self.emit(Noted("preparing the target's dependencies"))
+        self._note(fingerprint)
         present = frozenset(each.path for each in linked)
         workshop = LocalWorkshop(dependencies_root(), self.options.python, present=present)
         prepared = prepare(files, workshop)
@@ -295,6 +296,13 @@ class Supplier:
         chosen = self.linking.choose(workspace)
         self._warn(chosen.warnings)
         return chosen.linked
+
+    def _note(self, fingerprint: str) -> None:
+        with self._lock:
+            is_new = fingerprint not in self._prepared
+            self._prepared.add(fingerprint)
+        if is_new:
+            self.emit(Noted("preparing the target's dependencies"))
 
     def _warn(self, warnings: Iterable[str]) -> None:
         with self._lock:

@@ -283,14 +283,22 @@ def agrees(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def answer_to(question: str, most: int) -> str:
-    """Ask the question and return the line that answers it, "" for none; a long one is refused."""
+def answer_to(question: str, most: int) -> str | None:
+    """Ask the question and return the line that answers it; a long one is refused.
+
+    The line is "" for Enter alone. `None` says that nobody answers: the input has ended.
+    """
+    stream = plain_printer.Stream(sys.stderr)
     while True:
-        plain_printer.Stream(sys.stderr).write(question)
-        answer = " ".join(sys.stdin.readline().split())
+        stream.write(question)
+        line = sys.stdin.readline() if sys.stdin is not None else ""  # `None` where it was closed
+        answer = " ".join(line.split())
+        if not line:
+            stream.write("\n")
+            return None
         if len(answer) <= most:
             return answer
-        plain_printer.Stream(sys.stderr).write(f"(at most {most} characters)\n")
+        stream.write(f"(at most {most} characters)\n")
 
 
 def has_standard_streams() -> bool:

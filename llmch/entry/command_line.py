@@ -8,17 +8,18 @@ import argparse
 import difflib
 import os
 import re
+import shlex
 import sys
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, Protocol, cast
+from typing import TYPE_CHECKING, Final, NoReturn, Protocol, cast
 
 from factory import preflight
 from factory.batch import decide
 from factory.fleet import database
-from factory.orders import read_orders
+from factory.orders import read_orders, task
 from factory.record import runs_on_record
 from factory.run import reproduce
 from llmch.console import Console, Format
@@ -393,18 +394,54 @@ def order_asked_for(args: argparse.Namespace, place: RepoPlace) -> tuple[PlanOnB
     return plan, name
 
 
+_FLAG_OF: Final = {
+    "python": "python",
+    "timeout_seconds": "timeout_seconds",
+    "link": "link",
+    "backend": "sandbox.backend",
+    "net": "sandbox.net",
+    "read": "sandbox.read",
+    "write": "sandbox.write",
+    "path": "sandbox.path",
+}
+"""The settings whose flags say what a record has of how commands ran."""
+
+
 def as_in_the_latest_run(
     args: argparse.Namespace, plan: PlanOnBranch, options: RunOptions, place: RepoPlace, emit: Emit
-) -> RunOptions:
+) -> tuple[PlanOnBranch, RunOptions]:
     """Return `options` with the sandbox and interpreter of the plan's latest run.
 
-    A value on the command line counts before that of the run.
+    A value on the command line counts before that of the run. The plan is returned with the flags
+    that mean the same in the commands that follow.
     """
-    given = (name for name, value in flags_given(args).items() if value is not None)
-    groups = {flag.group for name in given if (flag := KEYS[name].flag)}
-    if plan.latest is None or not groups.isdisjoint(_OF_COMMANDS) or args.deps == "auto":
-        return options
-    return reproduce.options_of_run(plan.latest.head, plan.latest.folder, options, place, emit)
+    given = {
+        flag.option: value
+        for name, value in flags_given(args).items()
+        if (flag := KEYS[name].flag) and flag.group in _OF_COMMANDS and value is not None
+    }
+    if plan.latest is None or given or args.deps == "auto":
+        return replace(plan, flags=_flags(given)), options
+    latest, before = plan.latest, task.command_settings(options)
+    options = reproduce.options_of_run(latest.head, latest.folder, options, place, emit)
+    now = task.command_settings(options)
+    others = {
+        flag.option: getattr(now, name)
+        for name, key in _FLAG_OF.items()
+        if (flag := KEYS[key].flag) and getattr(now, name) != getattr(before, name)
+    }
+    if isinstance(now.link, tuple) and "--link" in others:
+        others["--link"] = ",".join(now.link)
+    return replace(plan, flags=_flags(others)), options
+
+
+def _flags(values: Mapping[str, object]) -> str:
+    """Return the options as words of a command line, each after a space."""
+    return "".join(
+        f" {option} {shlex.quote(str(each))}"
+        for option, value in values.items()
+        for each in (value if isinstance(value, list | tuple) else (value,))
+    )
 
 
 def fleet_of(settings: Settings) -> DatabaseUrl:

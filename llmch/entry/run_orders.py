@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -35,12 +35,10 @@ from shared.errors import (
     InterruptedRun,
     InvalidInput,
     LlmchError,
-    ModelUnavailable,
     PreflightRefused,
     SandboxUnavailable,
 )
 from shared.events.events import Event, Noted, Warned
-from shared.llm import stack
 from shared.work_order.plan_folder import MANIFEST_NAME
 
 if TYPE_CHECKING:
@@ -50,7 +48,7 @@ if TYPE_CHECKING:
     from llmch.ci.pull_requests import PullRequestAnswer
     from llmch.ci.run_reports import Reports
     from llmch.previews.plan_preview import PlanPreview
-    from shared.llm.model_client import Completion, Request
+    from shared.git.client import Git
     from shared.llm.stack import ModelSource
     from shared.settings.settings import Settings
 
@@ -75,24 +73,24 @@ def options_and_source(
     """
     settings = wiring.settings_for(args, console, repo=args.repo)
     options = pull_requests.pushing(run_flags.run_options(args, settings), args)
-    try:
-        return options, wiring.model_source(args, settings, settings.factory)
-    except ModelUnavailable as unavailable:
-        orders, git = read_orders(), preflight.find_repo(args.repo).git
-        if len(landed.landed_on(git, orders, options.branch)) < len(orders):
-            raise
-        refusing = _Refusing(unavailable)
-        return options, stack.ModelSource(stack.Mode.LIVE, lambda _: refusing)
+    source = wiring.source_if_any(args, settings)
+    if source.missing is not None:
+        check_key(source, read_orders, preflight.find_repo(args.repo).git, options.branch)
+    return options, source
 
 
-@dataclass(frozen=True, slots=True)
-class _Refusing:
-    """Stand for a model that cannot be asked: a run that asks it all the same ends with `why`."""
-
-    why: ModelUnavailable
-
-    def complete(self, _request: Request) -> Completion:
-        raise self.why
+def check_key(
+    source: ModelSource,
+    read_orders: Callable[[], Sequence[LoadedOrder]],
+    git: Git,
+    branch: str | None,
+) -> None:
+    """Raise the error of a missing key, unless the orders of the plan have landed, all of them."""
+    if source.missing is None:
+        return
+    orders = read_orders()
+    if not orders or len(landed.landed_on(git, orders, branch)) < len(orders):
+        raise source.missing
 
 
 def latest_plan(repo: Path, artifacts: Path) -> Path:

@@ -38,7 +38,7 @@ from shared.llm import live_client
 from shared.llm.budget import Budget, ModelTables, SharedBudget
 from shared.llm.call_retry import Pace
 from shared.llm.model_access import ModelAccess, check_access
-from shared.llm.model_client import ByRoleClient, LlmClient, Role
+from shared.llm.model_client import ByRoleClient, Completion, LlmClient, Request, Role
 from shared.llm.stack import Mode, ModelSource
 from shared.llm.transcript import Transcript, check_can_record
 from shared.settings.loading import flags_given, load_settings
@@ -102,6 +102,34 @@ def model_source(args: argparse.Namespace, settings: Settings, role: RoleSetting
     return ModelSource(Mode.REPLAY, transcript=args.transcript)
 
 
+def source_if_any(args: argparse.Namespace, settings: Settings) -> ModelSource:
+    """Return the factory's source; where the key is missing, one that raises what is `missing`.
+
+    The caller raises it as soon as it knows that a model is needed.
+    """
+    try:
+        return model_source(args, settings, settings.factory)
+    except ModelUnavailable as unavailable:
+        return _refusing(unavailable)
+
+
+def _refusing(why: ModelUnavailable) -> ModelSource:
+    def refuse(_: Emit) -> LlmClient:
+        return _Refusing(why)
+
+    return ModelSource(Mode.LIVE, refuse, missing=why)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusing:
+    """Stand for a model that cannot be asked: a run that asks it all the same ends with `why`."""
+
+    why: ModelUnavailable
+
+    def complete(self, _request: Request) -> Completion:
+        raise self.why
+
+
 def reviews_plan(args: argparse.Namespace) -> bool:
     """Return whether a valid plan is to be reviewed.
 
@@ -149,9 +177,15 @@ def also_for(source: ModelSource, role: Role, other: ModelSource) -> ModelSource
 def sources_of_both(
     args: argparse.Namespace, settings: Settings, *, review: bool
 ) -> tuple[ModelSource, ModelSource]:
-    """Return the sources of a command that plans and then executes; they share one budget."""
-    planner = planning_source(args, settings, review=review)
-    factory = model_source(args, settings, settings.factory)
+    """Return the sources of a command that plans and then executes; they share one budget.
+
+    A missing key of either is `missing` in both, as in `source_if_any`.
+    """
+    try:
+        planner = planning_source(args, settings, review=review)
+        factory = model_source(args, settings, settings.factory)
+    except ModelUnavailable as unavailable:
+        planner = factory = _refusing(unavailable)
     purse = SharedBudget(planner.budget)
     return replace(planner, purse=purse), replace(factory, purse=purse)
 

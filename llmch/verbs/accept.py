@@ -166,7 +166,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         commit = accept_commit.take_back(plan, name, place, options)
         run_all = plan.run_all(run_request.place_option(args.repo))
         return Outcome(TakenBackDocument(name, plan.branch, commit, run_all))
-    options = command_line.as_in_the_latest_run(args, plan, options, place, console)
+    plan, options = command_line.as_in_the_latest_run(args, plan, options, place, console)
     standing = [
         word
         for kind, word in args.given

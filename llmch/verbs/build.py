@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from factory import preflight
 from factory.batch import batch
+from factory.orders.read_orders import read_workdir
 from factory.orders.task import RunOptions
 from factory.run_flags import add_batch_arguments, installs, run_options
 from llmch.ci.finding_reports import annotate_spec
@@ -79,9 +80,14 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     args.spec = args.spec and spec_place(args.spec)
     ground = _ground(args, console)
     planning = _planning(args, ground)
-    is_known = known_plans.known_plan(planning, ground.place.common_dir) is not None
-    is_paid = ground.planner.mode is stack.Mode.LIVE and not is_known
+    known = known_plans.known_plan(planning, ground.place.common_dir)
+    is_paid = ground.planner.mode is stack.Mode.LIVE and known is None
     options = pushing(run_options(args, ground.settings), args)
+    run_orders.check_key(
+        ground.planner,
+        lambda: read_workdir(known) if known else (),
+        *(ground.place.git, options.branch),
+    )
     with reporting(options, ground.reports, console):
         options = run_orders.check_first(options, console, verify=is_paid)
         return _plan_and_run(planning, options, args, ground, console)
@@ -96,7 +102,9 @@ class _EventMaker:
 
     @cached_property
     def _ground(self) -> _BuildContext:
-        return _ground(self._args, self._console)
+        ground = _ground(self._args, self._console)
+        run_orders.check_key(ground.planner, tuple, ground.place.git, None)
+        return ground
 
     def plan(self, spec: Path, before: Path | None, branch: str) -> run_plan.PlanResult:
         args = self._args
@@ -175,7 +183,8 @@ def _answered(
     if stated and plan_verb.may_ask(args):
         preview = preview_document.read_preview(folder, args.repo, args.branch, ground.settings)
         is_asked = plan.result is not None or not run_orders.has_begun(preview, common_dir)
-        if is_asked and plan_verb.changed_by_answers(args.spec, stated, console):
+        goes_on = "the same command again asks the rest"
+        if is_asked and any(plan_verb.ask_open(args.spec, stated, console, goes_on)):
             following = wiring.following(planning, folder, ground.place)
             plan = _planned(following, args, ground, console)
             stated = plan.result.assumptions if plan.result is not None else ()
@@ -194,10 +203,9 @@ def _ground(args: argparse.Namespace, console: Console) -> _BuildContext:
     if args.event is not None and settings.max_tokens is None and settings.max_cost is None:
         settings = replace(settings, max_tokens=settings.issue.max_tokens)
     issue_specs.take_issue(args, settings, console)
-    with wiring.inputs_first(
-        lambda: args.spec and read_spec.read_spec(args.spec), lambda: preflight.find_repo(args.repo)
-    ):
-        sources = wiring.sources_of_both(args, settings, review=wiring.reviews_plan(args))
+    sources = wiring.sources_of_both(args, settings, review=wiring.reviews_plan(args))
+    if sources[0].missing and args.spec:
+        read_spec.read_spec(args.spec)  # a key would not help against a fault of it
     place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
     return _BuildContext(settings, reports, place, *sources)
 

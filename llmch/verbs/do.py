@@ -100,6 +100,11 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
         ground = replace(ground, options=replace(ground.options, settings=settings))
     is_asked_again = planning.spec.is_file() and not args.anew
     known = _known(planning, ground) if is_asked_again else None
+    run_orders.check_key(
+        ground.factory,
+        lambda: read_orders.read_workdir(known) if known else (),
+        *(ground.place.git, ground.options.branch),
+    )
     with reporting(ground.options, reports, console):
         is_paid = ground.is_live and known is None
         options = run_orders.check_first(ground.options, console, verify=is_paid)
@@ -160,8 +165,7 @@ def _ground(args: argparse.Namespace, console: Console) -> _Ground:
             "nobody is at a terminal to say yes to the order",
             "--yes executes it without asking; nothing was paid",
         )
-    with wiring.inputs_first(lambda: preflight.find_repo(args.repo)):
-        sources = wiring.sources_of_both(args, settings, review=False)
+    sources = wiring.sources_of_both(args, settings, review=False)
     place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
     options = replace(pushing(run_options(args, settings), args), allow_dirty=True)
     on_branch = options.branch and refs.tip_of_branch(place.git, options.branch)

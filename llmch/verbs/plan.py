@@ -6,7 +6,6 @@ import argparse
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from llmch.ci.finding_reports import annotate_spec
 from llmch.console import Console, Format
 from llmch.console.console import answer_to, someone_is_there
 from llmch.console.document import Outcome, Paragraph
-from llmch.console.line import clean, one_line, this_program
+from llmch.console.line import clean, count, one_line, this_program
 from llmch.entry import command_line, issue_specs, wiring
 from llmch.entry.answers import PlanDocument
 from llmch.previews import plan_overlaps, preview_document
@@ -25,8 +24,8 @@ from planner import run_plan
 from planner.plan_flags import add_plan_arguments, plan_options
 from planner.spec import answers, read_spec
 from planner.spec.spec_folders import spec_place
-from shared.errors import ExitCode, InvalidInput
-from shared.events.events import Noted
+from shared.errors import ExitCode, InterruptedRun, InvalidInput
+from shared.events.events import Noted, Warned
 from shared.llm.budget import SharedBudget
 from shared.llm.stack import Mode
 from shared.settings.settings import KEYS
@@ -58,33 +57,51 @@ def may_ask(args: argparse.Namespace) -> bool:
     return for_people and not silent and args.llm == Mode.LIVE and someone_is_there()
 
 
-def changed_by_answers(spec: Path, assumptions: Sequence[Assumption], console: Console) -> bool:
-    """Ask what nobody has answered yet, contradictions first, and write the answers down.
+def ask_open(
+    spec: Path, assumptions: Sequence[Assumption], console: Console, goes_on: str
+) -> Sequence[bool]:
+    """Ask what nobody has answered yet, contradictions first, and write each answer down.
 
-    Return whether an answer is another one than the reading taken.
+    Return for each answer whether it is another one than the reading taken. Where the input ends,
+    the rest stays open. `goes_on` is said to who interrupts: how the rest is asked.
     """
     known = {each.id for each in read_spec.read_spec(spec).answers}
     asked = [each for each in assumptions if each.kind != "assumption" and each.id not in known]
-    given: list[answers.SpecAnswer] = []
-    changes = 0
+    place, changes = answers.answers_path(spec), list[bool]()
     console.close()  # no region is redrawn while somebody types
-    for each in sorted(asked, key=lambda each: each.kind):
-        about = ", ".join((*each.requirements, *each.work_orders))
-        text, reading = (one_line(clean(said)) for said in (each.text, each.reading))
-        heading = f"{each.kind}: {text}" + (f" ({about})" if about else "")
-        answer = answer_to(f"{heading}\nEnter for: {reading}\n> ", MAX_SAID)
-        given.append(answers.SpecAnswer(each.text, answer or each.reading))
-        changes += not given[-1].is_reading(each.reading)
-    if given:
-        console(Noted(f"the answers are in {answers.write_answers(spec, given)}"))
-    return changes > 0
+    try:
+        for each in sorted(asked, key=lambda each: each.kind):
+            if (answer := _answer_to(each)) is None:
+                break
+            given = answers.SpecAnswer(each.text, answer or each.reading)
+            answers.write_answers(spec, [given])
+            changes.append(not given.is_reading(each.reading))
+    except KeyboardInterrupt as interrupt:
+        kept = f"the answers so far are in {place}; " if changes else ""
+        raise InterruptedRun(kept + goes_on) from interrupt
+    if changes:
+        console(Noted(f"the answers are in {place}"))
+    if left := len(asked) - len(changes):
+        console(Warned(f"{count(left, 'question')} not answered: the readings taken count"))
+    return changes
+
+
+def _answer_to(asked: Assumption) -> str | None:
+    about = ", ".join((*asked.requirements, *asked.work_orders))
+    text, reading = (one_line(clean(said)) for said in (asked.text, asked.reading))
+    heading = f"{asked.kind}: {text}" + (f" ({about})" if about else "")
+    return answer_to(f"{heading}\nEnter for: {reading}\n> ", MAX_SAID)
 
 
 def asking(options: PlanOptions, args: argparse.Namespace, console: Console) -> PlanOptions:
     """Return the options with which the model may ask the person while it plans."""
     if not may_ask(args):
         return options
-    ask = partial(changed_by_answers, options.spec, console=console)
+    goes_on = "the same command again asks the rest"
+
+    def ask(asked: Sequence[Assumption]) -> bool:
+        return bool(ask_open(options.spec, asked, console, goes_on))
+
     return replace(options, ask_person=ask)
 
 
@@ -132,10 +149,12 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     source = replace(source, purse=SharedBudget(source.budget))
     result = run_plan.run_plan(options, source, console, runner, trial)
     asks = result.ok and may_ask(args)
-    if asks and changed_by_answers(args.spec, result.assumptions, console):
-        # The plan is the run's own: the one in `--outdir` is about to be replaced.
-        own = result.run_dir / "output"
-        before = own if own.is_dir() else result.output_dir
+    # The plan is the run's own: the one in `--outdir` is about to be replaced.
+    own = result.run_dir / "output"
+    before = own if own.is_dir() else result.output_dir
+    flags = f"--from {shlex.quote(str(before))}" + (" --overwrite" if args.outdir else "")
+    goes_on = f"the same command with `{flags}` asks the rest"
+    if asks and any(ask_open(args.spec, result.assumptions, console, goes_on)):
         assert before is not None, "a valid plan is written"
         place = preflight.find_repo(repo) if repo else None
         options = wiring.following(replace(options, overwrite=True), before, place)

@@ -42,10 +42,11 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     settings = wiring.settings_for(args, console, repo=args.repo)
     place = preflight.find_repo(args.repo, allow_repo_filters=args.allow_repo_filters)
     plan, name = command_line.order_asked_for(args, place)
-    with wiring.inputs_first():
-        source = wiring.model_source(args, settings, settings.factory)
+    source = wiring.source_if_any(args, settings)
+    if source.missing and name not in plan.landed(place.git, place.common_dir):
+        raise source.missing
     options = run_options(args, settings)
-    options = command_line.as_in_the_latest_run(args, plan, options, place, console)
+    plan, options = command_line.as_in_the_latest_run(args, plan, options, place, console)
     reports = replace(reports, plan=plan.path)
     return run_reported(
         lambda each: decide.retry_order(plan, name, hint, place, each, source, console),

@@ -187,7 +187,7 @@ def _in_stages(compilation: Compilation, details: Stage, number: int) -> Iterato
     last: Judged | None = None
     for last in _until_valid(compilation, outline, (Ask(outline.first),), number):
         yield last
-    if last is not None and last.plan is not None and last.report.ok:
+    if last is not None and last.plan is not None and last.report.ok and not last.ok:
         asks = next_asks(details, last)
         yield from _until_valid(compilation, details, asks, last.attempt + 1, last)
 
@@ -202,7 +202,8 @@ def _until_valid(
     """Make at least one attempt, numbered from `number`, until one is valid or none is left.
 
     The first of these attempts asks `asks`, for a revision of `refused` where there is one. A plan
-    that was refused before ends the attempts: asking again would bring it once more.
+    that was refused before ends the attempts: asking again would bring it once more. So does a
+    reply that was cut, where nothing less can be asked for: the client gave it more room already.
     """
     seen: dict[str, int] = {}
     begun = number - 1 if refused is not None and refused.is_outline else 0
@@ -223,7 +224,10 @@ def _until_valid(
             if refused is None or judged.plan.is_json:
                 refused = judged
         if refused is not None and (judged.plan is not None or judged.lost):
-            asks = next_asks(stage, refused, judged)
+            asks = next_asks(stage, refused, judged) or asks
+        if stage.again is None and any(each.prompt in judged.cut for each in asks):
+            compilation.record.stop_cut(attempt)
+            return
 
 
 def _refusal(plan: Plan, judged: Judged) -> str:
@@ -241,14 +245,12 @@ def _attempt(
 ) -> Judged:
     """Ask once: prompts -> replies -> plan -> report; a patch is put into the `refused` reply."""
     record, may_look = compilation.record, refused is None and stage.kind is not StageKind.DETAILS
+    prompts = [each.prompt for each in asks]
     if may_look:
         asks = [replace(each, prompt=stage.looks.offered(stage.prompt)) for each in asks]
     record.begin_attempt(attempt, asks, stage.kind)
-    model, failures, said, lost = _model_for(compilation, attempt), [], [], []
-    shared = stage.shared(attempt)
-    requests = [
-        replace(model.request(e.prompt, attempt, order=e.name), shared=shared) for e in asks
-    ]
+    requests = _requests(compilation, stage, asks, attempt)
+    failures, said, lost = [], [], []
     outcomes = _side_by_side(compilation.client, requests, compilation.at_once)
     if may_look:
         outcomes = [_looked(compilation, stage, attempt, requests[0].prompt, outcomes[0])]
@@ -267,10 +269,25 @@ def _attempt(
         judged = _judged(compilation, stage, said, attempt, refused.reply if refused else "")
     else:
         judged = no_reply(attempt, failures[0])
-    is_cut = not said and any(isinstance(each, ReplyCutShort) for each in outcomes)
-    judged = replace(judged, lost=tuple(lost), is_cut=is_cut)
+    cut = (each for each, o in zip(prompts, outcomes, strict=True) if isinstance(o, ReplyCutShort))
+    judged = replace(judged, lost=tuple(lost), cut=frozenset(cut))
     record.end_attempt(judged, stage.kind)
     return judged
+
+
+def _requests(
+    compilation: Compilation, stage: Stage, asks: Sequence[Ask], attempt: int
+) -> list[Request]:
+    model, shared = _model_for(compilation, attempt), stage.shared(attempt)
+    model = model.for_details() if stage.kind is StageKind.DETAILS else model
+    return [
+        replace(
+            model.request(each.prompt, attempt, order=each.name),
+            shared=shared,
+            in_parts=len(each.orders) > 1,
+        )
+        for each in asks
+    ]
 
 
 def _model_for(compilation: Compilation, attempt: int) -> PlannerModel:

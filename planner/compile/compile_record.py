@@ -89,6 +89,10 @@ def _attempt_document(judged: Judged) -> dict[str, Any]:
     }
 
 
+AFTER_CUT = (
+    "give replies more room with --max-output-tokens, choose another model with --planner-model, "
+    "or ask for less at once, as `llmch plan --staged` and a shorter specification do"
+)
 _KEPT = "the plan stays as it was before the review"
 
 
@@ -169,6 +173,15 @@ class CompileRecord:
                 f"attempt {attempt} repeats the plan that was refused at attempt {earlier}, so no "
                 "further attempt is paid for: say in the specification what the findings are "
                 "about, or choose another model with --planner-model"
+            )
+        )
+
+    def stop_cut(self, attempt: int) -> None:
+        """Report that a reply was cut that would be cut again, so that the model is not asked."""
+        self.emit(
+            events.Warned(
+                f"a reply of attempt {attempt} was cut and would be again, so no further attempt "
+                f"is paid for: {AFTER_CUT}"
             )
         )
 

@@ -49,6 +49,7 @@ from shared.files import atomic_io
 from shared.files.paths import VERIFY_SCRIPT
 from shared.llm.budget import likely_tokens
 from shared.llm.model_client import Api, CallPlace, Request, Role
+from shared.llm.request_forms import NO_THINKING, thinking_tokens
 from shared.processes.pinned_tools import cache_folder
 
 if TYPE_CHECKING:
@@ -120,6 +121,18 @@ class PlannerModel:
     max_output_tokens: int | None
     temperature: float | None = None
 
+    def for_details(self) -> PlannerModel:
+        """Return the model as it is asked for the details of a few orders.
+
+        A reply that runs away is cut early: it has a quarter of the room, at least what a reply
+        should have, and what the reasoning may take.
+        """
+        most, effort = self.max_output_tokens, self.reasoning_effort
+        room = max(MAX_REPLY_TOKENS, (most or 0) // 4)
+        if effort is not None and effort not in NO_THINKING:
+            room += thinking_tokens(effort, most or 4 * MAX_REPLY_TOKENS)
+        return replace(self, max_output_tokens=min(room, most or room))
+
     def request(
         self, prompt: str, attempt: int, role: Role = Role.PLANNER, order: str | None = None
     ) -> Request:
@@ -172,8 +185,10 @@ class PlanOptions:
     """How many replies of the model may ask to see more of the repo instead of being a plan."""
     look_tokens: int = 12_000
     """How much it is shown then, in all."""
-    ask_person: Callable[[Sequence[Assumption]], object] | None = None
-    """Asks what such a reply asks, and adds the answers to the spec; `None` where nobody is."""
+    ask_person: Callable[[Sequence[Assumption]], bool] | None = None
+    """Asks what such a reply asks, adds the answers to the spec, and says whether there are any.
+
+    It is `None` where nobody is."""
     follows: Predecessor | None = None
     """The plan that the new one follows; `None` for a plan of the whole specification."""
     change: Change | None = None
@@ -207,17 +222,19 @@ MAX_REPLY_TOKENS: Final = 16_000
 def plans_in_stages(options: PlanOptions, inputs: CompileInputs) -> bool | None:
     """Return whether the outline of a plan is asked for before its details.
 
-    That is so where the whole plan would take more tokens than one reply should have. A plan that
-    follows another one, and one of a single change, are small. The result is `None` where one reply
-    is expected to do, but need not.
+    That is so where the whole reply would take more tokens than one should have. Of a plan that
+    follows another one, what was changed and added counts. The plan of a single change is small.
+    The result is `None` where one reply is expected to do, but need not.
     """
-    if inputs.task is not None or inputs.change is not None:
+    if inputs.change is not None:
         return False
     if options.staged is not None:
         return options.staged
-    spec = inputs.spec
-    expected = _REQUIREMENT_TOKENS * len(spec.requirements)
-    if not expected:
+    spec, planned = inputs.spec, len(inputs.spec.requirements)
+    if inputs.task is not None:
+        planned = len(inputs.task.difference.changed) + len(inputs.task.difference.added)
+    expected = _REQUIREMENT_TOKENS * planned
+    if not expected and inputs.task is None:
         expected = _PROSE_SHARE * likely_tokens(len(spec.text.encode()))
     limit = min(MAX_REPLY_TOKENS, options.model.max_output_tokens or MAX_REPLY_TOKENS)
     return True if expected > limit else None

@@ -58,8 +58,8 @@ class Judged:
     `reply` is the text that the next prompt shows as this attempt's reply. `left_out` has a
     sentence for each order that sets up what the repo already has. `answer` is what the reply
     changes in the plan before, for a plan that follows one. An outline is never a valid plan.
-    `lost` are the orders that were asked for together and in vain. `is_cut` says that the reply was
-    longer than the model can reply at once.
+    `lost` are the orders that were asked for together and in vain. `cut` are the prompts whose
+    replies were longer than the model can reply at once.
     """
 
     attempt: int
@@ -72,7 +72,11 @@ class Judged:
     answer: Answer | None = None
     is_outline: bool = False
     lost: tuple[tuple[str, ...], ...] = ()
-    is_cut: bool = False
+    cut: frozenset[str] = frozenset()
+
+    @property
+    def is_cut(self) -> bool:
+        return self.plan is None and bool(self.cut)
 
     @property
     def ok(self) -> bool:

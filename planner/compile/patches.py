@@ -35,8 +35,9 @@ def in_short(order: Mapping[str, JsonValue], keys: Collection[str] = SHORT) -> J
 
 
 def is_outlined(order: Mapping[str, JsonValue]) -> bool:
-    """Say whether an order still lacks its details."""
-    return order.get("acceptance_commands") == [NO_DETAILS]
+    """Say whether an order still lacks its details, beside commands that the harness gave it."""
+    commands = order.get("acceptance_commands")
+    return isinstance(commands, list) and NO_DETAILS in commands
 
 
 @dataclass(frozen=True, slots=True)

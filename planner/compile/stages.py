@@ -91,7 +91,8 @@ def next_asks(stage: Stage, refused: Judged, latest: Judged | None = None) -> tu
     """Return the questions of the attempt after the one that was `refused`.
 
     `latest` is the latest reply, where that could not be read. Of an outline, the orders without
-    details come first: those of a reply that was lost by halves, since it may have been too long.
+    details come first. Those of a reply that was lost are asked for by halves, since it may have
+    been too long.
     """
     latest = latest or refused
     if stage.again is not None:
@@ -102,16 +103,13 @@ def next_asks(stage: Stage, refused: Judged, latest: Judged | None = None) -> tu
     errors = refused.report.errors
     astray = {each.order for each in errors if each.at.parts[:1] != ("acceptance_commands",)}
     lacking = [name for name in orders if is_outlined(orders[name]) and name not in astray]
-    lost = [[name for name in part if name in lacking] for part in latest.lost]
-    halves = [half for part in lost for half in _halves(part) if half]
-    others = [name for name in lacking if not any(name in part for part in lost)]
     prefix = _outlined(stage, orders)
     details = (
         Ask(render_details(prefix, part), tuple(part), is_detail=True)
-        for part in (*halves, *_chunks(others))
+        for part in _parts(lacking, latest.lost)
     )
     faulty = [name for name in dict.fromkeys(each.order for each in errors) if name not in lacking]
-    named = [*_chunks([each for each in faulty if each in orders])]
+    named = [*_parts([each for each in faulty if each in orders], latest.lost)]
     if any(each not in orders for each in faulty):
         named.append([])
     found = refused.report.findings
@@ -168,10 +166,13 @@ def _chunks(names: Sequence[str]) -> Iterator[list[str]]:
         yield [*names[index * len(names) // parts : (index + 1) * len(names) // parts]]
 
 
-def _halves(names: Sequence[str]) -> Iterator[list[str]]:
-    middle = (len(names) + 1) // 2
-    yield [*names[:middle]]
-    yield [*names[middle:]]
+def _parts(names: Sequence[str], lost: Sequence[Sequence[str]]) -> Iterator[list[str]]:
+    """Yield the names in parts: those that were `lost` together in halves, all others in chunks."""
+    gone = [[each for each in part if each in names] for part in lost]
+    for part in gone:
+        middle = (len(part) + 1) // 2
+        yield from (half for half in (part[:middle], part[middle:]) if half)
+    yield from _chunks([each for each in names if not any(each in part for part in gone)])
 
 
 def _refused_prompt(first: str, refused: Judged, latest: Judged) -> str:
@@ -256,7 +257,8 @@ def judge_outlined(
     reply, joins = replace(made.reply, plan=plan), kind is StageKind.OUTLINE
     judged = judge_reply(attempt, text, reply, inputs, judge_so_far, joins=joins)
     if kind is StageKind.OUTLINE:
-        return replace(judged, is_outline=True)
+        lacks = judged.plan is None or any(is_outlined(each.raw) for each in judged.plan.drafts)
+        return replace(judged, is_outline=lacks)  # a model may write a whole plan all the same
     assert judged.plan is not None, "it was parsed"
     found = [*judged.report.findings, *_missing(judged.plan, made.clashes)]
     return replace(judged, report=Report(tuple(sorted(found, key=lambda each: each.position))))

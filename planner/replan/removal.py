@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from planner.plan.parse_plan import Draft, Plan, parse_entries, parse_plan, strings
 from planner.replan.predecessor import FollowUp, covers_of
-from shared.files.strict_documents import JsonValue
+from shared.files.strict_documents import JsonObject, JsonValue
 from shared.languages.registry import language_of
 from shared.work_order.plan_folder import StoredManifest
 from shared.work_order.work_order import NotRemoved, WorkOrder, order_id, order_number
@@ -339,7 +339,8 @@ def with_removals(
         if draft.order is None or task.removed_ids.isdisjoint(draft.order.covers):
             continue
         if again := commands_again(landed, draft.order, task.removed_ids):
-            more = {key: [*_strings(draft, key), *again] for key in _PROOF}
+            proof = {key: [*dict.fromkeys((*_strings(draft, key), *again))] for key in _PROOF}
+            more: JsonObject = {key: [*texts] for key, texts in proof.items()}
             orders[draft.position - 1] = {**draft.raw, **more}
             added.append((draft.label, "regression", "; ".join(again)))
     covered = {name for each in plan.drafts for name in covers_of(each)}
@@ -360,5 +361,5 @@ def with_removals(
 _PROOF: Final = ("acceptance_commands", "regression")
 
 
-def _strings(draft: Draft, key: str) -> list[JsonValue]:
+def _strings(draft: Draft, key: str) -> list[str]:
     return [text for _, text in strings(draft.raw.get(key))]

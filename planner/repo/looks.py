@@ -79,9 +79,9 @@ class Looks:
     `left` counts replies, and `room` characters of answers. `open_tree` gives the files of the
     commit; nothing is read before the first look. `verification` are the commands that verify the
     repo, which `machine` can run. `asked` has a line on each look, `rounds` counts the replies that
-    looked, and `spent` is what the calls took that answered them. `ask_person` asks, and adds the
-    answers to the specification; without it nobody is there. `known` are the ids of the questions
-    that it answers already.
+    looked, and `spent` is what the calls took that answered them. `ask_person` asks, adds the
+    answers to the specification, and returns whether there are any; without it nobody is there.
+    `known` are the ids of the questions that it answers already.
     """
 
     left: int
@@ -89,7 +89,7 @@ class Looks:
     open_tree: Callable[[], CommitSources | None] = lambda: None
     verification: Sequence[str] = ()
     machine: Machine = field(default_factory=lambda: Machine(None))
-    ask_person: Callable[[Sequence[Assumption]], object] | None = None
+    ask_person: Callable[[Sequence[Assumption]], bool] | None = None
     known: Collection[str] = ()
     asked: list[str] = field(default_factory=list)
     rounds: int = 0
@@ -133,11 +133,10 @@ class Looks:
     def have_answered(self) -> None:
         """Ask the person what the last reply asked.
 
-        Raises `SpecAnswered` where somebody is there, since the plan is then for another text.
+        Raises `SpecAnswered` where somebody answers, since the plan is then for another text.
         """
         asked, self._open = self._open, []
-        if asked and self.ask_person is not None:
-            self.ask_person(asked)
+        if asked and self.ask_person is not None and self.ask_person(asked):
             raise SpecAnswered("a person answered what the model asked, so the planning began anew")
 
     def _add(self, found: tuple[str, str]) -> None:

@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final, TypeAlias
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from shared.errors import InvalidInput
 
@@ -203,16 +204,30 @@ _MARKS: Final = re.compile(r"(?:[ \t>]|[-*+](?=[ \t]|$)|\d{1,9}[.)](?=[ \t]|$)|\
 _BETWEEN_CELLS: Final = re.compile(r"[\s|\\]+")
 
 
+_MOST_NESTED: Final = 100
+
+
+def _nests_too_deep(text: str) -> bool:
+    """Say whether brackets are within nearly as many brackets as the parser looks into."""
+    most = _MOST_NESTED - 10
+    if text.count("[") < most:
+        return False
+    depth = accumulate((each == "[") - (each == "]") for each in text if each in "[]")
+    return max(depth) >= most
+
+
 @cache
 def _markdown() -> MarkdownIt:
     """Return a parser of what GitHub reads. Its tokens say what of their text is not shown."""
-    from markdown_it import MarkdownIt
+    from markdown_it import MarkdownIt, helpers
     from markdown_it.rules_inline import backtick, html_inline, image, link
     from mdit_py_plugins.footnote import footnote_plugin
     from mdit_py_plugins.footnote.index import footnote_ref
 
-    options = {"inline_definitions": True, "maxNesting": 100}
+    options = {"inline_definitions": True, "maxNesting": _MOST_NESTED}
     parser = MarkdownIt("commonmark", options).enable("table")
+    known = {each: getattr(helpers, each) for each in helpers.__all__}
+    parser.helpers = cast("Any", SimpleNamespace)(**{**known, "parseLinkLabel": _end_of_label})
     footnote_plugin(parser, inline=False, move_to_end=False)
     # A link is one wherever it leads to.
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
@@ -227,6 +242,41 @@ def _markdown() -> MarkdownIt:
     for name, (rule, cuts) in rules.items():
         parser.inline.ruler.at(name, _watched(rule, cuts))
     return parser
+
+
+def _end_of_label(state: StateInline, start: int, disable_nested: bool = False) -> int:
+    """Return where the label ends that begins at `start`, -1 if it has no end.
+
+    The parser's own function walks to the end of a paragraph from each bracket that is not closed.
+    This one is equal, and walks over what it knows of the brackets within.
+    """
+    ends = cast("dict[tuple[int, bool], int]", state.cache)  # beside the parser's, by position
+    if (start, disable_nested) in ends:
+        return ends[start, disable_nested]
+    before, open_brackets = state.pos, [start]
+    state.pos = start + 1
+    while state.pos < state.posMax:
+        at, mark = state.pos, state.src[state.pos]
+        if mark == "]":
+            ends[open_brackets.pop(), disable_nested] = at
+            if not open_brackets:
+                break
+        state.md.inline.skipToken(state)
+        if mark != "[":
+            continue
+        end = ends.get((at, disable_nested))
+        if state.pos != at + 1:  # a link, or what else begins with a bracket
+            if disable_nested:
+                break
+        elif end is None:
+            open_brackets.append(at)
+        elif end < 0:
+            break
+        else:
+            state.pos = end + 1
+    ends.update(((each, disable_nested), -1) for each in open_brackets)
+    state.pos = before
+    return ends[start, disable_nested]
 
 
 _Rule: TypeAlias = "Callable[[StateInline, bool], bool]"
@@ -305,6 +355,8 @@ def _reference(state: StateInline, begin: int) -> list[_Cut]:
 def _cuts_of(token: Token) -> list[_Cut]:
     """Return what is not shown of a paragraph, a heading or a cell, from its beginning on."""
     text = token.content
+    if _nests_too_deep(text):
+        return [_Cut(0, len(text), "rest")]
     cuts = [cut for child in token.children or () for cut in child.meta.get("cuts", ())]
     code = [each for each in cuts if each.kind == "code"]
     begins = [each.begin for each in code]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -230,7 +230,7 @@ def _is_title(statement: Statement) -> bool:
 
 
 _STEP = re.compile(
-    r"(?:\*\*|__)(?P<bold>(?i:given|when|then|and|but))\b|(?P<plain>GIVEN|WHEN|THEN|AND|BUT)\b"
+    r"(?:\*\*|__)(?P<bold>(?i:given|when|then|and|but))\b|\b(?P<plain>GIVEN|WHEN|THEN|AND|BUT)\b"
 )
 _THEN = re.compile(r"\bthen\b", re.IGNORECASE)
 
@@ -238,29 +238,32 @@ _THEN = re.compile(r"\bthen\b", re.IGNORECASE)
 def with_joined_steps(statements: Sequence[Statement]) -> Iterator[Statement]:
     """Yield the statements; those that are steps of one scenario are one, as none demands alone.
 
-    A scenario ends with its THEN and what is added to that. Steps are items of one list that begin
-    with the word in capitals or bold type.
+    A scenario ends with its THEN and what is added to that, and has one WHEN: a list of these says
+    what follows in each. Steps are items of one list that begin with the word in capitals or bold
+    type.
     """
     joined: Statement | None = None
-    has_then = False
+    words: set[str] = set()
     for each in statements:
-        if joined is not None and _goes_on(joined, each, has_then=has_then):
+        if joined is not None and _goes_on(joined, each, words):
             text = f"{joined.text} {each.text}"
             joined = replace(joined, text=text, whole=f"{joined.whole} {each.text}")
         else:
             if joined is not None:
                 yield joined
-            joined, has_then = each, False
-        has_then = has_then or bool(_THEN.search(each.text))
+            joined, words = each, set()
+        words |= {found[found.lastgroup or 0].casefold() for found in _STEP.finditer(each.text)}
+        words |= {"then"} if _THEN.search(each.text) else set()
     if joined is not None:
         yield joined
 
 
-def _goes_on(before: Statement, step: Statement, *, has_then: bool) -> bool:
+def _goes_on(before: Statement, step: Statement, words: Collection[str]) -> bool:
     word = _step_of(step)
     if not word or not _step_of(before) or before.headings != step.headings:
         return False
-    return word in ("and", "but") or not has_then
+    over = {"then"} if word == "then" else {"when", "then"}
+    return word in ("and", "but") or over.isdisjoint(words)
 
 
 def _step_of(statement: Statement) -> str:

@@ -245,7 +245,8 @@ class SecondChanceClient:
     """Repeat a call whose reply broke off; repeat it once with twice the limit if it was cut short.
 
     A call whose replies break off is made three times at most. A small model that was cut had begun
-    to repeat itself, and would with more room, too.
+    to repeat itself, and would with more room, too. What can be asked for in parts is left to the
+    caller.
     """
 
     def __init__(self, inner: LlmClient, patience: RetryContext) -> None:
@@ -257,7 +258,7 @@ class SecondChanceClient:
             return self._complete_unbroken(request)
         except ReplyCutShort as cut:
             limit = 2 * (request.max_output_tokens or cut.usage.output_tokens)
-            if limit == 0 or is_small(request.model):
+            if limit == 0 or request.in_parts or is_small(request.model):
                 raise
             # A cap that leaves less than that does not justify a call: the reply may be cut again.
             roomier = replace(request, max_output_tokens=limit, expected_output_tokens=limit)

@@ -141,6 +141,8 @@ class Request:
     follow the prompt, and `tools` may be called; both are part of the prompt with `tools_in_text`.
     `shared` is how much of the prompt's beginning, in characters, further calls are expected to
     repeat soon; a server that has to be told keeps that part. It is no part of a transcript.
+    Neither is `in_parts`: whoever asks will ask for less where the reply is cut, so that the same
+    question is not asked with more room.
     """
 
     api: Api
@@ -158,6 +160,7 @@ class Request:
     exchanges: tuple[ToolTurn, ...] = ()
     tools_in_text: bool = False
     shared: int = field(default=0, compare=False)
+    in_parts: bool = field(default=False, compare=False)
     sink: Callable[[bytes], None] | None = field(default=None, compare=False, repr=False)
 
 

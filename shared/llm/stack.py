@@ -12,6 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from shared.errors import ModelUnavailable
 from shared.events.events import Emit, Noted, Warned
 from shared.files.secret_values import secret_values
 from shared.llm import replayed_replies
@@ -58,6 +59,8 @@ class ModelSource:
     """The replies that several machines share, if they do."""
     tables: ModelTables = KNOWN
     """The known facts about models: their prices and their windows."""
+    missing: ModelUnavailable | None = None
+    """Why no model can be asked, for a command that may need none; who asks all the same ends."""
 
 
 @dataclass(frozen=True, slots=True)

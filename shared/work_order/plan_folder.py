@@ -386,8 +386,11 @@ def _refuse_disagreement(
     planned = {each.name: each.document for each in manifest.orders}
     for name in sorted(planned.keys() | files.keys()):
         if planned.get(name) != files.get(name):
+            said = f"{name} and {MANIFEST_NAME} disagree"
+            if name not in files:
+                said = f"{name} is missing: {MANIFEST_NAME} has its order"
             raise InvalidInput(
-                f"{folder}: {name} and {MANIFEST_NAME} disagree",
+                f"{folder}: {said}",
                 f"{takes_edits(folder)}; without the manifest, the order files count as they are",
             )
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -121,39 +122,77 @@ def prepare(files: ManifestFiles, workshop: Workshop) -> Prepared:
     Nothing is prepared where no crate is declared. Raises `InvalidInput` for a crate that comes
     from elsewhere or has no checksum, and `EnvironmentFault` with Cargo's own words.
     """
-    paths = files.named("Cargo.toml")
-    documents = {path: read_toml(path, files.text(path) or "") for path in paths}
-    declared = [each for path, text in documents.items() for each in _declared(path, text)]
-    lock = files.text("Cargo.lock") if documents else None
-    locked = _locked(read_toml("Cargo.lock", lock or ""))
-    names = {each.name for each in locked}
-    missing = [each for each in declared if each[0] not in names]
-    if not locked and not missing:
+    documents = {path: read_toml(path, files.text(path) or "") for path in files.named(MANIFEST)}
+    sets: list[tuple[str, str]] = []
+    notes: list[str] = []
+    for lock, paths in _by_lock(documents, files).items():
+        declared = [each for path in paths for each in _declared(path, documents[path])]
+        locked = _locked(lock, read_toml(lock, files.text(lock) or "")) if lock else []
+        missing = [each for each in declared if each[0] not in {crate.name for crate in locked}]
+        if locked or missing:
+            sets.append((_manifest(locked, missing), "" if missing else _lock(locked)))
+            notes += _unlocked(lock, paths[0], sorted({name for name, _ in missing}))
+    if not sets:
         return Prepared()
     cargo = workshop.program("cargo")
     if cargo is None:
         return Prepared(notes=("Cargo.toml asks for crates, but there is no program cargo here.",))
-    manifest = _manifest(locked, missing)
-    pinned = "" if missing else _lock(locked)
 
     def make(folder: Path) -> None:
-        _vendor(cargo, folder, manifest, pinned, workshop)
+        _vendor(cargo, folder, sets, workshop)
 
-    key = json.dumps(["cargo", manifest, pinned, cargo])
-    folder = workshop.kept(key, make)
+    folder = workshop.kept(json.dumps(["cargo", *chain(*sets), cargo]), make)
     environment = {"CARGO_HOME": str(folder / "home"), "CARGO_NET_OFFLINE": "true"}
-    notes = _unlocked(lock, sorted({name for name, _ in missing}))
-    builds = tuple(_warm_builds(files, documents, lock))
-    return Prepared((folder,), environment, notes=notes, builds=builds)
+    builds = tuple(_warm_builds(files, documents, files.text(_LOCK)))
+    return Prepared((folder,), environment, notes=tuple(notes), builds=builds)
 
 
-def _unlocked(lock: str | None, missing: Sequence[str]) -> tuple[str, ...]:
-    if lock is None:
-        return ("Cargo.toml has no lock, so the newest crates that it allows are used.",)
+_LOCK: Final = "Cargo.lock"
+
+
+def _by_lock(documents: Mapping[str, Table], files: ManifestFiles) -> dict[str, list[str]]:
+    """Return the manifests by the lock that Cargo has for them; "" for those without one.
+
+    It is in the folder of the workspace, or else of the crate. The lock of a folder above counts
+    where that has none, since the crate is built as a dependency of the one there.
+    """
+    found: dict[str, list[str]] = {}
+    for path in documents:
+        folder = _root_of(folder_of(path), documents)
+        locks = (posixpath.join(each, _LOCK) for each in _and_above(folder))
+        there = (each for each in locks if posixpath.join(folder_of(each), MANIFEST) in documents)
+        lock = next((each for each in there if files.text(each) is not None), "")
+        found.setdefault(lock, []).append(path)
+    return found
+
+
+def _root_of(folder: str, documents: Mapping[str, Table]) -> str:
+    """Return the folder of the workspace that has the crate in `folder`, or that folder itself."""
+    for each in _and_above(folder):
+        document = documents.get(posixpath.join(each, MANIFEST), {})
+        if "workspace" in document:
+            excluded = table(document, "workspace").get("exclude")
+            listed = excluded if isinstance(excluded, list) else []
+            apart = [posixpath.join(each, str(name)).rstrip("/") for name in listed]
+            is_apart = any(name in _and_above(folder) for name in apart)
+            return folder if is_apart else each
+    return folder
+
+
+def _and_above(folder: str) -> Iterator[str]:
+    yield folder
+    while folder:
+        folder = posixpath.dirname(folder)
+        yield folder
+
+
+def _unlocked(lock: str, manifest: str, missing: Sequence[str]) -> tuple[str, ...]:
+    if not lock:
+        return (f"{manifest} has no lock, so the newest crates that it allows are used.",)
     if not missing:
         return ()
     return (
-        f"Cargo.lock does not have {', '.join(missing[:5])}, so a version is chosen anew: lock "
+        f"{lock} does not have {', '.join(missing[:5])}, so a version is chosen anew: lock "
         "again before you merge.",
     )
 
@@ -168,7 +207,7 @@ class _Crate:
     edges: tuple[str, ...]
 
 
-def _locked(document: Table) -> list[_Crate]:
+def _locked(lock: str, document: Table) -> list[_Crate]:
     found = []
     packages = document.get("package")
     for each in packages if isinstance(packages, list) else ():
@@ -178,11 +217,11 @@ def _locked(document: Table) -> list[_Crate]:
         source, checksum = str(each["source"]), str(each.get("checksum", ""))
         if source not in _REGISTRIES:
             raise InvalidInput(
-                f"Cargo.lock: {name[:100]} comes from {source[:200]!r}, not from crates.io", _REMEDY
+                f"{lock}: {name[:100]} comes from {source[:200]!r}, not from crates.io", _REMEDY
             )
         if not _CHECKSUM.fullmatch(checksum):
-            raise InvalidInput(f"Cargo.lock: {name[:100]} has no checksum", _REMEDY)
-        _check(f"Cargo.lock: {name[:100]}", name, version)
+            raise InvalidInput(f"{lock}: {name[:100]} has no checksum", _REMEDY)
+        _check(f"{lock}: {name[:100]}", name, version)
         edges = each.get("dependencies")
         texts = [str(edge) for edge in edges] if isinstance(edges, list) else []
         found.append(_Crate(name, version, checksum, tuple(texts)))
@@ -247,17 +286,20 @@ def _lock(locked: Sequence[_Crate]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _vendor(cargo: str, folder: Path, manifest: str, lock: str, workshop: Workshop) -> None:
-    place, home, crates = folder / "crate", folder / "home", folder / "crates"
-    (place / "src").mkdir(parents=True)
-    home.mkdir()
-    (place / "src" / "lib.rs").touch()
-    (place / "Cargo.toml").write_text(manifest, encoding="utf-8")
-    if lock:
-        (place / "Cargo.lock").write_text(lock, encoding="utf-8")
+def _vendor(cargo: str, folder: Path, sets: Sequence[tuple[str, str]], workshop: Workshop) -> None:
+    """Vendor the crates of each manifest and lock; a crate may have a version for each of them."""
+    home, crates = folder / "home", folder / "crates"
+    home.mkdir(parents=True)
     argv = [cargo, "vendor", "--quiet", "--versioned-dirs", "--respect-source-config"]
-    argv.append(str(crates))
-    workshop.run(argv, place, workshop.variables, remedy=_REMEDY)
+    argv += ["--no-delete"] if len(sets) > 1 else []
+    for number, (manifest, lock) in enumerate(sets):
+        place = folder / f"crate{number or ''}"
+        (place / "src").mkdir(parents=True)
+        (place / "src" / "lib.rs").touch()
+        (place / MANIFEST).write_text(manifest, encoding="utf-8")
+        if lock:
+            (place / _LOCK).write_text(lock, encoding="utf-8")
+        workshop.run([*argv, str(crates)], place, workshop.variables, remedy=_REMEDY)
     config = (
         '[source.crates-io]\nreplace-with = "prepared"\n'
         f"[source.prepared]\ndirectory = {json.dumps(str(crates))}\n[net]\noffline = true\n"

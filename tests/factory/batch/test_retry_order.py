@@ -6,7 +6,7 @@ import pytest
 
 from factory.orders.stages import OrderState
 from shared.errors import InterruptedRun, InvalidInput, PreflightRefused
-from shared.events.events import BatchEnded, Event, StageStarted
+from shared.events.events import BatchEnded, Event, StageStarted, Warned
 from tests.factory.batch.batching import each_writes, landed_on, loose_orders, step, wrote
 from tests.factory.batch.taking_over import Person
 from tests.fakes import refused
@@ -86,6 +86,12 @@ def test_an_order_that_has_landed_is_left_alone(factory: Factory) -> None:
     summary = person.retry("WO-01", [])
     assert (summary.verdict, summary.state, summary.commit) == ("PASS", "skipped", tip)
     assert factory.tip() == tip
+    assert not factory.seen(Warned)
+    person.retry("WO-01", [], hint="Better.")
+    (said,) = factory.seen(Warned)
+    assert f"WO-01 has landed as {tip[:12]} on work, so the hint is not used" in said.message
+    assert "`llmch do TEXT --branch work`" in said.message
+    assert person.plan().decisions(person.place.common_dir) == {}
 
 
 def test_a_retry_that_was_cut_off_goes_on_from_its_own_replies(factory: Factory) -> None:

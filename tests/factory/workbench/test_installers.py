@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -315,6 +316,62 @@ def test_cargo_finds_its_crates_without_a_network(
     variables = {**cargo_environ, **found.environment, **target}
     done = running("cargo", "check", "--locked", tree=tree, variables=variables)
     assert done.exit_code == 0, done.stderr
+
+
+@needs("cargo")
+def test_each_crate_has_the_versions_of_its_own_lock(
+    tree: Path, cargo_environ: dict[str, str], tmp_path: Path
+) -> None:
+    registry = tmp_path / "registry"
+    entries = [cargo_registry(registry, "thing", "1.0.0", RUST_CODE)]
+    index = registry / "index/th/in/thing"
+    before = index.read_text()
+    entries.append(cargo_registry(registry, "thing", "1.1.0", RUST_CODE))
+    index.write_text(before + index.read_text())
+    code = "pub fn x() -> i32 { thing::answer() }\n"
+    member = CARGO_TOML.replace("demo", "member") + "thing.workspace = true\n"
+    above = '[workspace]\nmembers = ["member"]\n[workspace.dependencies]\nthing = "1"\n'
+    lock = cargo_lock(entries[1]).replace('"demo"', '"member"')
+    files = {
+        **{f"one/{path}": text for path, text in cargo_files(cargo_lock(entries[0])).items()},
+        "one/Cargo.toml": f'{CARGO_TOML}thing = "1"\n',
+        "many/Cargo.toml": above,
+        "many/Cargo.lock": lock,
+        "many/member/src/lib.rs": code,
+        "many/member/Cargo.toml": member,
+        "many/member/Cargo.lock": "version = 3\n",  # Cargo does not read it
+    }
+    found = prepared(tree, files, cargo_environ)
+    assert found.notes == ()
+    crates = sorted(each.name for each in (found.read[0] / "crates").iterdir())
+    assert crates == ["thing-1.0.0", "thing-1.1.0"]
+    shutil.rmtree(tree / "one/.cargo")
+    target = {"CARGO_TARGET_DIR": str(tmp_path / "target")}
+    variables = {**cargo_environ, **found.environment, **target}
+    for folder in ("one", "many"):
+        done = running("cargo", "check", "--locked", tree=tree / folder, variables=variables)
+        assert done.exit_code == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("path", "is_read"),
+    [
+        ("Cargo.lock", True),
+        ("a/in/Cargo.lock", False),
+        ("a/own/Cargo.lock", True),
+        ("a/own/deep/Cargo.lock", True),
+        ("elsewhere/Cargo.lock", False),
+    ],
+)
+def test_a_lock_is_that_of_the_workspace_or_of_a_crate_apart_from_it(
+    tree: Path, path: str, *, is_read: bool
+) -> None:
+    files = {"Cargo.toml": '[workspace]\nexclude = ["a/own/"]\n', "Cargo.lock": "version = 3\n"}
+    files |= {f"{each}/Cargo.toml": CARGO_TOML for each in ("a/in", "a/own", "a/own/deep")}
+    files[path] = '[[package]]\nname = "evil"\nversion = "1.0.0"\nsource = "git+https://x"\n'
+    refused = pytest.raises(InvalidInput, match=f"^{path}: evil comes")
+    with refused if is_read else nullcontext():
+        assert not prepared(tree, files, {}).read
 
 
 @needs("cargo")

@@ -188,6 +188,21 @@ def test_a_repo_that_is_not_ready_is_refused_before_planning_is_paid_for(
     assert (server.received, list(cwd.iterdir())) == ([], [])
 
 
+@pytest.mark.rest
+def test_a_plan_that_has_landed_is_built_again_without_a_key(
+    build: Build, spec: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with model_server(monkeypatch, PLAN, ONE, TWO):
+        tip = build("--json").document["tip"]
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    again = build("--json")
+    assert (again.code, again.document["tip"]) == (0, tip), again.err
+    assert build("--json", "--branch", "elsewhere").error["name"] == "MODEL"
+    spec.write_text("# Two other files\n")
+    assert build("--json").error["name"] == "MODEL"
+
+
 def test_without_a_key_nothing_begins(build: Build, repo: Path, cwd: Path) -> None:
     before = snapshot(repo)
     assert build("--json").code == 3

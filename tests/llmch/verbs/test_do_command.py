@@ -56,6 +56,17 @@ def do(say: Say, shop: Path) -> Do:
 
 
 @pytest.mark.rest
+def test_a_change_that_has_landed_needs_no_key(do: Do, monkeypatch: pytest.MonkeyPatch) -> None:
+    with model_server(monkeypatch, PLAN, WRITES):
+        assert do("--yes").code == 0
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert do("--yes").code == 0
+    assert do("--yes", "--anew", "--json").error["name"] == "MODEL"
+    assert do("--yes", "--json", change="Another thing").error["name"] == "MODEL"
+
+
+@pytest.mark.rest
 def test_a_sentence_becomes_a_commit_with_its_test_by_two_calls(
     do: Do, say: Say, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,13 @@ def test_one_look_is_shown_in_every_way(say: Say, shop: Path, cwd: Path) -> None
     assert (fingerprint(shop), git(shop, "for-each-ref")) == before
 
 
+@pytest.mark.rest
+def test_it_is_said_once_that_packages_are_prepared(say: Say, shop: Path) -> None:
+    said = say("drift", "--repo", shop, "--sandbox", "off", "--deps", "auto")
+    assert said.code == 1
+    assert (said.out + said.err).count("preparing the target's dependencies") == 1
+
+
 def test_where_a_branch_has_moved_on_status_and_report_say_so(
     say: Say, factory: Factory, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +118,63 @@ def test_who_takes_over_every_reading_pays_for_no_second_plan(
     assert (said.code, server.received) == (0, [])
 
 
+def test_where_the_input_ends_the_rest_stays_open(
+    say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("plan", "--spec", spec, "--no-review", "--no-repo")
+    replies = plan_reply(FIRST), plan_reply(again())
+    with answering(monkeypatch, "6 blanks\n\x04"), model_server(monkeypatch, *replies):
+        said = say(*command, "--outdir", "plan")
+    assert said.code == 0, said.out
+    assert "1 question not answered: the readings taken count" in said.out + said.err
+    written = (cwd.parent / "spec.json.answers.yaml").read_text()
+    assert "6 blanks" in written and "Everybody" not in written
+    shown = say("show", "plan", "--no-repo", "--json").document
+    assert WHO["text"] in [each["text"] for each in shown["assumptions"]]
+
+    with answering(monkeypatch, "\n") as terminal, model_server(monkeypatch) as server:
+        assert say(*command, "--from", "plan").code == 0
+        asked = read_until(terminal, "> ")
+    assert server.received == []
+    assert "Who may read?" in asked and "blanks" not in asked
+
+
+def test_nothing_is_answered_where_standard_input_is_closed(
+    say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    command = ("plan", "--spec", spec, "--no-review", "--no-repo", "--ask", "--strict-spec")
+    with model_server(monkeypatch, plan_reply(FIRST)):
+        said = say(*command)
+    assert (said.code, "contradicts itself" in said.err) == (2, True), said.err
+    assert "2 questions not answered" in said.out + said.err
+    assert not (cwd.parent / "spec.json.answers.yaml").exists()
+
+
+def test_ctrl_c_keeps_the_answers_given_so_far(
+    say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("plan", "--spec", spec, "--no-review", "--no-repo", "--outdir", "plan")
+    with (
+        answering(monkeypatch, "\n") as terminal,
+        model_server(monkeypatch, plan_reply(FIRST)),
+    ):
+
+        def interrupt() -> None:
+            read_until(terminal, "Everybody.\r\n> ")
+            os.kill(os.getpid(), signal.SIGINT)
+
+        watching = threading.Thread(target=interrupt)
+        watching.start()
+        said = say(*command)
+        watching.join()
+        shown = read_until(terminal, "asks the rest")
+    assert said.code == 130, said.out
+    written = (cwd.parent / "spec.json.answers.yaml").read_text()
+    assert "2 blanks" in written and "Everybody" not in written
+    assert "spec.json.answers.yaml; the same command with `--from" in shown
+
+
 @pytest.mark.parametrize("flags", [("--no-ask",), ("--json",)])
 def test_nobody_is_asked_where_that_is_not_wanted(
     say: Say, spec: Path, cwd: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
@@ -171,10 +232,12 @@ def test_what_the_model_asks_before_it_plans_is_asked_at_once(
     assert 'answer: "Members."' in (cwd.parent / "spec.json.answers.yaml").read_text()
     assert "Members." in json.dumps(s.bodies[1]["input"])
     assert "\x1b[2Jread" not in shown and "\x1b[1Abody" not in shown
-    with model_server(monkeypatch, ask, made) as s:  # the control: nobody is there
-        (cwd.parent / "spec.json.answers.yaml").unlink()
-        say(*command, "--anew", "--json")
-    assert "nobody is here to answer" in json.dumps(s.bodies[1]["input"])
+    for typed, flags in (("Members.\n", ("--json",)), ("\x04", ())):  # nobody is there, or gone
+        (cwd.parent / "spec.json.answers.yaml").unlink(missing_ok=True)
+        with answering(monkeypatch, typed), model_server(monkeypatch, ask, made) as s:
+            say(*command, "--anew", *flags)
+        assert "nobody is here to answer" in json.dumps(s.bodies[1]["input"])
+        assert not (cwd.parent / "spec.json.answers.yaml").exists()
 
 
 def test_a_thousand_assumptions_are_refused_in_a_line_and_fill_no_prompt(

@@ -271,7 +271,7 @@ def a_huge_manifest(workdir: Path) -> None:
 WORKDIRS: dict[str, tuple[Callable[[Path], None], str]] = {
     "no orders": (no_orders, "holds no work orders"),
     "a gap": (a_gap, "expected WO-02, found WO-03"),
-    "a missing file": (a_missing_file, "WO-02.json and WORK_ORDERS_MANIFEST.json disagree"),
+    "a missing file": (a_missing_file, "WO-02.json is missing: WORK_ORDERS_MANIFEST.json"),
     "a changed order": (a_changed_order, "WO-02.json and WORK_ORDERS_MANIFEST.json disagree"),
     "a broken order": (a_broken_order, "WO-02.json: not JSON"),
     "a broken manifest": (a_broken_manifest, "work_orders: must be a list"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,15 @@ def test_where_the_plan_is_wrong_the_status_says_how_a_correction_is_taken(
     assert advice in say("status", "--repo", repo).out
     taken = say(*shlex.split(command)[1:], "--repo", repo)
     assert taken.code == 0, taken.out
+
+
+def test_an_order_that_has_landed_needs_no_key(
+    failed: Said, say: Say, repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    assert say("retry", "1", "--repo", repo).code == 0
+    assert say("retry", "2", "--repo", repo, "--json").error["name"] == "MODEL"
 
 
 @pytest.mark.rest
@@ -201,13 +211,27 @@ def test_the_command_that_goes_on_prepares_packages_as_the_run_did(
         said = say("retry", "2", "--repo", repo, "--reply-format", "json", "--deps", "auto",
                    "--sandbox", "off")  # fmt: skip
     assert said.code == 0
+    goes_on = f"--branch work --repo {repo} --sandbox off --deps auto`"
     command = f"--branch work --repo {repo} --deps auto`"
-    assert f"{command} goes on with the other orders" in said.out
+    assert f"{goes_on} goes on with the other orders" in said.out
     assert say("skip", "3", "--repo", repo, "--reason", "not wanted").code == 0
     assert f"{command} makes it" in say("skip", "3", "--repo", repo, "--undo").out
     (tmp_path / "3.diff").write_text("--- a/README.md\n+++ b/README.md\n@@ -1 +1 @@\n-a\n+b\n")
     refused = say("accept", "3", "--repo", repo, "--diff", tmp_path / "3.diff")
     assert refused.code != 0 and "goes on with the other orders" not in refused.out
+
+
+@pytest.mark.rest
+@pytest.mark.parametrize("given", [True, False])
+def test_the_command_that_goes_on_runs_commands_as_the_run_did(
+    failed: Said, say: Say, repo: Path, monkeypatch: pytest.MonkeyPatch, *, given: bool
+) -> None:
+    flags = ("--sandbox", "off", "--python", sys.executable) if given else ()
+    with model_server(monkeypatch, TWO):
+        said = say("retry", "2", "--repo", repo, "--reply-format", "json", *flags)
+    assert said.code == 0
+    more = f" --python {sys.executable} --sandbox off" if given else " --sandbox off"
+    assert f"--branch work --repo {repo}{more}` goes on" in said.out
 
 
 @pytest.mark.rest

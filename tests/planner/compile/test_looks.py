@@ -316,9 +316,10 @@ def test_a_question_is_answered_at_once_and_the_answer_is_part_of_the_specificat
 ) -> None:
     asked: list[str] = []
 
-    def person(questions: Sequence[Assumption]) -> None:
+    def person(questions: Sequence[Assumption]) -> bool:
         asked.extend(each.text for each in questions)
         write_answers(planner.spec, [SpecAnswer(each.text, "Goals.") for each in questions])
+        return True
 
     again = {**ask(), **look("src/other.py")}
     made = planner.plan(ask(), again, looks=[PLAN], repo=repo, ask_person=person)
@@ -332,8 +333,9 @@ def test_a_question_is_answered_at_once_and_the_answer_is_part_of_the_specificat
 
 
 def test_a_model_that_goes_on_asking_is_left_to_its_readings(planner: Planner, repo: Path) -> None:
-    def person(questions: Sequence[Assumption]) -> None:
+    def person(questions: Sequence[Assumption]) -> bool:
         write_answers(planner.spec, [SpecAnswer(each.text, "So.") for each in questions])
+        return True
 
     replies = [ask(f"And {number}?") for number in range(4)]
     made = planner.plan(*replies, looks=[PLAN], repo=repo, ask_person=person)
@@ -355,7 +357,7 @@ def test_a_model_that_goes_on_asking_is_left_to_its_readings(planner: Planner, r
 def test_a_question_of_no_known_form_asks_nobody(
     planner: Planner, repo: Path, question: object
 ) -> None:
-    def person(questions: Sequence[Assumption]) -> None:
+    def person(questions: Sequence[Assumption]) -> bool:
         raise AssertionError
 
     made = planner.plan({"ask": [question]}, looks=[PLAN], repo=repo, ask_person=person)
@@ -365,7 +367,7 @@ def test_a_question_of_no_known_form_asks_nobody(
 def test_a_planning_that_was_interrupted_at_a_question_asks_it_again(
     planner: Planner, repo: Path
 ) -> None:
-    def gone(questions: Sequence[Assumption]) -> None:
+    def gone(questions: Sequence[Assumption]) -> bool:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -5,19 +5,25 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from planner.replan.predecessor import Predecessor, read_predecessor
 from planner.run_plan import PlanResult, run_plan
 from shared.errors import BudgetReached, ModelUnavailable
 from shared.events.events import PlanAttemptStarted, PlanJudged, Warned
 from shared.llm.model_client import ReplyCutShort, Request
 from shared.llm.stack import Mode, ModelSource
+from tests.harness import commit_all
 from tests.planner.large_plan import (
     Answer,
+    Document,
     StagedModel,
     asked_for,
+    code_of,
     details_of,
     large_plan,
     large_spec,
@@ -295,6 +301,44 @@ def test_a_plan_in_stages_is_reviewed_and_revised(planner: Planner, staged: Stag
     assert written(planner)[2]["notes"].startswith("Corrected.\n\nThe spec")
 
 
+def test_a_revision_for_the_reviewer_that_is_cut_leaves_the_plan_as_it_was(
+    planner: Planner, staged: Staged
+) -> None:
+    claim = {"work_order": "WO-03", "claim": "Wrong", "evidence": "value_9 returns 63."}
+
+    def reviewed(request: Request) -> str | None:
+        if str(request.place.role) == "reviewer":
+            return json.dumps({"findings": [claim]})
+        if "A reviewer makes" in request.prompt:
+            raise ReplyCutShort("the reply reached its limit")
+        return None
+
+    result = staged(reviewed, reviewer=planner.options().model, max_attempts=5)
+    assert (result.ok, result.work_orders) == (True, 8)
+    assert "stays as it was before the review" in planner.seen(Warned)[-1].message
+
+
+@pytest.mark.parametrize(
+    ("effort", "setting", "room"),
+    [
+        (None, 64_000, 16_000),
+        ("none", None, 16_000),
+        ("medium", 64_000, 24_192),
+        (None, 8_000, 8_000),
+        ("low", 200_000, 52_048),
+    ],
+)
+def test_details_that_run_away_are_cut_early(
+    planner: Planner, staged: Staged, effort: str | None, setting: int | None, room: int
+) -> None:
+    model = replace(planner.options().model, reasoning_effort=effort, max_output_tokens=setting)
+    assert staged(model=model).ok
+    outline, *details = planner.model.requests
+    assert outline.max_output_tokens == setting
+    assert {each.max_output_tokens for each in details} == {room}
+    assert (outline.in_parts, {each.in_parts for each in details}) == (False, {True})
+
+
 @pytest.mark.parametrize(
     ("spec", "options", "stages"),
     [
@@ -311,6 +355,83 @@ def test_stages_are_for_plans_that_one_reply_cannot_hold(
     planner.plan("prose", "prose", **options)
     assert ("# Stages" in planner.prompts[0]) is (stages == 2)
     assert planner.seen(Warned)
+
+
+@pytest.fixture
+def before(planner: Planner) -> Predecessor:
+    """The plan of the first four requirements, which the plan of all others follows."""
+    planner.spec.write_text(large_spec(4))
+    folder = planner.plan(large_plan(1, 4)).output_dir
+    assert folder is not None
+    return read_predecessor(folder, ())
+
+
+def following(plan: Document) -> Document:
+    return {"work_orders": plan["work_orders"][1:]}
+
+
+def test_a_large_plan_that_follows_another_one_is_made_in_stages(
+    planner: Planner, before: Predecessor
+) -> None:
+    whole = large_plan(22, 4)
+    planner.spec.write_text(large_spec(88))
+    model = StagedModel({**following(whole), "system_overview": []})
+    planner.events, planner.model = [], model  # type: ignore[assignment]
+    source = ModelSource(Mode.LIVE, lambda emit: model)
+    result = run_plan(planner.options(follows=before), source, planner.events.append)
+    assert (result.ok, result.attempts, result.work_orders) == (True, 2, 22)
+    assert sorted(calls(planner)) == [
+        *(f"planner WO-{n:02}+{more} attempt 2" for n, more in ((2, 4), (7, 4), (12, 4), (17, 5))),
+        "planner attempt 1",
+    ]
+    assert planner.prompts[0].count("WO-01") and "# What changed" in planner.prompts[0]
+    assert [each["covers"] for each in written(planner)] == [
+        each["covers"] for each in whole["work_orders"]
+    ]
+    assert result.change is not None and result.change.kept == ("WO-01",)
+    assert len(result.change.added) == 21
+
+
+@pytest.mark.parametrize(("staged", "first"), [(True, "# Stages"), (False, "")])
+def test_a_person_decides_whether_a_plan_that_follows_is_made_in_stages(
+    planner: Planner, before: Predecessor, *, staged: bool, first: str
+) -> None:
+    planner.spec.write_text(large_spec(8))
+    plan = following(large_plan(2, 4))
+    model = StagedModel({**plan, "system_overview": []})
+    planner.model = model  # type: ignore[assignment]
+    source = ModelSource(Mode.LIVE, lambda emit: model)
+    asked = planner.options(follows=before, staged=staged)
+    assert run_plan(asked, source, planner.events.append).ok
+    assert (first in planner.prompts[0], len(planner.prompts)) == (True, 1 + staged)
+
+
+def test_an_order_that_removes_something_is_detailed_and_proves_the_rest_again(
+    planner: Planner, before: Predecessor, repo: Path
+) -> None:
+    first, order = large_plan(2, 4)["work_orders"]
+    tests = {each["path"]: each["content"] for each in first["acceptance_files"]}
+    landed = [*first["acceptance_commands"]]
+    commit_all(repo, {**code_of(first), **tests})
+    planner.spec.write_text(large_spec(3) + "- R5: value_5() returns 35.\n")
+    order |= {"covers": ["R5", "R4"], "changes": ["value_4"]}
+    order["allowed_files"] = ["values_1.py", "values_2.py"]
+    model = StagedModel({"work_orders": [order], "system_overview": []})
+    planner.model = model  # type: ignore[assignment]
+    source = ModelSource(Mode.LIVE, lambda emit: model)
+    follows = read_predecessor(before.folder, ("WO-01",))
+    asked = planner.options(follows=follows, staged=True, repo=repo, max_attempts=1)
+    result = run_plan(asked, source, planner.events.append)
+    assert result.ok, result.report.render()
+    assert "planner WO-02 attempt 2" in calls(planner)
+    made = written(planner)[1]
+    assert made["acceptance_commands"] == [*order["acceptance_commands"], *landed]
+    assert made["regression"] == landed
+
+
+def test_a_whole_plan_in_the_place_of_an_outline_is_taken(planner: Planner, staged: Staged) -> None:
+    result = staged(lambda request: json.dumps(PLAN))
+    assert (result.ok, result.attempts, result.work_orders) == (True, 1, 8)
 
 
 def too_long_at_once(request: Request) -> str | None:
@@ -337,8 +458,54 @@ def test_a_plan_that_turns_out_too_long_for_one_reply_is_made_in_stages(
     }
 
 
-def test_a_plan_that_is_wanted_in_one_reply_is_asked_for_in_one_again(
+def test_a_plan_that_is_wanted_in_one_reply_is_not_asked_for_again_where_that_is_cut(
     planner: Planner, staged: Staged
 ) -> None:
-    result = staged(too_long_at_once, staged=False)
-    assert (result.ok, result.attempts, planner.prompts[0]) == (True, 2, planner.prompts[1])
+    result = staged(too_long_at_once, staged=False, max_attempts=5)
+    assert (result.ok, result.attempts) == (False, 1)
+    assert result.error is not None and "--staged" in result.error.hint
+    assert "no further attempt is paid for" in planner.seen(Warned)[-1].message
+
+
+@pytest.mark.parametrize(("names", "attempts"), [((), 1), (("WO-05",), 4)])
+def test_a_stage_that_is_cut_ends_where_nothing_less_can_be_asked_for(
+    planner: Planner, staged: Staged, names: tuple[str, ...], attempts: int
+) -> None:
+    def too_long(request: Request) -> str | None:
+        asked = asked_for(request)
+        if set(names) <= set(asked) and bool(names) is bool(asked):
+            raise ReplyCutShort("the reply reached its limit")
+        return None
+
+    result = staged(too_long, max_attempts=10)
+    assert (result.ok, result.attempts) == (False, attempts)
+    assert "was cut and would be again" in planner.seen(Warned)[-1].message
+
+
+def test_a_revision_that_is_cut_is_not_asked_for_again(planner: Planner) -> None:
+    planner.spec.write_text(SPEC)
+    wrong = large_plan(8, 4)
+    wrong["work_orders"][5]["acceptance_commands"] = ["true | cat"]
+    cut = ReplyCutShort("the reply reached its limit")
+    result = planner.plan(wrong, cut, wrong, staged=False, max_attempts=10)
+    assert (result.ok, result.attempts) == (False, 2)
+
+
+def test_a_revision_of_details_that_is_cut_is_asked_for_in_halves(
+    planner: Planner, staged: Staged
+) -> None:
+    wrong = {"acceptance_commands": ["true | cat"], "acceptance_files": []}
+
+    def once(request: Request) -> str | None:
+        names = asked_for(request)
+        if request.place.order == "WO-05+1":
+            raise ReplyCutShort("the reply reached its limit")
+        return json.dumps(details_of(PLAN, *names, WO_05=wrong, WO_06=wrong)) if names else None
+
+    result = staged(once)
+    assert (result.ok, result.attempts) == (True, 4)
+    assert sorted(calls(planner)[3:]) == [
+        "planner WO-05 attempt 4",
+        "planner WO-05+1 attempt 3",
+        "planner WO-06 attempt 4",
+    ]

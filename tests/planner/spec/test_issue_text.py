@@ -259,6 +259,24 @@ def test_any_text_is_read_and_reading_it_again_changes_no_requirement(text: str)
     assert "\n" not in remark_line(text)
 
 
+def seconds_for(part: str) -> float:
+    began = time.process_time()
+    shown_text((part * MOST_CHARACTERS)[: MOST_CHARACTERS // 4])
+    return time.process_time() - began
+
+
+@pytest.mark.parametrize("part", ["![[", "![", "[", "[![", "![[a](", "<!["])
+def test_brackets_that_are_not_closed_take_about_as_long_as_other_marks(part: str) -> None:
+    assert seconds_for(part) < 6 * seconds_for("*_")
+
+
+@pytest.mark.parametrize("depth", [3, 30, 120, 1_000])
+def test_words_of_a_picture_are_hidden_however_deep_its_brackets_are(depth: int) -> None:
+    shown = shown_text(f"Seen.\n\n![{'[' * depth}a{']' * depth} HIDDEN](u)\n\nSeen, too.")
+    assert "HIDDEN" not in shown.text
+    assert ("Seen." in shown.text, "Seen, too." in shown.text) == (True, True)
+
+
 @pytest.mark.parametrize(
     "part",
     [

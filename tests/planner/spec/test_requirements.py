@@ -79,6 +79,24 @@ def test_what_is_said_twice_counts_once() -> None:
     assert said("- Greet.\n- Greet\n") == [(1, "Greet.")]
 
 
+def test_each_when_that_says_what_follows_is_a_requirement() -> None:
+    text = (
+        "# Pump\n\n- WHEN the tank is empty, the pump SHALL stop.\n- AND it SHALL blink.\n"
+        "- WHEN the tank is full, the pump SHALL start.\n- **When** it rains, it waits.\n"
+        "- **WHEN** it snows **THEN** it waits.\n- GIVEN a WHEN, it ends.\n"
+        "- WHEN it ends, it is off.\n\n- GIVEN a\n- GIVEN b\n- WHEN c\n- THEN d\n"
+    )
+    assert [(each.line, each.text) for each in derive_requirements(text)] == [
+        (3, "WHEN the tank is empty, the pump SHALL stop. AND it SHALL blink."),
+        (5, "WHEN the tank is full, the pump SHALL start."),
+        (6, "**When** it rains, it waits."),
+        (7, "**WHEN** it snows **THEN** it waits."),
+        (8, "GIVEN a WHEN, it ends."),
+        (9, "WHEN it ends, it is off."),
+        (11, "GIVEN a GIVEN b WHEN c THEN d"),
+    ]
+
+
 def test_the_steps_of_a_scenario_are_one_requirement() -> None:
     text = (
         "### Idle\n\n- **WHEN** a session is idle\n- **AND** old\n- **THEN** it ends\n"

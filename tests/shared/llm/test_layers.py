@@ -101,6 +101,13 @@ def test_a_cut_reply_gets_twice_the_room_once() -> None:
     assert caught.value.usage.calls == 2
 
 
+def test_a_cut_reply_of_which_parts_will_be_asked_for_gets_no_more_room() -> None:
+    model = Scripted(ReplyCutShort("cut", TAKEN), GOOD)
+    with pytest.raises(ReplyCutShort):
+        chance(model).complete(replace(chat_request(), in_parts=True))
+    assert len(model.limits) == 1
+
+
 def test_a_reply_cut_by_the_servers_own_limit_gets_twice_of_what_it_used() -> None:
     model = Scripted(ReplyCutShort("cut", TAKEN), GOOD)
     chance(model).complete(chat_request())
