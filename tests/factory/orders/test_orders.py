@@ -217,10 +217,6 @@ def test_two_orders_of_one_id_are_refused(tmp_path: Path) -> None:
     assert "two work orders have the same id" in refusal(tmp_path)
 
 
-def missing_file(folder: Path, document: Json) -> None:
-    (folder / "WO-02.json").unlink()
-
-
 def file_too_many(folder: Path, document: Json) -> None:
     (folder / "WO-03.json").write_text(json.dumps(order(3)))
 
@@ -230,7 +226,14 @@ def file_edited(folder: Path, document: Json) -> None:
     (folder / "WO-02.json").write_text(json.dumps(edited))
 
 
-@pytest.mark.parametrize("change", [missing_file, file_too_many, file_edited])
+def test_a_file_of_the_manifest_that_is_not_there_is_missing(tmp_path: Path) -> None:
+    folder = write_plan(tmp_path / "plan", manifest(chain(2)))
+    (folder / "WO-02.json").unlink()
+    message = refusal(folder)
+    assert "WO-02.json" in message and "disagree" not in message
+
+
+@pytest.mark.parametrize("change", [file_too_many, file_edited])
 def test_a_manifest_that_disagrees_with_its_orders_is_refused(tmp_path: Path, change: Any) -> None:
     document = manifest(chain(2))
     folder = write_plan(tmp_path / "plan", document)
