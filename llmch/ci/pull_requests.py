@@ -29,7 +29,7 @@ from llmch.console.line import clean, one_line, shorten
 from llmch.runs import read_run, run_report
 from shared.errors import InvalidInput, LlmchError
 from shared.events.events import Noted, Warned
-from shared.files.secret_values import MODEL_VARIABLES
+from shared.files.secret_values import is_model_variable
 from shared.git import refs
 from shared.processes import process
 
@@ -266,7 +266,7 @@ _CALL_SECONDS = 60.0
 _LONGEST_TITLE = 200  # characters; GitHub takes 256
 _LONGEST_PROBLEM = 500  # characters
 _SETTINGS = {"GH_PROMPT_DISABLED": "1", "GH_NO_UPDATE_NOTIFIER": "1", "NO_COLOR": "1"}
-_NOT_THEIRS = (*MODEL_VARIABLES, "LLMCH_", "GIT_", "GH_FORCE_TTY", "CLICOLOR_FORCE")
+_NOT_THEIRS = ("LLMCH_", "GIT_", "GH_FORCE_TTY", "CLICOLOR_FORCE")
 
 
 def add_pull_request_argument(group: argparse._ArgumentGroup) -> None:
@@ -428,7 +428,11 @@ def _run(call: Call) -> bytes:
 
 
 def _environment(environ: Mapping[str, str]) -> Mapping[str, str]:
-    kept = {name: value for name, value in environ.items() if not name.startswith(_NOT_THEIRS)}
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(_NOT_THEIRS) and not is_model_variable(name)
+    }
     return kept | _SETTINGS
 
 

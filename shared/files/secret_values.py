@@ -27,8 +27,17 @@ def names_a_secret(name: str) -> bool:
     return bool(_PARTS.search(name)) or not _WORDS.isdisjoint(name.split("_"))
 
 
-MODEL_VARIABLES = (*("OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_GEMINI_", "GOOGLE_API_KEY"),)
-"""What the variables of model servers begin with; nothing else that is started gets them."""
+MODEL_VARIABLES = ("OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_GEMINI_", "GOOGLE_API_KEY")
+"""What the variables of the known vendors begin with."""
+
+
+def is_model_variable(name: str) -> bool:
+    """Return whether a variable is one of a model server; nothing that is started gets these.
+
+    The key of any server may be in a variable with `API_KEY` in its name.
+    """
+    return name.upper().startswith(MODEL_VARIABLES) or "API_KEY" in name.upper()
+
 
 # Templates of such files (`.env.example`) are meant to be read.
 _SECRET_FILE = re.compile(

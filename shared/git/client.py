@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from shared.errors import CommandFailed
-from shared.files.secret_values import MODEL_VARIABLES
+from shared.files.secret_values import is_model_variable
 from shared.processes.process import Finished, ProgramMissing, ToolFailed, run_tool
 
 Setting: TypeAlias = tuple[str, str]
@@ -69,7 +69,7 @@ def clean_environment(environ: Mapping[str, str]) -> dict[str, str]:
     kept = {
         name: value
         for name, value in environ.items()
-        if not name.startswith((*MODEL_VARIABLES, "GIT_", "LLMCH_"))
+        if not name.startswith(("GIT_", "LLMCH_")) and not is_model_variable(name)
     }
     return kept | {
         "LC_ALL": "C",

@@ -17,7 +17,7 @@ from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 from shared.errors import InvalidInput
 from shared.files.paths import PathProblem, check_path, is_git_path
-from shared.files.secret_values import MODEL_VARIABLES, names_a_secret
+from shared.files.secret_values import is_model_variable, names_a_secret
 from shared.git.repos import Identity, parse_identity
 from shared.llm.usage import Price
 from shared.processes.shell_words import ShellWords, UnsplittableError, is_too_long, split_words
@@ -456,7 +456,8 @@ def read_variables(given: RawValue) -> tuple[str, ...]:
     """Return names of environment variables; refuse those that may hold a secret or our keys."""
     names = _matching(given, _VARIABLE, "names of environment variables")
     for name in names:
-        if name.upper().startswith((*MODEL_VARIABLES, "LLMCH_")) or names_a_secret(name):
+        is_own = is_model_variable(name) or name.upper().startswith("LLMCH_")
+        if is_own or names_a_secret(name):
             raise InvalidInput(
                 f"{given.source}: {given.name} names {name}, which commands never get",
                 f"remove {name} from it",
@@ -467,14 +468,14 @@ def read_variables(given: RawValue) -> tuple[str, ...]:
 def read_key_variable(given: RawValue) -> str:
     """Return the name of a variable that holds a key.
 
-    Its name has to say so: what says so is kept from commands and out of records. The value is
-    not repeated, because it may be the key itself.
+    Its name has to say so: what says so is kept from all that is started, and out of records. The
+    value is not repeated, because it may be the key itself.
     """
     name = read_text(given)
-    if not _VARIABLE.fullmatch(name) or not names_a_secret(name):
+    if not (_VARIABLE.fullmatch(name) and is_model_variable(name) and names_a_secret(name)):
         raise InvalidInput(
-            f"{given.source}: {given.name} must be the name of a variable that holds a key, such "
-            "as GROQ_API_KEY; KEY or TOKEN has to be a word of it",
+            f"{given.source}: {given.name} must be the name of a variable that holds a key, with "
+            "API_KEY in it, such as GROQ_API_KEY",
             "put the key into such a variable, and its name here",
         )
     return name

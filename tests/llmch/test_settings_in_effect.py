@@ -220,7 +220,7 @@ def keyed(of: str) -> Callable[[World], object]:
     """Observe the keys that come with the requests of a plan, or of an order."""
 
     def observe(world: World) -> object:
-        world.monkeypatch.setenv("THEIR_KEY", "k-2")
+        world.monkeypatch.setenv("THEIR_API_KEY", "k-2")
         acts = (write_reply(HELLO),) if of == "factory" else (plan_reply(PLAN), REVIEW)
         said = world.run(acts=acts) if of == "factory" else world.plan(*acts)
         assert said.code == 0
@@ -357,9 +357,11 @@ def room(world: World) -> object:
 CASES = {
     "model": Case("big", asked_by_factory("model"), "gpt-5.2", "big"),
     "reasoning_effort": Case("low", asked(0, "reasoning", "effort"), "medium", "low"),
-    "planner.key_variable": Case("THEIR_KEY", keyed("planner"), "sk-test sk-test", "k-2 k-2"),
-    "reviewer.key_variable": Case("THEIR_KEY", keyed("planner"), "sk-test sk-test", "sk-test k-2"),
-    "factory.key_variable": Case("THEIR_KEY", keyed("factory"), "sk-test", "k-2"),
+    "planner.key_variable": Case("THEIR_API_KEY", keyed("planner"), "sk-test sk-test", "k-2 k-2"),
+    "reviewer.key_variable": Case(
+        "THEIR_API_KEY", keyed("planner"), "sk-test sk-test", "sk-test k-2"
+    ),
+    "factory.key_variable": Case("THEIR_API_KEY", keyed("factory"), "sk-test", "k-2"),
     "planner.model": Case("big", asked(0, "model"), "gpt-5.2-codex", "big"),
     "planner.base_url": Case("{other}", planner_elsewhere, (2, 0), (0, 2)),
     "planner.reasoning_effort": Case("high", asked(0, "reasoning", "effort"), "medium", "high"),

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shared.errors import InvalidInput, ModelUnavailable
-from shared.files.secret_values import MODEL_VARIABLES, redact, secret_values
+from shared.files.secret_values import is_model_variable, redact, secret_values
 from shared.git.client import clean_environment
 from shared.llm.live_client import LiveClient
 from shared.llm.model_access import (
@@ -263,25 +263,30 @@ def test_a_vendor_s_key_leaves_it_only_where_somebody_says_so(
     name: str, key: str, owner: str
 ) -> None:
     provider = next(each for each, vendor in VENDORS.items() if name in vendor.keys)
-    environ, elsewhere = {name: key, "THEIR_KEY": "gsk-1"}, "https://api.cheap.example/v1"
+    environ, elsewhere = {name: key, "THEIR_API_KEY": "gsk-1"}, "https://api.cheap.example/v1"
     with pytest.raises(InvalidInput, match=f"{owner}'s, but the .* api.cheap.example") as caught:
         check_access(environ, elsewhere, "m", provider)
     assert key not in caught.value.message + caught.value.hint
-    assert check_access(environ, elsewhere, "m", provider, "THEIR_KEY").api_key == "gsk-1"
+    assert check_access(environ, elsewhere, "m", provider, "THEIR_API_KEY").api_key == "gsk-1"
     assert check_access(environ, elsewhere, "m", provider, name).api_key == key
     assert check_access(environ, "http://127.0.0.1:1/v1", "m", provider).api_key == key
     assert check_access({name: "plain-1"}, elsewhere, "m", provider).api_key == "plain-1"
 
 
 def test_the_variable_that_a_role_names_is_the_one_that_is_missed() -> None:
-    with pytest.raises(ModelUnavailable, match="THEIR_KEY is not set") as caught:
-        check_access({"OPENAI_API_KEY": "k"}, "https://a.example/v1", "m", key_variable="THEIR_KEY")
-    assert caught.value.hint.startswith("set THEIR_KEY")
+    with pytest.raises(ModelUnavailable, match="THEIR_API_KEY is not set") as caught:
+        check_access(
+            {"OPENAI_API_KEY": "k"}, "https://a.example/v1", "m", key_variable="THEIR_API_KEY"
+        )
+    assert caught.value.hint.startswith("set THEIR_API_KEY")
 
 
-@pytest.mark.parametrize("name", [k for v in VENDORS.values() for k in (*v.keys, v.address)])
+@pytest.mark.parametrize(
+    "name",
+    [*(k for v in VENDORS.values() for k in (*v.keys, v.address)), "GROQ_API_KEY", "my_api_key"],
+)
 def test_nothing_that_is_started_gets_a_provider_s_variables(name: str) -> None:
-    assert name.startswith(MODEL_VARIABLES)
+    assert is_model_variable(name)
     assert name not in clean_environment({name: "x"})
 
 
