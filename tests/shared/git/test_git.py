@@ -46,10 +46,16 @@ def test_inherited_git_variables_do_not_lead_to_another_repo(
 
 
 def test_keys_and_settings_of_ours_are_not_passed_on() -> None:
-    environ = {"OPENAI_API_KEY": "k", "LLMCH_X": "y", "GIT_SSH_COMMAND": "z", "HOME": "/home/u"}
+    environ = {
+        "OPENAI_API_KEY": "k",
+        "GROQ_API_KEY": "g",
+        "LLMCH_X": "y",
+        "GIT_SSH_COMMAND": "z",
+        "HOME": "/home/u",
+    }
     cleaned = clean_environment(environ)
     assert "k" not in cleaned.values()
-    assert not {"OPENAI_API_KEY", "LLMCH_X", "GIT_SSH_COMMAND"} & cleaned.keys()
+    assert not {"OPENAI_API_KEY", "GROQ_API_KEY", "LLMCH_X", "GIT_SSH_COMMAND"} & cleaned.keys()
     assert cleaned["HOME"] == "/home/u"
 
 
