@@ -41,7 +41,8 @@ from shared.projects.build_tools import find_verification
 from shared.projects.manifests import Project, VerifyCommand
 from shared.projects.project_tools import find_ci_checks
 from shared.settings.declaration import FlagGroup, Key
-from shared.settings.settings import KEYS
+from shared.settings.loading import load_settings
+from shared.settings.settings import KEYS, Settings
 
 _CONFIG: Final = "llmch.toml"
 _SKILL: Final = ".agents/skills/llmch/SKILL.md"
@@ -93,8 +94,7 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     steps = tuple(_steps(place, spec, cwd, "".join(flags), kept_spec, prepares=prepares))
     if base and not base.ok and not prepares:
         steps = ("make the base green, as said above", *steps)
-    model = model_of_only_key(os.environ)
-    if model and not any(each.startswith("LLMCH_") and "MODEL" in each for each in os.environ):
+    if model := _model_to_name(place.root):
         steps = (f"export LLMCH_MODEL={model}", *steps)
     return Outcome(InitDocument(place, written, kept, steps, cwd, base, kept_spec))
 
@@ -154,6 +154,19 @@ def render_skill() -> str:
     codes = "\n".join(f"- {code.value}: {meaning}" for code, meaning in EXIT_CODE_MEANINGS.items())
     text = resources.files(__package__).joinpath("SKILL.md").read_text("utf-8")
     return text.replace("{{EXIT_CODES}}", codes)
+
+
+def _model_to_name(root: Path) -> str:
+    """Return a model of the only vendor whose key is set, where none is configured."""
+    model = model_of_only_key(os.environ)
+    with contextlib.suppress(InvalidInput):  # a later command says what is wrong with a setting
+        settings = load_settings(cwd=Path.cwd(), repo=root).settings if model else Settings()
+        usual = Settings()
+        if (settings.planner.ladder, settings.factory.ladder) == (
+            usual.planner.ladder, usual.factory.ladder
+        ):  # fmt: skip
+            return model
+    return ""
 
 
 def _passed_on(args: argparse.Namespace) -> Iterator[str]:
@@ -392,10 +405,10 @@ def quoted(text: str) -> str:
 _WIDTH: Final = 96
 _SHOWN: Final = (
     "verify", "timeout_seconds", "max_cost", "protected_branches", "programs", "dependencies",
-    "planner.model", "factory.model", "factory.attempts", "commit.subject",
+    "model", "planner.model", "factory.model", "factory.attempts", "commit.subject",
 )  # fmt: skip
 # For settings whose default is nothing that could be written down.
-_EXAMPLES: Final[Mapping[str, object]] = {"max_cost": 2.5}
+_EXAMPLES: Final[Mapping[str, object]] = {"max_cost": 2.5, "model": "gpt-5.2"}
 
 
 def render_config(place: TargetFolder) -> str:

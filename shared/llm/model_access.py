@@ -245,6 +245,13 @@ def _of_server(url: str) -> tuple[Provider, str]:
     return Provider.OPENAI, "most servers speak OpenAI's wires"
 
 
+def _host_of(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
 def _is_host_of(vendor: Vendor, host: str) -> bool:
     return host == vendor.host or host.endswith("." + vendor.host)
 
@@ -271,6 +278,11 @@ def check_access(
     chosen, why = choose_provider(environ, base_url, model, provider)
     vendor = VENDORS[chosen]
     url = base_url or environ.get(vendor.address, "").strip() or None
+    if key_variable and not base_url and provider is Provider.AUTO:
+        raise InvalidInput(
+            f"key_variable names {key_variable}, and nothing says whose key that is",
+            hint="set base_url or provider beside it, for the same role",
+        )
     names = (key_variable,) if key_variable else vendor.keys
     keys = {name: environ.get(name, "").strip() for name in names}
     name = next((each for each in names if keys[each]), names[0])
@@ -285,7 +297,7 @@ def check_access(
         )
     _check_vendor_of_key(access)
     if base_url and not key_variable:
-        _check_stays_at_vendor(access)
+        _check_stays_at_vendor(access, environ)
     if access.api_key:
         return access
     if access.is_local:
@@ -293,10 +305,21 @@ def check_access(
     raise _no_key(access, environ, model)
 
 
+# What the keys of servers begin with that speak OpenAI's wires.
+_OTHER_KEYS: Final = {"sk-or-": "OpenRouter", "gsk_": "Groq", "xai-": "xAI"}
+
+
 def _check_vendor_of_key(access: ModelAccess) -> None:
     """Refuse to send a vendor the key of another one, which that vendor had better not see."""
     if not _is_host_of(access.vendor, access.host):
         return
+    for begins, name in _OTHER_KEYS.items():
+        if access.api_key.startswith(begins):
+            raise InvalidInput(
+                f"{access.key_name} holds a key of {name}'s, but the provider is "
+                f"{access.vendor.name}: {access.why}",
+                hint=f"name {name}'s server in {access.vendor.address}, or in base_url of a role",
+            )
     for provider, vendor in VENDORS.items():
         if provider is not access.provider and access.api_key.startswith(vendor.key_begins):
             raise InvalidInput(
@@ -307,21 +330,25 @@ def _check_vendor_of_key(access: ModelAccess) -> None:
             )
 
 
-def _check_stays_at_vendor(access: ModelAccess) -> None:
+def _check_stays_at_vendor(access: ModelAccess, environ: Mapping[str, str]) -> None:
     """Refuse to send a vendor's key to another's server, which a role's setting names.
 
     A server in the vendor's own variable, beside its key, is a gateway that is meant to get it.
     """
-    if access.is_local or _is_host_of(access.vendor, access.host):
+    if access.is_local:
         return
     for vendor in VENDORS.values():
+        gateway = _host_of(environ.get(vendor.address, "").strip())
+        domain = ".".join(vendor.host.split(".")[-2:])
+        if access.host in (gateway, domain) or access.host.endswith(f".{domain}"):
+            continue
         if access.api_key.startswith(vendor.key_begins):
             raise InvalidInput(
                 f"{access.key_name} holds a key of {vendor.name}'s, but the setting base_url "
                 f"names a server at {access.host}",
-                hint="put that server's key into a variable of its own, and the variable's name "
-                "into key_variable, beside base_url; if the server is meant to get this key, set "
-                f"key_variable to {access.key_name}",
+                hint="put that server's key (any word, if it wants none) into a variable of its "
+                "own, and the variable's name into key_variable, beside base_url; if the server is "
+                f"meant to get this key, set key_variable to {access.key_name}",
             )
 
 

@@ -131,12 +131,14 @@ def bounded(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 _PAGE_STARTS = (b"<!doctype", b"<html", b"<head", b"<body")
+_BEFORE_PAGE = re.compile(r"\ufeff?(?:\s+|<\?[^>]*\?>|<!--.*?-->)*", re.DOTALL)
 _TITLE = re.compile(r"<(title|h1)[^<>]{0,200}>([^<]{1,200})", re.IGNORECASE)
 
 
 def page_in_words(text: str) -> str:
     """Return what an HTML page is, with its title; "" where a text is not a page."""
-    if not text[:200].lstrip().lower().encode().startswith(_PAGE_STARTS):
+    start = _BEFORE_PAGE.sub("", text[:2_000], count=1)[:20].lower()
+    if not start.encode(errors="replace").startswith(_PAGE_STARTS):
         return ""
     found = _TITLE.search(text)
     title = " ".join(unescape(found[2]).split()) if found else ""

@@ -61,10 +61,10 @@ class Key:
     A target repo's own config may not set a `guarded` key, with two exceptions: entries of a list
     whose last path component is in `harmless`, and a text in `harmless_words`. A higher layer
     overrules a lower one unless `merge` combines their values. A key that nobody sets has the
-    value of the key named by `like`, where there is one. The key named by `general` sets this one
-    too; of the two, the one in the higher layer counts, and in one layer this one. A key that
-    `costs` decides what calls of models cost: what a target repo's own config sets there is shown
-    before the first call.
+    value of the key named by `like`, where there is one and none of `unless` is set. The key named
+    by `general` sets this one too: a value of this one counts more, but not against a flag of the
+    other. A key that `costs` decides what calls of models cost: what a target repo's own config
+    sets there is shown before the first call.
     """
 
     name: str
@@ -78,6 +78,7 @@ class Key:
     flag: Flag | None
     merge: Callable[[Any, Any], object] | None
     like: str
+    unless: tuple[str, ...]
     general: str
     costs: bool
 
@@ -118,6 +119,7 @@ def setting(
     flag: Flag | None = None,
     merge: Callable[[T, T], T] | None = None,
     like: str = "",
+    unless: tuple[str, ...] = (),
     general: str = "",
     costs: bool = False,
 ) -> T:
@@ -139,6 +141,7 @@ def setting(
         flag=flag,
         merge=merge,
         like=like,
+        unless=unless,
         general=general,
         costs=costs,
     )

@@ -81,12 +81,14 @@ def variable_layer(environ: Mapping[str, str], folder: Path, others: Collection[
     return layer
 
 
+FLAGS = "command line"
+"""The source of values that flags set."""
+
+
 def flag_layer(flags: Mapping[str, object], folder: Path) -> Layer:
     """Return the values that flags set, by key; `None` means a flag that was not used."""
     return {
-        name: RawValue(
-            _paths_as_text(value), "command line", KEYS[name].option, folder, as_text=True
-        )
+        name: RawValue(_paths_as_text(value), FLAGS, KEYS[name].option, folder, as_text=True)
         for name, value in flags.items()
         if value is not None
     }
@@ -309,7 +311,7 @@ def _value_of(key: Key, layers: Sequence[Layer], cwd: Path, warnings: list[str])
     """Return the value of one setting, and add to `warnings` where the value was clamped."""
     given = _given(key, layers)
     if not given or (given[-1].of_repo and key.like and _is_own(KEYS[key.like], layers)):
-        if key.like:
+        if key.like and not any(_given(KEYS[each], layers) for each in key.unless):
             return _value_of(KEYS[key.like], layers, cwd, warnings)
         return cwd / key.default if isinstance(key.default, Path) else key.default
     if key.merge:
@@ -323,9 +325,20 @@ def _value_of(key: Key, layers: Sequence[Layer], cwd: Path, warnings: list[str])
 
 
 def _given(key: Key, layers: Sequence[Layer]) -> list[RawValue]:
-    """Return the values that a setting was given, the one that counts last."""
-    names = (key.general, key.name)
-    return [each[name] for each in layers for name in names if name in each]
+    """Return the values that a setting was given, the one that counts last.
+
+    A flag for all roles was typed for this command. Elsewhere, what is said of a role counts more
+    than what is said of all, also where a variable says it and the role's is in a file.
+    """
+    own = [(each[key.name], True) for each in layers if key.name in each]
+    of_all = [(each[key.general], False) for each in layers if key.general in each]
+    if key.like:  # what the role is like has the value already, but for a flag
+        of_all = [each for each in of_all if each[0].source == FLAGS]
+    given = sorted(
+        (*own, *of_all),
+        key=lambda each: (not each[0].of_repo, each[0].source == FLAGS, each[1]),
+    )
+    return [value for value, _ in given]
 
 
 def _is_own(key: Key, layers: Sequence[Layer]) -> bool:

@@ -208,6 +208,7 @@ class ReviewerSettings(RoleSettings):
         flag=Flag("--reviewer-model", FlagGroup.REVIEW, "M"),
         costs=True,
         like="planner.model",
+        general="model",
     )
     base_url: str | None = setting(
         read_url, None, "the reviewer's server", guarded=True, like="planner.base_url"
@@ -216,10 +217,20 @@ class ReviewerSettings(RoleSettings):
         Choice(Provider), Provider.AUTO, _WHOSE_WIRE, guarded=True, like="planner.provider"
     )
     key_variable: str | None = setting(
-        read_key_variable, None, _WHOSE_KEY, guarded=True, like="planner.key_variable"
+        read_key_variable,
+        None,
+        _WHOSE_KEY,
+        guarded=True,
+        like="planner.key_variable",
+        unless=("reviewer.base_url", "reviewer.provider"),
     )
     reasoning_effort: str | None = setting(
-        read_effort, None, _AN_EFFORT, like="planner.reasoning_effort", costs=True
+        read_effort,
+        None,
+        _AN_EFFORT,
+        like="planner.reasoning_effort",
+        general="reasoning_effort",
+        costs=True,
     )
     max_output_tokens: int | None = setting(
         _OUTPUT_TOKENS, None, "room for the review", like="planner.max_output_tokens", costs=True
@@ -448,15 +459,15 @@ class Settings:
     model: tuple[str, ...] = setting(
         read_model,
         (),
-        "the model of each role that has none of its own",
-        default_words="each role's own",
+        "the model of all roles; a role's own counts more, but not against this flag",
+        default_words="each role's",
         flag=Flag("--model", FlagGroup.MODEL, "M"),
     )
     reasoning_effort: str | None = setting(
         read_effort,
         None,
-        "the reasoning effort of each role that has none of its own, such as low or high",
-        default_words="each role's own",
+        "the reasoning effort of all roles, such as low or high; as for `model`",
+        default_words="each role's",
         flag=Flag("--reasoning-effort", FlagGroup.MODEL, "E"),
     )
     max_cost: Decimal | None = setting(

@@ -24,7 +24,12 @@ _TOOLS = Path(os.environ.get("LLMCH_TEST_INSTALLS") or "/nonexistent").absolute(
 
 pytestmark = [
     pytest.mark.rest,
-    pytest.mark.skipif(not (_TOOLS / "uv").exists(), reason="not asked for: make test-installs"),
+    pytest.mark.skipif(
+        not (_TOOLS / "uv").exists(),
+        reason="uv and pipx could not be installed"
+        if os.environ.get("LLMCH_TEST_INSTALLS")
+        else "not asked for: make test-installs",
+    ),
 ]
 
 

@@ -221,6 +221,8 @@ def keyed(of: str) -> Callable[[World], object]:
 
     def observe(world: World) -> object:
         world.monkeypatch.setenv("THEIR_API_KEY", "k-2")
+        for role in ("PLANNER", "REVIEWER", "FACTORY"):
+            world.monkeypatch.setenv(f"LLMCH_{role}_PROVIDER", "openai")
         acts = (write_reply(HELLO),) if of == "factory" else (plan_reply(PLAN), REVIEW)
         said = world.run(acts=acts) if of == "factory" else world.plan(*acts)
         assert said.code == 0
@@ -357,7 +359,9 @@ def room(world: World) -> object:
 CASES = {
     "model": Case("big", asked_by_factory("model"), "gpt-5.2", "big"),
     "reasoning_effort": Case("low", asked(0, "reasoning", "effort"), "medium", "low"),
-    "planner.key_variable": Case("THEIR_API_KEY", keyed("planner"), "sk-test sk-test", "k-2 k-2"),
+    "planner.key_variable": Case(
+        "THEIR_API_KEY", keyed("planner"), "sk-test sk-test", "k-2 sk-test"
+    ),
     "reviewer.key_variable": Case(
         "THEIR_API_KEY", keyed("planner"), "sk-test sk-test", "sk-test k-2"
     ),

@@ -27,6 +27,9 @@ from tests.shared.llm.scripted_server import Send, scripted_server
 
 ROOT = Path(__file__).parents[3]
 CHAT = "/v1/chat/completions"
+AZURE = "https://own.openai.azure.com/openai"
+GOOGLE = "https://generativelanguage.googleapis.com"
+VERTEX = "https://aiplatform.googleapis.com/v1/publishers/google"
 GEMINI_PATH = "/v1beta/models/m:generateContent"
 
 
@@ -273,6 +276,38 @@ def test_a_vendor_s_key_leaves_it_only_where_somebody_says_so(
     assert check_access({name: "plain-1"}, elsewhere, "m", provider).api_key == "plain-1"
 
 
+@pytest.mark.parametrize(
+    ("environ", "base_url"),
+    [
+        ({"OPENAI_API_KEY": "AIzaSy"}, f"{GOOGLE}/v1beta/openai"),
+        ({"OPENAI_API_KEY": "sk-ant-1"}, "https://api.anthropic.com/v1"),
+        ({"OPENAI_API_KEY": "sk-proj-1", "OPENAI_BASE_URL": "https://gate.example/v1"},
+         "https://gate.example/other/v1"),
+        ({"OPENAI_API_KEY": "sk-proj-1", "GOOGLE_GEMINI_BASE_URL": "http://["},
+         "https://eu.api.openai.com/v1"),
+    ],
+)  # fmt: skip
+def test_a_vendor_s_key_may_go_to_its_own_hosts_and_to_its_gateway(
+    environ: dict[str, str], base_url: str
+) -> None:
+    access = check_access(environ, base_url, "m", Provider.OPENAI)
+    assert access.api_key == environ["OPENAI_API_KEY"]
+
+
+def test_a_key_of_an_openai_like_server_is_not_sent_to_openai() -> None:
+    with pytest.raises(InvalidInput, match="a key of Groq's") as caught:
+        check_access({"OPENAI_API_KEY": "gsk_12345"}, None, "gpt-5.2")
+    assert "gsk_12345" not in caught.value.message + caught.value.hint
+
+
+@pytest.mark.parametrize("model", ["gpt-5.2", "gemini-3.5-flash", "m"])
+def test_a_key_without_a_server_or_a_provider_beside_it_goes_nowhere(model: str) -> None:
+    with pytest.raises(InvalidInput, match="nothing says whose key that is"):
+        check_access({"TEAM_API_KEY": "k"}, None, model, key_variable="TEAM_API_KEY")
+    given = check_access({"TEAM_API_KEY": "k"}, None, model, Provider.GEMINI, "TEAM_API_KEY")
+    assert given.host == "generativelanguage.googleapis.com"
+
+
 def test_the_variable_that_a_role_names_is_the_one_that_is_missed() -> None:
     with pytest.raises(ModelUnavailable, match="THEIR_API_KEY is not set") as caught:
         check_access(
@@ -288,11 +323,6 @@ def test_the_variable_that_a_role_names_is_the_one_that_is_missed() -> None:
 def test_nothing_that_is_started_gets_a_provider_s_variables(name: str) -> None:
     assert is_model_variable(name)
     assert name not in clean_environment({name: "x"})
-
-
-AZURE = "https://own.openai.azure.com/openai"
-GOOGLE = "https://generativelanguage.googleapis.com"
-VERTEX = "https://aiplatform.googleapis.com/v1/publishers/google"
 
 
 @pytest.mark.parametrize(

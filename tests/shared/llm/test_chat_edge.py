@@ -222,7 +222,9 @@ def test_a_web_page_is_recognised_and_not_asked_again() -> None:
 
 
 def test_a_web_page_under_an_error_is_named_by_its_title_and_blames_no_key() -> None:
-    text = "<!doctype html>\n<head><title>Access\n denied &amp; logged</title>" + "<p>x" * 999
+    head = "<head><title>Access\n denied &amp; logged</title>"
+    before = "\ufeff<?xml version='1.0'?>\n<!-- x\n -->\n"
+    text = f"{before}<!doctype html>\n{head}" + "<p>x" * 999
     page = Send(text, status=403, media_type="text/html")
     with edge(page) as it, pytest.raises(ModelUnavailable) as caught:
         it.ask(chat_request())

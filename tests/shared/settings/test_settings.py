@@ -234,17 +234,25 @@ def test_the_reviewer_is_as_the_planner_but_for_what_is_said(tmp_path: Path) -> 
         ('model = "all"\n[factory]\nmodel = ["f", "g"]', {}, ("all", "all", "f")),
         ('model = "all"\n[reviewer]\nmodel = "r"', {}, ("all", "r", "all")),
         ('[planner]\nmodel = "p"', {"model": "all"}, ("all", "all", "all")),
-        ('[reviewer]\nmodel = "r"', {"model": "all"}, ("all", "r", "all")),
+        ('[reviewer]\nmodel = "r"', {"model": "all"}, ("all", "all", "all")),
+        ('model = "all"', {"reviewer.model": "r"}, ("all", "r", "all")),
         ('model = "all"', {"planner.model": "p"}, ("p", "p", "all")),
         ("", {"model": "all", "factory.model": "f"}, ("all", "all", "f")),
     ],
 )
-def test_the_model_of_all_roles_is_that_of_each_role_without_one_in_the_same_layer(
+def test_a_role_s_own_model_counts_more_than_that_of_all_but_not_against_its_flag(
     tmp_path: Path, user: str, flags: dict[str, object], models: tuple[str, str, str]
 ) -> None:
     settings = settings_of(tmp_path, user, flags=flags)
     roles = (settings.planner, settings.reviewer, settings.factory)
     assert tuple(each.model for each in roles) == models
+
+
+def test_a_variable_for_all_roles_leaves_a_role_of_a_file_its_own(tmp_path: Path) -> None:
+    user = '[planner]\nmodel = "p"\n[factory]\nmodel = ["f", "g"]'
+    settings = settings_of(tmp_path, user, environ={"LLMCH_MODEL": "all"})
+    roles = (settings.planner, settings.reviewer, settings.factory)
+    assert [each.ladder for each in roles] == [("p",), ("p",), ("f", "g")]
 
 
 def test_the_effort_of_all_roles_reaches_the_factory(tmp_path: Path) -> None:
@@ -275,6 +283,14 @@ def test_what_is_no_name_of_a_key_s_variable_is_refused_and_not_repeated(
 ) -> None:
     error = refusal_of(tmp_path, flags={"factory.key_variable": value})
     assert not value or value not in error.message + error.hint
+
+
+def test_a_reviewer_elsewhere_does_not_get_the_key_of_the_planner_s_server(tmp_path: Path) -> None:
+    planner = '[planner]\nbase_url = "https://a.example"\nkey_variable = "A_API_KEY"\n'
+    assert settings_of(tmp_path, planner).reviewer.key_variable == "A_API_KEY"
+    for own in ('base_url = "https://b.example"', 'provider = "gemini"'):
+        settings = settings_of(tmp_path, f"{planner}[reviewer]\n{own}")
+        assert settings.reviewer.key_variable is None
 
 
 def test_a_role_may_have_a_key_of_its_own(tmp_path: Path) -> None:
