@@ -199,7 +199,7 @@ def foresee(
     sizes = [each for each in sizes if each.asks_model]
     ladder = parse_ladder(",".join(settings.factory.ladder))
     most_calls = float(settings.factory_attempts * QUESTIONS)
-    calls = _weighed(past, past.calls_per_order if past else 0.0, _ASSUMED_CALLS)
+    calls = _calls(past)
     calls = min(most_calls, max(1.0, calls))
     models = tuple(rung.model for rung in ladder)
     more_calls, longer = _margins(len(sizes), calls, past)
@@ -216,10 +216,15 @@ def foresee(
     )
 
 
-def _weighed(past: PastUsage | None, known: float, assumed: float) -> float:
-    """Return a figure of the record, together with what is assumed as if of four orders more."""
-    orders = past.orders if past else 0
-    return (orders * known + _ASSUMED_ORDERS * assumed) / (orders + _ASSUMED_ORDERS)
+def _calls(past: PastUsage | None) -> float:
+    """Return the calls that an order takes, with what is assumed as if of four orders more.
+
+    Replies are as long as in the record: how long they are is a matter of the model.
+    """
+    if past is None:
+        return _ASSUMED_CALLS
+    known = past.orders * past.calls_per_order + _ASSUMED_ORDERS * _ASSUMED_CALLS
+    return known / (past.orders + _ASSUMED_ORDERS)
 
 
 def _margins(orders: int, calls: float, past: PastUsage | None) -> tuple[float, float]:
@@ -249,8 +254,7 @@ def _expected(
     """
     attempts = settings.factory_attempts
     room = settings.factory.max_output_tokens or DEFAULT_OUTPUT_LIMIT
-    known = past.reply_tokens if past else 0.0
-    usual = (_weighed(past, known, each.reply) for each in sizes)
+    usual = (past.reply_tokens if past else each.reply for each in sizes)
     replies = sum(min(room, longer * each) for each in usual)
     total = Usage()
     for number in range(1, math.ceil(calls) + 1):

@@ -185,7 +185,7 @@ def _answered(
         is_asked = plan.result is not None or not run_orders.has_begun(preview, common_dir)
         goes_on = "the same command again asks the rest"
         if is_asked and any(plan_verb.ask_open(args.spec, stated, console, goes_on)):
-            following = wiring.following(planning, folder, ground.place)
+            following = wiring.following(replace(planning, staged=None), folder, ground.place)
             plan = _planned(following, args, ground, console)
             stated = plan.result.assumptions if plan.result is not None else ()
         elif is_asked:  # the answers belong to the specification now, and the plan has them

@@ -157,7 +157,9 @@ def execute(args: argparse.Namespace, console: Console) -> Outcome:
     if asks and any(ask_open(args.spec, result.assumptions, console, goes_on)):
         assert before is not None, "a valid plan is written"
         place = preflight.find_repo(repo) if repo else None
-        options = wiring.following(replace(options, overwrite=True), before, place)
+        # What rests on the answers is a part of the plan, and mostly a small one.
+        options = replace(options, overwrite=True, staged=None)
+        options = wiring.following(options, before, place)
         trial = wiring.trial_runner(settings, options)
         result = run_plan.run_plan(options, source, console, runner, trial)
     if args.print_summary:

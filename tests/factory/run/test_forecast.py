@@ -53,10 +53,16 @@ def test_the_expectation_without_a_record_is_an_assumption() -> None:
 
 def test_earlier_runs_weigh_more_the_more_orders_they_had() -> None:
     forecast = foresee(SIZES, settings("small"), PAST)
-    # Eight orders took 200 tokens a reply, and 300 are assumed as if of four orders more.
-    assert (forecast.expected.calls, forecast.expected.output_tokens) == (3, 584)
+    # Replies are those of the record: 200 tokens, where 300 would be assumed.
+    assert (forecast.expected.calls, forecast.expected.output_tokens) == (3, 500)
     assert forecast.expected.input_tokens == 2_000 + 800
     assert "(1.2 calls an order, by 8 orders of earlier runs)" in forecast_lines(forecast)[0]
+
+
+def test_long_replies_of_one_order_are_expected_of_the_next_ones() -> None:
+    reasoning = replace(PAST, orders=1, reply_tokens=390)
+    expected = foresee(SIZES, settings("small"), reasoning).expected
+    assert expected.output_tokens == 2 * 1.25 * 390
 
 
 def test_later_calls_are_expected_at_the_price_of_their_model() -> None:
@@ -120,14 +126,14 @@ def test_the_document_has_all_figures() -> None:
         "expected": {
             "calls": 3,
             "input_tokens": 2_800,
-            "output_tokens": 584,
-            "cost_usd": 0.00864,
+            "output_tokens": 500,
+            "cost_usd": 0.0078,
         },
         "nine_of_ten": {
             "calls": 4,
             "input_tokens": 4_613,
-            "output_tokens": 1_278,
-            "cost_usd": 0.017393,
+            "output_tokens": 1_095,
+            "cost_usd": 0.015563,
         },
         "worst_case": {
             "calls": 12,
