@@ -341,7 +341,7 @@ def _definitions(tree: CommitSources | None, wanted: str, name: str, room: int) 
 
 _DEFINES: Final = (
     "class|interface|struct|enum|record|trait|type|module|object|protocol|extension|namespace|union"
-    "|function|func|fun|fn|def|defp|defmodule|sub|proc|macro|TABLE|VIEW|FUNCTION|PROCEDURE"
+    "|function|func|fun|fn|def|defp|defn|defmodule|sub|proc|macro|TABLE|VIEW|FUNCTION|PROCEDURE"
 )
 _NO_TYPE: Final = "return|else|throw|new|await|yield|case|in|not|and|or|import|package|using|goto"
 _MOST_ROWS: Final = 60  # of a definition whose end is guessed
@@ -349,10 +349,13 @@ _MOST_ROWS: Final = 60  # of a definition whose end is guessed
 
 def _likely(rows: Sequence[str], name: str) -> Iterator[OutlineEntry]:
     """Yield what seems to define a name, in a file of any language."""
+    words = rf"(?:(?!(?:{_NO_TYPE})\b)[\w.<>\[\],?*&:@]+\s+)"
     begins = re.compile(
         rf"(?!\s*(?:\*|//|#|--)).*\b(?:{_DEFINES})\s+&?(?:\w+[.:]+)?{name}\b"
-        rf"|\s*(?:(?!(?:{_NO_TYPE})\b)[\w.<>\[\],?*&:@]+\s+)*[*&]*(?:\w+::)*{name}\s*\("
-        r"[^;]*[{(,=]\s*$"
+        rf"|\s*{words}*[*&]*(?:\w+::)*{name}\s*\([^;]*[{{(,=]\s*$"
+        rf"|\s*{words}+[*&]*(?:\w+::)*{name}\s*\(\s*$"
+        rf"|\s*(?:\w+\s+)*{name}\s*(?:<-|:?=)\s*(?:async\s*)?"
+        r"(?:function\b|\([^;]*(?:=>|$)|\w+\s*=>)"
     )
     for number, row in enumerate(rows, 1):
         opens = " {" if rows[number : number + 1] == [f"{row[: _margin(row)]}{{"] else ""

@@ -275,6 +275,11 @@ OTHERS = {
     "  end\n\n  def clear\n    draw(0)\n  end\nend\n",
     "src/play.c": "static int\nhelp(void);\n\nint score(const char *word) {\n\tif (word)\n"
     "\t\treturn 1;\n\treturn 0;\n}\n",
+    "r/score.R": "total <- function(words) {\n  sum(words)\n}\nmean(\n  total\n)\n",
+    "java/Wide.java": "class Wide {\n    public int spread(\n        int left,\n        int right\n"
+    "    ) {\n        return left;\n    }\n    int use() {\n"
+    "        return spread(\n            1, 2);\n    }\n}\n",
+    "ui/App.vue": "<script>\nconst open = async (door) => {\n  door.open()\n}\n</script>\n",
 }
 
 
@@ -286,6 +291,9 @@ OTHERS = {
         ("Game", "lines 2 to 13 of 13", "Plays"),
         ("Board#draw", "lines 2 to 6 of 11", "def clear"),
         ("score", "lines 4 to 8 of 8", "help(void)"),
+        ("total", "lines 1 to 3 of 6", "mean"),
+        ("spread", "lines 2 to 7 of 12", "use()"),
+        ("open", "lines 2 to 4 of 5", "script"),
         ("help", "is not defined in a file that is read", "static int"),
         ("Board.play", "is not defined in a file that is read", "return"),
     ],
