@@ -237,15 +237,22 @@ def _named(texts: Iterable[str], requirements: Iterable[str]) -> frozenset[str]:
     An id that is only a number, such as 1.2, counts after a word such as `requirement` alone.
     """
     spelled = [_with_parts_of_names(each) for each in texts]
-    return frozenset(
-        each
-        for each in requirements
-        for words in (_BEFORE_NUMBER if _IS_NUMBER.fullmatch(each) else ("",))
-        if any(f"{words}{_spelled(each)}" in text for text in spelled)
-    )
+    shapes = {each: _shape(each) for each in requirements}
+    return frozenset(e for e, shape in shapes.items() if any(map(shape.search, spelled)))
+
+
+@lru_cache(maxsize=512)
+def _shape(requirement: str) -> re.Pattern[str]:
+    """Return how texts spell an id: also without its separators, which a name in Go cannot have.
+
+    Those between two digits stay: R-1.2 is not R-12.
+    """
+    before = f"(?:{'|'.join(_BEFORE_NUMBER)})" if _IS_NUMBER.fullmatch(requirement) else ""
+    return re.compile(before + _DROPPED.sub("_?", _spelled(requirement)))
 
 
 _IS_NUMBER: Final = re.compile(r"[\d.]+")
+_DROPPED: Final = re.compile(r"(?<=[a-z])_(?=[a-z0-9])|(?<=[0-9])_(?=[a-z])")
 _BEFORE_NUMBER: Final = ("requirement", "requirements", "criterion", "req", "ac")
 
 

@@ -86,6 +86,33 @@ def test_a_test_that_names_requirements_asserts_these_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "named"),
+    [
+        ("test_fr1", "FR-1"),
+        ("TestFR1", "FR-1"),
+        ("TestFR1Score", "FR-1"),
+        ("test_fr_1", "FR-1"),
+        ("test_fr11", "FR-11"),
+        ("TestFR11", "FR-11"),
+        ("TestReqAuth7", "REQ-AUTH-7"),
+        ("TestREQAUTH7", "REQ-AUTH-7"),
+        ("test_r1_2", "R-1.2"),
+        ("test_r12", "R-12"),
+        ("test_fr1a", ""),
+    ],
+)
+def test_a_name_has_an_id_with_its_separators_or_without(name: str, named: str) -> None:
+    ids = ("FR-1", "FR-11", "REQ-AUTH-7", "R-1.2", "R-12", "X-1")
+    beside = "def test_x_1():\n    assert score('a') == 1\n"
+    text = f"{beside}def {name}():\n    assert score('a') == 1\n"
+    if name[0] == "T":
+        text = f"{beside}class {name}:\n{indent(TEST.replace('()', '(self)'), '  ')}"
+    made = covering(RUN, tests=(text,), covers=[*ids])
+    found = assertions_of(made, {})
+    assert {each for each in ids if found[each] is Asserted.TEST} == {named, "X-1"} - {""}
+
+
+@pytest.mark.parametrize(
     ("path", "text", "wanted"),
     [
         ("tests/test_score.py", "# R1: standard library only\n" + TEST, Asserted.COMMENT),
