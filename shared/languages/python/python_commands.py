@@ -249,7 +249,8 @@ def asserting_text(source: str) -> str:
     functions = [each for each in nodes if isinstance(each, _Function)]
     asserting = _asserting_functions(functions)
     tests = [each for each in functions if each.name.startswith("test")]
-    idle = {each for each in tests if each not in asserting or _is_skipped(each)}
+    passing = _passing(nodes)
+    idle = {each for each in tests if each not in asserting or each in passing}
     if not (tests and len(idle) < len(tests)) and (tests or not any(map(_asserts, nodes))):
         return ""
     left_out: set[ast.AST] = {*idle}
@@ -283,9 +284,51 @@ def _asserts(node: ast.AST) -> bool:
             return _can_fail(node)
 
 
-def _is_skipped(function: _Function) -> bool:
-    marks = (e.func if isinstance(e, ast.Call) else e for e in function.decorator_list)
-    return any(last_part(each) == "skip" for each in marks)
+_PASSES: Final = frozenset({"skip", "xfail", "expectedFailure"})
+_PASSES_IF: Final = {"skipif": True, "skipIf": True, "skipUnless": False}
+_PASSES_HERE: Final = frozenset({"pytest.skip", "pytest.xfail", "self.skipTest"})
+
+
+def _passing(nodes: Iterable[ast.AST]) -> set[ast.AST]:
+    """Return what stands in functions, classes and modules whose tests pass whatever happens."""
+    return {
+        below
+        for each in nodes
+        if isinstance(each, _Function | ast.ClassDef | ast.Module)
+        if any(map(_lets_pass, _marks(each))) or _gives_up(each.body)
+        for below in ast.walk(each)
+    }
+
+
+def _marks(scope: _Function | ast.ClassDef | ast.Module) -> Iterator[ast.expr]:
+    yield from () if isinstance(scope, ast.Module) else scope.decorator_list
+    for each in scope.body:
+        if isinstance(each, ast.Assign) and "pytestmark" in map(last_part, each.targets):
+            yield from getattr(each.value, "elts", (each.value,))
+
+
+def _lets_pass(mark: ast.expr) -> bool:
+    """Return whether a test with this mark is never run, or passes where it fails."""
+    given = mark if isinstance(mark, ast.Call) else ast.Call(mark, [], [])
+    name = last_part(given.func)
+    conditions = [*given.args[:1], *(e.value for e in given.keywords if e.arg == "condition")]
+    value = getattr(conditions[0], "value", None) if conditions else True
+    if name in _PASSES:
+        return name != "xfail" or value is True
+    return bool(conditions) and value is _PASSES_IF.get(name, ())
+
+
+def _gives_up(body: Iterable[ast.stmt]) -> bool:
+    """Return whether code ends with a skip before it can fail."""
+    for each in body:
+        called = each.value if isinstance(each, ast.Expr) else None
+        if isinstance(called, ast.Call) and ast.unparse(called.func) in _PASSES_HERE:
+            return True
+        if isinstance(each, ast.Raise) and "SkipTest" in _words(each, ()):
+            return True
+        if not isinstance(each, _Function | ast.ClassDef) and any(map(_asserts, ast.walk(each))):
+            return False
+    return False
 
 
 def _words(root: ast.AST, left_out: Collection[ast.AST]) -> Iterator[str]:

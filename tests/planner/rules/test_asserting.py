@@ -145,6 +145,30 @@ def test_a_comment_mentions_a_requirement_and_asserts_nothing(
         ("tests/test_score.py", "def test_r1():\n    assert True\n"),
         ("tests/test_score.py", "class TestR1:\n    def test_a(self):\n        score('a')\n"),
         ("tests/test_score.py", "@pytest.mark.skip\ndef test_r1():\n    assert score('a') == 1\n"),
+        *(
+            ("tests/test_score.py", f"{mark}\ndef test_r1():\n    assert score('a') == 1\n")
+            for mark in (
+                "@pytest.mark.xfail",
+                "@pytest.mark.xfail(reason='later', strict=True)",
+                "@pytest.mark.skipif(True, reason='later')",
+                "@unittest.skipUnless(False, 'later')",
+                "@unittest.expectedFailure",
+            )
+        ),
+        *(
+            (
+                "tests/test_score.py",
+                f"{mark}class TestR1:\n{inside}    def test_a(self):\n"
+                f"{first}        assert score('a') == 1\n",
+            )
+            for mark, inside, first in (
+                ("@unittest.skip('later')\n", "", ""),
+                ("", "    pytestmark = [pytest.mark.slow, pytest.mark.skip]\n", ""),
+                ("", "", "        pytest.skip('later')\n"),
+                ("", "", "        a = score('b')\n        self.skipTest('later')\n"),
+                ("", "", "        raise unittest.SkipTest('later')\n"),
+            )
+        ),
         ("tests/test_score.py", "def idle():\n    pass\n\ndef test_r1():\n    idle()\n"),
         ("tests/score.test.js", "test('R1', () => {});\n"),
         ("tests/score.test.js", "test('R1', () => { assert.ok(true); });\n"),
@@ -165,6 +189,30 @@ def test_a_test_that_cannot_fail_only_mentions_what_it_names(path: str, text: st
     alone = text.replace("R1", "A").replace("r1", "a")
     idle = covering(running(path), acceptance_files=[{"path": path, "content": head + alone}])
     assert asserted_by(idle, "R1") is Asserted.NOTHING
+
+
+@pytest.mark.parametrize(
+    "head", ["pytestmark = pytest.mark.skip\n", "pytest.skip('later', allow_module_level=True)\n"]
+)
+def test_the_tests_of_a_module_that_is_skipped_only_mention_what_they_name(head: str) -> None:
+    text = head + TEST.replace("test_score", "test_r1", 1)
+    assert asserted_by(covering(RUN, tests=(text,)), "R1") is Asserted.COMMENT
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "@pytest.mark.skipif(sys.platform == 'win32', reason='a')\n",
+        "@pytest.mark.xfail(sys.platform == 'win32')\n",
+        "@unittest.skipIf(False, 'never')\n",
+        "@pytest.mark.skipif('sys.platform == 1')\n",
+    ],
+)
+def test_a_test_that_is_skipped_in_some_places_asserts_what_it_names(mark: str) -> None:
+    text = mark + TEST.replace("test_score", "test_r1", 1)
+    assert asserted_by(covering(RUN, tests=(text,)), "R1") is Asserted.TEST
+    late = "def test_r1():\n    assert score('a') == 1\n    pytest.skip('the rest')\n"
+    assert asserted_by(covering(RUN, tests=(late,)), "R1") is Asserted.TEST
 
 
 @pytest.mark.parametrize(
