@@ -155,7 +155,7 @@ def test_functions(text: str) -> tuple[TestFunction, ...] | None:
     return tuple(_functions(root.named_children, "", failing, _MAX_DEPTH))
 
 
-def asserting_text(path: str, text: str) -> str:
+def asserting_text(path: str, text: str, product: Collection[str]) -> str:
     """Return what `Plans.asserting_text` does; tests that macros make are taken to assert."""
     tests = test_functions(text)
     return failing_text(_root(text), [TestFunction("", False, True)] if tests is None else tests)
