@@ -207,7 +207,7 @@ def is_proven(row: CoveredRequirement, trials: Mapping[str, bool]) -> bool | Non
 
 _ON_HOLLOW_CODE: Final = {
     True: ", failing on code that does nothing",
-    False: ", but not all of its commands fail on code that does nothing",
+    False: ", but not all of the commands fail on code that does nothing",
     None: "",
 }
 
@@ -215,9 +215,10 @@ _ON_HOLLOW_CODE: Final = {
 def render_assertions(
     rows: Sequence[CoveredRequirement], trials: Mapping[str, bool]
 ) -> tuple[str, ...]:
-    """Return a line for each requirement that an order covers and no sound test is known to test.
+    """Return what asserts the requirements that orders cover, in a line for each kind of answer.
 
-    It says what asserts it, and where. The others are counted, so that these are seen.
+    Those that no sound test is known to test come first, by their ids. One by itself is shown with
+    its orders.
     """
     proofs = {row.id: is_proven(row, trials) for row in rows}
     sound = {
@@ -225,13 +226,18 @@ def render_assertions(
         for level in (Asserted.TEST, Asserted.ORDER)
     }
     tested = [*sound[Asserted.TEST], *sound[Asserted.ORDER]]
-    lines = [
-        f"{row.id}: {row.asserted_by.describe() if row.asserted_by else _REMOVED}"
-        f"{_ON_HOLLOW_CODE[proofs[row.id]]} "
-        f"({', '.join(each.id for each in row.orders)})"
-        for row in rows
-        if row not in tested and (row.asserted_by is not None or row.removed)
-    ]
+    alike: dict[tuple[Asserted | None, bool | None], list[CoveredRequirement]] = {}
+    for row in rows:
+        if row not in tested and (row.asserted_by is not None or row.removed):
+            alike.setdefault((row.asserted_by, proofs[row.id]), []).append(row)
+    lines = []
+    for (asserted, proof), found in alike.items():
+        words = asserted.describe() if asserted else _REMOVED
+        who, where = f"{found[0].id}:", [each.id for each in found[0].orders]
+        if len(found) > 1:
+            who, where = count(len(found), "requirement"), [row.id for row in found]
+            words = _COUNTED[Asserted.ORDER] if asserted is Asserted.ORDER else words
+        lines.append(f"{who} {words}{_ON_HOLLOW_CODE[proof]} ({listed(where, _MOST_LISTED)})")
     for level, found in sound.items():
         if found:
             words = f"{count(len(found), 'requirement')} {_COUNTED[level]}"

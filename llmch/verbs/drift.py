@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from factory.drift.landed_claims import ExpectedOrder, LandedClaims
     from factory.drift.requirement_states import Drift, RequirementAtRev
     from factory.orders.order_commit import OrderIdentity
+    from planner.rules.coverage import PlacedTest
     from shared.settings.settings import Settings
 
 _STATES = tuple(map(str, RequirementState))
@@ -249,16 +250,19 @@ class _LazyAssertions(Mapping["OrderIdentity", "Mapping[str, Asserted]"]):
     _known: dict[OrderIdentity, Mapping[str, Asserted]] = field(default_factory=dict)
 
     def __getitem__(self, identity: OrderIdentity) -> Mapping[str, Asserted]:
-        from planner.rules.coverage import assertions_of
+        from planner.rules.coverage import assertions_of, placed_tests
 
         if identity not in self._known:
             expected = self.orders[identity]
             order = expected.order
+            before: dict[str, PlacedTest] = {}
+            for each in expected.before:
+                before |= placed_tests(each)
             if order.covers:
-                found = assertions_of(order, _tests_before(expected))
+                found = assertions_of(order, before)
             else:  # it stands for itself, and its tests need no name for it
                 asked = order.model_copy(update={"covers": (order.id,)})
-                told = assertions_of(asked, _tests_before(expected)).items()
+                told = assertions_of(asked, before).items()
                 found = {name: Asserted.TEST if e.can_fail else e for name, e in told}
             self._known[identity] = found
         return self._known[identity]
@@ -268,12 +272,6 @@ class _LazyAssertions(Mapping["OrderIdentity", "Mapping[str, Asserted]"]):
 
     def __len__(self) -> int:
         return len(self.orders)
-
-
-def _tests_before(expected: ExpectedOrder) -> Mapping[str, str]:
-    """Return the texts of the tests that the orders of the plan placed, by path."""
-    files = (file for order in expected.before for file in order.acceptance_files)
-    return {file.path: file.text for file in files}
 
 
 def _text(row: RequirementAtRev) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -171,22 +172,41 @@ _NOT_OF_A_NAME = re.compile(r"[^a-z0-9]+")
 _IN_A_NAME: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[0-9])(?=[A-Z][a-z])")
 
 
-def assertions_of(order: WorkOrder, earlier: Mapping[str, str]) -> Mapping[str, Asserted]:
+@dataclass(frozen=True, slots=True)
+class PlacedTest:
+    """Hold the text of an acceptance file, and the paths of the code that it is for.
+
+    `is_table` says that the text is that of cases.
+    """
+
+    text: str
+    product: frozenset[str]
+    is_table: bool
+
+
+def placed_tests(order: WorkOrder) -> dict[str, PlacedTest]:
+    """Return the acceptance files of an order by path."""
+    product = frozenset({*order.allowed_files, *order.context_files})
+    files = order.acceptance_files
+    return {each.path: PlacedTest(each.text, product, bool(each.table)) for each in files}
+
+
+def assertions_of(order: WorkOrder, earlier: Mapping[str, PlacedTest]) -> Mapping[str, Asserted]:
     """Return what in an order asserts each of the requirements that it covers.
 
     A test or command counts for the requirements that it names by their ids. Where none of them is
     named, not even in a comment, they test the order as a whole. Tests that the executor writes
-    itself count for nothing. `earlier` has the texts of the acceptance files of earlier orders by
-    path: the commands may run them again.
+    itself count for nothing. `earlier` has the acceptance files of earlier orders by path: the
+    commands may run them again.
     """
     commands = [analyse_command(each) for each in order.acceptance_commands]
-    texts = {**earlier, **{each.path: each.text for each in order.acceptance_files}}
-    tests = {path: texts[path] for path in sorted(run_files(commands, texts))}
-    tables = {each.path for each in order.acceptance_files if each.table}
-    code = [_asserting_text(*each, is_table=each[0] in tables) for each in tests.items()]
+    placed = {**earlier, **placed_tests(order)}
+    texts = {path: each.text for path, each in placed.items()}
+    tests = {path: placed[path] for path in sorted(run_files(commands, texts))}
+    code = [_asserting_text(*each) for each in tests.items()]
     asserting = [each.text for each in commands if _asserts(each)]
     by_test, by_command = _named(code, order.covers), _named(asserting, order.covers)
-    mentioned = _named(tests.values(), order.covers)
+    mentioned = _named([each.text for each in tests.values()], order.covers)
     is_tested = any(code) or bool(asserting)
     by_order = frozenset(order.covers if is_tested and not mentioned | by_command else ())
     return {
@@ -220,15 +240,15 @@ _COMMENT: Final = re.compile(r"(?:^|(?<=\s))(?:#|//).*$", re.MULTILINE)
 
 
 @lru_cache(maxsize=256)  # later orders run the tests again
-def _asserting_text(path: str, text: str, *, is_table: bool) -> str:
+def _asserting_text(path: str, test: PlacedTest) -> str:
     """Return what of a test can fail; of cases of a table, and where no language reads it, all.
 
     There, a mark of a comment in a string may take the rest of its line.
     """
     language = language_of(path)
-    if is_table or language is None or language.plans is None:
-        return _COMMENT.sub("", text).strip()
-    return language.plans.asserting_text(path, text)
+    if test.is_table or language is None or language.plans is None:
+        return _COMMENT.sub("", test.text).strip()
+    return language.plans.asserting_text(path, test.text, test.product)
 
 
 def _named(texts: Iterable[str], requirements: Iterable[str]) -> frozenset[str]:
@@ -237,15 +257,22 @@ def _named(texts: Iterable[str], requirements: Iterable[str]) -> frozenset[str]:
     An id that is only a number, such as 1.2, counts after a word such as `requirement` alone.
     """
     spelled = [_with_parts_of_names(each) for each in texts]
-    return frozenset(
-        each
-        for each in requirements
-        for words in (_BEFORE_NUMBER if _IS_NUMBER.fullmatch(each) else ("",))
-        if any(f"{words}{_spelled(each)}" in text for text in spelled)
-    )
+    shapes = {each: _shape(each) for each in requirements}
+    return frozenset(e for e, shape in shapes.items() if any(map(shape.search, spelled)))
+
+
+@lru_cache(maxsize=512)
+def _shape(requirement: str) -> re.Pattern[str]:
+    """Return how texts spell an id: also without its separators, which a name in Go cannot have.
+
+    Those between two digits stay: R-1.2 is not R-12.
+    """
+    before = f"(?:{'|'.join(_BEFORE_NUMBER)})" if _IS_NUMBER.fullmatch(requirement) else ""
+    return re.compile(before + _DROPPED.sub("_?", _spelled(requirement)))
 
 
 _IS_NUMBER: Final = re.compile(r"[\d.]+")
+_DROPPED: Final = re.compile(r"(?<=[a-z])_(?=[a-z0-9])|(?<=[0-9])_(?=[a-z])")
 _BEFORE_NUMBER: Final = ("requirement", "requirements", "criterion", "req", "ac")
 
 
@@ -321,14 +348,14 @@ def coverage_of_plan(
 
 def _assertions(orders: Sequence[WorkOrder]) -> Iterator[Mapping[str, Asserted]]:
     """Yield, for each order in turn, what asserts the requirements that it covers."""
-    earlier: dict[str, str] = {}
+    earlier: dict[str, PlacedTest] = {}
     for order in orders:
         for path in order.removed_files:
             earlier.pop(path, None)
         yield assertions_of(order, dict(islice(reversed(earlier.items()), _MAX_EARLIER)))
-        for each in order.acceptance_files:
-            earlier.pop(each.path, None)  # so that it comes last
-            earlier[each.path] = each.text
+        for path, placed in placed_tests(order).items():
+            earlier.pop(path, None)  # so that it comes last
+            earlier[path] = placed
 
 
 RULES: Final = (E301, E302, E303, W302)

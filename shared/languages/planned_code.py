@@ -348,11 +348,12 @@ class Plans(Protocol):
     def is_test_file(self, path: str) -> bool:
         """Return whether a file of this language holds tests, or code that only tests use."""
 
-    def asserting_text(self, path: str, text: str) -> str:
+    def asserting_text(self, path: str, text: str, product: Collection[str]) -> str:
         """Return what in a test file can fail, with all that it names. Never raises.
 
         Comments, docstrings, and tests that are skipped or assert nothing are left out. Empty where
-        nothing is left that can fail, or the file does not parse.
+        nothing is left that can fail, or the file does not parse. `product` are the paths of code
+        that the tests are for; a function of any other file that is no test may assert for them.
         """
 
     def module_name(self, path: str) -> str:

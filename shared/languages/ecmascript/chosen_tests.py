@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import name_of, text_of, text_without, walk
 from shared.languages.ecmascript.assertions import assertions_in, can_fail, weakness_of_assertions
+from shared.languages.ecmascript.definitions import imported_names
 from shared.languages.ecmascript.ecmascript_syntax import (
     SUFFIXES,
     Tree,
     find_fault,
+    is_builtin,
     is_declaration,
+    is_test_file,
     string_value,
     suffix_of,
     tree_of,
@@ -41,6 +44,12 @@ _FUNCTIONS: Final = frozenset(
     {"arrow_function", "function_expression", "generator_function", "function"}
 )
 _NAMED: Final = frozenset({"function_declaration", "variable_declarator", "method_definition"})
+# Calls whose results are dropped or passed on. A test's calls of these packages assert nothing, or
+# have a name that says that they do.
+_DROPS: Final = frozenset({"expression_statement", "return_statement", "arrow_function"})
+_IDLE_PACKAGES: Final = re.compile(
+    r"(?:vitest|mocha|sinon|chai|react|react-dom|@jest|@testing-library)(?:/|$)"
+)
 _MAX_DEPTH: Final = 60  # of suites and functions within each other
 
 
@@ -95,19 +104,53 @@ def asserting_text(path: str, text: str) -> str:
     root = tree_of(path, text)
     if root is None or find_fault(root) is not None:
         return ""
-    named = (each for each in walk(root) if each.type in _NAMED)
-    failing = frozenset(name_of(each) for each in named if can_fail(each))
+    foreign = _foreign(path, root)
+    named = [each for each in walk(root) if each.type in _NAMED]
+    failing = {name_of(each) for each in named if can_fail(each) or _calls(each, foreign)}
     cases = cases_of(root)
-    idle = [each.at for each in cases if each.is_skipped or not _may_fail(each.body, failing)]
+    idle = [e.at for e in cases if e.is_skipped or not _may_fail(e.body, failing, foreign)]
     nothing = len(idle) == len(cases) if cases else not can_fail(root)
     return "" if nothing else text_without(root, idle)
 
 
-def _may_fail(body: Node | None, failing: frozenset[str]) -> bool:
+def _foreign(path: str, root: Node) -> frozenset[str]:
+    """Return the names that are imported from files of tests, and from packages."""
+    folder = posixpath.dirname(path)
+    found: set[str] = set()
+    for each in (name for node in root.named_children for name in imported_names(node, 0, 0)):
+        specifier = re.sub(r"^require\(|[\"')]", "", each.source)
+        file = posixpath.normpath(posixpath.join(folder, specifier))
+        if specifier.startswith("."):
+            is_foreign = is_test_file(file if suffix_of(file) in SUFFIXES else f"{file}.js")
+        else:
+            is_foreign = not (is_builtin(specifier) or _IDLE_PACKAGES.match(specifier))
+        found |= {each.name} if is_foreign and not _is_test(each.name) else set()
+    return frozenset(found)
+
+
+def _calls(root: Node, foreign: Collection[str]) -> bool:
+    """Return whether code calls one of these names for its effect alone: it may assert."""
+    for node in walk(root) if foreign else ():
+        above = node.parent
+        while above is not None and above.type == "await_expression":
+            above = above.parent
+        if node.type == "call_expression" and above is not None and above.type in _DROPS:
+            called: Node | None = node
+            while called is not None and called.type in {"call_expression", "member_expression"}:
+                is_call = called.type == "call_expression"
+                called = called.child_by_field_name("function" if is_call else "object")
+            if text_of(called) in foreign:
+                return True
+    return False
+
+
+def _may_fail(body: Node | None, failing: Collection[str], foreign: Collection[str]) -> bool:
     """Return whether a test can fail, itself or by a function of the file that is `failing`."""
     if body is None or body.type not in _FUNCTIONS:
         return body is not None
-    if any(each.type == "identifier" and text_of(each) in failing for each in walk(body)):
+    if _calls(body, foreign) or any(
+        each.type == "identifier" and text_of(each) in failing for each in walk(body)
+    ):
         return True
     weak = weakness_of_assertions(assertions_in(body))
     return can_fail(body) and (weak is None or weak.code != "W232")
@@ -320,7 +363,7 @@ def weakness_of_run(run: TestRun, tree: Tree) -> Weakness | None:
         root = tree_of(path, text) if text is not None else None
         if root is None or find_fault(root) is not None:
             return None  # the file is not written yet, or nothing can be said of it
-        found, fails = cases_of(root), can_fail(root)
+        found, fails = cases_of(root), can_fail(root) or _calls(root, _foreign(path, root))
         if not found and fails:
             return None  # the file itself is the test
         asserts |= fails

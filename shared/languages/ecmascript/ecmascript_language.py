@@ -226,8 +226,8 @@ class EcmaCode:
     def is_test_file(self, path: str) -> bool:
         return is_test_file(path)
 
-    def asserting_text(self, path: str, text: str) -> str:
-        return chosen_tests.asserting_text(path, text)
+    def asserting_text(self, path: str, text: str, product: Collection[str]) -> str:
+        return chosen_tests.asserting_text(path, text)  # imports say which files are tests
 
     def module_name(self, path: str) -> str:
         """Return the last part of the path without its suffix, as imports name the file."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -160,7 +160,7 @@ def test_functions(text: str) -> tuple[TestFunction, ...] | None:
     return None if root is None or root.has_error else tuple(_functions(root))
 
 
-def asserting_text(path: str, text: str) -> str:
+def asserting_text(path: str, text: str, product: Collection[str]) -> str:
     """Return what `Plans.asserting_text` does."""
     return failing_text(_root(text), test_functions(text) or ())
 

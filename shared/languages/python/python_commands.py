@@ -5,10 +5,17 @@ from __future__ import annotations
 import ast
 import posixpath
 import re
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
-from shared.languages.python.python_code import ROOTS, last_part, parse_code, read_code
+from shared.languages.python.python_code import (
+    ROOTS,
+    is_test_file,
+    last_part,
+    parse_code,
+    read_code,
+)
 from shared.languages.read_commands import (
     Arguments,
     CodeProblem,
@@ -240,16 +247,17 @@ _ASSERTING_NAME: Final = re.compile(r"(?:check|verify|expect|ensure|should|warns
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def asserting_text(source: str) -> str:
+def asserting_text(path: str, text: str, product: Collection[str]) -> str:
     """Return what `Plans.asserting_text` does: the names and texts of such code, one a line."""
-    tree = parse_code(source)
+    tree = parse_code(text)
     if isinstance(tree, CodeProblem):
         return ""
     nodes = list(ast.walk(tree))
     functions = [each for each in nodes if isinstance(each, _Function)]
-    asserting = _asserting_functions(functions)
+    asserting = _asserting_functions(functions, frozenset(_foreign(path, nodes, product)))
     tests = [each for each in functions if each.name.startswith("test")]
-    idle = {each for each in tests if each not in asserting or _is_skipped(each)}
+    passing = _passing(nodes)
+    idle = {each for each in tests if each not in asserting or each in passing}
     if not (tests and len(idle) < len(tests)) and (tests or not any(map(_asserts, nodes))):
         return ""
     left_out: set[ast.AST] = {*idle}
@@ -262,15 +270,71 @@ def asserting_text(source: str) -> str:
     return "\n".join(_words(tree, left_out))
 
 
-def _asserting_functions(functions: Sequence[_Function]) -> set[_Function]:
-    """Return the functions that can fail, themselves or by another one that they use."""
-    asserting = {each for each in functions if any(map(_asserts, ast.walk(each)))}
+def _asserting_functions(functions: Sequence[_Function], foreign: frozenset[str]) -> set[_Function]:
+    """Return the functions that can fail, themselves or by another one that they use.
+
+    Calls for nothing but their effect may assert, of `foreign` names and of fixtures of others.
+    """
+    own = {each.name for each in functions} | _IDLE_FIXTURES
+    asserting = {
+        each
+        for each in functions
+        if any(map(_asserts, ast.walk(each)))
+        or not (foreign | _fixtures(each) - own).isdisjoint(_called_for_effect(each))
+    }
     others = {e: frozenset(_words(e, ())) - {e.name} for e in functions if e not in asserting}
     names: set[str] = set()
     while more := {each.name for each in asserting} - names:
         names |= more
         asserting |= {each for each, used in others.items() if not names.isdisjoint(used)}
     return asserting
+
+
+# Their calls assert nothing, or have a name that says that they do.
+_IDLE_MODULES: Final = sys.stdlib_module_names | {"pytest", "_pytest", "hypothesis"}
+_IDLE_FIXTURES: Final = frozenset(
+    {"benchmark", "cache", "capfd", "capfdbinary", "caplog", "capsys", "capsysbinary", "cls",
+     "freezer", "mocker", "monkeypatch", "pytestconfig", "pytester", "record_property", "recwarn",
+     "request", "self", "tmp_path", "tmp_path_factory", "tmpdir", "tmpdir_factory"}
+)  # fmt: skip
+
+
+def _foreign(path: str, nodes: Iterable[ast.AST], product: Collection[str]) -> Iterator[str]:
+    """Yield the names that are imported from what is neither product nor known."""
+    folder = path.rpartition("/")[0]
+    code = [f"/{each}" for each in product if not is_test_file(each)]
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            around = folder.split("/")[: -(node.level - 1) or None]
+            if is_test_file("/".join((*around, "a.py"))):
+                yield from (each.asname or each.name for each in node.names)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            for each in node.names:
+                module = node.module or "" if isinstance(node, ast.ImportFrom) else each.name
+                top = module.partition(".")[0]
+                is_product = any(f"/{top}/" in file or f"/{top}.py" in file for file in code)
+                if not is_product and top not in _IDLE_MODULES:
+                    yield each.asname or (top if isinstance(node, ast.Import) else each.name)
+
+
+def _fixtures(function: _Function) -> set[str]:
+    """Return what a test gets from fixtures: its parameters that no decorator names."""
+    given = {each.arg for each in (*function.args.args, *function.args.kwonlyargs)}
+    named = " ".join(word for each in function.decorator_list for word in _words(each, ()))
+    return given.difference(re.findall(r"\w+", named)) if function.name[:4] == "test" else set()
+
+
+def _called_for_effect(function: _Function) -> Iterator[str]:
+    """Yield the first names of calls whose results are dropped or passed on."""
+    for node in ast.walk(function):
+        value = node.value if isinstance(node, ast.Expr | ast.Return) else None
+        while isinstance(value, ast.Await | ast.Yield | ast.YieldFrom):
+            value = value.value
+        called = value
+        while isinstance(called, ast.Call | ast.Attribute | ast.Subscript):
+            called = called.func if isinstance(called, ast.Call) else called.value
+        if isinstance(value, ast.Call) and isinstance(called, ast.Name):
+            yield called.id
 
 
 def _asserts(node: ast.AST) -> bool:
@@ -283,9 +347,57 @@ def _asserts(node: ast.AST) -> bool:
             return _can_fail(node)
 
 
-def _is_skipped(function: _Function) -> bool:
-    marks = (e.func if isinstance(e, ast.Call) else e for e in function.decorator_list)
-    return any(last_part(each) == "skip" for each in marks)
+_PASSES: Final = frozenset({"skip", "xfail", "expectedFailure"})
+_PASSES_IF: Final = {"skipif": True, "skipIf": True, "skipUnless": False}
+_PASSES_HERE: Final = frozenset({"pytest.skip", "pytest.xfail", "self.skipTest"})
+
+
+def _passing(nodes: Iterable[ast.AST]) -> set[ast.AST]:
+    """Return what stands in functions, classes and modules whose tests pass whatever happens."""
+    return {
+        below
+        for each in nodes
+        if isinstance(each, _Function | ast.ClassDef | ast.Module)
+        if any(map(_lets_pass, _marks(each))) or _gives_up(each.body)
+        for below in ast.walk(each)
+    }
+
+
+def _marks(scope: _Function | ast.ClassDef | ast.Module) -> Iterator[ast.expr]:
+    yield from () if isinstance(scope, ast.Module) else scope.decorator_list
+    for each in scope.body:
+        if isinstance(each, ast.Assign) and "pytestmark" in map(last_part, each.targets):
+            yield from getattr(each.value, "elts", (each.value,))
+
+
+def _lets_pass(mark: ast.expr) -> bool:
+    """Return whether a test with this mark is never run, or passes where it fails."""
+    given = mark if isinstance(mark, ast.Call) else ast.Call(mark, [], [])
+    name = last_part(given.func)
+    conditions = [*given.args[:1], *(e.value for e in given.keywords if e.arg == "condition")]
+    value = getattr(conditions[0], "value", None) if conditions else True
+    if name in _PASSES:
+        return name != "xfail" or value is True
+    return bool(conditions) and value is _PASSES_IF.get(name, ())
+
+
+def _gives_up(body: Iterable[ast.stmt]) -> bool:
+    """Return whether code ends with a skip before it can fail."""
+    for each in body:
+        match each:
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name(owner), name))) if (
+                f"{owner}.{name}" in _PASSES_HERE
+            ):
+                return True
+            case ast.Raise() if "SkipTest" in _words(each, ()):
+                return True
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                continue
+            case _ if any(map(_asserts, ast.walk(each))):
+                return False
+            case _:
+                continue
+    return False
 
 
 def _words(root: ast.AST, left_out: Collection[ast.AST]) -> Iterator[str]:

@@ -172,8 +172,8 @@ class PythonPlans:
     def is_test_file(self, path: str) -> bool:
         return python_code.is_test_file(path)
 
-    def asserting_text(self, path: str, text: str) -> str:
-        return python_commands.asserting_text(text)
+    def asserting_text(self, path: str, text: str, product: Collection[str]) -> str:
+        return python_commands.asserting_text(path, text, product)
 
     def module_name(self, path: str) -> str:
         return posixpath.basename(path).removesuffix(".py")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from shared.languages.declared.declarations import (
@@ -41,6 +42,11 @@ _WITH_VALUE: Final = frozenset(
 _OF_THE_RUNNER: Final = frozenset(
     {"test-threads", "skip", "format", "color", "logfile", "report-time", "shuffle-seed", "Z"}
 )
+_LIBTEST: Final = _OF_THE_RUNNER | {
+    "bench", "ensure-time", "exact", "exclude-should-panic", "force-run-in-process", "h", "help",
+    "ignored", "include-ignored", "list", "no-capture", "nocapture", "q", "quiet", "show-output",
+    "shuffle", "test",
+}  # fmt: skip
 _TOOLCHAIN: Final = "+"
 
 
@@ -75,16 +81,48 @@ class CargoCommand:
 def read_cargo_command(words: Sequence[str]) -> CargoCommand:
     """Return what `cargo` does with these arguments. Never raises."""
     at = words.index("--") if "--" in words else len(words)
-    own = list(split_flags(words[:at], _WITH_VALUE))
-    plain = [word for name, word in own if not name and not word.startswith(_TOOLCHAIN)]
-    targets = tuple(value for name, value in own if name == "test")
+    own = _options(words[:at], _WITH_VALUE)
+    plain = [e.value for e in own if not e.name and not e.value.startswith(_TOOLCHAIN)]
+    targets = tuple(each.value for each in own if each.name == "test")
     verb = plain[0] if plain else ""
     verb = _SHORT_VERBS.get(verb, verb)
     is_test = verb in ("test", "nextest", "bench")
-    behind = list(split_flags(words[at + 1 :], _OF_THE_RUNNER)) if is_test else []
-    filters = (*plain[1:], *(word for name, word in behind if not name)) if is_test else ()
-    flags, runner = ({name: value for name, value in e if name} for e in (own, behind))
+    behind = _options(words[at + 1 :], _OF_THE_RUNNER) if is_test else []
+    filters = (*plain[1:], *(each.value for each in behind if not each.name)) if is_test else ()
+    flags, runner = ({e.name: e.value for e in found if e.name} for found in (own, behind))
     return CargoCommand(verb, flags, targets, filters, runner)
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """Hold an option without its hyphens and its value, and the words that say so.
+
+    A word that is no option is the value of "".
+    """
+
+    name: str
+    value: str
+    words: tuple[str, ...]
+
+
+def _options(words: Sequence[str], with_value: Collection[str]) -> list[_Option]:
+    """Return the options among words; those of `-qvp game`, of one letter, each by itself."""
+    found: list[_Option] = []
+    rest = iter(words)
+    for word in rest:
+        letters = "" if word.startswith("--") or not word.startswith("-") else word[1:]
+        while len(letters) > 1 and letters[0] not in with_value:
+            found.append(_Option(letters[0], "", (f"-{letters[0]}",)))
+            letters = letters[1:]
+        if len(letters) > 1:  # `-j4`
+            value = letters[1:].removeprefix("=")
+            found.append(_Option(letters[0], value, (f"-{letters}",)))
+            continue
+        written = f"-{letters}" if letters else word
+        name, value = next(split_flags((written,), ()))
+        after = tuple(islice(rest, 1)) if name in with_value and "=" not in written else ()
+        found.append(_Option(name, after[0] if after else value, (written, *after)))
+    return found
 
 
 def makes_files(argv: Sequence[str]) -> bool:
@@ -117,7 +155,7 @@ def test_functions(text: str) -> tuple[TestFunction, ...] | None:
     return tuple(_functions(root.named_children, "", failing, _MAX_DEPTH))
 
 
-def asserting_text(path: str, text: str) -> str:
+def asserting_text(path: str, text: str, product: Collection[str]) -> str:
     """Return what `Plans.asserting_text` does; tests that macros make are taken to assert."""
     tests = test_functions(text)
     return failing_text(_root(text), [TestFunction("", False, True)] if tests is None else tests)
@@ -264,19 +302,27 @@ def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
     head = f'[package]\nname = "{_EMPTY}"\nversion = "0.1.0"\n'
     head += f'edition = "{edition[1] if edition else "2021"}"\n\n[workspace]\n'
     files = {f"{_EMPTY}/Cargo.toml": head, f"{_EMPTY}/src/lib.rs": _TEST_OF_NOTHING}
-    own = {name: value for name, value in read.flags.items() if name not in _OF_THE_PROJECT}
     place = ("--offline", "--manifest-path", f"{_EMPTY}/Cargo.toml")
-    runner = {name: value for name, value in read.runner.items() if name != "skip"}
-    behind = ("--", *_flags(runner)) if runner else ()
-    argv = ("cargo", *toolchain, "test", *place, *_flags(own), *behind)
+    argv = ("cargo", *toolchain, "test", *place, *_tried_words(words))
     return Rehearsal(argv, files, _refusal(_SAID))
 
 
-def _flags(flags: Mapping[str, str]) -> Iterator[str]:
-    for name, value in flags.items():
-        yield f"-{name}" if len(name) == 1 else f"--{name}{'=' if value else ''}{value}"
-        if len(name) == 1 and value:
-            yield value
+def _tried_words(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words of the options that an empty crate can be tested with, as they are written.
+
+    A target without libtest (`harness = false`) takes options of its own behind `--`.
+    """
+    at = words.index("--") if "--" in words else len(words)
+    own = _options(words[:at], _WITH_VALUE)
+    yield from _words_without(own, _OF_THE_PROJECT)
+    behind = _options(words[at + 1 :], _OF_THE_RUNNER)
+    if all(not each.name or each.name in _LIBTEST for each in behind):
+        tried = tuple(_words_without(behind, {"skip"}))
+        yield from ("--", *tried) if tried else ()
+
+
+def _words_without(options: Iterable[_Option], names: Collection[str]) -> Iterator[str]:
+    return (word for e in options if e.name and e.name not in names for word in e.words)
 
 
 def _refusal(certain: re.Pattern[str]) -> Callable[[ToolResult], CannotRun | None]:

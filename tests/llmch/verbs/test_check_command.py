@@ -253,7 +253,7 @@ def test_an_assertion_that_was_tried_on_code_that_does_nothing_is_said_to_hold_o
     rows = say(*command, "--json").document["requirements"]
     assert rows[0] == {"id": "R1", "asserted_by": "order", "fails_on_hollow_code": True}
     assert rows[1]["fails_on_hollow_code"] is False
-    not_all = "R2: tested with its order, not by name, but not all of its commands fail on code th"
+    not_all = "R2: tested with its order, not by name, but not all of the commands fail on code "
     assert not_all in said.out
     edited = write_plan(factory.scratch / "edited", both("two() == 2"))
     rows = say(*command[:1], edited, *command[2:], "--json").document["requirements"]

@@ -61,6 +61,24 @@ def test_a_landed_order_is_found_by_its_trailer(
     assert without[0]["orders"][0]["proofs"] == [""]
 
 
+def test_requirements_that_are_asserted_alike_share_a_line(say: Say, tmp_path: Path) -> None:
+    ids = [f"FR-{number}" for number in range(1, 41)]
+    idle = {"path": "test_idle.py", "content": f"# {' '.join(ids[8:39])}\n"}
+    run, read = "pytest -q test_idle.py", "grep -q FR-40 hello.txt"
+    idle_order = order(2, covers=ids[8:], acceptance_files=[idle], acceptance_commands=[run, read])
+    plan = manifest([order(1, covers=ids[:8]), idle_order])
+    wanted = [{"id": each, "text": f"It does {each}."} for each in ids]
+    checked = say("check", write_plan(tmp_path / "plan", {**plan, "requirements": wanted}))
+    lines = [each for each in (checked.out + checked.err).splitlines() if "FR-" in each]
+    assert [each.strip() for each in lines] == [
+        "8 requirements claimed only: no test of the plan and no command asserts it "
+        "(FR-1, FR-2, FR-3, FR-4, FR-5 and 3 more)",
+        "31 requirements mentioned only: in a comment, or in a test that is skipped or asserts "
+        "nothing (FR-9, FR-10, FR-11, FR-12, FR-13 and 26 more)",
+        "FR-40: asserted by a command (WO-02)",
+    ]
+
+
 def test_a_requirement_that_nothing_asserts_is_told_from_one_that_a_test_asserts(
     say: Say, tmp_path: Path
 ) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planner.rules.coverage import assertions_of
+from planner.rules.coverage import PlacedTest, assertions_of, placed_tests
 from shared.work_order.parse_order import parse_document
 from shared.work_order.work_order import Asserted, WorkOrder
 from tests.planner.plans import order
@@ -26,8 +26,10 @@ def covering(*commands: str, tests: tuple[str, ...] = (), **fields: Any) -> Work
 
 
 def asserted_by(order: WorkOrder, requirement: str, *earlier: WorkOrder) -> Asserted:
-    texts = {file.path: file.text for each in earlier for file in each.acceptance_files}
-    return assertions_of(order, texts)[requirement]
+    before: dict[str, PlacedTest] = {}
+    for each in earlier:
+        before |= placed_tests(each)
+    return assertions_of(order, before)[requirement]
 
 
 TEST = "def test_score():\n    assert score('a') == 1\n"
@@ -86,6 +88,33 @@ def test_a_test_that_names_requirements_asserts_these_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "named"),
+    [
+        ("test_fr1", "FR-1"),
+        ("TestFR1", "FR-1"),
+        ("TestFR1Score", "FR-1"),
+        ("test_fr_1", "FR-1"),
+        ("test_fr11", "FR-11"),
+        ("TestFR11", "FR-11"),
+        ("TestReqAuth7", "REQ-AUTH-7"),
+        ("TestREQAUTH7", "REQ-AUTH-7"),
+        ("test_r1_2", "R-1.2"),
+        ("test_r12", "R-12"),
+        ("test_fr1a", ""),
+    ],
+)
+def test_a_name_has_an_id_with_its_separators_or_without(name: str, named: str) -> None:
+    ids = ("FR-1", "FR-11", "REQ-AUTH-7", "R-1.2", "R-12", "X-1")
+    beside = "def test_x_1():\n    assert score('a') == 1\n"
+    text = f"{beside}def {name}():\n    assert score('a') == 1\n"
+    if name[0] == "T":
+        text = f"{beside}class {name}:\n{indent(TEST.replace('()', '(self)'), '  ')}"
+    made = covering(RUN, tests=(text,), covers=[*ids])
+    found = assertions_of(made, {})
+    assert {each for each in ids if found[each] is Asserted.TEST} == {named, "X-1"} - {""}
+
+
+@pytest.mark.parametrize(
     ("path", "text", "wanted"),
     [
         ("tests/test_score.py", "# R1: standard library only\n" + TEST, Asserted.COMMENT),
@@ -118,6 +147,30 @@ def test_a_comment_mentions_a_requirement_and_asserts_nothing(
         ("tests/test_score.py", "def test_r1():\n    assert True\n"),
         ("tests/test_score.py", "class TestR1:\n    def test_a(self):\n        score('a')\n"),
         ("tests/test_score.py", "@pytest.mark.skip\ndef test_r1():\n    assert score('a') == 1\n"),
+        *(
+            ("tests/test_score.py", f"{mark}\ndef test_r1():\n    assert score('a') == 1\n")
+            for mark in (
+                "@pytest.mark.xfail",
+                "@pytest.mark.xfail(reason='later', strict=True)",
+                "@pytest.mark.skipif(True, reason='later')",
+                "@unittest.skipUnless(False, 'later')",
+                "@unittest.expectedFailure",
+            )
+        ),
+        *(
+            (
+                "tests/test_score.py",
+                f"{mark}class TestR1:\n{inside}    def test_a(self):\n"
+                f"{first}        assert score('a') == 1\n",
+            )
+            for mark, inside, first in (
+                ("@unittest.skip('later')\n", "", ""),
+                ("", "    pytestmark = [pytest.mark.slow, pytest.mark.skip]\n", ""),
+                ("", "", "        pytest.skip('later')\n"),
+                ("", "", "        a = score('b')\n        self.skipTest('later')\n"),
+                ("", "", "        raise unittest.SkipTest('later')\n"),
+            )
+        ),
         ("tests/test_score.py", "def idle():\n    pass\n\ndef test_r1():\n    idle()\n"),
         ("tests/score.test.js", "test('R1', () => {});\n"),
         ("tests/score.test.js", "test('R1', () => { assert.ok(true); });\n"),
@@ -138,6 +191,30 @@ def test_a_test_that_cannot_fail_only_mentions_what_it_names(path: str, text: st
     alone = text.replace("R1", "A").replace("r1", "a")
     idle = covering(running(path), acceptance_files=[{"path": path, "content": head + alone}])
     assert asserted_by(idle, "R1") is Asserted.NOTHING
+
+
+@pytest.mark.parametrize(
+    "head", ["pytestmark = pytest.mark.skip\n", "pytest.skip('later', allow_module_level=True)\n"]
+)
+def test_the_tests_of_a_module_that_is_skipped_only_mention_what_they_name(head: str) -> None:
+    text = head + TEST.replace("test_score", "test_r1", 1)
+    assert asserted_by(covering(RUN, tests=(text,)), "R1") is Asserted.COMMENT
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        "@pytest.mark.skipif(sys.platform == 'win32', reason='a')\n",
+        "@pytest.mark.xfail(sys.platform == 'win32')\n",
+        "@unittest.skipIf(False, 'never')\n",
+        "@pytest.mark.skipif('sys.platform == 1')\n",
+    ],
+)
+def test_a_test_that_is_skipped_in_some_places_asserts_what_it_names(mark: str) -> None:
+    text = mark + TEST.replace("test_score", "test_r1", 1)
+    assert asserted_by(covering(RUN, tests=(text,)), "R1") is Asserted.TEST
+    late = "def test_r1():\n    assert score('a') == 1\n    pytest.skip('the rest')\n"
+    assert asserted_by(covering(RUN, tests=(late,)), "R1") is Asserted.TEST
 
 
 @pytest.mark.parametrize(
@@ -172,6 +249,74 @@ def test_a_test_names_a_requirement_in_any_of_its_code(path: str, text: str) -> 
     made = covering(running(path), acceptance_files=[{"path": path, "content": text}])
     assert asserted_by(made, "R1") is Asserted.TEST
     assert asserted_by(made, "R-2") is Asserted.NOTHING
+
+
+ROUND = "def test_r1():\n    run_case(score('a'))\n"
+CALL = "test('R1', async () => { await runCase(score('a')); });\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("tests/test_score.py", f"from tests.rounds import run_case\n{ROUND}"),
+        ("tests/test_score.py", f"from .rounds import run_case\n{ROUND}"),
+        ("tests/test_score.py", f"from rounds import run as run_case\n{ROUND}"),
+        ("tests/test_score.py", ROUND.replace("()", "(golden)", 1).replace("run_", "golden.to_")),
+        ("tests/test_score.py", ROUND.replace("()", "(run_case)", 1)),
+        (
+            "tests/test_score.py",
+            "from rounds import Golden\n\n@pytest.fixture\ndef own():\n    return Golden()\n\n"
+            + ROUND.replace("()", "(own)", 1).replace("run_", "own.to_"),
+        ),
+        ("tests/score.test.js", f"import {{ runCase }} from './rounds.js';\n{CALL}"),
+        ("tests/score.test.js", f"const {{ runCase }} = require('./rounds');\n{CALL}"),
+        (
+            "tests/score.test.ts",
+            "import * as rounds from 'rounds';\nit('R1', () => rounds.runCase(score(1)));\n",
+        ),
+        (
+            "tests/score.test.js",
+            "import { runCase } from './rounds.js';\nfunction same(a) { runCase(a); }\n"
+            "test('R1', () => { same(1); });\n",
+        ),
+    ],
+)
+def test_what_is_imported_or_given_and_is_no_product_may_assert(path: str, text: str) -> None:
+    made = covering(running(path), acceptance_files=[{"path": path, "content": text}])
+    assert asserted_by(made, "R1") is Asserted.TEST
+    again = covering(running(path), allowed_files=["rounds.py"])
+    assert asserted_by(again, "R1", made) is Asserted.TEST, "a test is read with its own order"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("tests/test_score.py", "from score import score\n\ndef test_r1():\n    score('a')\n"),
+        ("tests/test_score.py", "import subprocess\n\ndef test_r1():\n    subprocess.run('a')\n"),
+        ("tests/test_score.py", "def test_r1(tmp_path):\n    tmp_path.joinpath('a').touch()\n"),
+        ("tests/test_score.py", "from rounds import one\n\ndef test_r1():\n    score(one())\n"),
+        ("game/test_score.py", f"from .score import run_case\n{ROUND}"),
+        (
+            "tests/test_score.py",
+            "@pytest.mark.parametrize('text', ['a'])\ndef test_r1(text):\n    text.strip()\n",
+        ),
+        (
+            "tests/test_score.py",
+            "from score import Game\n\n@pytest.fixture\ndef game():\n    return Game()\n\n"
+            "def test_r1(game):\n    game.move(1)\n",
+        ),
+        ("tests/score.test.js", f"import {{ runCase }} from '../score.js';\n{CALL}"),
+        ("tests/score.test.js", f"import {{ execSync as runCase }} from 'child_process';\n{CALL}"),
+        (
+            "tests/score.test.js",
+            "import { one } from './rounds.js';\ntest('R1', () => { score(one()); });\n",
+        ),
+    ],
+)
+def test_the_product_and_what_is_known_assert_nothing(path: str, text: str) -> None:
+    file = {"path": path, "content": text}
+    made = covering(running(path), acceptance_files=[file], allowed_files=["score.py"])
+    assert asserted_by(made, "R1") is Asserted.COMMENT
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,9 @@ HERE = ("--offline", "--manifest-path", "llmchnothing/Cargo.toml")
             "cargo +nightly test --lib -- solve --test-threads=1 --skip slow",
             ("cargo", "+nightly", "test", *HERE, "--lib", "--", "--test-threads=1"),
         ),
+        ("cargo test -vv -j4 -px solve", ("cargo", "test", *HERE, "-v", "-v", "-j4")),
+        ("cargo test -qvp game -Fa", ("cargo", "test", *HERE, "-q", "-v")),
+        ("cargo test --test bdd -- --tags @slow --exact", ("cargo", "test", *HERE)),
         ("cargo nextest run solve", ("cargo", "nextest", "--version")),
         ("cargo clippy -- -D warnings", ("cargo", "clippy", "--version")),
     ],
@@ -68,7 +71,9 @@ def test_the_crate_has_the_edition_of_the_repository() -> None:
     [
         ("cargo test -q --lib -- solve --nocapture", ""),
         ("cargo test --nocapture", "error: unexpected argument '--nocapture'"),
-        ("cargo test -- --formats", "error: "),
+        ("cargo test -vv -j4 -p x --features=a --test=bdd -- --skip b -q", ""),
+        ("cargo test --test bdd -- --tags @slow", ""),
+        ("cargo test -- --format=any", "error: "),
         ("cargo nothing-of-this-name", "error: no such command: `nothing-of-this-name`"),
     ],
 )
