@@ -43,6 +43,9 @@ _NOT_INSTALLED = re.compile(
     r"|Cannot find (?:package|module) '"
 )
 _PACKAGE: Final = re.compile(r"(?:@[\w.-]+/)?\w[\w.-]*")
+# npm runs a script in a shell, which puts other words in the place of these.
+_EXPANDS: Final = re.compile(r"[*?\[{$~`\\]")
+_LITERAL: Final = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")
 _MOST_TESTS: Final = 20
 _ELSEWHERE: Final = "llmchnothing"
 # Where `npx` finds packages: beside the files of the repo, or beside Node.
@@ -131,11 +134,12 @@ def _script(words: Sequence[str], planned: PlannedFiles) -> tuple[str, ...]:
             manifest = read_manifest(MANIFEST, planned.repo.get(MANIFEST))
         case _:
             return ()
+    script = manifest.scripts.get(name, "") if manifest is not None else ""
     try:
-        split = split_words(manifest.scripts.get(name, "") if manifest is not None else "")
+        split = split_words(script)
     except UnsplittableError:
         return ()
-    if split.operator or not split.texts:
+    if split.operator or not split.texts or _EXPANDS.search(_LITERAL.sub("", script)):
         return ()
     npx = ("npx",) if split.texts[0] in node_commands.READERS else ()
     return (*npx, *split.texts, *arguments)

@@ -143,6 +143,12 @@ def test_a_folder_of_tests_is_a_pattern_that_matches_nothing_since_node_22(
         ("jest --ci", ("npx", "jest", "--ci", "t/a.test.ts")),
         ("node build.js && node --test", None),
         ("node --test 'a", None),
+        ("node --test --test-timeout=$LIMIT", None),
+        ('node --test --test-timeout="$LIMIT"', None),
+        (
+            "node --test --test-name-pattern='a*'",
+            ("node", "--test", "--test-name-pattern=a*", "nothing.test.ts"),
+        ),
     ],
 )
 def test_a_script_of_the_repo_s_manifest_is_tried_as_what_it_runs(
@@ -153,6 +159,19 @@ def test_a_script_of_the_repo_s_manifest_is_tried_as_what_it_runs(
     found = tried(command, tests, package__json=text)
     assert (found.argv if found else None) == argv
     assert tried(command, tests, "package.json", package__json=text) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_tried"),
+    [("t/*.test.js", False), ("t/a.test.[jt]s", False), ("~/t", False), ("'t/*.test.js'", True)],
+)
+def test_a_script_with_a_pattern_that_its_shell_expands_is_not_tried(
+    pattern: str, is_tried: bool
+) -> None:
+    tests = {"t/a.test.js": MODULE}
+    text = json.dumps({"scripts": {"unit": f"node --test {pattern}"}})
+    found = tried("npm run unit", tests, package__json=text)
+    assert (found is not None) == is_tried
 
 
 @pytest.mark.parametrize(
