@@ -47,15 +47,21 @@ _PACKAGE: Final = re.compile(r"(?:@[\w.-]+/)?\w[\w.-]*")
 _EXPANDS: Final = re.compile(r"[*?\[{$~`\\]")
 _LITERAL: Final = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")
 _MOST_TESTS: Final = 20
+_MOST_PACKAGES: Final = 500  # words of one command
 _ELSEWHERE: Final = "llmchnothing"
-# Where `npx` finds packages: beside the files of the repo, or beside Node.
+# Where `npx` finds packages and their programs: beside the files of the repo, or beside Node. The
+# words after `--` are packages of the repo: one that is not installed may have any program.
 _FIND: Final = """
 const { existsSync } = require('node:fs');
 const { join } = require('node:path');
 const own = join(process.execPath, '../../lib');
 const roots = ['.', own, '/usr/local/lib', '/usr/lib'].map((each) => join(each, 'node_modules'));
-const missed = (each) => !roots.some((root) => existsSync(join(root, each)));
-console.log(process.argv.slice(1).filter(missed).join(' '));
+const places = [...roots, 'node_modules/.bin', join(process.execPath, '..')];
+const missed = (each) => !places.some((place) => existsSync(join(place, each)));
+const words = process.argv.slice(1);
+const end = words.indexOf('--');
+if (words.slice(end + 1).some(missed)) process.exit();
+console.log(words.slice(0, end).filter(missed).join(' '));
 """
 _RAN_NONE = re.compile(r"^\S tests 0$", re.MULTILINE)
 
@@ -189,12 +195,17 @@ def _search(packages: Sequence[str], planned: PlannedFiles) -> Rehearsal | None:
     asked = [each for each in packages if each not in known and _PACKAGE.fullmatch(each)]
     if not asked or (brought and planned.installs):
         return None
+    manifests = (read_manifest(each, planned.repo.get(each)) for each in _manifests(planned))
+    own = {name for each in manifests if each is not None for name in each.packages}
+    doubtful = sorted(own) if not node_commands.CERTAIN.issuperset(asked) else []
+    if len(doubtful) > _MOST_PACKAGES:
+        return None
 
     def refusal(done: ToolResult) -> CannotRun | None:
         missed = done.stdout.split() if done.exit_code == 0 else []
         return CannotRun("E402", _not_installed(missed[0], brought=brought)) if missed else None
 
-    return Rehearsal(("node", "-e", _FIND, *asked), {}, refusal)
+    return Rehearsal(("node", "-e", _FIND, *asked, "--", *doubtful), {}, refusal)
 
 
 def _not_installed(package: str, *, brought: bool = False) -> str:
@@ -251,9 +262,12 @@ def _kind(paths: Collection[str], planned: PlannedFiles) -> str:
     return "module" if any(_is_module(each, planned) for each in paths) else "commonjs"
 
 
+def _manifests(planned: PlannedFiles) -> list[str]:
+    return [each for each in planned.listing if _name(each) == MANIFEST]
+
+
 def _declares(planned: PlannedFiles, packages: Collection[str]) -> bool:
-    manifests = (each for each in planned.listing if _name(each) == MANIFEST)
-    texts = [planned.repo.get(each) or "" for each in manifests]
+    texts = [planned.repo.get(each) or "" for each in _manifests(planned)]
     return any(f'"{package}"' in text for text in texts for package in packages)
 
 

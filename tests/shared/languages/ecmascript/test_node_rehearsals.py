@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from shared.languages.acceptance_commands import analyse_command
 from shared.languages.ecmascript.node_rehearsals import rehearsal
 from shared.languages.language_tools import ToolResult
 from shared.languages.planned_code import PlannedFiles, Rehearsal
-from tests.real_tools import node_of
+from tests.real_tools import needs, node_of
 
 MODULE = "import { test } from 'node:test';\n"
 SCRIPT = "const { test } = require('node:test');\n"
@@ -31,6 +31,14 @@ def tried(
     files = {path.replace("__", "."): text for path, text in repo.items()}
     planned = PlannedFiles(tests, frozenset(written), files, frozenset(files), installs=installs)
     return rehearsal(analyse_command(command), planned)
+
+
+def run_in(folder: Path, argv: Sequence[str], files: Mapping[str, str] | None = None) -> ToolResult:
+    for name, text in (files or {}).items():
+        (folder / name).parent.mkdir(exist_ok=True, parents=True)
+        (folder / name).write_text(text)
+    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    return ToolResult(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.mark.parametrize(
@@ -112,12 +120,8 @@ def test_what_each_version_of_node_runs_is_concluded(
 ) -> None:
     found = tried(command, {path: MODULE}, "package.json")
     assert found is not None
-    for name, text in found.files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
-        (tmp_path / name).write_text(text)
     argv = (node_of(major), *found.argv[1:])
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
-    refused = found.refusal(ToolResult(done.returncode, done.stdout, done.stderr))
+    refused = found.refusal(run_in(tmp_path, argv, found.files))
     assert (refused is None) == (major >= runs_from)
 
 
@@ -127,12 +131,8 @@ def test_a_folder_of_tests_is_a_pattern_that_matches_nothing_since_node_22(
 ) -> None:
     found = tried("node --test t/", {"t/a.test.js": MODULE}, "package.json")
     assert found is not None
-    for name, text in found.files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
-        (tmp_path / name).write_text(text)
     argv = (node_of(major), *found.argv[1:])
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
-    refused = found.refusal(ToolResult(done.returncode, done.stdout, done.stderr))
+    refused = found.refusal(run_in(tmp_path, argv, found.files))
     assert (refused is None) == (major < 22)
 
 
@@ -194,6 +194,29 @@ def test_a_package_that_an_order_brings_is_looked_for(command: str, package: str
     words = f"the package {package} is not installed, and only --deps auto would install it"
     assert refused.words == words
     assert tried(command, tests, "package.json", installs=True) is None
+
+
+@needs("node")
+@pytest.mark.parametrize(
+    ("declared", "installed", "is_refused"),
+    [
+        ("dependency-cruiser", ["dependency-cruiser/a.js", ".bin/depcruise"], False),
+        ("dependency-cruiser", [], False),  # nobody knows which programs it has
+        ("left-pad", ["left-pad/a.js"], True),
+    ],
+)
+def test_a_program_may_have_another_name_than_its_package(
+    declared: str, installed: Sequence[str], is_refused: bool, tmp_path: Path
+) -> None:
+    manifest = json.dumps({"devDependencies": {declared: "1"}})
+    found = tried("npx depcruise src", {}, package__json=manifest)
+    assert found is not None
+    for name in installed:
+        path = tmp_path / "node_modules" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    refused = found.refusal(run_in(tmp_path, found.argv))
+    assert (refused is not None) == is_refused
 
 
 def test_a_runner_that_an_order_configures_is_only_looked_for() -> None:
