@@ -6,6 +6,7 @@ project and always pass. They are written in the plan's language and in its kind
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -66,6 +67,11 @@ console.log(words.slice(0, end).filter(missed).join(' '));
 _RAN_NONE = re.compile(r"^\S tests 0$", re.MULTILINE)
 
 
+# With one of these packages, tests in TypeScript run on a Node that reads none.
+_RUN_TYPESCRIPT: Final = [
+    "vitest", "tsx", "ts-node", "ts-jest", "@swc/jest", "@babel/preset-typescript", "tap", "next",
+    "@swc-node/register", "esbuild-register", "jest-expo", "jest-preset-angular", "react-scripts",
+]  # fmt: skip
 _VERSIONS: Final = """
 const { existsSync, readdirSync } = require('node:fs');
 const inside = (folder) => {
@@ -80,7 +86,7 @@ const found = (each) => roots.some((root) => existsSync(`${root}/${each}`));
 const flag = '--experimental-strip-types';
 const missed = process.argv.slice(1).filter((each) => !found(each));
 let typed = 'no TypeScript: `node --test x.test.ts` fails';
-if (missed.length === process.argv.length - 1) typed += ', and no package is here that runs it';
+if (!DECLARED && !RUNNERS.some(found)) typed += ', and no package is here that runs it';
 if (process.features.typescript) typed = 'TypeScript files too, as they are';
 else if (process.allowedNodeEnvironmentFlags.has(flag)) typed = `TypeScript files with ${flag}`;
 const lacks = missed.length ? `; declared and not installed: ${missed.join(', ')}` : '';
@@ -88,8 +94,10 @@ console.log(`Node ${process.version}, which runs JavaScript and ${typed}${lacks}
 """
 
 
-def version_argv(packages: Sequence[str]) -> tuple[str, ...]:
-    return ("node", "-e", _VERSIONS, *packages)
+def version_argv(packages: Sequence[str], *, sees: bool = True) -> tuple[str, ...]:
+    declared = json.dumps(any(each in _RUN_TYPESCRIPT for each in packages))
+    code = _VERSIONS.replace("DECLARED", declared).replace("RUNNERS", json.dumps(_RUN_TYPESCRIPT))
+    return ("node", "-e", code, *(packages if sees else ()))
 
 
 def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
