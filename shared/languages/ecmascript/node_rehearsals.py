@@ -19,6 +19,7 @@ from shared.languages.ecmascript.ecmascript_syntax import (
     TYPED_SUFFIXES,
     is_code,
     is_test_file,
+    manifest_paths,
     package_of,
     read_manifest,
 )
@@ -122,8 +123,7 @@ def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
         return None
     title = next(iter(run.filters), "nothing")
     files = {new: _test(old, run.runner, title, planned) for old, new in renamed.files.items()}
-    if MANIFEST not in planned.listing and (kind := _kind(renamed.files, planned)):
-        files[MANIFEST] = f'{{"private": true, "type": "{kind}"}}\n'
+    files |= _packages(renamed.files, run.runner, planned)
     declared = _declares(planned, needed)
 
     def refusal(done: ToolResult) -> CannotRun | None:
@@ -174,7 +174,7 @@ def _renamed(run: node_commands.TestRun, planned: PlannedFiles) -> _Renamed | No
     if run.patterns and all(is_code(each) and planned.has(each) for each in run.patterns):
         # The path does not matter to Node, so that one run can answer for many commands.
         is_free = run.runner is Runner.NODE
-        paths = {each: _short(each) if is_free else each for each in run.patterns}
+        paths = {each: _free(each, planned) if is_free else each for each in run.patterns}
         return _Renamed(paths, paths)
     if run.runner is not Runner.NODE or len(run.patterns) > 1:
         return None
@@ -230,6 +230,11 @@ def _short(path: str) -> str:
     return f"nothing{name[name.find('.') :]}"
 
 
+def _free(path: str, planned: PlannedFiles) -> str:
+    package = _nearest(path, planned).removesuffix(MANIFEST)
+    return f"{_ELSEWHERE}/{package}{_short(path)}" if package else _short(path)
+
+
 def _alike(path: str) -> str:
     """Return a path that Node finds as it finds this one, so that one run answers for many."""
     folder, slash, name = path.rpartition("/")
@@ -263,11 +268,29 @@ def _is_module(path: str, planned: PlannedFiles) -> bool:
     return not path.endswith((".cjs", ".cts"))
 
 
-def _kind(paths: Collection[str], planned: PlannedFiles) -> str:
-    """Return the type that an order may give to its package; "" where it writes no manifest."""
-    if not planned.may_write(MANIFEST):
-        return ""
-    return "module" if any(_is_module(each, planned) for each in paths) else "commonjs"
+def _nearest(path: str, planned: PlannedFiles) -> str:
+    """Return the manifest that says the kind of modules of a file; "" if there is none."""
+    return next(filter(planned.has, manifest_paths(path)), "")
+
+
+def _packages(moved: Mapping[str, str], runner: Runner, planned: PlannedFiles) -> Mapping[str, str]:
+    """Return the manifests for tests at their new places.
+
+    One that an order may write may say what the tests need. Other runners than Node may read more
+    of a manifest than the kind of modules.
+    """
+    found: dict[str, str] = {}
+    for manifest in {_nearest(each, planned) for each in moved} - {""}:
+        tests = [each for each in moved if _nearest(each, planned) == manifest]
+        is_moved = manifest != MANIFEST and moved[tests[0]].startswith(f"{_ELSEWHERE}/")
+        place = f"{_ELSEWHERE}/{manifest}" if is_moved else manifest
+        is_listed = manifest in planned.listing
+        if manifest in planned.written and (runner is Runner.NODE or not is_listed):
+            are = all(_is_module(each, planned) or each[-4:-2] == ".c" for each in tests)
+            found[place] = json.dumps({"private": True} | ({"type": "module"} if are else {}))
+        elif is_moved:
+            found[place] = planned.repo.get(manifest) or "{}"
+    return found
 
 
 def _manifests(planned: PlannedFiles) -> list[str]:

@@ -136,6 +136,35 @@ def test_a_folder_of_tests_is_a_pattern_that_matches_nothing_since_node_22(
     assert (refused is None) == (major < 22)
 
 
+TYPED_MODULE = '{"type": "module"}'
+
+
+@pytest.mark.parametrize("command", ["packages/a/test/", "packages/a/test/a.test.js"])
+@pytest.mark.parametrize(
+    ("text", "written", "root", "nested"),
+    [
+        (SCRIPT, [], TYPED_MODULE, '{"type": "commonjs"}'),
+        (SCRIPT, ["packages/a/package.json"], TYPED_MODULE, None),
+        (SCRIPT, ["package.json"], TYPED_MODULE, None),
+        (MODULE, [], '{"type": "commonjs"}', TYPED_MODULE),
+        (MODULE, ["package.json"], '{"type": "commonjs"}', None),
+    ],
+)
+def test_the_kind_of_modules_is_that_of_the_nearest_package(
+    text: str, written: Sequence[str], root: str, nested: str | None, command: str, tmp_path: Path
+) -> None:
+    repo = {"package.json": root} | ({"packages/a/package.json": nested} if nested else {})
+    planned = PlannedFiles(
+        {"packages/a/test/a.test.js": text}, frozenset(written), repo, frozenset(repo)
+    )
+    node = node_of(20)  # where a folder is one of tests
+    found = rehearsal(analyse_command(f"node --test {command}"), planned)
+    assert found is not None
+    ended = run_in(tmp_path, (node, *found.argv[1:]), {**repo, **found.files})
+    assert found.refusal(ended) is None
+    assert "# pass 1" in ended.stdout
+
+
 @pytest.mark.parametrize(
     ("script", "argv"),
     [
