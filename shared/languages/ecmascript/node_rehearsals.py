@@ -6,6 +6,7 @@ project and always pass. They are written in the plan's language and in its kind
 
 from __future__ import annotations
 
+import itertools
 import json
 import posixpath
 import re
@@ -44,6 +45,7 @@ _NOT_INSTALLED = re.compile(
     r"ENOTCACHED|could not determine executable|EAI_AGAIN|ENOTFOUND"
     r"|Cannot find (?:package|module) '"
 )
+_PATH: Final = re.compile(r"[\w./-]*\.[A-Za-z]\w*")
 _PACKAGE: Final = re.compile(r"(?:@[\w.-]+/)?\w[\w.-]*")
 # npm runs a script in a shell, which puts other words in the place of these.
 _EXPANDS: Final = re.compile(r"[*?\[{$~`\\]")
@@ -117,6 +119,8 @@ def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
     if "" in needed:
         return None  # a file of the project is loaded first
     renamed = _renamed(run, planned) if isinstance(run, node_commands.TestRun) else None
+    if renamed is not None and _names_missing(words, renamed.files, planned):
+        renamed = None
     if needed and (renamed is None or _is_configured_later(planned)):
         return _search(needed, planned)
     if renamed is None or not isinstance(run, node_commands.TestRun):
@@ -246,6 +250,15 @@ def _is_configured_later(planned: PlannedFiles) -> bool:
     return planned.may_write(MANIFEST) or any(
         _CONFIGURES.fullmatch(posixpath.basename(path)) for path in planned.written
     )
+
+
+def _names_missing(words: Sequence[str], tests: Collection[str], planned: PlannedFiles) -> bool:
+    """Return whether an option names a file that is not there: an order or a person brings it."""
+    values = [word.partition("=")[2] for word in words if word[:1] == "-"]
+    pairs = itertools.pairwise(words)
+    values += [word for option, word in pairs if option[:1] == "-" and "=" not in option]
+    paths = {posixpath.normpath(each) for each in values if _PATH.fullmatch(each)}
+    return not paths - {posixpath.normpath(each) for each in tests} <= planned.listing
 
 
 def _test(path: str, runner: Runner, title: str, planned: PlannedFiles) -> str:

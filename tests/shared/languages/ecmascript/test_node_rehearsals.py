@@ -263,6 +263,22 @@ def test_a_file_that_is_loaded_first_may_be_the_plan_s() -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "is_tried"),
+    [
+        ("--test-reporter=./rep.mjs", False),
+        ("--test-reporter rep.mjs", False),
+        ("--env-file=.env", False),
+        ("--env-file=own.env", True),
+        ("--test-reporter=spec --test-timeout=1.5", True),
+    ],
+)
+def test_an_option_may_name_a_file_that_is_not_there_yet(options: str, is_tried: bool) -> None:
+    command, test = f"node {options} --test ./t/a.test.js", {"./t/a.test.js": MODULE}
+    found = tried(command, test, "rep.mjs", own__env="")
+    assert (found is not None) == is_tried
+
+
+@pytest.mark.parametrize(
     ("done", "words"),
     [
         (ToolResult(1, UNREADABLE, ""), "TypeError [ERR_UNKNOWN_FILE_EXTENSION]: Unknown file"),
