@@ -1,7 +1,8 @@
 """Says how to see whether a test runner of Node runs here before the code exists.
 
 The command is run as it is, with tests in the place of the plan's that import nothing of the
-project and always pass. They are written in the plan's language and in its kind of modules.
+project and pass, unless this Node lacks what the plan's import of it. They are written in the
+plan's language and in its kind of modules.
 """
 
 from __future__ import annotations
@@ -10,20 +11,24 @@ import itertools
 import json
 import posixpath
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from shared.languages.declared.declarations import text_of
 from shared.languages.ecmascript import node_commands
 from shared.languages.ecmascript.ecmascript_syntax import (
     MANIFEST,
     TYPED_SUFFIXES,
+    is_builtin,
     is_code,
     is_test_file,
     manifest_paths,
     package_of,
     read_manifest,
+    tree_of,
 )
+from shared.languages.ecmascript.imports import imports_of
 from shared.languages.ecmascript.node_commands import Runner
 from shared.languages.planned_code import CannotRun, PlannedFiles, Rehearsal
 from shared.languages.read_commands import Command, program_argv
@@ -45,6 +50,9 @@ _NOT_INSTALLED = re.compile(
     r"ENOTCACHED|could not determine executable|EAI_AGAIN|ENOTFOUND"
     r"|Cannot find (?:package|module) '"
 )
+_LACKS: Final = re.compile(r"No such built-in module|does not provide an export named")
+_REQUIRES: Final = re.compile(r"(?:const|let|var)\s[^=()]*=\s*require\(['\"](node:[\w/]+)['\"]\)")
+_OF_NODE: Final = re.compile(r"node:[\w/]+ [\w$]*(?<!node:test test)")
 _PATH: Final = re.compile(r"[\w./-]*\.[A-Za-z]\w*")
 _PACKAGE: Final = re.compile(r"(?:@[\w.-]+/)?\w[\w.-]*")
 # npm runs a script in a shell, which puts other words in the place of these.
@@ -127,6 +135,8 @@ def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
         return None
     title = next(iter(run.filters), "nothing")
     files = {new: _test(old, run.runner, title, planned) for old, new in renamed.files.items()}
+    if run.runner is Runner.NODE and not needed:  # another package may drop unused imports
+        files = {new: text + _loads(renamed, new, planned) for new, text in files.items()}
     files |= _packages(renamed.files, run.runner, planned)
     declared = _declares(planned, needed)
 
@@ -138,7 +148,7 @@ def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
             return None
         if needed and _NOT_INSTALLED.search(said):
             return None if declared else CannotRun("E402", _not_installed(needed[0]))
-        return CannotRun("E402", _words(said))
+        return CannotRun("E403" if _LACKS.search(said) else "E402", _words(said))
 
     argv = (*before, *(renamed.words.get(each, each) for each in words))
     return Rehearsal(argv, files, refusal)
@@ -272,6 +282,37 @@ def _test(path: str, runner: Runner, title: str, planned: PlannedFiles) -> str:
     typed = "const nothing: string = '';\n" if path.endswith(TYPED_SUFFIXES) else ""
     shown = re.sub(r"[^\w .:-]", " ", title)
     return f"{head}\n\n{typed}{call}('{shown}', () => {{}});\n"
+
+
+def _loads(renamed: _Renamed, new: str, planned: PlannedFiles) -> str:
+    """Return lines that load what the tests for which the one at `new` stands load of Node."""
+    tests = [old for old, place in renamed.files.items() if place == new]
+    loaded = sorted({each for test in tests for each in _loaded(test, planned)})
+    if not _is_module(tests[-1], planned):
+        return "".join(f"require('{module}');\n" for module in dict(loaded))
+    return "".join(
+        f"import {f'{{ {name} as own{number} }} from ' if name else ''}'{module}';\n"
+        for number, (module, name) in enumerate(loaded)
+    )
+
+
+def _loaded(path: str, planned: PlannedFiles) -> Iterator[tuple[str, str]]:
+    """Yield the modules of Node that a test of the plan always loads, with a name that it takes.
+
+    The name is empty where the module is enough. What every version has is left out.
+    """
+    root = tree_of(path, planned.tests.get(path, ""))
+    for node in root.named_children if root is not None else ():
+        if node.type == "import_statement":
+            found = [each for each in imports_of(node) if not each.is_erased]
+            named = [(each.specifier, name) for each in found for name in each.names or ("",)]
+        else:  # a name that is missing is no error here
+            required = _REQUIRES.match(text_of(node))
+            named = [(required[1], "")] if required else []
+        for module, name in named:
+            is_old = is_builtin(module.removeprefix("node:")) and name in {"", "default"}
+            if not is_old and _OF_NODE.fullmatch(f"{module} {name}"):
+                yield module, name
 
 
 def _is_module(path: str, planned: PlannedFiles) -> bool:

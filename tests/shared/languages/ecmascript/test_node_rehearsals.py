@@ -166,6 +166,33 @@ def test_the_kind_of_modules_is_that_of_the_nearest_package(
 
 
 @pytest.mark.parametrize(
+    ("text", "lacks"),
+    [
+        (f"{MODULE}import {{ DatabaseSync }} from 'node:sqlite';\n", "node:sqlite"),
+        (f"{MODULE}import {{ readFileSync, globSync }} from 'node:fs';\n", "'globSync'"),
+        ("import { glob, test as check } from 'node:test';\n", "'glob'"),
+        (f"{SCRIPT}const {{ DatabaseSync }} = require('node:sqlite');\n", "node:sqlite"),
+        (f"{MODULE}import assert, {{ equal }} from 'node:assert/strict';\n", ""),
+        (f"{MODULE}// import 'node:sqlite';\nconst text = `\nimport 'node:sqlite';\n`;\n", ""),
+        (f"{MODULE}const late = () => import('node:sqlite');\n", ""),
+        (f"{SCRIPT}const late = () => require('node:sqlite');\n", ""),
+        (f"{SCRIPT}const {{ globSync = undefined }} = require('node:fs');\n", ""),
+    ],
+)
+@pytest.mark.parametrize("command", ["t/a.test.js", "t/"])
+def test_what_a_test_loads_of_node_is_loaded_for_no_code_brings_it(
+    text: str, lacks: str, command: str, tmp_path: Path
+) -> None:
+    node = node_of(20)
+    tests = {"t/a.test.js": text, "t/b.test.js": MODULE if "import" in text else SCRIPT}
+    found = tried(f"node --test {command}", tests, "package.json")
+    assert found is not None
+    refused = found.refusal(run_in(tmp_path, (node, *found.argv[1:]), found.files))
+    assert (refused.code if refused else "") == ("E403" if lacks else "")
+    assert lacks in (refused.words if refused else "")
+
+
+@pytest.mark.parametrize(
     ("script", "argv"),
     [
         ("node --test", ("node", "--test", "nothing.test.ts")),
