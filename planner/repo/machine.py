@@ -133,7 +133,7 @@ def known_answers(transcript: Path) -> dict[str, str]:
 
 
 _NAME: Final = re.compile(r"@?[A-Za-z0-9][\w./-]{0,80}")
-_MOST_NAMES: Final = 60
+_MOST_NAMES: Final = 300
 _MOST_MANIFESTS: Final = 20
 _MOST_WORDS: Final = 600
 _MOST_LINE: Final = 160
@@ -184,7 +184,7 @@ def _toolchain(tried: Rehearsals, packages: Sequence[str], named: str, machine: 
 
     # Packages are installed beside the files of the repo, which llmch's own questions do not see.
     found = machine.ask(argv, {}, answer) or machine.ask(
-        tried.version_argv(()), {}, answer, is_own=True
+        tried.version_argv(packages, sees=False), {}, answer, is_own=True
     )
     if not found and machine.missing((program,), is_own=True):
         return _NOT_HERE.format(program, named)

@@ -228,7 +228,8 @@ E403 = Rule(
     "test that cannot be collected",
     why=(
         "A dry run has pytest collect the plan's tests, on code that keeps the interfaces and does "
-        "nothing. A test that it cannot collect fails whatever the code does."
+        "nothing. A test that it cannot collect fails whatever the code does. So does one for Node "
+        "that imports a module, or a name of one, which this Node does not have."
     ),
     bad=r"""{"acceptance_files": [
   {"path": "test_sum.py", "content":

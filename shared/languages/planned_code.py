@@ -329,10 +329,11 @@ class Rehearsal:
 class Rehearsals(Protocol):
     """Say how to see what commands find here, and whether they can run before their code exists."""
 
-    def version_argv(self, packages: Sequence[str]) -> tuple[str, ...]:
+    def version_argv(self, packages: Sequence[str], *, sees: bool = True) -> tuple[str, ...]:
         """Return a command that says in one line what is here: versions, and what they run.
 
-        It also says which of these `packages`, which manifests declare, commands do not find.
+        It also says which of these `packages`, which manifests declare, commands do not find. It
+        does not where it `sees` no file of the repo; no word of it is then the repo's.
         """
 
     def rehearsal(self, command: Command, planned: PlannedFiles) -> Rehearsal | None:

@@ -309,6 +309,8 @@ _PACKAGES: Final = {
     "vue-tsc": "vue-tsc", "swc": "@swc/cli", "babel": "@babel/cli", "biome": "@biomejs/biome",
     "react-scripts": "react-scripts", "tsd": "tsd", "svelte-check": "svelte-check",
 }  # fmt: skip
+CERTAIN: Final = frozenset({"vitest", "jest", "mocha", "tsx", "ts-node", *_PACKAGES.values()})
+"""Packages that are meant where `npx` is given their programs; of another, only that is known."""
 # Words of a package manager that are neither scripts nor programs.
 _OWN_WORDS: Final = frozenset(
     {"install", "ci", "i", "add", "remove", "update", "audit", "pack", "publish", "ls", "list",

@@ -1,26 +1,34 @@
 """Says how to see whether a test runner of Node runs here before the code exists.
 
 The command is run as it is, with tests in the place of the plan's that import nothing of the
-project and always pass. They are written in the plan's language and in its kind of modules.
+project and pass, unless this Node lacks what the plan's import of it. They are written in the
+plan's language and in its kind of modules.
 """
 
 from __future__ import annotations
 
+import itertools
+import json
 import posixpath
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from shared.languages.declared.declarations import text_of
 from shared.languages.ecmascript import node_commands
 from shared.languages.ecmascript.ecmascript_syntax import (
     MANIFEST,
     TYPED_SUFFIXES,
+    is_builtin,
     is_code,
     is_test_file,
+    manifest_paths,
     package_of,
     read_manifest,
+    tree_of,
 )
+from shared.languages.ecmascript.imports import imports_of
 from shared.languages.ecmascript.node_commands import Runner
 from shared.languages.planned_code import CannotRun, PlannedFiles, Rehearsal
 from shared.languages.read_commands import Command, program_argv
@@ -42,21 +50,39 @@ _NOT_INSTALLED = re.compile(
     r"ENOTCACHED|could not determine executable|EAI_AGAIN|ENOTFOUND"
     r"|Cannot find (?:package|module) '"
 )
+_LACKS: Final = re.compile(r"No such built-in module|does not provide an export named")
+_REQUIRES: Final = re.compile(r"(?:const|let|var)\s[^=()]*=\s*require\(['\"](node:[\w/]+)['\"]\)")
+_OF_NODE: Final = re.compile(r"node:[\w/]+ [\w$]*(?<!node:test test)")
+_PATH: Final = re.compile(r"[\w./-]*\.[A-Za-z]\w*")
 _PACKAGE: Final = re.compile(r"(?:@[\w.-]+/)?\w[\w.-]*")
+# npm runs a script in a shell, which puts other words in the place of these.
+_EXPANDS: Final = re.compile(r"[*?\[{$~`\\]")
+_LITERAL: Final = re.compile(r"'[^']*'|\"[^\"$`\\]*\"")
 _MOST_TESTS: Final = 20
+_MOST_PACKAGES: Final = 500  # words of one command
 _ELSEWHERE: Final = "llmchnothing"
-# Where `npx` finds packages: beside the files of the repo, or beside Node.
+# Where `npx` finds packages and their programs: beside the files of the repo, or beside Node. The
+# words after `--` are packages of the repo: one that is not installed may have any program.
 _FIND: Final = """
 const { existsSync } = require('node:fs');
 const { join } = require('node:path');
 const own = join(process.execPath, '../../lib');
 const roots = ['.', own, '/usr/local/lib', '/usr/lib'].map((each) => join(each, 'node_modules'));
-const missed = (each) => !roots.some((root) => existsSync(join(root, each)));
-console.log(process.argv.slice(1).filter(missed).join(' '));
+const places = [...roots, 'node_modules/.bin', join(process.execPath, '..')];
+const missed = (each) => !places.some((place) => existsSync(join(place, each)));
+const words = process.argv.slice(1);
+const end = words.indexOf('--');
+if (words.slice(end + 1).some(missed)) process.exit();
+console.log(words.slice(0, end).filter(missed).join(' '));
 """
 _RAN_NONE = re.compile(r"^\S tests 0$", re.MULTILINE)
 
 
+# With one of these packages, tests in TypeScript run on a Node that reads none.
+_RUN_TYPESCRIPT: Final = [
+    "vitest", "tsx", "ts-node", "ts-jest", "@swc/jest", "@babel/preset-typescript", "tap", "next",
+    "@swc-node/register", "esbuild-register", "jest-expo", "jest-preset-angular", "react-scripts",
+]  # fmt: skip
 _VERSIONS: Final = """
 const { existsSync, readdirSync } = require('node:fs');
 const inside = (folder) => {
@@ -71,7 +97,7 @@ const found = (each) => roots.some((root) => existsSync(`${root}/${each}`));
 const flag = '--experimental-strip-types';
 const missed = process.argv.slice(1).filter((each) => !found(each));
 let typed = 'no TypeScript: `node --test x.test.ts` fails';
-if (missed.length === process.argv.length - 1) typed += ', and no package is here that runs it';
+if (!DECLARED && !RUNNERS.some(found)) typed += ', and no package is here that runs it';
 if (process.features.typescript) typed = 'TypeScript files too, as they are';
 else if (process.allowedNodeEnvironmentFlags.has(flag)) typed = `TypeScript files with ${flag}`;
 const lacks = missed.length ? `; declared and not installed: ${missed.join(', ')}` : '';
@@ -79,8 +105,10 @@ console.log(`Node ${process.version}, which runs JavaScript and ${typed}${lacks}
 """
 
 
-def version_argv(packages: Sequence[str]) -> tuple[str, ...]:
-    return ("node", "-e", _VERSIONS, *packages)
+def version_argv(packages: Sequence[str], *, sees: bool = True) -> tuple[str, ...]:
+    declared = json.dumps(any(each in _RUN_TYPESCRIPT for each in packages))
+    code = _VERSIONS.replace("DECLARED", declared).replace("RUNNERS", json.dumps(_RUN_TYPESCRIPT))
+    return ("node", "-e", code, *(packages if sees else ()))
 
 
 def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
@@ -99,14 +127,17 @@ def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
     if "" in needed:
         return None  # a file of the project is loaded first
     renamed = _renamed(run, planned) if isinstance(run, node_commands.TestRun) else None
+    if renamed is not None and _names_missing(words, renamed.files, planned):
+        renamed = None
     if needed and (renamed is None or _is_configured_later(planned)):
         return _search(needed, planned)
     if renamed is None or not isinstance(run, node_commands.TestRun):
         return None
     title = next(iter(run.filters), "nothing")
     files = {new: _test(old, run.runner, title, planned) for old, new in renamed.files.items()}
-    if MANIFEST not in planned.listing and (kind := _kind(renamed.files, planned)):
-        files[MANIFEST] = f'{{"private": true, "type": "{kind}"}}\n'
+    if run.runner is Runner.NODE and not needed:  # another package may drop unused imports
+        files = {new: text + _loads(renamed, new, planned) for new, text in files.items()}
+    files |= _packages(renamed.files, run.runner, planned)
     declared = _declares(planned, needed)
 
     def refusal(done: ToolResult) -> CannotRun | None:
@@ -117,7 +148,7 @@ def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:
             return None
         if needed and _NOT_INSTALLED.search(said):
             return None if declared else CannotRun("E402", _not_installed(needed[0]))
-        return CannotRun("E402", _words(said))
+        return CannotRun("E403" if _LACKS.search(said) else "E402", _words(said))
 
     argv = (*before, *(renamed.words.get(each, each) for each in words))
     return Rehearsal(argv, files, refusal)
@@ -131,11 +162,12 @@ def _script(words: Sequence[str], planned: PlannedFiles) -> tuple[str, ...]:
             manifest = read_manifest(MANIFEST, planned.repo.get(MANIFEST))
         case _:
             return ()
+    script = manifest.scripts.get(name, "") if manifest is not None else ""
     try:
-        split = split_words(manifest.scripts.get(name, "") if manifest is not None else "")
+        split = split_words(script)
     except UnsplittableError:
         return ()
-    if split.operator or not split.texts:
+    if split.operator or not split.texts or _EXPANDS.search(_LITERAL.sub("", script)):
         return ()
     npx = ("npx",) if split.texts[0] in node_commands.READERS else ()
     return (*npx, *split.texts, *arguments)
@@ -156,7 +188,7 @@ def _renamed(run: node_commands.TestRun, planned: PlannedFiles) -> _Renamed | No
     if run.patterns and all(is_code(each) and planned.has(each) for each in run.patterns):
         # The path does not matter to Node, so that one run can answer for many commands.
         is_free = run.runner is Runner.NODE
-        paths = {each: _short(each) if is_free else each for each in run.patterns}
+        paths = {each: _free(each, planned) if is_free else each for each in run.patterns}
         return _Renamed(paths, paths)
     if run.runner is not Runner.NODE or len(run.patterns) > 1:
         return None
@@ -185,12 +217,17 @@ def _search(packages: Sequence[str], planned: PlannedFiles) -> Rehearsal | None:
     asked = [each for each in packages if each not in known and _PACKAGE.fullmatch(each)]
     if not asked or (brought and planned.installs):
         return None
+    manifests = (read_manifest(each, planned.repo.get(each)) for each in _manifests(planned))
+    own = {name for each in manifests if each is not None for name in each.packages}
+    doubtful = sorted(own) if not node_commands.CERTAIN.issuperset(asked) else []
+    if len(doubtful) > _MOST_PACKAGES:
+        return None
 
     def refusal(done: ToolResult) -> CannotRun | None:
         missed = done.stdout.split() if done.exit_code == 0 else []
         return CannotRun("E402", _not_installed(missed[0], brought=brought)) if missed else None
 
-    return Rehearsal(("node", "-e", _FIND, *asked), {}, refusal)
+    return Rehearsal(("node", "-e", _FIND, *asked, "--", *doubtful), {}, refusal)
 
 
 def _not_installed(package: str, *, brought: bool = False) -> str:
@@ -207,6 +244,11 @@ def _short(path: str) -> str:
     return f"nothing{name[name.find('.') :]}"
 
 
+def _free(path: str, planned: PlannedFiles) -> str:
+    package = _nearest(path, planned).removesuffix(MANIFEST)
+    return f"{_ELSEWHERE}/{package}{_short(path)}" if package else _short(path)
+
+
 def _alike(path: str) -> str:
     """Return a path that Node finds as it finds this one, so that one run answers for many."""
     folder, slash, name = path.rpartition("/")
@@ -218,6 +260,15 @@ def _is_configured_later(planned: PlannedFiles) -> bool:
     return planned.may_write(MANIFEST) or any(
         _CONFIGURES.fullmatch(posixpath.basename(path)) for path in planned.written
     )
+
+
+def _names_missing(words: Sequence[str], tests: Collection[str], planned: PlannedFiles) -> bool:
+    """Return whether an option names a file that is not there: an order or a person brings it."""
+    values = [word.partition("=")[2] for word in words if word[:1] == "-"]
+    pairs = itertools.pairwise(words)
+    values += [word for option, word in pairs if option[:1] == "-" and "=" not in option]
+    paths = {posixpath.normpath(each) for each in values if _PATH.fullmatch(each)}
+    return not paths - {posixpath.normpath(each) for each in tests} <= planned.listing
 
 
 def _test(path: str, runner: Runner, title: str, planned: PlannedFiles) -> str:
@@ -233,6 +284,37 @@ def _test(path: str, runner: Runner, title: str, planned: PlannedFiles) -> str:
     return f"{head}\n\n{typed}{call}('{shown}', () => {{}});\n"
 
 
+def _loads(renamed: _Renamed, new: str, planned: PlannedFiles) -> str:
+    """Return lines that load what the tests for which the one at `new` stands load of Node."""
+    tests = [old for old, place in renamed.files.items() if place == new]
+    loaded = sorted({each for test in tests for each in _loaded(test, planned)})
+    if not _is_module(tests[-1], planned):
+        return "".join(f"require('{module}');\n" for module in dict(loaded))
+    return "".join(
+        f"import {f'{{ {name} as own{number} }} from ' if name else ''}'{module}';\n"
+        for number, (module, name) in enumerate(loaded)
+    )
+
+
+def _loaded(path: str, planned: PlannedFiles) -> Iterator[tuple[str, str]]:
+    """Yield the modules of Node that a test of the plan always loads, with a name that it takes.
+
+    The name is empty where the module is enough. What every version has is left out.
+    """
+    root = tree_of(path, planned.tests.get(path, ""))
+    for node in root.named_children if root is not None else ():
+        if node.type == "import_statement":
+            found = [each for each in imports_of(node) if not each.is_erased]
+            named = [(each.specifier, name) for each in found for name in each.names or ("",)]
+        else:  # a name that is missing is no error here
+            required = _REQUIRES.match(text_of(node))
+            named = [(required[1], "")] if required else []
+        for module, name in named:
+            is_old = is_builtin(module.removeprefix("node:")) and name in {"", "default"}
+            if not is_old and _OF_NODE.fullmatch(f"{module} {name}"):
+                yield module, name
+
+
 def _is_module(path: str, planned: PlannedFiles) -> bool:
     text = planned.tests.get(path) or (planned.repo.get(path) if path in planned.listing else None)
     if text is not None:
@@ -240,16 +322,37 @@ def _is_module(path: str, planned: PlannedFiles) -> bool:
     return not path.endswith((".cjs", ".cts"))
 
 
-def _kind(paths: Collection[str], planned: PlannedFiles) -> str:
-    """Return the type that an order may give to its package; "" where it writes no manifest."""
-    if not planned.may_write(MANIFEST):
-        return ""
-    return "module" if any(_is_module(each, planned) for each in paths) else "commonjs"
+def _nearest(path: str, planned: PlannedFiles) -> str:
+    """Return the manifest that says the kind of modules of a file; "" if there is none."""
+    return next(filter(planned.has, manifest_paths(path)), "")
+
+
+def _packages(moved: Mapping[str, str], runner: Runner, planned: PlannedFiles) -> Mapping[str, str]:
+    """Return the manifests for tests at their new places.
+
+    One that an order may write may say what the tests need. Other runners than Node may read more
+    of a manifest than the kind of modules.
+    """
+    found: dict[str, str] = {}
+    for manifest in {_nearest(each, planned) for each in moved} - {""}:
+        tests = [each for each in moved if _nearest(each, planned) == manifest]
+        is_moved = manifest != MANIFEST and moved[tests[0]].startswith(f"{_ELSEWHERE}/")
+        place = f"{_ELSEWHERE}/{manifest}" if is_moved else manifest
+        is_listed = manifest in planned.listing
+        if manifest in planned.written and (runner is Runner.NODE or not is_listed):
+            are = all(_is_module(each, planned) or each[-4:-2] == ".c" for each in tests)
+            found[place] = json.dumps({"private": True} | ({"type": "module"} if are else {}))
+        elif is_moved:
+            found[place] = planned.repo.get(manifest) or "{}"
+    return found
+
+
+def _manifests(planned: PlannedFiles) -> list[str]:
+    return [each for each in planned.listing if _name(each) == MANIFEST]
 
 
 def _declares(planned: PlannedFiles, packages: Collection[str]) -> bool:
-    manifests = (each for each in planned.listing if _name(each) == MANIFEST)
-    texts = [planned.repo.get(each) or "" for each in manifests]
+    texts = [planned.repo.get(each) or "" for each in _manifests(planned)]
     return any(f'"{package}"' in text for text in texts for package in packages)
 
 

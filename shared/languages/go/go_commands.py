@@ -121,7 +121,7 @@ func TestNothing(t *testing.T) {{}}
 """
 
 
-def version_argv(packages: Sequence[str]) -> tuple[str, ...]:
+def version_argv(packages: Sequence[str], *, sees: bool = True) -> tuple[str, ...]:
     return ("go", "version")
 
 

@@ -48,8 +48,8 @@ print(said + (", declared and not installed: " + ", ".join(missed) if missed els
 """
 
 
-def version_argv(packages: Sequence[str]) -> tuple[str, ...]:
-    return ("python", "-c", _VERSIONS, *packages)
+def version_argv(packages: Sequence[str], *, sees: bool = True) -> tuple[str, ...]:
+    return ("python", "-c", _VERSIONS, *(packages if sees else ()))
 
 
 def rehearsal(command: Command, planned: PlannedFiles) -> Rehearsal | None:

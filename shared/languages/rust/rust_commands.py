@@ -257,7 +257,7 @@ TOOLS: Final = (
 )
 
 
-def version_argv(packages: Sequence[str]) -> tuple[str, ...]:
+def version_argv(packages: Sequence[str], *, sees: bool = True) -> tuple[str, ...]:
     return ("cargo", "--version")
 
 

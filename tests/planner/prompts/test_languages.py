@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pwd
 import re
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from factory.workbench.judging_tools import SandboxRunner
 from planner.plan.parse_plan import parse_plan
 from planner.plan.plan_edits import completed
 from planner.prompts.prompt_templates import (
@@ -21,10 +24,13 @@ from planner.prompts.prompt_templates import (
     render_languages,
     render_replan,
 )
+from planner.repo.machine import Machine, describe_machine
 from planner.rules.judge_plan import judge
 from shared.languages.capabilities import INSTALLED, Advice, Language, PlanningRules
 from shared.languages.ecmascript import node_rehearsals
+from shared.languages.language_tools import ToolResult
 from shared.languages.registry import LANGUAGES, languages_at_hand
+from shared.settings.settings import SandboxBackend, SandboxSettings
 from tests.real_tools import compiled_go, needs, node_of
 
 ADVISED = [each for each in LANGUAGES if each.advice is not None]
@@ -224,6 +230,52 @@ def test_where_nothing_runs_typescript_the_plan_is_for_javascript_and_says_so() 
     whole = completed(parse_plan(example_of(here.example))).document
     report = judge(parse_plan(whole))
     assert [each.render() for each in report.findings if each.code not in UNJUDGED] == []
+
+
+@pytest.mark.parametrize(
+    ("declared", "installed", "example"),
+    [
+        (["typescript", "vitest"], [], "npx vitest"),  # a person installs them
+        (["jest", "ts-jest"], [], "npx vitest"),
+        (["express"], ["express"], "node --test"),
+        (["jest"], ["jest"], "node --test"),
+        (["express"], ["express", "tsx"], "npx vitest"),
+        ([*(f"a{number}" for number in range(80)), "vitest"], [], "npx vitest"),
+    ],
+)
+def test_a_runner_of_typescript_counts_where_it_is_declared_or_installed(
+    declared: list[str],
+    installed: list[str],
+    example: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PATH", f"{Path(node_of(20)).parent}:{os.environ['PATH']}")
+    (advice,) = (each.advice for each in ADVISED if each.name == "TypeScript")
+    assert advice is not None
+    for name in installed:
+        (tmp_path / "node_modules" / name).mkdir(parents=True)
+    manifest = json.dumps({"devDependencies": dict.fromkeys(declared, "1")})
+    repo = {"package.json": manifest, "src/a.ts": "export const a = 1;\n"}
+
+    class InFolder:
+        def run(
+            self, files: Mapping[str, str], argv: Sequence[str], *, seconds: float
+        ) -> ToolResult:
+            done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+            return ToolResult(done.returncode, done.stdout, done.stderr)
+
+        def close(self) -> None: ...
+
+    def command(machine: Machine) -> str:
+        said = describe_machine("A game.", [*repo], repo, machine)
+        order = example_of(advice.read(said).example)["work_orders"][-1]
+        return " ".join(order["acceptance_commands"][-1].split()[:2])
+
+    assert command(Machine(InFolder())) == example
+    if not {*installed} - {*declared}:
+        with contextlib.closing(SandboxRunner(SandboxSettings(backend=SandboxBackend.OFF))) as own:
+            assert command(Machine(None, own=own)) == example
 
 
 def test_where_node_cannot_run_typescript_nothing_says_that_it_does() -> None:

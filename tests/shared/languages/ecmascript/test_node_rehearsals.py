@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from shared.languages.acceptance_commands import analyse_command
 from shared.languages.ecmascript.node_rehearsals import rehearsal
 from shared.languages.language_tools import ToolResult
 from shared.languages.planned_code import PlannedFiles, Rehearsal
-from tests.real_tools import node_of
+from tests.real_tools import needs, node_of
 
 MODULE = "import { test } from 'node:test';\n"
 SCRIPT = "const { test } = require('node:test');\n"
@@ -31,6 +31,14 @@ def tried(
     files = {path.replace("__", "."): text for path, text in repo.items()}
     planned = PlannedFiles(tests, frozenset(written), files, frozenset(files), installs=installs)
     return rehearsal(analyse_command(command), planned)
+
+
+def run_in(folder: Path, argv: Sequence[str], files: Mapping[str, str] | None = None) -> ToolResult:
+    for name, text in (files or {}).items():
+        (folder / name).parent.mkdir(exist_ok=True, parents=True)
+        (folder / name).write_text(text)
+    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    return ToolResult(done.returncode, done.stdout, done.stderr)
 
 
 @pytest.mark.parametrize(
@@ -112,12 +120,8 @@ def test_what_each_version_of_node_runs_is_concluded(
 ) -> None:
     found = tried(command, {path: MODULE}, "package.json")
     assert found is not None
-    for name, text in found.files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
-        (tmp_path / name).write_text(text)
     argv = (node_of(major), *found.argv[1:])
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
-    refused = found.refusal(ToolResult(done.returncode, done.stdout, done.stderr))
+    refused = found.refusal(run_in(tmp_path, argv, found.files))
     assert (refused is None) == (major >= runs_from)
 
 
@@ -127,13 +131,65 @@ def test_a_folder_of_tests_is_a_pattern_that_matches_nothing_since_node_22(
 ) -> None:
     found = tried("node --test t/", {"t/a.test.js": MODULE}, "package.json")
     assert found is not None
-    for name, text in found.files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
-        (tmp_path / name).write_text(text)
     argv = (node_of(major), *found.argv[1:])
-    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
-    refused = found.refusal(ToolResult(done.returncode, done.stdout, done.stderr))
+    refused = found.refusal(run_in(tmp_path, argv, found.files))
     assert (refused is None) == (major < 22)
+
+
+TYPED_MODULE = '{"type": "module"}'
+
+
+@pytest.mark.parametrize("command", ["packages/a/test/", "packages/a/test/a.test.js"])
+@pytest.mark.parametrize(
+    ("text", "written", "root", "nested"),
+    [
+        (SCRIPT, [], TYPED_MODULE, '{"type": "commonjs"}'),
+        (SCRIPT, ["packages/a/package.json"], TYPED_MODULE, None),
+        (SCRIPT, ["package.json"], TYPED_MODULE, None),
+        (MODULE, [], '{"type": "commonjs"}', TYPED_MODULE),
+        (MODULE, ["package.json"], '{"type": "commonjs"}', None),
+    ],
+)
+def test_the_kind_of_modules_is_that_of_the_nearest_package(
+    text: str, written: Sequence[str], root: str, nested: str | None, command: str, tmp_path: Path
+) -> None:
+    repo = {"package.json": root} | ({"packages/a/package.json": nested} if nested else {})
+    planned = PlannedFiles(
+        {"packages/a/test/a.test.js": text}, frozenset(written), repo, frozenset(repo)
+    )
+    node = node_of(20)  # where a folder is one of tests
+    found = rehearsal(analyse_command(f"node --test {command}"), planned)
+    assert found is not None
+    ended = run_in(tmp_path, (node, *found.argv[1:]), {**repo, **found.files})
+    assert found.refusal(ended) is None
+    assert "# pass 1" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "lacks"),
+    [
+        (f"{MODULE}import {{ DatabaseSync }} from 'node:sqlite';\n", "node:sqlite"),
+        (f"{MODULE}import {{ readFileSync, globSync }} from 'node:fs';\n", "'globSync'"),
+        ("import { glob, test as check } from 'node:test';\n", "'glob'"),
+        (f"{SCRIPT}const {{ DatabaseSync }} = require('node:sqlite');\n", "node:sqlite"),
+        (f"{MODULE}import assert, {{ equal }} from 'node:assert/strict';\n", ""),
+        (f"{MODULE}// import 'node:sqlite';\nconst text = `\nimport 'node:sqlite';\n`;\n", ""),
+        (f"{MODULE}const late = () => import('node:sqlite');\n", ""),
+        (f"{SCRIPT}const late = () => require('node:sqlite');\n", ""),
+        (f"{SCRIPT}const {{ globSync = undefined }} = require('node:fs');\n", ""),
+    ],
+)
+@pytest.mark.parametrize("command", ["t/a.test.js", "t/"])
+def test_what_a_test_loads_of_node_is_loaded_for_no_code_brings_it(
+    text: str, lacks: str, command: str, tmp_path: Path
+) -> None:
+    node = node_of(20)
+    tests = {"t/a.test.js": text, "t/b.test.js": MODULE if "import" in text else SCRIPT}
+    found = tried(f"node --test {command}", tests, "package.json")
+    assert found is not None
+    refused = found.refusal(run_in(tmp_path, (node, *found.argv[1:]), found.files))
+    assert (refused.code if refused else "") == ("E403" if lacks else "")
+    assert lacks in (refused.words if refused else "")
 
 
 @pytest.mark.parametrize(
@@ -143,6 +199,12 @@ def test_a_folder_of_tests_is_a_pattern_that_matches_nothing_since_node_22(
         ("jest --ci", ("npx", "jest", "--ci", "t/a.test.ts")),
         ("node build.js && node --test", None),
         ("node --test 'a", None),
+        ("node --test --test-timeout=$LIMIT", None),
+        ('node --test --test-timeout="$LIMIT"', None),
+        (
+            "node --test --test-name-pattern='a*'",
+            ("node", "--test", "--test-name-pattern=a*", "nothing.test.ts"),
+        ),
     ],
 )
 def test_a_script_of_the_repo_s_manifest_is_tried_as_what_it_runs(
@@ -153,6 +215,19 @@ def test_a_script_of_the_repo_s_manifest_is_tried_as_what_it_runs(
     found = tried(command, tests, package__json=text)
     assert (found.argv if found else None) == argv
     assert tried(command, tests, "package.json", package__json=text) is None
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_tried"),
+    [("t/*.test.js", False), ("t/a.test.[jt]s", False), ("~/t", False), ("'t/*.test.js'", True)],
+)
+def test_a_script_with_a_pattern_that_its_shell_expands_is_not_tried(
+    pattern: str, is_tried: bool
+) -> None:
+    tests = {"t/a.test.js": MODULE}
+    text = json.dumps({"scripts": {"unit": f"node --test {pattern}"}})
+    found = tried("npm run unit", tests, package__json=text)
+    assert (found is not None) == is_tried
 
 
 @pytest.mark.parametrize(
@@ -177,6 +252,29 @@ def test_a_package_that_an_order_brings_is_looked_for(command: str, package: str
     assert tried(command, tests, "package.json", installs=True) is None
 
 
+@needs("node")
+@pytest.mark.parametrize(
+    ("declared", "installed", "is_refused"),
+    [
+        ("dependency-cruiser", ["dependency-cruiser/a.js", ".bin/depcruise"], False),
+        ("dependency-cruiser", [], False),  # nobody knows which programs it has
+        ("left-pad", ["left-pad/a.js"], True),
+    ],
+)
+def test_a_program_may_have_another_name_than_its_package(
+    declared: str, installed: Sequence[str], is_refused: bool, tmp_path: Path
+) -> None:
+    manifest = json.dumps({"devDependencies": {declared: "1"}})
+    found = tried("npx depcruise src", {}, package__json=manifest)
+    assert found is not None
+    for name in installed:
+        path = tmp_path / "node_modules" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("")
+    refused = found.refusal(run_in(tmp_path, found.argv))
+    assert (refused is not None) == is_refused
+
+
 def test_a_runner_that_an_order_configures_is_only_looked_for() -> None:
     tests, command = {"t/a.test.ts": MODULE}, "npx vitest run t/a.test.ts"
     found = tried(command, tests, "vitest.config.ts", package__json="{}")
@@ -189,6 +287,22 @@ def test_a_runner_that_an_order_configures_is_only_looked_for() -> None:
 def test_a_file_that_is_loaded_first_may_be_the_plan_s() -> None:
     command = "node --import ./t/setup.mjs --test t/a.test.ts"
     assert tried(command, {"t/a.test.ts": MODULE}, "t/setup.mjs") is None
+
+
+@pytest.mark.parametrize(
+    ("options", "is_tried"),
+    [
+        ("--test-reporter=./rep.mjs", False),
+        ("--test-reporter rep.mjs", False),
+        ("--env-file=.env", False),
+        ("--env-file=own.env", True),
+        ("--test-reporter=spec --test-timeout=1.5", True),
+    ],
+)
+def test_an_option_may_name_a_file_that_is_not_there_yet(options: str, is_tried: bool) -> None:
+    command, test = f"node {options} --test ./t/a.test.js", {"./t/a.test.js": MODULE}
+    found = tried(command, test, "rep.mjs", own__env="")
+    assert (found is not None) == is_tried
 
 
 @pytest.mark.parametrize(
