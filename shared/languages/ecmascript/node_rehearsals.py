@@ -78,10 +78,11 @@ console.log(words.slice(0, end).filter(missed).join(' '));
 _RAN_NONE = re.compile(r"^\S tests 0$", re.MULTILINE)
 
 
-# With one of these packages, tests in TypeScript run on a Node that reads none.
+# With one of these packages, tests in TypeScript run on a Node that reads none, or are compiled.
 _RUN_TYPESCRIPT: Final = [
     "vitest", "tsx", "ts-node", "ts-jest", "@swc/jest", "@babel/preset-typescript", "tap", "next",
     "@swc-node/register", "esbuild-register", "jest-expo", "jest-preset-angular", "react-scripts",
+    "typescript",
 ]  # fmt: skip
 _VERSIONS: Final = """
 const { existsSync, readdirSync } = require('node:fs');

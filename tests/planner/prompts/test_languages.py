@@ -208,7 +208,8 @@ def test_the_example_for_node_runs_on_each_version(name: str, major: int, tmp_pa
     assert advice is not None
     node = node_of(major)
     argv = (node, *node_rehearsals.version_argv(())[1:])
-    said = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    (empty := tmp_path / "empty").mkdir()
+    said = subprocess.run(argv, cwd=empty, capture_output=True, text=True, check=True).stdout
     assert run_example(advice, node, said, tmp_path)[1] == 0
     with_packages = f"Commands run here, {INSTALLED}:\n\n- {said}"
     command, ended = run_example(advice, node, with_packages, tmp_path / "with packages")
@@ -238,6 +239,7 @@ def test_where_nothing_runs_typescript_the_plan_is_for_javascript_and_says_so() 
         (["typescript", "vitest"], [], "npx vitest"),  # a person installs them
         (["jest", "ts-jest"], [], "npx vitest"),
         (["express"], ["express"], "node --test"),
+        (["typescript"], [], "npx vitest"),  # a project that compiles is not told to give it up
         (["jest"], ["jest"], "node --test"),
         (["express"], ["express", "tsx"], "npx vitest"),
         ([*(f"a{number}" for number in range(80)), "vitest"], [], "npx vitest"),
